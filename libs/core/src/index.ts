@@ -1,0 +1,2 @@
+/** Errors, async helpers, ids, seeds and time. Depends on nothing. */
+export {};
