@@ -1,2 +1,33 @@
-/** Errors, async helpers, ids, seeds and time. Depends on nothing. */
-export {};
+/** Errors, async helpers, ids, seeds and names. Depends on nothing. */
+
+export { BoundedQueue } from "./async/bounded-queue.ts";
+export { deadline } from "./async/deadline.ts";
+export type { WaitOptions } from "./async/delay.ts";
+export { delay } from "./async/delay.ts";
+export { raceAbortable } from "./async/race-abortable.ts";
+export type { RetryOptions } from "./async/retry.ts";
+export { retry } from "./async/retry.ts";
+export { Semaphore } from "./async/semaphore.ts";
+export {
+  DeadlineError,
+  describeError,
+  HoneError,
+  InvalidInputError,
+  RetryableError,
+  TerminalError,
+  unreachable,
+} from "./errors.ts";
+export type { Slot } from "./ids.ts";
+export {
+  compareSlots,
+  groupIdOf,
+  isRunName,
+  parseSlotKey,
+  rolloutIdOf,
+  runIdOf,
+  Split,
+  slotKey,
+  turnSeed,
+} from "./ids.ts";
+export { nearest } from "./nearest.ts";
+export { deriveSeed, Random } from "./seed.ts";

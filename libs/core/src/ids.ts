@@ -1,0 +1,97 @@
+/**
+ * Names of runs, slots and rollouts.
+ *
+ *   run id     <name>-<sequence of its request>            frozen-lake-12
+ *   slot       <split>.<step>.<task>.<index in group>      train.3.17.5
+ *   group id   <run id>/<split>.<step>.<task>              frozen-lake-12/train.3.17
+ *   rollout id <run id>/<slot>                             frozen-lake-12/train.3.17.5
+ *
+ * A rollout keeps its id over all its attempts. Environment seeds belong to the task and are shared by its group;
+ * sampling and tool seeds derive from (run seed, slot, turn), never from the run id, so that the same run file repeats.
+ */
+
+import { InvalidInputError } from "./errors.ts";
+import { deriveSeed } from "./seed.ts";
+
+/** What a rollout is for. */
+export const Split = { train: "train", eval: "eval", warmStart: "warm" } as const;
+export type Split = (typeof Split)[keyof typeof Split];
+
+/** Where a rollout stands in its run. */
+export interface Slot {
+  readonly split: Split;
+  /** Step that trains it; for an evaluation the policy version that is evaluated. */
+  readonly step: number;
+  /** Index of the task within the batch. */
+  readonly task: number;
+  /** Index within the group. */
+  readonly index: number;
+}
+
+const RUN_NAME = /^[a-z0-9-]{1,40}$/;
+const SLOT = /^(train|eval|warm)\.(\d+)\.(\d+)\.(\d+)$/;
+
+/** Whether a run may have this name. */
+export function isRunName(name: string): boolean {
+  return RUN_NAME.test(name);
+}
+
+export function runIdOf(name: string, requestSequence: number): string {
+  if (!isRunName(name)) {
+    throw new InvalidInputError(
+      `Cannot name a run as names are ${RUN_NAME.source}: current value is "${name}"`,
+      {
+        path: "name",
+        allowed: RUN_NAME.source,
+      },
+    );
+  }
+  return `${name}-${requestSequence}`;
+}
+
+export function slotKey(slot: Slot): string {
+  return `${slot.split}.${slot.step}.${slot.task}.${slot.index}`;
+}
+
+/** @throws {InvalidInputError} when the text is no slot. */
+export function parseSlotKey(key: string): Slot {
+  const match = SLOT.exec(key);
+  if (match === null) {
+    throw new InvalidInputError(
+      `Cannot read a slot as slots are <split>.<step>.<task>.<index>: current value is "${key}"`,
+      {
+        path: "slot",
+        allowed: SLOT.source,
+      },
+    );
+  }
+  return {
+    split: match[1] as Split,
+    step: Number(match[2]),
+    task: Number(match[3]),
+    index: Number(match[4]),
+  };
+}
+
+export function groupIdOf(runId: string, slot: Slot): string {
+  return `${runId}/${slot.split}.${slot.step}.${slot.task}`;
+}
+
+export function rolloutIdOf(runId: string, slot: Slot): string {
+  return `${runId}/${slotKey(slot)}`;
+}
+
+/** Order in which rollouts of a run are packed: float sums depend on it, arrival order never enters. */
+export function compareSlots(a: Slot, b: Slot): number {
+  return a.split.localeCompare(b.split) || a.step - b.step || a.task - b.task || a.index - b.index;
+}
+
+/** Seed for sampling (or for a tool) in one turn of one rollout. */
+export function turnSeed(
+  runSeed: number,
+  slot: Slot,
+  turn: number,
+  purpose: "sampling" | "tool" = "sampling",
+): number {
+  return deriveSeed(runSeed, purpose, slotKey(slot), turn);
+}
