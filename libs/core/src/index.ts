@@ -30,4 +30,5 @@ export {
   turnSeed,
 } from "./ids.ts";
 export { nearest } from "./nearest.ts";
+export { isScorable, Outcome } from "./outcome.ts";
 export { deriveSeed, Random } from "./seed.ts";
