@@ -1,0 +1,64 @@
+/** What the engine refuses and how it fails. Terminal: the same request cannot succeed. Retryable: it may, later or elsewhere. */
+
+import { InvalidInputError, RetryableError, TerminalError } from "@hone/core";
+import type { VersionRange } from "./inference-engine.ts";
+
+/** The request breaks a rule of the port. */
+export class InvalidRequestError extends InvalidInputError {
+  constructor(path: string, value: unknown, rule: string) {
+    super(`Cannot generate as ${path} ${rule}: current value is ${JSON.stringify(value)}`, {
+      path,
+      allowed: rule,
+    });
+  }
+}
+
+/** The queue is full: another replica may have room. */
+export class EngineBusyError extends RetryableError {
+  constructor(waiting: number) {
+    super(
+      "ENGINE_BUSY",
+      `Cannot queue a generation as the queue is full: current value is ${waiting} waiting`,
+    );
+  }
+}
+
+/** The version asked for is not loaded here yet. */
+export class VersionBehindError extends RetryableError {
+  readonly newest: number | undefined;
+
+  constructor(model: string, range: VersionRange, newest: number | undefined) {
+    super(
+      "VERSION_BEHIND",
+      `Cannot generate with ${model} as version ${range.lowest} or newer is asked for: current value is ${newest ?? "none"}`,
+    );
+    this.newest = newest;
+  }
+}
+
+/** The versions asked for are older than what is loaded, and do not come back. */
+export class VersionStaleError extends TerminalError {
+  readonly newest: number;
+
+  constructor(model: string, range: VersionRange, newest: number) {
+    super(
+      "VERSION_STALE",
+      `Cannot generate with ${model} as version ${range.highest} or older is asked for: current value is ${newest}`,
+    );
+    this.newest = newest;
+  }
+}
+
+/** A folder is no model that this engine can serve, or not the one that was announced. */
+export class PolicyLoadError extends TerminalError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("POLICY_LOAD", message, options);
+  }
+}
+
+/** The engine broke or is closed: another replica, or this one after its restart, may serve. */
+export class EngineFailedError extends RetryableError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("ENGINE_FAILED", message, options);
+  }
+}

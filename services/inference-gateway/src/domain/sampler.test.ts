@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { uniformAt } from "./counter-random.ts";
+import { EngineFailedError } from "./errors.ts";
+import { Sampler } from "./sampler.ts";
+
+const logits = new Float32Array([0.5, 2, -1, 2, 0, -3, 1.5, 1]);
+const plain = { temperature: 1, topP: 1, topK: 0 };
+
+/** The definition, written plainly: probabilities of the kept set. */
+function reference(shape: typeof plain): number[] {
+  const max = Math.max(...logits);
+  const weights = Array.from(logits, (logit) => Math.exp((logit - max) / shape.temperature));
+  let ranked = weights.map((_, id) => id).sort((a, b) => weights[b]! - weights[a]! || a - b);
+  if (shape.topK > 0) ranked = ranked.slice(0, shape.topK);
+  const mass = ranked.reduce((sum, id) => sum + weights[id]!, 0);
+  let cumulative = 0;
+  const kept = new Set<number>();
+  for (const id of ranked) {
+    kept.add(id);
+    cumulative += weights[id]!;
+    if (cumulative >= shape.topP * mass) break;
+  }
+  const keptMass = [...kept].reduce((sum, id) => sum + weights[id]!, 0);
+  return weights.map((weight, id) => (kept.has(id) ? weight / keptMass : 0));
+}
+
+describe("Sampler", () => {
+  for (const shape of [
+    plain,
+    { temperature: 0.5, topP: 1, topK: 0 },
+    { temperature: 1.7, topP: 1, topK: 3 },
+    { temperature: 1, topP: 0.6, topK: 0 },
+    { temperature: 2, topP: 0.8, topK: 5 },
+    { temperature: 1, topP: 1e-9, topK: 0 },
+    { temperature: 1, topP: 1, topK: 1 },
+  ]) {
+    test(`draws from the restricted distribution and reports its logprobs with ${JSON.stringify(shape)}`, () => {
+      const expected = reference(shape);
+      const sampler = new Sampler(logits.length);
+      const counts = new Array<number>(logits.length).fill(0);
+      const draws = 20_000;
+      for (let i = 0; i < draws; i++) {
+        sampler.sample(logits, shape, uniformAt(3, i));
+        counts[sampler.id]!++;
+        assert.equal(sampler.logprob, Math.fround(sampler.logprob));
+        assert.ok(Math.abs(Math.exp(sampler.logprob) - expected[sampler.id]!) < 1e-6);
+      }
+      for (let id = 0; id < counts.length; id++) {
+        // Five standard deviations of a binomial count.
+        const tolerance = 5 * Math.sqrt(draws * expected[id]! * (1 - expected[id]!)) + 1e-9;
+        assert.ok(Math.abs(counts[id]! - draws * expected[id]!) <= tolerance, `id ${id}: ${counts[id]}`);
+      }
+    });
+  }
+
+  test("takes the most likely token, ties to the lower id, with logprob 0 at temperature 0", () => {
+    const sampler = new Sampler(logits.length);
+    sampler.sample(logits, { ...plain, temperature: 0 }, 0.99);
+    assert.deepEqual([sampler.id, sampler.logprob], [1, 0]);
+  });
+
+  test("gives top-k ties to the lower id", () => {
+    const sampler = new Sampler(logits.length);
+    sampler.sample(logits, { ...plain, topK: 1 }, 0.99);
+    assert.equal(sampler.id, 1);
+  });
+
+  test("never draws a token whose logit is minus infinity, also at the ends of the interval", () => {
+    const masked = new Float32Array([Number.NEGATIVE_INFINITY, 1, 1, Number.NEGATIVE_INFINITY]);
+    const sampler = new Sampler(masked.length);
+    sampler.sample(masked, plain, 0);
+    assert.equal(sampler.id, 1);
+    sampler.sample(masked, plain, 1 - 2 ** -53);
+    assert.equal(sampler.id, 2);
+  });
+
+  test("refuses logits that are not finite", () => {
+    const sampler = new Sampler(2);
+    const sample = (row: number[]) => () => sampler.sample(new Float32Array(row), plain, 0.5);
+    assert.throws(sample([1, Number.NaN]), EngineFailedError);
+    assert.throws(sample([Number.POSITIVE_INFINITY, 0]), EngineFailedError);
+    assert.throws(sample([Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]), EngineFailedError);
+  });
+});
