@@ -1,0 +1,158 @@
+/**
+ * A symbolic graph of ONNX operators under construction.
+ *
+ * G1  Nodes are appended only, and a node's inputs exist before it: the node list is in topological order.
+ * G2  Every tensor belongs to one graph and has one name in it; the names of inputs, initializers and outputs are
+ *     the caller's, all others are made here.
+ * G3  Equal constants are stored once.
+ *
+ * Operators are added by the functions in `ops/`, which check shapes and call {@link Graph.emit}.
+ */
+import { DTYPES, type DType, type TensorData, toData } from "./dtype.ts";
+import { GraphError } from "./errors.ts";
+import type { PrimitiveName, Primitives } from "./primitives.ts";
+import { formatShape, staticCount, type TensorShape } from "./shape.ts";
+
+/** A value in a graph: the result of a node, an input, or an initializer. */
+export interface Tensor {
+  readonly graph: Graph;
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: TensorShape;
+  /** The node that makes it; undefined for inputs and initializers. */
+  readonly node: GraphNode | undefined;
+}
+
+/** One operator applied to tensors. `undefined` stands for an optional input that is left out. */
+export interface GraphNode<P extends PrimitiveName = PrimitiveName> {
+  readonly primitive: P;
+  readonly name: string;
+  readonly inputs: readonly (Tensor | undefined)[];
+  readonly attributes: Readonly<Primitives[P]>;
+  readonly outputs: readonly Tensor[];
+}
+
+/** Element type and shape of a tensor to be. */
+export interface TensorType {
+  readonly dtype: DType;
+  readonly shape: TensorShape;
+}
+
+/** A tensor whose data is part of the model, or is given beside it when the session is made (`data` undefined). */
+export interface Initializer {
+  readonly tensor: Tensor;
+  readonly data: TensorData | undefined;
+}
+
+export class Graph {
+  readonly name: string;
+  readonly nodes: GraphNode[] = [];
+  readonly inputs: Tensor[] = [];
+  readonly initializers: Initializer[] = [];
+  /** Results of the graph by their outside name. */
+  readonly outputs = new Map<string, Tensor>();
+  readonly #names = new Set<string>();
+  readonly #constants = new Map<string, Tensor>();
+  #made = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Declares a value that is fed at every run. */
+  input(name: string, dtype: DType, shape: TensorShape): Tensor {
+    const tensor = this.#tensor(name, dtype, shape, undefined);
+    this.inputs.push(tensor);
+    return tensor;
+  }
+
+  /**
+   * Declares a constant of the model. Without `data` it is external: the session takes it from its
+   * `externalData` under the same name, so that large weights never pass through protobuf.
+   *
+   * @throws GraphError where the name is taken, the shape is symbolic, or the data has another length.
+   */
+  initializer(name: string, dtype: DType, shape: TensorShape, data?: TensorData): Tensor {
+    const count = staticCount(shape);
+    if (count === undefined || (data !== undefined && data.length !== count)) {
+      throw new GraphError(
+        `add initializer ${name}`,
+        `its data fills its static shape ${formatShape(shape)}`,
+        `${data?.length ?? "no"} elements`,
+      );
+    }
+    const tensor = this.#tensor(name, dtype, shape, undefined);
+    this.initializers.push({ tensor, data });
+    return tensor;
+  }
+
+  /** A small constant by value; `shape` defaults to one axis over all values. */
+  constant(dtype: DType, values: readonly number[], shape: TensorShape = [values.length]): Tensor {
+    const key = `${dtype}${formatShape(shape)}:${values.join(",")}`;
+    const known = this.#constants.get(key);
+    if (known !== undefined) return known;
+    const tensor = this.initializer(this.#freshName("constant"), dtype, shape, toData(dtype, values));
+    this.#constants.set(key, tensor);
+    return tensor;
+  }
+
+  /** A constant without axes. */
+  scalar(dtype: DType, value: number): Tensor {
+    return this.constant(dtype, [value], []);
+  }
+
+  /** Names a tensor as a result of the graph. */
+  output(name: string, tensor: Tensor): void {
+    if (tensor.graph !== this || this.outputs.has(name)) {
+      throw new GraphError(
+        `add output ${name}`,
+        "it is a tensor of this graph under a free name",
+        tensor.name,
+      );
+    }
+    this.outputs.set(name, tensor);
+  }
+
+  /** Appends a node; meant for the functions in `ops/`, which have checked the inputs. */
+  emit<P extends PrimitiveName>(
+    primitive: P,
+    inputs: readonly (Tensor | undefined)[],
+    attributes: Primitives[P],
+    outputs: readonly TensorType[],
+  ): GraphNode<P> {
+    for (const input of inputs) {
+      if (input !== undefined && input.graph !== this) {
+        throw new GraphError(`apply ${primitive}`, "its inputs belong to one graph", input.graph.name);
+      }
+    }
+    const made: Tensor[] = [];
+    const node: GraphNode<P> = {
+      primitive,
+      name: this.#freshName(primitive),
+      inputs: [...inputs],
+      attributes,
+      outputs: made,
+    };
+    // The table of nodes forgets which primitive a node has; rules find it again by `primitive`.
+    const stored = node as unknown as GraphNode;
+    outputs.forEach((type, at) => {
+      made.push(this.#tensor(`${node.name}:${at}`, type.dtype, type.shape, stored));
+    });
+    this.nodes.push(stored);
+    return node;
+  }
+
+  #tensor(name: string, dtype: DType, shape: TensorShape, node: GraphNode | undefined): Tensor {
+    if (this.#names.has(name) || name === "") {
+      throw new GraphError("add a tensor", "names are unique and not empty", JSON.stringify(name));
+    }
+    if (DTYPES[dtype] === undefined) throw new GraphError(`add ${name}`, "its type is known", dtype);
+    this.#names.add(name);
+    return { graph: this, name, dtype, shape: [...shape], node };
+  }
+
+  #freshName(stem: string): string {
+    this.#made += 1;
+    return `${stem}_${this.#made}`;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Symbolic ONNX graphs: element types, shapes, operators with checked shapes, and sessions that run them on
+ * onnxruntime.
+ *
+ *   const g = new Graph("square");
+ *   const x = g.input("x", "float32", ["n"]);
+ *   g.output("y", Mul(x, x));
+ *   const session = await GraphSession.create(g);
+ *   const { y } = await session.run({ x: { dtype: "float32", data: Float32Array.of(3), shape: [1] } });
+ */
+
+export type { DataByType, DType, TensorData } from "./dtype.ts";
+export { DTYPES, isFloating, toData } from "./dtype.ts";
+export { GraphError, SessionError, ShapeError } from "./errors.ts";
+export type { GraphNode, Initializer, Tensor, TensorType } from "./graph.ts";
+export { Graph } from "./graph.ts";
+export type { Operand } from "./ops/elementwise.ts";
+export {
+  Add,
+  And,
+  Cast,
+  Clip,
+  Div,
+  Equal,
+  Exp,
+  Greater,
+  GreaterOrEqual,
+  Identity,
+  Less,
+  LessOrEqual,
+  Log,
+  Max,
+  Min,
+  Mul,
+  Neg,
+  Not,
+  Or,
+  Reciprocal,
+  Sigmoid,
+  Sqrt,
+  Sub,
+  Tanh,
+  Where,
+} from "./ops/elementwise.ts";
+export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
+export { Gather, GatherElements, ScatterElementsAdd, ScatterNDAdd } from "./ops/indexing.ts";
+export type { FusedMatMulOptions } from "./ops/linalg.ts";
+export { FusedMatMul, MatMul } from "./ops/linalg.ts";
+export {
+  Concat,
+  ExpandLike,
+  RangeAlong,
+  Reshape,
+  ReshapeLike,
+  Shape,
+  Slice,
+  Split,
+  Squeeze,
+  Transpose,
+  Unsqueeze,
+  ZerosLike,
+} from "./ops/movement.ts";
+export type { ReduceOptions } from "./ops/reduce.ts";
+export {
+  ArgMax,
+  CumSum,
+  LogSoftmax,
+  ReduceMax,
+  ReduceMean,
+  ReduceSum,
+  Softmax,
+  TopK,
+} from "./ops/reduce.ts";
+export type { PrimitiveName, Primitives } from "./primitives.ts";
+export { serialize } from "./serialize.ts";
+export type { Feed, Fetched, SessionOptions } from "./session.ts";
+export { GraphSession } from "./session.ts";
+export type { Dim, TensorShape } from "./shape.ts";
+export { addDims, divideDims, elementCount, formatShape, multiplyDims, sameShape } from "./shape.ts";

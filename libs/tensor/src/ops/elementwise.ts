@@ -1,0 +1,135 @@
+/** Element-wise operators; two-input ones broadcast as NumPy does. Functions are named as the ONNX operators. */
+import { DTYPES, type DType, isFloating } from "../dtype.ts";
+import { ShapeError } from "../errors.ts";
+import type { Graph, Tensor } from "../graph.ts";
+import { checkBroadcastShape } from "../shape.ts";
+
+/** A tensor, or a number that becomes a scalar constant of the other operand's type. */
+export type Operand = Tensor | number;
+
+type Unary = "Neg" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Tanh";
+type Arithmetic = "Add" | "Sub" | "Mul" | "Div" | "Min" | "Max";
+type Comparison = "Equal" | "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual";
+
+/** -x */
+export const Neg = (x: Tensor): Tensor => unary("Neg", x);
+/** e^x */
+export const Exp = (x: Tensor): Tensor => unary("Exp", x);
+/** Natural logarithm. */
+export const Log = (x: Tensor): Tensor => unary("Log", x);
+/** Square root. */
+export const Sqrt = (x: Tensor): Tensor => unary("Sqrt", x);
+/** 1 / x */
+export const Reciprocal = (x: Tensor): Tensor => unary("Reciprocal", x);
+/** 1 / (1 + e^-x) */
+export const Sigmoid = (x: Tensor): Tensor => unary("Sigmoid", x);
+/** Hyperbolic tangent. */
+export const Tanh = (x: Tensor): Tensor => unary("Tanh", x);
+
+/** a + b */
+export const Add = (a: Operand, b: Operand): Tensor => arithmetic("Add", a, b);
+/** a - b */
+export const Sub = (a: Operand, b: Operand): Tensor => arithmetic("Sub", a, b);
+/** a * b */
+export const Mul = (a: Operand, b: Operand): Tensor => arithmetic("Mul", a, b);
+/** a / b */
+export const Div = (a: Operand, b: Operand): Tensor => arithmetic("Div", a, b);
+/** The smaller of the two. */
+export const Min = (a: Operand, b: Operand): Tensor => arithmetic("Min", a, b);
+/** The larger of the two. */
+export const Max = (a: Operand, b: Operand): Tensor => arithmetic("Max", a, b);
+
+/** a == b */
+export const Equal = (a: Operand, b: Operand): Tensor => comparison("Equal", a, b);
+/** a < b */
+export const Less = (a: Operand, b: Operand): Tensor => comparison("Less", a, b);
+/** a <= b */
+export const LessOrEqual = (a: Operand, b: Operand): Tensor => comparison("LessOrEqual", a, b);
+/** a > b */
+export const Greater = (a: Operand, b: Operand): Tensor => comparison("Greater", a, b);
+/** a >= b */
+export const GreaterOrEqual = (a: Operand, b: Operand): Tensor => comparison("GreaterOrEqual", a, b);
+
+/** Both. */
+export const And = (a: Tensor, b: Tensor): Tensor => logical("And", a, b);
+/** Either. */
+export const Or = (a: Tensor, b: Tensor): Tensor => logical("Or", a, b);
+
+/** Negation of a boolean. */
+export function Not(x: Tensor): Tensor {
+  requireType("Not", x, "bool");
+  return x.graph.emit("Not", [x], {}, [x]).outputs[0]!;
+}
+
+/** The tensor under another name; keeps an output apart from the value it shows. */
+export function Identity(x: Tensor): Tensor {
+  return x.graph.emit("Identity", [x], {}, [x]).outputs[0]!;
+}
+
+/** Converts the elements to another type; a tensor that has it already is returned as it is. */
+export function Cast(x: Tensor, dtype: DType): Tensor {
+  if (x.dtype === dtype) return x;
+  return x.graph.emit("Cast", [x], { to: DTYPES[dtype].code }, [{ dtype, shape: x.shape }]).outputs[0]!;
+}
+
+/** Limits the elements to [low, high]. */
+export function Clip(x: Tensor, low: number, high: number): Tensor {
+  if (!(low <= high)) throw new ShapeError("Clip", "low is at most high", `${low} and ${high}`);
+  const bounds = [x.graph.scalar(x.dtype, low), x.graph.scalar(x.dtype, high)];
+  return x.graph.emit("Clip", [x, ...bounds], {}, [x]).outputs[0]!;
+}
+
+/** Element by element `condition ? a : b`. */
+export function Where(condition: Tensor, a: Operand, b: Operand): Tensor {
+  requireType("Where", condition, "bool");
+  const { graph } = condition;
+  const dtype = typeof a === "number" ? (typeof b === "number" ? "float32" : b.dtype) : a.dtype;
+  const whenTrue = typeof a === "number" ? graph.scalar(dtype, a) : a;
+  const whenFalse = typeof b === "number" ? graph.scalar(dtype, b) : b;
+  requireType("Where", whenFalse, dtype);
+  const branches = checkBroadcastShape("Where", whenTrue.shape, whenFalse.shape);
+  const shape = checkBroadcastShape("Where", condition.shape, branches);
+  return graph.emit("Where", [condition, whenTrue, whenFalse], {}, [{ dtype, shape }]).outputs[0]!;
+}
+
+function unary(primitive: Unary, x: Tensor): Tensor {
+  if (!isFloating(x.dtype) && primitive !== "Neg") {
+    throw new ShapeError(primitive, "its input is floating point", x.dtype);
+  }
+  return x.graph.emit(primitive, [x], {}, [x]).outputs[0]!;
+}
+
+function arithmetic(primitive: Arithmetic, a: Operand, b: Operand): Tensor {
+  const { graph, left, right } = operands(primitive, a, b);
+  const shape = checkBroadcastShape(primitive, left.shape, right.shape);
+  return graph.emit(primitive, [left, right], {}, [{ dtype: left.dtype, shape }]).outputs[0]!;
+}
+
+function comparison(primitive: Comparison, a: Operand, b: Operand): Tensor {
+  const { graph, left, right } = operands(primitive, a, b);
+  const shape = checkBroadcastShape(primitive, left.shape, right.shape);
+  return graph.emit(primitive, [left, right], {}, [{ dtype: "bool", shape }]).outputs[0]!;
+}
+
+function logical(primitive: "And" | "Or", a: Tensor, b: Tensor): Tensor {
+  requireType(primitive, a, "bool");
+  requireType(primitive, b, "bool");
+  const shape = checkBroadcastShape(primitive, a.shape, b.shape);
+  return a.graph.emit(primitive, [a, b], {}, [{ dtype: "bool", shape }]).outputs[0]!;
+}
+
+function operands(primitive: string, a: Operand, b: Operand): { graph: Graph; left: Tensor; right: Tensor } {
+  const known = typeof a === "number" ? b : a;
+  if (typeof known === "number") throw new ShapeError(primitive, "one operand is a tensor", `${a} and ${b}`);
+  const { graph, dtype } = known;
+  const left = typeof a === "number" ? graph.scalar(dtype, a) : a;
+  const right = typeof b === "number" ? graph.scalar(dtype, b) : b;
+  if (left.dtype !== right.dtype) {
+    throw new ShapeError(primitive, "its operands have one type", `${left.dtype} and ${right.dtype}`);
+  }
+  return { graph, left, right };
+}
+
+function requireType(primitive: string, x: Tensor, dtype: DType): void {
+  if (x.dtype !== dtype) throw new ShapeError(primitive, `its input is ${dtype}`, x.dtype);
+}

@@ -1,0 +1,62 @@
+/**
+ * Matrix products.
+ *
+ * Letters: M rows, K the summed axis, N columns, `...` batch axes that broadcast.
+ */
+import { ShapeError } from "../errors.ts";
+import type { Tensor } from "../graph.ts";
+import { checkBroadcastShape, type Dim, formatShape, type TensorShape } from "../shape.ts";
+
+export interface FusedMatMulOptions {
+  /** Read the last two axes of `a` as [K, M]. */
+  readonly transA?: boolean;
+  /** Read the last two axes of `b` as [N, K]. */
+  readonly transB?: boolean;
+  /** Factor of the result, 1 by default. */
+  readonly alpha?: number;
+}
+
+/** a[..., M, K] x b[..., K, N] -> [..., M, N] */
+export function MatMul(a: Tensor, b: Tensor): Tensor {
+  const shape = checkMatMulShape("MatMul", a, b, false, false);
+  return a.graph.emit("MatMul", [a, b], {}, [{ dtype: a.dtype, shape }]).outputs[0]!;
+}
+
+/**
+ * alpha * op(a) x op(b), where op transposes the last two axes if asked: no transposed copy is made. With `transA`
+ * both sides are matrices or have equal batch axes.
+ */
+export function FusedMatMul(a: Tensor, b: Tensor, options: FusedMatMulOptions = {}): Tensor {
+  const { transA = false, transB = false, alpha = 1 } = options;
+  if (!transA && !transB && alpha === 1) return MatMul(a, b);
+  const shape = checkMatMulShape("FusedMatMul", a, b, transA, transB);
+  const attributes = { transA: transA ? 1 : 0, transB: transB ? 1 : 0, alpha };
+  return a.graph.emit("FusedMatMul", [a, b], attributes, [{ dtype: a.dtype, shape }]).outputs[0]!;
+}
+
+/** Validates the operands of a product and returns the shape of its result. */
+export function checkMatMulShape(
+  operator: string,
+  a: Tensor,
+  b: Tensor,
+  transA: boolean,
+  transB: boolean,
+): TensorShape {
+  const current = `${formatShape(a.shape)}${transA ? "^T" : ""} x ${formatShape(b.shape)}${transB ? "^T" : ""}`;
+  if (a.dtype !== b.dtype) {
+    throw new ShapeError(operator, "its operands have one type", `${a.dtype} and ${b.dtype}`);
+  }
+  if (a.shape.length < 2 || b.shape.length < 2) {
+    throw new ShapeError(operator, "its operands have two axes or more", current);
+  }
+  const [m, k] = lastTwo(a.shape, transA);
+  const [kOfB, n] = lastTwo(b.shape, transB);
+  if (k !== kOfB) throw new ShapeError(operator, "the summed axes have one size", current);
+  return [...checkBroadcastShape(operator, a.shape.slice(0, -2), b.shape.slice(0, -2)), m, n];
+}
+
+function lastTwo(shape: TensorShape, transposed: boolean): readonly [Dim, Dim] {
+  const rows = shape.at(-2)!;
+  const columns = shape.at(-1)!;
+  return transposed ? [columns, rows] : [rows, columns];
+}

@@ -1,0 +1,188 @@
+/** Operators that move or view elements without computing. */
+import { ShapeError } from "../errors.ts";
+import type { Graph, Tensor } from "../graph.ts";
+import {
+  addDims,
+  checkAxis,
+  checkBroadcastShape,
+  type Dim,
+  divideDims,
+  elementCount,
+  formatShape,
+  multiplyDims,
+  type TensorShape,
+} from "../shape.ts";
+
+/**
+ * The elements in another shape. One axis may be -1: its size follows from the others.
+ *
+ * @throws ShapeError where the element counts differ, or where more than one symbolic size would have to be found
+ *   at run time (a size that stays at its axis does not count).
+ */
+export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
+  const shape = checkReshapeShape(x.shape, target);
+  if (formatShape(shape) === formatShape(x.shape)) return x;
+  const values = shape.map((dim, axis) => (typeof dim === "number" ? dim : dim === x.shape[axis] ? 0 : -1));
+  if (values.filter((value) => value === -1).length > 1) {
+    throw new ShapeError(
+      "Reshape",
+      "at most one symbolic size moves to another axis (use ReshapeLike)",
+      `${formatShape(x.shape)} to ${formatShape(shape)}`,
+    );
+  }
+  return emitReshape(x, x.graph.constant("int64", values), shape);
+}
+
+/** The elements of `x` in the shape that `like` has at run time. */
+export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
+  if (elementCount(x.shape) !== elementCount(like.shape)) {
+    const current = `${formatShape(x.shape)} to ${formatShape(like.shape)}`;
+    throw new ShapeError("Reshape", "both shapes have as many elements", current);
+  }
+  const moving = like.shape.filter((dim, axis) => typeof dim === "string" && dim !== x.shape[axis]);
+  if (moving.length <= 1) return Reshape(x, like.shape);
+  return emitReshape(x, Shape(like), like.shape);
+}
+
+/** Validates a target shape, with at most one -1, and returns it complete. */
+export function checkReshapeShape(from: TensorShape, target: readonly Dim[]): TensorShape {
+  const open = target.indexOf(-1);
+  const known = target.filter((_, axis) => axis !== open).reduce<Dim>((a, b) => multiplyDims(a, b), 1);
+  const rest = divideDims(elementCount(from), known);
+  const isWhole = open < 0 ? rest === 1 : rest !== undefined;
+  if (!isWhole || target.lastIndexOf(-1) !== open) {
+    const current = `${formatShape(from)} to ${formatShape(target)}`;
+    throw new ShapeError("Reshape", "both shapes have as many elements and at most one size is -1", current);
+  }
+  return target.map((dim, axis) => (axis === open ? rest! : dim));
+}
+
+/** Axis `i` of the result is axis `perm[i]` of `x`. */
+export function Transpose(x: Tensor, perm: readonly number[]): Tensor {
+  const isPermutation = [...perm].sort((a, b) => a - b).every((axis, i) => axis === i);
+  if (perm.length !== x.shape.length || !isPermutation) {
+    const current = `[${perm.join(", ")}] for ${formatShape(x.shape)}`;
+    throw new ShapeError("Transpose", "its permutation names every axis once", current);
+  }
+  const shape = perm.map((axis) => x.shape[axis]!);
+  return x.graph.emit("Transpose", [x], { perm: [...perm] }, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}
+
+/** Joins tensors along an axis; along the others they agree. */
+export function Concat(parts: readonly Tensor[], axis: number): Tensor {
+  const first = parts[0];
+  if (first === undefined) throw new ShapeError("Concat", "it has at least one input", "none");
+  if (parts.length === 1) return first;
+  const at = checkAxis("Concat", axis, first.shape.length);
+  let joined: Dim = 0;
+  for (const part of parts) {
+    const agrees = part.shape.every((dim, i) => i === at || dim === first.shape[i]);
+    if (!agrees || part.shape.length !== first.shape.length || part.dtype !== first.dtype) {
+      const current = parts.map((p) => `${p.dtype}${formatShape(p.shape)}`).join(", ");
+      throw new ShapeError("Concat", `its inputs agree but for axis ${at}`, current);
+    }
+    joined = addDims(joined, part.shape[at]!);
+  }
+  const shape = first.shape.map((dim, i) => (i === at ? joined : dim));
+  return first.graph.emit("Concat", parts, { axis: at }, [{ dtype: first.dtype, shape }]).outputs[0]!;
+}
+
+/** Cuts a tensor along an axis of static size into parts of the given sizes. */
+export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor[] {
+  const at = checkAxis("Split", axis, x.shape.length);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (total !== x.shape[at]) {
+    throw new ShapeError("Split", `its sizes sum to ${x.shape[at]}`, `[${sizes.join(", ")}]`);
+  }
+  const types = sizes.map((size) => ({
+    dtype: x.dtype,
+    shape: x.shape.map((dim, i) => (i === at ? size : dim)),
+  }));
+  const inputs = [x, x.graph.constant("int64", sizes)];
+  return [...x.graph.emit("Split", inputs, { axis: at }, types).outputs];
+}
+
+/** Elements start <= i < end of an axis; `end` is static, both count from the front. */
+export function Slice(x: Tensor, axis: number, start: number, end: number): Tensor {
+  const at = checkAxis("Slice", axis, x.shape.length);
+  const size = x.shape[at]!;
+  if (!(start >= 0 && start <= end) || (typeof size === "number" && end > size)) {
+    throw new ShapeError("Slice", `0 <= start <= end <= ${size}`, `${start} to ${end}`);
+  }
+  const shape = x.shape.map((dim, i) => (i === at ? end - start : dim));
+  const bounds = [start, end, at].map((value) => x.graph.constant("int64", [value]));
+  return x.graph.emit("Slice", [x, ...bounds], {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}
+
+/** Repeats along axes of size 1 until the shape is that of `like`. */
+export function ExpandLike(x: Tensor, like: Tensor): Tensor {
+  const shape = checkBroadcastShape("Expand", x.shape, like.shape);
+  if (formatShape(shape) !== formatShape(like.shape)) {
+    const current = `${formatShape(x.shape)} to ${formatShape(like.shape)}`;
+    throw new ShapeError("Expand", "only axes of size 1 grow", current);
+  }
+  if (formatShape(x.shape) === formatShape(shape)) return x;
+  const isStatic = shape.every((dim) => typeof dim === "number");
+  const target = isStatic ? x.graph.constant("int64", shape) : Shape(like);
+  return x.graph.emit("Expand", [x, target], {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}
+
+/** Adds axes of size 1 at the given places of the result. */
+export function Unsqueeze(x: Tensor, axes: readonly number[]): Tensor {
+  const rank = x.shape.length + axes.length;
+  const places = axes.map((axis) => checkAxis("Unsqueeze", axis, rank));
+  const rest = [...x.shape];
+  const shape = Array.from({ length: rank }, (_, axis) => (places.includes(axis) ? 1 : rest.shift()!));
+  const inputs = [x, x.graph.constant("int64", places)];
+  return x.graph.emit("Unsqueeze", inputs, {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}
+
+/** Drops axes of size 1. */
+export function Squeeze(x: Tensor, axes: readonly number[]): Tensor {
+  const places = axes.map((axis) => checkAxis("Squeeze", axis, x.shape.length));
+  if (places.some((axis) => x.shape[axis] !== 1)) {
+    const current = `[${axes.join(", ")}] of ${formatShape(x.shape)}`;
+    throw new ShapeError("Squeeze", "the dropped axes have size 1", current);
+  }
+  const shape = x.shape.filter((_, axis) => !places.includes(axis));
+  const inputs = [x, x.graph.constant("int64", places)];
+  return x.graph.emit("Squeeze", inputs, {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}
+
+/** The sizes of axes start..end at run time, as int64 [end - start]. */
+export function Shape(x: Tensor, start = 0, end = x.shape.length): Tensor {
+  const type = { dtype: "int64", shape: [end - start] } as const;
+  return x.graph.emit("Shape", [x], { start, end }, [type]).outputs[0]!;
+}
+
+/** 0, 1, 2, ... (int64) as long as `axis` of `like` is at run time. */
+export function RangeAlong(like: Tensor, axis: number): Tensor {
+  const at = checkAxis("Range", axis, like.shape.length);
+  const size = like.shape[at]!;
+  const { graph } = like;
+  if (typeof size === "number")
+    return graph.constant(
+      "int64",
+      Array.from({ length: size }, (_, i) => i),
+    );
+  const limit = Squeeze(Shape(like, at, at + 1), [0]);
+  const inputs = [graph.scalar("int64", 0), limit, graph.scalar("int64", 1)];
+  return graph.emit("Range", inputs, {}, [{ dtype: "int64", shape: [size] }]).outputs[0]!;
+}
+
+/** A zero of one type, repeated over the shape that `like` has at run time. */
+export function ZerosLike(like: Tensor): Tensor {
+  return ExpandLike(zero(like.graph, like), like);
+}
+
+function zero(graph: Graph, like: Tensor): Tensor {
+  return graph.constant(
+    like.dtype,
+    [0],
+    like.shape.map(() => 1),
+  );
+}
+
+function emitReshape(x: Tensor, target: Tensor, shape: TensorShape): Tensor {
+  return x.graph.emit("Reshape", [x, target], {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}

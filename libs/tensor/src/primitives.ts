@@ -1,0 +1,143 @@
+/**
+ * The primitives: every ONNX operator that a graph may contain, with its attributes.
+ *
+ * Operators keep their ONNX names. The tables below and the gradient rules (`rules/table.ts`) are typed over
+ * {@link Primitives}, so that a primitive without an attribute kind, a domain or a gradient rule does not compile.
+ * Inputs that ONNX gives as tensors (axes, shapes, split sizes) are inputs here too.
+ */
+
+/** Attributes by primitive. */
+export interface Primitives {
+  // Element-wise, one input.
+  Neg: Record<never, never>;
+  Exp: Record<never, never>;
+  Log: Record<never, never>;
+  Sqrt: Record<never, never>;
+  Reciprocal: Record<never, never>;
+  Sigmoid: Record<never, never>;
+  Tanh: Record<never, never>;
+  Not: Record<never, never>;
+  Identity: Record<never, never>;
+  Cast: { to: number };
+  // Element-wise, two or three inputs, with broadcasting.
+  Add: Record<never, never>;
+  Sub: Record<never, never>;
+  Mul: Record<never, never>;
+  Div: Record<never, never>;
+  Min: Record<never, never>;
+  Max: Record<never, never>;
+  Clip: Record<never, never>;
+  Where: Record<never, never>;
+  Equal: Record<never, never>;
+  Less: Record<never, never>;
+  LessOrEqual: Record<never, never>;
+  Greater: Record<never, never>;
+  GreaterOrEqual: Record<never, never>;
+  And: Record<never, never>;
+  Or: Record<never, never>;
+  // Products.
+  MatMul: Record<never, never>;
+  FusedMatMul: { transA: number; transB: number; alpha: number };
+  // Reductions and along-axis functions.
+  ReduceSum: { keepdims: number };
+  ReduceMean: { keepdims: number };
+  ReduceMax: { keepdims: number };
+  ArgMax: { axis: number; keepdims: number };
+  TopK: { axis: number; largest: number; sorted: number };
+  CumSum: { exclusive: number; reverse: number };
+  Softmax: { axis: number };
+  LogSoftmax: { axis: number };
+  // Movement.
+  Reshape: Record<never, never>;
+  Transpose: { perm: readonly number[] };
+  Concat: { axis: number };
+  Split: { axis: number };
+  Slice: Record<never, never>;
+  Expand: Record<never, never>;
+  Unsqueeze: Record<never, never>;
+  Squeeze: Record<never, never>;
+  Shape: { start: number; end: number };
+  Range: Record<never, never>;
+  // Indexing.
+  Gather: { axis: number };
+  GatherElements: { axis: number };
+  ScatterElements: { axis: number; reduction: "none" | "add" };
+  ScatterND: { reduction: "none" | "add" };
+  // Fused by onnxruntime.
+  SimplifiedLayerNormalization: { axis: number; epsilon: number; stash_type: number };
+  QuickGelu: { alpha: number };
+  RotaryEmbedding: { interleaved: number };
+}
+
+/** Name of a primitive. */
+export type PrimitiveName = keyof Primitives;
+
+/** How an attribute is written in a `NodeProto`. */
+export type AttributeKind = "int" | "float" | "ints" | "string";
+
+/** Attribute kinds by primitive. */
+export const ATTRIBUTE_KINDS: {
+  readonly [P in PrimitiveName]: { readonly [A in keyof Primitives[P]]: AttributeKind };
+} = {
+  Neg: {},
+  Exp: {},
+  Log: {},
+  Sqrt: {},
+  Reciprocal: {},
+  Sigmoid: {},
+  Tanh: {},
+  Not: {},
+  Identity: {},
+  Cast: { to: "int" },
+  Add: {},
+  Sub: {},
+  Mul: {},
+  Div: {},
+  Min: {},
+  Max: {},
+  Clip: {},
+  Where: {},
+  Equal: {},
+  Less: {},
+  LessOrEqual: {},
+  Greater: {},
+  GreaterOrEqual: {},
+  And: {},
+  Or: {},
+  MatMul: {},
+  FusedMatMul: { transA: "int", transB: "int", alpha: "float" },
+  ReduceSum: { keepdims: "int" },
+  ReduceMean: { keepdims: "int" },
+  ReduceMax: { keepdims: "int" },
+  ArgMax: { axis: "int", keepdims: "int" },
+  TopK: { axis: "int", largest: "int", sorted: "int" },
+  CumSum: { exclusive: "int", reverse: "int" },
+  Softmax: { axis: "int" },
+  LogSoftmax: { axis: "int" },
+  Reshape: {},
+  Transpose: { perm: "ints" },
+  Concat: { axis: "int" },
+  Split: { axis: "int" },
+  Slice: {},
+  Expand: {},
+  Unsqueeze: {},
+  Squeeze: {},
+  Shape: { start: "int", end: "int" },
+  Range: {},
+  Gather: { axis: "int" },
+  GatherElements: { axis: "int" },
+  ScatterElements: { axis: "int", reduction: "string" },
+  ScatterND: { reduction: "string" },
+  SimplifiedLayerNormalization: { axis: "int", epsilon: "float", stash_type: "int" },
+  QuickGelu: { alpha: "float" },
+  RotaryEmbedding: { interleaved: "int" },
+};
+
+/** Operators that onnxruntime adds to the standard; all others are in the standard domain "". */
+export const MICROSOFT_DOMAIN = "com.microsoft";
+const MICROSOFT: ReadonlySet<PrimitiveName> = new Set(["FusedMatMul", "QuickGelu", "RotaryEmbedding"]);
+
+/** Domain of the operator. */
+export function domainOf(primitive: PrimitiveName): string {
+  return MICROSOFT.has(primitive) ? MICROSOFT_DOMAIN : "";
+}

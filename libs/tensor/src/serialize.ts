@@ -1,0 +1,159 @@
+/**
+ * Writes a graph as an ONNX model (protobuf bytes).
+ *
+ * Only nodes that an output needs are written, and initializers that those nodes read. Initializers without data
+ * are written as external data whose location is their name.
+ */
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type AttributeProto,
+  AttributeProtoSchema,
+  AttributeProto_AttributeType as AttributeType,
+  GraphProtoSchema,
+  ModelProtoSchema,
+  NodeProtoSchema,
+  OperatorSetIdProtoSchema,
+  StringStringEntryProtoSchema,
+  type TensorProto,
+  TensorProto_DataLocation,
+  TensorProtoSchema,
+  TensorShapeProto_DimensionSchema,
+  TensorShapeProtoSchema,
+  TypeProto_TensorSchema,
+  TypeProtoSchema,
+  type ValueInfoProto,
+  ValueInfoProtoSchema,
+} from "@hone/onnx-proto";
+import { DTYPES, type DType } from "./dtype.ts";
+import { GraphError } from "./errors.ts";
+import type { Graph, GraphNode, Initializer, Tensor } from "./graph.ts";
+import { ATTRIBUTE_KINDS, type AttributeKind, domainOf, MICROSOFT_DOMAIN } from "./primitives.ts";
+import type { TensorShape } from "./shape.ts";
+
+/** Operator set of the standard domain: the newest whose operators used here all have CPU kernels in 1.30. */
+const OPSET_VERSION = 21n;
+/** File format that belongs to the operator set. */
+const IR_VERSION = 10n;
+
+/** The model as bytes, as `InferenceSession.create` reads it. */
+export function serialize(graph: Graph): Uint8Array {
+  if (graph.outputs.size === 0) throw new GraphError("serialize", "a graph has an output", graph.name);
+  const nodes = neededNodes(graph);
+  const names = outputNames(graph);
+  const nameOf = (tensor: Tensor): string => names.get(tensor) ?? tensor.name;
+  const read = new Set(nodes.flatMap((node) => node.inputs));
+  const copies: ReturnType<typeof identityNode>[] = [];
+  for (const [name, tensor] of graph.outputs) {
+    if (nameOf(tensor) !== name) copies.push(identityNode(nameOf(tensor), name));
+    read.add(tensor);
+  }
+  const proto = create(GraphProtoSchema, {
+    name: graph.name,
+    node: [...nodes.map((node) => nodeProto(node, nameOf)), ...copies],
+    input: graph.inputs.map((tensor) => valueInfo(tensor.name, tensor.dtype, tensor.shape)),
+    output: [...graph.outputs].map(([name, tensor]) => valueInfo(name, tensor.dtype, tensor.shape)),
+    initializer: graph.initializers
+      .filter((initializer) => read.has(initializer.tensor))
+      .map((initializer) => tensorProto(initializer)),
+  });
+  const model = create(ModelProtoSchema, {
+    irVersion: IR_VERSION,
+    producerName: "hone",
+    opsetImport: [
+      create(OperatorSetIdProtoSchema, { domain: "", version: OPSET_VERSION }),
+      create(OperatorSetIdProtoSchema, { domain: MICROSOFT_DOMAIN, version: 1n }),
+    ],
+    graph: proto,
+  });
+  return toBinary(ModelProtoSchema, model);
+}
+
+/** Nodes that an output depends on, in the order of the graph. */
+export function neededNodes(graph: Graph): GraphNode[] {
+  const needed = new Set<GraphNode>();
+  const open: Tensor[] = [...graph.outputs.values()];
+  for (let tensor = open.pop(); tensor !== undefined; tensor = open.pop()) {
+    if (tensor.node === undefined || needed.has(tensor.node)) continue;
+    needed.add(tensor.node);
+    for (const input of tensor.node.inputs) if (input !== undefined) open.push(input);
+  }
+  return graph.nodes.filter((node) => needed.has(node));
+}
+
+/** A node result takes the name of the first output that shows it; every other output becomes a copy. */
+function outputNames(graph: Graph): Map<Tensor, string> {
+  const names = new Map<Tensor, string>();
+  for (const [name, tensor] of graph.outputs) {
+    if (tensor.node !== undefined && !names.has(tensor)) names.set(tensor, name);
+  }
+  return names;
+}
+
+function nodeProto(node: GraphNode, nameOf: (tensor: Tensor) => string) {
+  const kinds: Readonly<Record<string, AttributeKind>> = ATTRIBUTE_KINDS[node.primitive];
+  return create(NodeProtoSchema, {
+    name: node.name,
+    opType: node.primitive,
+    domain: domainOf(node.primitive),
+    input: node.inputs.map((input) => (input === undefined ? "" : nameOf(input))),
+    output: node.outputs.map(nameOf),
+    attribute: Object.entries(node.attributes).map(([name, value]) =>
+      attributeProto(name, kinds[name], value),
+    ),
+  });
+}
+
+function identityNode(from: string, to: string) {
+  return create(NodeProtoSchema, { name: `output ${to}`, opType: "Identity", input: [from], output: [to] });
+}
+
+function attributeProto(name: string, kind: AttributeKind | undefined, value: unknown): AttributeProto {
+  const wrong = () =>
+    new GraphError(`write attribute ${name}`, `its kind is ${kind}`, JSON.stringify(value) ?? "undefined");
+  switch (kind) {
+    case "int":
+      if (typeof value !== "number" || !Number.isInteger(value)) throw wrong();
+      return create(AttributeProtoSchema, { name, type: AttributeType.INT, i: BigInt(value) });
+    case "float":
+      if (typeof value !== "number") throw wrong();
+      return create(AttributeProtoSchema, { name, type: AttributeType.FLOAT, f: value });
+    case "ints":
+      if (!Array.isArray(value)) throw wrong();
+      return create(AttributeProtoSchema, { name, type: AttributeType.INTS, ints: value.map(BigInt) });
+    case "string":
+      if (typeof value !== "string") throw wrong();
+      return create(AttributeProtoSchema, { name, type: AttributeType.STRING, s: Buffer.from(value) });
+    case undefined:
+      throw wrong();
+  }
+}
+
+function tensorProto({ tensor, data }: Initializer): TensorProto {
+  const proto = create(TensorProtoSchema, {
+    name: tensor.name,
+    dataType: DTYPES[tensor.dtype].code,
+    dims: tensor.shape.map((dim) => BigInt(dim)),
+  });
+  if (data !== undefined) {
+    proto.rawData = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    return proto;
+  }
+  proto.dataLocation = TensorProto_DataLocation.EXTERNAL;
+  proto.externalData = [create(StringStringEntryProtoSchema, { key: "location", value: tensor.name })];
+  return proto;
+}
+
+function valueInfo(name: string, dtype: DType, shape: TensorShape): ValueInfoProto {
+  const dims = shape.map((dim) =>
+    create(TensorShapeProto_DimensionSchema, {
+      value:
+        typeof dim === "number" ? { case: "dimValue", value: BigInt(dim) } : { case: "dimParam", value: dim },
+    }),
+  );
+  const tensorType = create(TypeProto_TensorSchema, {
+    elemType: DTYPES[dtype].code,
+    shape: create(TensorShapeProtoSchema, { dim: dims }),
+  });
+  const type = create(TypeProtoSchema, { value: { case: "tensorType", value: tensorType } });
+  return create(ValueInfoProtoSchema, { name, type });
+}
