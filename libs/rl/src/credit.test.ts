@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Outcome } from "@hone/core";
+import { assignCredit } from "./credit.ts";
+import { OutcomeRule } from "./rewards.ts";
+import { rolloutOf } from "./testing-rollouts.ts";
+
+const RULES = { truncated: OutcomeRule.score, agentFailed: OutcomeRule.zero, timedOut: OutcomeRule.zero };
+const DR_GRPO = { kind: "grpo", normalizeByStd: false, epsilon: 0 } as const;
+
+describe("assignCredit()", () => {
+  test("leaves an infra_failed rollout out of its group's mean and counts it", () => {
+    const failed = rolloutOf(0, 1, 100, { outcome: Outcome.infraFailed });
+    const credit = assignCredit(
+      [{ task: 0, rollouts: [rolloutOf(0, 0, 1), failed, rolloutOf(0, 2, 0)] }],
+      RULES,
+      DR_GRPO,
+    );
+    assert.deepEqual(
+      credit.groups[0]?.rollouts.map(({ rollout, advantage }) => [rollout.slot.index, advantage]),
+      [
+        [0, 0.5],
+        [2, -0.5],
+      ],
+    );
+    assert.deepEqual(credit.leftOut, [failed]);
+    assert.equal(credit.emptyGroupCount, 0);
+  });
+
+  test("drops and counts a group of which nobody is left", () => {
+    const credit = assignCredit(
+      [
+        { task: 0, rollouts: [rolloutOf(0, 0, 1, { outcome: Outcome.infraFailed })] },
+        { task: 1, rollouts: [rolloutOf(1, 0, 1), rolloutOf(1, 1, 0)] },
+      ],
+      RULES,
+      DR_GRPO,
+    );
+    assert.deepEqual(
+      credit.groups.map((group) => group.task),
+      [1],
+    );
+    assert.equal(credit.emptyGroupCount, 1);
+  });
+
+  test("gives a failed agent the reward of its rule, inside the group's mean", () => {
+    const failed = rolloutOf(0, 1, 5, { outcome: Outcome.agentFailed });
+    const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), failed] }], RULES, DR_GRPO);
+    assert.deepEqual(
+      credit.groups[0]?.rollouts.map(({ reward, advantage }) => [reward, advantage]),
+      [
+        [1, 0.5],
+        [0, -0.5],
+      ],
+    );
+  });
+
+  test("leaves out a rollout without a sampled token", () => {
+    const silent = rolloutOf(0, 1, 5, { outcome: Outcome.agentFailed, samples: [] });
+    const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), silent] }], RULES, DR_GRPO);
+    assert.deepEqual(credit.leftOut, [silent]);
+    assert.equal(credit.groups[0]?.rollouts[0]?.advantage, 0);
+  });
+});

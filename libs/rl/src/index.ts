@@ -1,0 +1,16 @@
+/** Rollouts, rewards, advantages, loss weights, minibatches and metrics: pure, no tensors, no services. */
+
+export type { GrpoConfig } from "./advantages/grpo.ts";
+export type { AdvantageConfig } from "./advantages/registry.ts";
+export { advantagesOf } from "./advantages/registry.ts";
+export type { Credit, CreditedGroup, CreditedRollout } from "./credit.ts";
+export { assignCredit } from "./credit.ts";
+export { BrokenRecordError } from "./errors.ts";
+export { Aggregation, lossWeights } from "./loss-weights.ts";
+export { MetricSet, Reduction } from "./metrics/reduction.ts";
+export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
+export { splitMinibatches } from "./minibatches.ts";
+export type { OutcomeRules } from "./rewards.ts";
+export { OutcomeRule, rewardOf, weightedSum } from "./rewards.ts";
+export type { Group, Rollout, Sample, Score, VersionSpan } from "./rollout.ts";
+export { checkSample, rolloutTokenCount, sampledTokenCount, versionRange } from "./rollout.ts";
