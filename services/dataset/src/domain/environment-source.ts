@@ -1,0 +1,35 @@
+/** Tasks that are an environment with a seed. */
+
+import { SourceError } from "../errors.ts";
+import type { Task, TaskSource } from "./task.ts";
+
+/** The part of a run file that names an environment and its seeds: from, up to but not including to. */
+export interface EnvironmentTasks {
+  readonly environment: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly seeds: { readonly from: number; readonly to: number };
+}
+
+/** @throws {SourceError} when the range of seeds is empty. */
+export function environmentSource(tasks: EnvironmentTasks): TaskSource {
+  const { environment, seeds } = tasks;
+  const size = seeds.to - seeds.from;
+  if (!Number.isSafeInteger(size) || size < 1) {
+    throw new SourceError(
+      `Cannot make tasks as the range of seeds must not be empty: current value is ${seeds.from} to ${seeds.to}`,
+      { path: "seeds.to", allowed: `an integer above ${seeds.from}` },
+    );
+  }
+  const configJson = JSON.stringify(tasks.config);
+  return {
+    size,
+    read(elements) {
+      return Promise.resolve(
+        elements.map((element): Task => {
+          const seed = seeds.from + element;
+          return { kind: "environment", id: `${environment}:${seed}`, environment, seed, configJson };
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/** What a rollout is about. */
+
+export type Task =
+  | {
+      readonly kind: "environment";
+      /** `<environment>:<seed>` */
+      readonly id: string;
+      readonly environment: string;
+      readonly seed: number;
+      readonly configJson: string;
+    }
+  | {
+      readonly kind: "row";
+      /** `<file name>:<line>` */
+      readonly id: string;
+      /** All columns of the row, as they stand in the file. */
+      readonly rowJson: string;
+    };
+
+/** Where tasks come from. Elements are numbered 0..size-1 in the source's own order. */
+export interface TaskSource {
+  /** Number of distinct tasks, at least 1. */
+  readonly size: number;
+  /** The tasks with these numbers, in the order asked for. @throws {SourceError} when one cannot be read. */
+  read(elements: readonly number[]): Promise<Task[]>;
+}
