@@ -1,0 +1,45 @@
+/** Runs a short program to its end and hands back what it said. */
+
+import { spawn } from "node:child_process";
+import type { Account } from "./child-process.ts";
+
+export interface RunOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly account?: Account | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
+/** What a program that ran to its end (or could not be started) left behind. */
+export interface RunResult {
+  /** The exit code; undefined when the program could not be started, was killed or ran out of time. */
+  readonly code: number | undefined;
+  /** Standard output and error together, trimmed. */
+  readonly output: string;
+}
+
+/** Never rejects: a program that cannot be started is a result as well. */
+export function runProgram(
+  command: string,
+  args: readonly string[],
+  options: RunOptions,
+): Promise<RunResult> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: options.timeoutMs,
+      killSignal: "SIGKILL",
+      cwd: options.cwd ?? "/",
+      env: options.env ?? process.env,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...options.account,
+    });
+    const chunks: Buffer[] = [];
+    const output = () => Buffer.concat(chunks).toString("utf8").trim();
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
+    child.once("error", (error) => resolve({ code: undefined, output: output() || error.message }));
+    child.once("close", (code) => resolve({ code: code ?? undefined, output: output() }));
+  });
+}

@@ -1,0 +1,8 @@
+/** Real servers on throw-away folders, matchers, and waiting for progress. For tests only. */
+
+export type { EventuallyOptions } from "./eventually.ts";
+export { eventually } from "./eventually.ts";
+export type { Tolerance } from "./matchers.ts";
+export { assertAllClose, assertClose } from "./matchers.ts";
+export type { TemporaryFolder, TestServerOptions } from "./servers.ts";
+export { startNats, startPostgres, temporaryFolder } from "./servers.ts";
