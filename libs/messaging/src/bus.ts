@@ -1,0 +1,100 @@
+/** The connection to NATS that everything else in this package takes. */
+
+import { deadline, describeError } from "@hone/core";
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
+import type { NatsConnection } from "@nats-io/nats-core";
+import { Objm } from "@nats-io/obj";
+import { connect } from "@nats-io/transport-node";
+import { BusUnavailableError } from "./errors.ts";
+import { ReplyInbox } from "./reply-inbox.ts";
+
+/** Options of {@link connectBus}. */
+export interface BusOptions {
+  /** Such as `nats://127.0.0.1:4222`; several, separated by commas. */
+  readonly url: string;
+  /** Shown in the server's list of connections. */
+  readonly name: string;
+  /** How long the first connection may take. @default 20_000 */
+  readonly connectTimeoutMs?: number;
+  /** User and password, where the server wants them. */
+  readonly user?: string;
+  readonly password?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A connection with its JetStream, key-value and object-store clients. */
+export interface Bus {
+  readonly connection: NatsConnection;
+  readonly stream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly keyValue: Kvm;
+  readonly objects: Objm;
+  /** Replies to this connection's streamed requests. */
+  readonly replies: ReplyInbox;
+  /** Largest message that the server takes, headers included. */
+  maxPayloadBytes(): number;
+  /** Sends what is buffered and closes; a second call does nothing. */
+  close(): Promise<void>;
+}
+
+/** Pause between two tries to reconnect; there is no last try. */
+const RECONNECT_WAIT_MS = 250;
+/** A silent server is noticed after two of these. */
+const PING_INTERVAL_MS = 10_000;
+const CLOSE_DEADLINE_MS = 3_000;
+
+/**
+ * Connects, and stays connected: a lost server is tried again for ever, and what is published meanwhile is refused or
+ * buffered by the client as its deadline allows.
+ * @throws {BusUnavailableError} when there is no server within the time allowed.
+ */
+export async function connectBus(options: BusOptions): Promise<Bus> {
+  const { url, name, connectTimeoutMs = 20_000, user, password, signal } = options;
+  let connection: NatsConnection;
+  try {
+    connection = await deadline(
+      `a NATS server at ${url}`,
+      connectTimeoutMs,
+      () =>
+        connect({
+          servers: url.split(","),
+          name,
+          maxReconnectAttempts: -1,
+          reconnectTimeWait: RECONNECT_WAIT_MS,
+          pingInterval: PING_INTERVAL_MS,
+          waitOnFirstConnect: true,
+          ...(user === undefined ? {} : { user }),
+          ...(password === undefined ? {} : { pass: password }),
+        }),
+      { signal },
+    );
+  } catch (error) {
+    throw new BusUnavailableError(`connect to NATS (${describeError(error)})`, url, { cause: error });
+  }
+  const replies = new ReplyInbox(connection);
+  let closing: Promise<void> | undefined;
+  return {
+    connection,
+    stream: jetstream(connection),
+    manager: await jetstreamManager(connection, { checkAPI: false }),
+    keyValue: new Kvm(connection),
+    objects: new Objm(connection),
+    replies,
+    maxPayloadBytes: () => connection.info?.max_payload ?? 1_048_576,
+    close() {
+      closing ??= closeConnection(connection);
+      return closing;
+    },
+  };
+}
+
+async function closeConnection(connection: NatsConnection): Promise<void> {
+  if (connection.isClosed()) return;
+  try {
+    // A drain waits for the server, which may be gone: it gets a bounded time, then the socket is closed.
+    await deadline("the bus to drain", CLOSE_DEADLINE_MS, () => connection.drain());
+  } catch {
+    await connection.close();
+  }
+}

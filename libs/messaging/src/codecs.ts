@@ -1,0 +1,48 @@
+/** Words of the wire to words of the domain, and back. */
+
+import { create } from "@bufbuild/protobuf";
+import { type Outcome, type Slot, Split, TerminalError } from "@hone/core";
+import { SlotSchema, Outcome as WireOutcome, type Slot as WireSlot } from "@hone/proto-gen/rollout";
+
+const OUTCOMES: Readonly<Record<Outcome, WireOutcome>> = {
+  completed: WireOutcome.COMPLETED,
+  truncated: WireOutcome.TRUNCATED,
+  agent_failed: WireOutcome.AGENT_FAILED,
+  timed_out: WireOutcome.TIMED_OUT,
+  infra_failed: WireOutcome.INFRA_FAILED,
+  cancelled: WireOutcome.CANCELLED,
+  stale: WireOutcome.STALE,
+};
+const BY_NUMBER = new Map(Object.entries(OUTCOMES).map(([word, number]) => [number, word as Outcome]));
+const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
+
+export function outcomeToWire(outcome: Outcome): WireOutcome {
+  return OUTCOMES[outcome];
+}
+
+/** @throws {TerminalError} when the number is none that this version knows. */
+export function outcomeFromWire(outcome: WireOutcome): Outcome {
+  const word = BY_NUMBER.get(outcome);
+  if (word === undefined) {
+    throw new TerminalError(
+      "UNKNOWN_OUTCOME",
+      `Cannot read an outcome as no such number is known: current value is ${outcome}`,
+    );
+  }
+  return word;
+}
+
+export function slotToWire(slot: Slot): WireSlot {
+  return create(SlotSchema, slot);
+}
+
+/** @throws {TerminalError} when the slot is missing or its split is unknown. */
+export function slotFromWire(slot: WireSlot | undefined): Slot {
+  if (slot === undefined || !SPLITS.has(slot.split)) {
+    throw new TerminalError(
+      "UNKNOWN_SLOT",
+      `Cannot read a slot as its split must be one of ${[...SPLITS].join(", ")}: current value is ${slot?.split}`,
+    );
+  }
+  return { split: slot.split as Split, step: slot.step, task: slot.task, index: slot.index };
+}

@@ -1,0 +1,194 @@
+/**
+ * Taking work from a stream: many messages at once, each acknowledged when its work is stored.
+ *
+ * W1: a message is acknowledged only after its handler resolved; a failed one comes again after a pause.
+ * W2: at most `concurrency` messages are with this process; none waits in a local buffer.
+ * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives.
+ * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
+ */
+
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { delay, describeError } from "@hone/core";
+import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import type { Context } from "@opentelemetry/api";
+import type { Bus } from "./bus.ts";
+import { reportDead } from "./dead-letter.ts";
+import { UndecodableMessageError } from "./errors.ts";
+import { decodeBody } from "./payload.ts";
+import type { StreamName } from "./streams.ts";
+import { extractTrace } from "./trace-headers.ts";
+
+/** One piece of work. */
+export interface WorkItem<Message> {
+  readonly message: Message;
+  readonly subject: string;
+  /** Position in the stream. */
+  readonly sequence: number;
+  /** 1 the first time; more when an earlier receiver failed or died. */
+  readonly deliveries: number;
+  readonly trace: Context;
+}
+
+/** Options of {@link consumeWork}. */
+export interface ConsumeWorkOptions<Message> {
+  readonly stream: StreamName;
+  /** Name of the shared consumer: replicas that give the same one share the work. */
+  readonly durable: string;
+  readonly filter: string;
+  /** Most messages that this process works on at once (W2). */
+  readonly concurrency: number;
+  /** Most messages in work over all replicas. @default 20_000 */
+  readonly maxAckPending?: number;
+  /** A dead process's messages come again after this. @default 30_000 */
+  readonly ackWaitMs?: number;
+  /** Pause before a failed message comes again. @default 1_000 */
+  readonly retryDelayMs?: number;
+  readonly handle: (item: WorkItem<Message>) => Promise<void>;
+  readonly onError: (error: unknown, item: { subject: string; sequence: number }) => void;
+}
+
+/** A running consumer. */
+export interface WorkConsumer {
+  /** Messages being worked on now. */
+  readonly inFlight: number;
+  /** Takes no new message and waits until those in work are done. */
+  drain(): Promise<void>;
+  /** Takes no new message and gives those in work back at once, for others. */
+  stop(): Promise<void>;
+}
+
+const DEFAULT_ACK_WAIT_MS = 30_000;
+const DEFAULT_MAX_ACK_PENDING = 20_000;
+const DEFAULT_RETRY_DELAY_MS = 1_000;
+/** How long one pull stays open on the server; a stop ends it at once. */
+const PULL_EXPIRES_MS = 10_000;
+/** Pause after the server was not there. */
+const RECOVERY_DELAY_MS = 250;
+
+/** Starts to consume; creates the durable consumer when it is missing. */
+export function consumeWork<Schema extends DescMessage>(
+  bus: Bus,
+  schema: Schema,
+  options: ConsumeWorkOptions<MessageShape<Schema>>,
+): WorkConsumer {
+  return consumeDecoded(bus, (message) => decodeBody(bus, schema, message), options);
+}
+
+/** {@link consumeWork} for a stream whose bodies are not always protobuf; the handler gets the bytes. */
+export function consumeBytes(bus: Bus, options: ConsumeWorkOptions<Uint8Array>): WorkConsumer {
+  return consumeDecoded(bus, async (message) => message.data, options);
+}
+
+function consumeDecoded<Message>(
+  bus: Bus,
+  decode: (message: JsMsg) => Promise<Message>,
+  options: ConsumeWorkOptions<Message>,
+): WorkConsumer {
+  const { concurrency, ackWaitMs = DEFAULT_ACK_WAIT_MS, retryDelayMs = DEFAULT_RETRY_DELAY_MS } = options;
+  const stopping = new AbortController();
+  const inWork = new Map<JsMsg, { since: number; done: Promise<void> }>();
+  let isGivingBack = false;
+  let pull: ConsumerMessages | undefined;
+  let onFree: (() => void) | undefined;
+
+  const work = async (message: JsMsg): Promise<void> => {
+    const where = { subject: message.subject, sequence: message.seq };
+    try {
+      const decoded = await decode(message);
+      await options.handle({
+        ...where,
+        message: decoded,
+        deliveries: message.info.deliveryCount,
+        trace: extractTrace(message.headers),
+      });
+      if (!isGivingBack) message.ack();
+    } catch (error) {
+      options.onError(error, where);
+      if (error instanceof UndecodableMessageError) {
+        await reportDead(bus, options.stream, message, describeError(error), message.seq);
+        message.term(describeError(error).slice(0, 200));
+      } else if (!isGivingBack) {
+        message.nak(retryDelayMs);
+      }
+    }
+  };
+
+  const start = (message: JsMsg): void => {
+    const done = work(message)
+      .catch((error: unknown) => options.onError(error, { subject: message.subject, sequence: message.seq }))
+      .finally(() => {
+        inWork.delete(message);
+        onFree?.();
+      });
+    inWork.set(message, { since: Date.now(), done });
+  };
+
+  const keepAlive = setInterval(() => {
+    const old = Date.now() - ackWaitMs / 2;
+    for (const [message, { since }] of inWork) if (since < old) message.working();
+  }, ackWaitMs / 4);
+
+  const run = async (): Promise<void> => {
+    let consumer: Consumer | undefined;
+    // A pull for a handful of messages costs as much as one for many: wait until a fair share is free.
+    const worthPulling = Math.max(1, Math.floor(concurrency / 4));
+    while (!stopping.signal.aborted) {
+      try {
+        consumer ??= await openConsumer(bus, options, ackWaitMs);
+        while (concurrency - inWork.size < Math.min(worthPulling, concurrency)) {
+          await new Promise<void>((resolve) => {
+            onFree = resolve;
+          });
+        }
+        if (stopping.signal.aborted) return;
+        pull = await consumer.fetch({ max_messages: concurrency - inWork.size, expires: PULL_EXPIRES_MS });
+        for await (const message of pull) start(message);
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        options.onError(error, { subject: options.filter, sequence: 0 });
+        consumer = undefined;
+        await delay(RECOVERY_DELAY_MS);
+      }
+    }
+  };
+  const running = run();
+
+  const stopPulling = async (): Promise<void> => {
+    stopping.abort();
+    onFree?.();
+    await pull?.close();
+    await running;
+  };
+  return {
+    get inFlight() {
+      return inWork.size;
+    },
+    async drain() {
+      await stopPulling();
+      await Promise.allSettled([...inWork.values()].map(({ done }) => done));
+      clearInterval(keepAlive);
+    },
+    async stop() {
+      isGivingBack = true;
+      await stopPulling();
+      clearInterval(keepAlive);
+      for (const message of inWork.keys()) message.nak();
+    },
+  };
+}
+
+async function openConsumer<Message>(
+  bus: Bus,
+  options: ConsumeWorkOptions<Message>,
+  ackWaitMs: number,
+): Promise<Consumer> {
+  await bus.manager.consumers.add(options.stream, {
+    durable_name: options.durable,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(ackWaitMs),
+    max_ack_pending: options.maxAckPending ?? DEFAULT_MAX_ACK_PENDING,
+    filter_subject: options.filter,
+  });
+  return bus.stream.consumers.get(options.stream, options.durable);
+}

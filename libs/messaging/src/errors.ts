@@ -1,0 +1,95 @@
+/** Errors of the bus; text and classes of the client library become these in one place, {@link translateBusError}. */
+
+import { DeadlineError, RetryableError, TerminalError } from "@hone/core";
+import { JetStreamApiError } from "@nats-io/jetstream";
+import {
+  ClosedConnectionError,
+  DrainingConnectionError,
+  RequestError,
+  TimeoutError,
+} from "@nats-io/nats-core";
+
+/** The server, or whoever should answer, is not there at the moment. */
+export class BusUnavailableError extends RetryableError {
+  readonly subject: string;
+
+  constructor(action: string, subject: string, options?: ErrorOptions) {
+    super(
+      "BUS_UNAVAILABLE",
+      `Cannot ${action} as nobody answers on the bus: current value is ${subject}`,
+      options,
+    );
+    this.subject = subject;
+  }
+}
+
+/** A stream is at its limit and takes no more: the sender must slow down. */
+export class StreamFullError extends RetryableError {
+  readonly subject: string;
+
+  constructor(subject: string, options?: ErrorOptions) {
+    super(
+      "STREAM_FULL",
+      `Cannot publish as the stream is at its limit: current value is ${subject}`,
+      options,
+    );
+    this.subject = subject;
+  }
+}
+
+/** A key changed since it was read: the writer is no longer the one who decides. */
+export class RevisionConflictError extends TerminalError {
+  readonly key: string;
+
+  constructor(key: string, options?: ErrorOptions) {
+    super(
+      "REVISION_CONFLICT",
+      `Cannot update a key as another writer changed it: current value is ${key}`,
+      options,
+    );
+    this.key = key;
+  }
+}
+
+/** A message cannot be decoded. */
+export class UndecodableMessageError extends TerminalError {
+  readonly subject: string;
+
+  constructor(subject: string, reason: string, options?: ErrorOptions) {
+    super("UNDECODABLE", `Cannot decode a message as ${reason}: current value is one on ${subject}`, options);
+    this.subject = subject;
+  }
+}
+
+/** Server error codes of JetStream (server/errors.json of nats-server). */
+const WRONG_LAST_SEQUENCE = 10071;
+const STREAM_STORE_FAILED = 10077;
+const ACCOUNT_RESOURCES_EXCEEDED = 10002;
+
+/**
+ * What a failure of the client library means here.
+ * @param action in words, such as "publish" or "ask dataset".
+ */
+export function translateBusError(error: unknown, action: string, subject: string): Error {
+  if (error instanceof RetryableError || error instanceof TerminalError) return error;
+  if (error instanceof JetStreamApiError) {
+    if (error.code === WRONG_LAST_SEQUENCE) return new RevisionConflictError(subject, { cause: error });
+    if (error.code === STREAM_STORE_FAILED || error.code === ACCOUNT_RESOURCES_EXCEEDED) {
+      return new StreamFullError(subject, { cause: error });
+    }
+    return new BusUnavailableError(action, subject, { cause: error });
+  }
+  if (
+    error instanceof TimeoutError ||
+    error instanceof RequestError ||
+    error instanceof ClosedConnectionError ||
+    error instanceof DrainingConnectionError ||
+    error instanceof DeadlineError
+  ) {
+    return new BusUnavailableError(action, subject, { cause: error });
+  }
+  if (error instanceof Error && error.name === "NoRespondersError") {
+    return new BusUnavailableError(action, subject, { cause: error });
+  }
+  return error instanceof Error ? error : new BusUnavailableError(action, subject, { cause: error });
+}

@@ -1,0 +1,41 @@
+/**
+ * The bus: subjects, streams, and typed ways to publish, ask, answer and consume over NATS.
+ *
+ * Start reading at `subjects.ts` and `streams.ts`.
+ */
+
+export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
+export { type Bus, type BusOptions, connectBus } from "./bus.ts";
+export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./codecs.ts";
+export {
+  type ConsumeWorkOptions,
+  consumeBytes,
+  consumeWork,
+  type WorkConsumer,
+  type WorkItem,
+} from "./consume-work.ts";
+export { DeadHeader } from "./dead-letter.ts";
+export {
+  BusUnavailableError,
+  RevisionConflictError,
+  StreamFullError,
+  translateBusError,
+  UndecodableMessageError,
+} from "./errors.ts";
+export { decodeBytes } from "./payload.ts";
+export { type PublishOptions, publishBytes, publishLive, publishStored, type Stored } from "./publish.ts";
+export { purgeEpisodes } from "./purge-episodes.ts";
+export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
+export { type RequestOptions, type RequestStreamOptions, request, requestStream } from "./request.ts";
+export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./respond.ts";
+export { BucketName, ensureTopology, MAX_JOBS_PER_RUN, REPLICA_TTL_MS, StreamName } from "./streams.ts";
+export {
+  EventKind,
+  lastKeyOf,
+  modelOfSubject,
+  parseEventSubject,
+  RunControl,
+  subjects,
+  ValidatingService,
+} from "./subjects.ts";
+export { extractTrace, injectTrace } from "./trace-headers.ts";

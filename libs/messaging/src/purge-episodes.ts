@@ -1,0 +1,58 @@
+/** Dropping episodes that no reader needs any more, with the objects that they point to. */
+
+import { DeliverPolicy } from "@nats-io/jetstream";
+import type { Bus } from "./bus.ts";
+import { translateBusError } from "./errors.ts";
+import { objectOf } from "./payload.ts";
+import { PAYLOAD_STORE, StreamName } from "./streams.ts";
+import { subjects } from "./subjects.ts";
+
+/** How long listing the messages with objects may stand still before it is given up until the next purge. */
+const LIST_IDLE_MS = 2_000;
+
+/**
+ * Purges the episodes of one run below a sequence, but never past what a durable consumer of the stream (judge,
+ * tracer) has not acknowledged yet.
+ * @param below first sequence that the caller still needs.
+ * @returns how many messages were dropped.
+ */
+export async function purgeEpisodes(bus: Bus, run: string, below: number): Promise<number> {
+  const filter = subjects.episodes(run);
+  try {
+    let keepFrom = below;
+    for await (const consumer of bus.manager.consumers.list(StreamName.episodes)) {
+      const isDurable = consumer.config.durable_name !== undefined;
+      const hasBacklog = consumer.num_pending + consumer.num_ack_pending > 0;
+      if (isDurable && hasBacklog) keepFrom = Math.min(keepFrom, consumer.ack_floor.stream_seq + 1);
+    }
+    await deleteObjects(bus, filter, keepFrom);
+    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: keepFrom });
+    return purged;
+  } catch (error) {
+    throw translateBusError(error, "purge episodes", filter);
+  }
+}
+
+/** Deletes the objects of messages that are about to be purged; reads headers only, and nothing where no object is. */
+async function deleteObjects(bus: Bus, filter: string, below: number): Promise<void> {
+  const store = await bus.objects.open(PAYLOAD_STORE);
+  if ((await store.status()).size === 0) return;
+  const consumer = await bus.stream.consumers.get(StreamName.episodes, {
+    filter_subjects: filter,
+    deliver_policy: DeliverPolicy.All,
+    headers_only: true,
+  });
+  for (;;) {
+    const batch = await consumer.fetch({ max_messages: 500, expires: LIST_IDLE_MS });
+    let last = 0;
+    let pending = 0;
+    for await (const message of batch) {
+      last = message.seq;
+      pending = message.info.pending;
+      const object = message.seq < below ? objectOf(message.headers) : undefined;
+      if (object !== undefined) await store.delete(object);
+      if (pending === 0) break;
+    }
+    if (last === 0 || last >= below || pending === 0) return;
+  }
+}

@@ -1,0 +1,85 @@
+/** Reading a stream in its order from a position, without acknowledging anything. */
+
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { delay, describeError } from "@hone/core";
+import { type ConsumerMessages, DeliverPolicy } from "@nats-io/jetstream";
+import type { Context } from "@opentelemetry/api";
+import type { Bus } from "./bus.ts";
+import { reportDead } from "./dead-letter.ts";
+import { UndecodableMessageError } from "./errors.ts";
+import { decodeBody } from "./payload.ts";
+import type { StreamName } from "./streams.ts";
+import { extractTrace } from "./trace-headers.ts";
+
+/** One message of the stream. */
+export interface OrderedItem<Message> {
+  readonly message: Message;
+  readonly subject: string;
+  readonly sequence: number;
+  readonly trace: Context;
+}
+
+/** Options of {@link readOrdered}. */
+export interface ReadOrderedOptions {
+  readonly stream: StreamName;
+  readonly filter: string | string[];
+  /** First sequence wanted; absent = from the beginning. */
+  readonly fromSequence?: number;
+  readonly signal: AbortSignal;
+  /** Told of lost connections, which are mended by themselves, and of messages that went to DEAD. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const RECOVERY_DELAY_MS = 250;
+/** Messages that may wait in this process. */
+const MAX_BUFFERED = 512;
+
+/**
+ * Yields every message from a position on, in order and each once, for as long as the signal allows; a lost server
+ * or a vanished consumer is reopened behind the last message that was yielded.
+ */
+export async function* readOrdered<Schema extends DescMessage>(
+  bus: Bus,
+  schema: Schema,
+  options: ReadOrderedOptions,
+): AsyncGenerator<OrderedItem<MessageShape<Schema>>> {
+  const { stream, filter, signal, onError } = options;
+  let next = options.fromSequence ?? 1;
+  while (!signal.aborted) {
+    let messages: ConsumerMessages | undefined;
+    const stop = () => void messages?.close();
+    try {
+      const consumer = await bus.stream.consumers.get(stream, {
+        filter_subjects: filter,
+        deliver_policy: DeliverPolicy.StartSequence,
+        opt_start_seq: next,
+      });
+      messages = await consumer.consume({ max_messages: MAX_BUFFERED });
+      signal.addEventListener("abort", stop, { once: true });
+      for await (const message of messages) {
+        if (signal.aborted) return;
+        next = message.seq + 1;
+        try {
+          const decoded = await decodeBody(bus, schema, message);
+          yield {
+            message: decoded,
+            subject: message.subject,
+            sequence: message.seq,
+            trace: extractTrace(message.headers),
+          };
+        } catch (error) {
+          if (!(error instanceof UndecodableMessageError)) throw error;
+          await reportDead(bus, stream, message, describeError(error), message.seq);
+          onError?.(error);
+        }
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      onError?.(error);
+      await delay(RECOVERY_DELAY_MS);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      await messages?.close();
+    }
+  }
+}

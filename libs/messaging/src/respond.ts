@@ -1,0 +1,92 @@
+/** Answering requests. */
+
+import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { describeError } from "@hone/core";
+import type { Msg, Subscription } from "@nats-io/nats-core";
+import type { Context } from "@opentelemetry/api";
+import type { Bus } from "./bus.ts";
+import { reportDead } from "./dead-letter.ts";
+import { UndecodableMessageError } from "./errors.ts";
+import { decodeBody, encodeBody } from "./payload.ts";
+import { extractTrace } from "./trace-headers.ts";
+
+/** A request with what its handler needs to answer. */
+export interface IncomingRequest<Request, Reply> {
+  readonly message: Request;
+  readonly subject: string;
+  readonly trace: Context;
+  /** Sends a message of the answer; a handler may send several. */
+  reply(message: Reply): Promise<void>;
+}
+
+/** Options of {@link respond}. */
+export interface RespondOptions<Request, Reply> {
+  /** Replicas that share the work give the same name; without one, each gets every request. */
+  readonly queue?: string;
+  /** Answers; its failure is logged through `onError` and the asker runs into its own deadline. */
+  readonly handle: (incoming: IncomingRequest<Request, Reply>) => Promise<void> | void;
+  readonly onError: (error: unknown, subject: string) => void;
+}
+
+/** A running responder. */
+export interface Responder {
+  /** Takes no new request and waits for those under way. */
+  drain(): Promise<void>;
+}
+
+/**
+ * Answers the requests on a subject, as many at once as come; a handler that must bound itself refuses in its reply.
+ * What cannot be decoded goes to the stream DEAD.
+ */
+export function respond<Request extends DescMessage, Reply extends DescMessage>(
+  bus: Bus,
+  subject: string,
+  requestSchema: Request,
+  replySchema: Reply,
+  options: RespondOptions<MessageShape<Request>, MessageShape<Reply>>,
+): Responder {
+  const running = new Set<Promise<void>>();
+  const serve = async (message: Msg): Promise<void> => {
+    try {
+      const decoded = await decodeBody(bus, requestSchema, message);
+      await options.handle({
+        message: decoded,
+        subject: message.subject,
+        trace: extractTrace(message.headers),
+        reply: async (reply) => {
+          if (message.reply === undefined || bus.connection.isClosed()) return;
+          const bytes = toBinary(replySchema, reply);
+          if (bytes.length < bus.maxPayloadBytes() / 2) {
+            message.respond(bytes);
+          } else {
+            const body = await encodeBody(bus, replySchema, reply, `${message.reply}/${crypto.randomUUID()}`);
+            message.respond(body.data, body.headers === undefined ? {} : { headers: body.headers });
+          }
+        },
+      });
+    } catch (error) {
+      if (error instanceof UndecodableMessageError) {
+        await reportDead(bus, "REQUESTS", message, describeError(error));
+      }
+      options.onError(error, message.subject);
+    }
+  };
+  const subscription: Subscription = bus.connection.subscribe(subject, {
+    ...(options.queue === undefined ? {} : { queue: options.queue }),
+    callback: (error, message) => {
+      if (error !== null) {
+        options.onError(error, subject);
+        return;
+      }
+      const work = serve(message);
+      running.add(work);
+      void work.finally(() => running.delete(work));
+    },
+  });
+  return {
+    async drain() {
+      if (!subscription.isClosed()) await subscription.drain();
+      await Promise.allSettled(running);
+    },
+  };
+}
