@@ -16,6 +16,8 @@ export interface Primitives {
   Reciprocal: Record<never, never>;
   Sigmoid: Record<never, never>;
   Tanh: Record<never, never>;
+  Cos: Record<never, never>;
+  Sin: Record<never, never>;
   Not: Record<never, never>;
   Identity: Record<never, never>;
   Cast: { to: number };
@@ -63,10 +65,10 @@ export interface Primitives {
   GatherElements: { axis: number };
   ScatterElements: { axis: number; reduction: "none" | "add" };
   ScatterND: { reduction: "none" | "add" };
-  // Fused by onnxruntime.
+  // Several steps in one pass.
   SimplifiedLayerNormalization: { axis: number; epsilon: number; stash_type: number };
   QuickGelu: { alpha: number };
-  RotaryEmbedding: { interleaved: number };
+  RotaryEmbedding: { num_heads: number };
 }
 
 /** Name of a primitive. */
@@ -86,6 +88,8 @@ export const ATTRIBUTE_KINDS: {
   Reciprocal: {},
   Sigmoid: {},
   Tanh: {},
+  Cos: {},
+  Sin: {},
   Not: {},
   Identity: {},
   Cast: { to: "int" },
@@ -130,12 +134,12 @@ export const ATTRIBUTE_KINDS: {
   ScatterND: { reduction: "string" },
   SimplifiedLayerNormalization: { axis: "int", epsilon: "float", stash_type: "int" },
   QuickGelu: { alpha: "float" },
-  RotaryEmbedding: { interleaved: "int" },
+  RotaryEmbedding: { num_heads: "int" },
 };
 
 /** Operators that onnxruntime adds to the standard; all others are in the standard domain "". */
 export const MICROSOFT_DOMAIN = "com.microsoft";
-const MICROSOFT: ReadonlySet<PrimitiveName> = new Set(["FusedMatMul", "QuickGelu", "RotaryEmbedding"]);
+const MICROSOFT: ReadonlySet<PrimitiveName> = new Set(["FusedMatMul", "QuickGelu"]);
 
 /** Domain of the operator. */
 export function domainOf(primitive: PrimitiveName): string {

@@ -30,10 +30,10 @@ import type { Graph, GraphNode, Initializer, Tensor } from "./graph.ts";
 import { ATTRIBUTE_KINDS, type AttributeKind, domainOf, MICROSOFT_DOMAIN } from "./primitives.ts";
 import type { TensorShape } from "./shape.ts";
 
-/** Operator set of the standard domain: the newest whose operators used here all have CPU kernels in 1.30. */
-const OPSET_VERSION = 21n;
+/** Operator set of the standard domain: the first that has RotaryEmbedding; onnxruntime 1.30 has CPU kernels for it. */
+const OPSET_VERSION = 23n;
 /** File format that belongs to the operator set. */
-const IR_VERSION = 10n;
+const IR_VERSION = 11n;
 
 /** The model as bytes, as `InferenceSession.create` reads it. */
 export function serialize(graph: Graph): Uint8Array {

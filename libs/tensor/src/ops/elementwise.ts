@@ -7,7 +7,7 @@ import { checkBroadcastShape } from "../shape.ts";
 /** A tensor, or a number that becomes a scalar constant of the other operand's type. */
 export type Operand = Tensor | number;
 
-type Unary = "Neg" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Tanh";
+type Unary = "Neg" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Tanh" | "Cos" | "Sin";
 type Arithmetic = "Add" | "Sub" | "Mul" | "Div" | "Min" | "Max";
 type Comparison = "Equal" | "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual";
 
@@ -25,6 +25,10 @@ export const Reciprocal = (x: Tensor): Tensor => unary("Reciprocal", x);
 export const Sigmoid = (x: Tensor): Tensor => unary("Sigmoid", x);
 /** Hyperbolic tangent. */
 export const Tanh = (x: Tensor): Tensor => unary("Tanh", x);
+/** Cosine of radians. */
+export const Cos = (x: Tensor): Tensor => unary("Cos", x);
+/** Sine of radians. */
+export const Sin = (x: Tensor): Tensor => unary("Sin", x);
 
 /** a + b */
 export const Add = (a: Operand, b: Operand): Tensor => arithmetic("Add", a, b);

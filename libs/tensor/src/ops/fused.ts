@@ -21,21 +21,23 @@ export function QuickGelu(x: Tensor, alpha = 1): Tensor {
 }
 
 /**
- * Rotary position embedding in the half-split layout: the pair (i, i + D/2) is turned by angle[position, i].
+ * Rotary position embedding in the half-split layout (RoFormer, https://arxiv.org/abs/2104.09864, as in GPT-NeoX and
+ * Qwen3): within each head of size D the pair (i, i + D/2) is turned by its angle.
  *
- * x [B, H, T, D]; positions int64 [B, T]; cosines and sines [P, D/2] hold the angles of every position below P.
+ * x [B, T, heads*D]; cosines and sines [B, T, D/2], one row per token.
  */
-export function RotaryEmbedding(x: Tensor, positions: Tensor, cosines: Tensor, sines: Tensor): Tensor {
-  const half = Number(x.shape[3]) / 2;
+export function RotaryEmbedding(x: Tensor, cosines: Tensor, sines: Tensor, numHeads: number): Tensor {
+  const half = Number(x.shape[2]) / numHeads / 2;
+  const angles = [x.shape[0]!, x.shape[1]!, half];
   const isFitting =
-    x.shape.length === 4 &&
-    sameShape(positions.shape, [x.shape[0]!, x.shape[2]!]) &&
-    sameShape(cosines.shape, sines.shape) &&
-    cosines.shape[1] === half;
-  if (!isFitting || positions.dtype !== "int64") {
-    const current = [x, positions, cosines, sines].map((t) => formatShape(t.shape)).join(", ");
-    throw new ShapeError("RotaryEmbedding", "it gets [B,H,T,D], [B,T], [P,D/2], [P,D/2]", current);
+    x.shape.length === 3 &&
+    Number.isInteger(half) &&
+    sameShape(cosines.shape, angles) &&
+    sameShape(sines.shape, angles);
+  if (!isFitting) {
+    const current = `${[x, cosines, sines].map((t) => formatShape(t.shape)).join(", ")} with ${numHeads} heads`;
+    throw new ShapeError("RotaryEmbedding", "it gets [B,T,heads*D], [B,T,D/2], [B,T,D/2]", current);
   }
-  const inputs = [x, positions, cosines, sines];
-  return x.graph.emit("RotaryEmbedding", inputs, { interleaved: 0 }, [x]).outputs[0]!;
+  const attributes = { num_heads: numHeads };
+  return x.graph.emit("RotaryEmbedding", [x, cosines, sines], attributes, [x]).outputs[0]!;
 }

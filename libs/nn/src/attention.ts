@@ -1,0 +1,49 @@
+/**
+ * Grouped-query attention over keys and values in head-major layout.
+ *
+ * Letters: B rows, T query tokens, S seen tokens, H query heads, G key/value heads, R = H / G, D head size.
+ * The R query heads of a group share their keys: they are viewed as R*T queries of one head, so that keys and values
+ * are never repeated.
+ */
+import {
+  Add,
+  type Dim,
+  FusedMatMul,
+  MatMul,
+  multiplyDims,
+  Reshape,
+  Softmax,
+  type Tensor,
+  Transpose,
+} from "@hone/tensor";
+
+/** Score of a token that must not be seen: its probability is exactly 0, and a row of only such scores stays finite. */
+export const MASKED_SCORE = -1e9;
+
+/** [B, T, heads, D] -> [B, heads, T, D] */
+export function toHeadMajor(x: Tensor): Tensor {
+  return Transpose(x, [0, 2, 1, 3]);
+}
+
+/**
+ * softmax(q k^T / sqrt(D) + bias) v.
+ *
+ * @param q [B, T, H, D]; keys and values [B, G, S, D].
+ * @param bias [B, 1, 1, T, S] (or axes of size 1): 0 where a token may be seen, else {@link MASKED_SCORE}.
+ * @returns [B, T, H*D]
+ */
+export function groupedAttention(q: Tensor, keys: Tensor, values: Tensor, bias: Tensor): Tensor {
+  const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
+  const groups = Number(keys.shape[1]);
+  const seen = keys.shape[2]!;
+  const repeats = numHeads / groups;
+  const queries = multiplyDims(repeats, tokens);
+
+  const q_BGQD = Reshape(toHeadMajor(q), [rows, groups, queries, headDim]);
+  const scores_BGQS = FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
+  const scores_BGRTS = Reshape(scores_BGQS, [rows, groups, repeats, tokens, seen]);
+  const weights_BGRTS = Softmax(Add(scores_BGRTS, bias));
+  const mixed_BGQD = MatMul(Reshape(weights_BGRTS, [rows, groups, queries, seen]), values);
+  const mixed_BTHD = toHeadMajor(Reshape(mixed_BGQD, [rows, numHeads, tokens, headDim]));
+  return Reshape(mixed_BTHD, [rows, tokens, numHeads * headDim]);
+}

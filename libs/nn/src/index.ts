@@ -1,0 +1,17 @@
+/**
+ * The model: a Qwen3-style decoder as a graph, with parameters named as Hugging Face names them.
+ *
+ *   const spec = resolveModelSpec({ vocabSize: 64, hiddenSize: 64, numLayers: 3, numHeads: 4 });
+ *   const weights = weightInputs(graph, spec);
+ *   const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
+ *   const logits = buildHead(spec, hidden, weights);
+ */
+export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
+export { ModelSpecError } from "./errors.ts";
+export type { ModelSpec, ModelSpecInput } from "./model-spec.ts";
+export { configFromSpec, resolveModelSpec, specFromConfig } from "./model-spec.ts";
+export { packedAttend } from "./packed-attention.ts";
+export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
+export { initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
+export type { Attend, TransformerInputs, WeightTensors } from "./transformer.ts";
+export { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";

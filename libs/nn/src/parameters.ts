@@ -1,0 +1,91 @@
+/**
+ * The parameters of a model: names and layouts of Hugging Face's `Qwen3ForCausalLM`, matrices as [out, in].
+ */
+import { deriveSeed, Random } from "@hone/core";
+import type { ModelSpec } from "./model-spec.ts";
+
+/** What a parameter does, which decides its fresh values and whether weight decay applies (never to norms). */
+export type ParameterKind = "embedding" | "matrix" | "residual_matrix" | "norm";
+
+export interface ParameterInfo {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly kind: ParameterKind;
+}
+
+/** Values by parameter name. */
+export type Weights = Readonly<Record<string, Float32Array>>;
+
+export const EMBEDDING = "model.embed_tokens.weight";
+export const FINAL_NORM = "model.norm.weight";
+export const HEAD = "lm_head.weight";
+
+/** Name of a parameter of a layer, such as `layerParameter(0, "self_attn.q_proj")`. */
+export function layerParameter(layer: number, part: string): string {
+  return `model.layers.${layer}.${part}.weight`;
+}
+
+/** All parameters in the order of Hugging Face's state dict; a tied head is the embedding and not listed. */
+export function listParameters(spec: ModelSpec): ParameterInfo[] {
+  const { hiddenSize, headDim, intermediateSize } = spec;
+  const queries = spec.numHeads * headDim;
+  const keys = spec.numKeyValueHeads * headDim;
+  const parameters: ParameterInfo[] = [
+    { name: EMBEDDING, shape: [spec.vocabSize, hiddenSize], kind: "embedding" },
+  ];
+  for (let layer = 0; layer < spec.numLayers; layer++) {
+    const add = (part: string, shape: readonly number[], kind: ParameterKind) =>
+      parameters.push({ name: layerParameter(layer, part), shape, kind });
+    add("self_attn.q_proj", [queries, hiddenSize], "matrix");
+    add("self_attn.k_proj", [keys, hiddenSize], "matrix");
+    add("self_attn.v_proj", [keys, hiddenSize], "matrix");
+    add("self_attn.o_proj", [hiddenSize, queries], "residual_matrix");
+    add("self_attn.q_norm", [headDim], "norm");
+    add("self_attn.k_norm", [headDim], "norm");
+    add("mlp.gate_proj", [intermediateSize, hiddenSize], "matrix");
+    add("mlp.up_proj", [intermediateSize, hiddenSize], "matrix");
+    add("mlp.down_proj", [hiddenSize, intermediateSize], "residual_matrix");
+    add("input_layernorm", [hiddenSize], "norm");
+    add("post_attention_layernorm", [hiddenSize], "norm");
+  }
+  parameters.push({ name: FINAL_NORM, shape: [hiddenSize], kind: "norm" });
+  if (!spec.isTied) parameters.push({ name: HEAD, shape: [spec.vocabSize, hiddenSize], kind: "matrix" });
+  return parameters;
+}
+
+/** Number of values of a parameter. */
+export function parameterSize(parameter: ParameterInfo): number {
+  return parameter.shape.reduce((product, size) => product * size, 1);
+}
+
+/**
+ * Fresh weights: norms 1, all else normal with standard deviation `initializerRange`; projections that write into
+ * the residual stream are scaled by 1 / sqrt(2 * layers) (GPT-2, section 2.3), so that depth does not grow it.
+ * Each parameter has a generator of its own name, so its values do not depend on the others.
+ */
+export function initialiseWeights(spec: ModelSpec, seed: number): Record<string, Float32Array> {
+  const residualScale = 1 / Math.sqrt(2 * spec.numLayers);
+  const weights: Record<string, Float32Array> = {};
+  for (const parameter of listParameters(spec)) {
+    const values = new Float32Array(parameterSize(parameter));
+    if (parameter.kind === "norm") values.fill(1);
+    else {
+      const deviation = spec.initializerRange * (parameter.kind === "residual_matrix" ? residualScale : 1);
+      fillNormal(values, deviation, new Random(deriveSeed(seed, "weights", parameter.name)));
+    }
+    weights[parameter.name] = values;
+  }
+  return weights;
+}
+
+/**
+ * Normal values as the sum of twelve uniform ones minus six (variance 1): additions only, so that the bits are the
+ * same on every machine, which logarithms and cosines do not promise. The tails end at six deviations.
+ */
+function fillNormal(values: Float32Array, deviation: number, random: Random): void {
+  for (let i = 0; i < values.length; i++) {
+    let sum = 0;
+    for (let draw = 0; draw < 12; draw++) sum += random.nextUint32();
+    values[i] = deviation * (sum / 2 ** 32 - 6);
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The decoder: one definition for training and generation (Qwen3, https://arxiv.org/abs/2505.09388).
+ *
+ * Letters: B rows, T tokens of a row, C hidden size, H query heads, G key/value heads, D head size, F feed-forward
+ * width, V vocabulary. What differs between training and generation, which tokens a token may see and where older
+ * keys and values come from, is the caller's `attend`.
+ */
+import {
+  Add,
+  Cast,
+  Cos,
+  type Dim,
+  FusedMatMul,
+  Gather,
+  type Graph,
+  Mul,
+  QuickGelu,
+  Reshape,
+  RotaryEmbedding,
+  SimplifiedLayerNormalization,
+  Sin,
+  type Tensor,
+  Unsqueeze,
+} from "@hone/tensor";
+import { ModelSpecError } from "./errors.ts";
+import type { ModelSpec } from "./model-spec.ts";
+import { EMBEDDING, FINAL_NORM, HEAD, layerParameter, listParameters } from "./parameters.ts";
+
+/** The parameters as tensors of a graph, by name. */
+export type WeightTensors = Readonly<Record<string, Tensor>>;
+
+/**
+ * Attention of one layer.
+ *
+ * @param q [B, T, H, D], k and v [B, T, G, D]: q and k are normed and turned by their positions.
+ * @returns [B, T, H*D]: for every query head the mix of the values it may see.
+ */
+export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
+
+export interface TransformerInputs {
+  /** [B, T] int64. */
+  readonly tokenIds: Tensor;
+  /** [B, T] int64: distance from the start of the text. */
+  readonly positionIds: Tensor;
+  readonly weights: WeightTensors;
+  readonly attend: Attend;
+}
+
+/** Declares every parameter as a graph input, so that arrays updated in place are seen by the next run. */
+export function weightInputs(graph: Graph, spec: ModelSpec): WeightTensors {
+  return Object.fromEntries(
+    listParameters(spec).map(({ name, shape }) => [name, graph.input(name, "float32", shape)]),
+  );
+}
+
+/** Declares every parameter as an external initializer, which onnxruntime prepacks when the session is made. */
+export function weightInitializers(graph: Graph, spec: ModelSpec): WeightTensors {
+  return Object.fromEntries(
+    listParameters(spec).map(({ name, shape }) => [name, graph.initializer(name, "float32", shape)]),
+  );
+}
+
+/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C]. */
+export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
+  const { tokenIds, weights, attend } = inputs;
+  const angles = rotaryAngles(graph, spec, inputs.positionIds);
+  let x = Gather(parameter(weights, EMBEDDING), tokenIds);
+  for (let layer = 0; layer < spec.numLayers; layer++) {
+    x = Add(x, attentionBlock(spec, layer, x, weights, angles, attend));
+    x = Add(x, feedForwardBlock(spec, layer, x, weights));
+  }
+  return norm(spec, x, parameter(weights, FINAL_NORM));
+}
+
+/** Logits over the vocabulary, [..., V], of hidden states [..., C]; call it for the wanted positions only. */
+export function buildHead(spec: ModelSpec, hidden: Tensor, weights: WeightTensors): Tensor {
+  return linear(hidden, parameter(weights, spec.isTied ? EMBEDDING : HEAD));
+}
+
+interface Angles {
+  /** [B, T, D/2] */
+  readonly cosines: Tensor;
+  readonly sines: Tensor;
+}
+
+/** angle[b, t, i] = position[b, t] * theta^(-2i / D) */
+function rotaryAngles(graph: Graph, spec: ModelSpec, positionIds: Tensor): Angles {
+  const half = spec.headDim / 2;
+  const frequencies = Array.from({ length: half }, (_, i) => spec.ropeTheta ** (-i / half));
+  const positions = Unsqueeze(Cast(positionIds, "float32"), [2]);
+  const angles = Mul(positions, graph.constant("float32", frequencies));
+  return { cosines: Cos(angles), sines: Sin(angles) };
+}
+
+function attentionBlock(
+  spec: ModelSpec,
+  layer: number,
+  x: Tensor,
+  weights: WeightTensors,
+  angles: Angles,
+  attend: Attend,
+): Tensor {
+  const at = (part: string) => parameter(weights, layerParameter(layer, part));
+  const [rows, tokens] = x.shape as [Dim, Dim, Dim];
+  const { numHeads, numKeyValueHeads, headDim } = spec;
+  const normed = norm(spec, x, at("input_layernorm"));
+
+  const projectHeads = (part: string, heads: number) =>
+    Reshape(linear(normed, at(part)), [rows, tokens, heads, headDim]);
+  const turn = (perHead: Tensor, heads: number) => {
+    const flat = Reshape(perHead, [rows, tokens, heads * headDim]);
+    const turned = RotaryEmbedding(flat, angles.cosines, angles.sines, heads);
+    return Reshape(turned, [rows, tokens, heads, headDim]);
+  };
+
+  const q = turn(norm(spec, projectHeads("self_attn.q_proj", numHeads), at("self_attn.q_norm")), numHeads);
+  const k = turn(
+    norm(spec, projectHeads("self_attn.k_proj", numKeyValueHeads), at("self_attn.k_norm")),
+    numKeyValueHeads,
+  );
+  const v = projectHeads("self_attn.v_proj", numKeyValueHeads);
+  return linear(attend(layer, q, k, v), at("self_attn.o_proj"));
+}
+
+/** down(silu(gate(x)) * up(x)), SwiGLU (https://arxiv.org/abs/2002.05202). */
+function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, weights: WeightTensors): Tensor {
+  const at = (part: string) => parameter(weights, layerParameter(layer, part));
+  const normed = norm(spec, x, at("post_attention_layernorm"));
+  const gated = Mul(QuickGelu(linear(normed, at("mlp.gate_proj"))), linear(normed, at("mlp.up_proj")));
+  return linear(gated, at("mlp.down_proj"));
+}
+
+function norm(spec: ModelSpec, x: Tensor, weight: Tensor): Tensor {
+  return SimplifiedLayerNormalization(x, weight, spec.rmsNormEps);
+}
+
+/** x [..., in] times a weight of layout [out, in]. */
+function linear(x: Tensor, weight: Tensor): Tensor {
+  return FusedMatMul(x, weight, { transB: true });
+}
+
+function parameter(weights: WeightTensors, name: string): Tensor {
+  const tensor = weights[name];
+  if (tensor === undefined) throw new ModelSpecError(name, "every parameter is given", "nothing");
+  return tensor;
+}
