@@ -1,0 +1,359 @@
+/**
+ * Continuous batching: which sequences run on which weights, step by step. Single-threaded; lives in the worker.
+ *
+ * C1: the composition of sequences, policies and row pools changes only between steps: what arrives during a step
+ *     is queued and applied before the next.
+ * C2: K/V never crosses versions: a sequence that moves to another version is computed anew there.
+ * C3: a policy that is not the newest lives as long as a sequence needs it.
+ * C4: when rows run out, unused prefixes go first, then the youngest sequence starts over, later: the oldest always
+ *     comes to its end.
+ */
+
+import { uniformAt } from "../counter-random.ts";
+import {
+  EngineBusyError,
+  EngineFailedError,
+  InvalidRequestError,
+  VersionBehindError,
+  VersionStaleError,
+} from "../errors.ts";
+import {
+  FinishReason,
+  type GenerateRequest,
+  type GenerateResult,
+  type LoadedModel,
+} from "../inference-engine.ts";
+import { Sampler } from "../sampler.ts";
+import { groupRuns, type PlannedWork, planStep, type RunCost } from "./plan-step.ts";
+import type { PolicyRunner } from "./policy-runner.ts";
+import { PrefixCache } from "./prefix-cache.ts";
+import { RowPool } from "./row-pool.ts";
+import { Sequence } from "./sequence.ts";
+
+export interface EngineCoreOptions {
+  /** Sequences that run at once, over all models. */
+  readonly maxSequences: number;
+  /** Requests that wait beside them, over all models. */
+  readonly maxWaiting: number;
+  /** Tokens computed in one step. */
+  readonly maxStepTokens: number;
+  readonly runCost: RunCost;
+  /** Contexts are padded to multiples of this in a run. */
+  readonly contextBucket: number;
+  /** Milliseconds, monotonic. */
+  readonly now: () => number;
+}
+
+/** What became of a generation since the last step. */
+export type EngineEvent =
+  | { readonly kind: "tokens"; readonly id: string; readonly ids: number[]; readonly logprobs: number[] }
+  | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
+  | { readonly kind: "failed"; readonly id: string; readonly error: Error };
+
+interface LoadedPolicy {
+  readonly version: number;
+  readonly runner: PolicyRunner;
+  readonly pool: RowPool;
+  readonly cache: PrefixCache;
+  readonly sampler: Sampler;
+  running: Sequence[];
+  waiting: Sequence[];
+}
+
+export class EngineCore {
+  readonly #options: EngineCoreOptions;
+  /** Policies by model, ascending by age: the last is the newest (C3). */
+  readonly #models = new Map<string, LoadedPolicy[]>();
+  readonly #sequences = new Map<string, Sequence>();
+  #betweenSteps: (() => Promise<void>)[] = [];
+  #events: EngineEvent[] = [];
+  #turn = 0;
+
+  constructor(options: EngineCoreOptions) {
+    this.#options = options;
+  }
+
+  get hasWork(): boolean {
+    return this.#sequences.size > 0 || this.#betweenSteps.length > 0;
+  }
+
+  /** Queues a generation, or reports at once that it is refused. */
+  submit(request: GenerateRequest, isStreaming: boolean): void {
+    const refusal = this.#refusalOf(request);
+    if (refusal !== undefined) {
+      this.#events.push({ kind: "failed", id: request.id, error: refusal });
+      return;
+    }
+    const policy = this.#policyFor(request)!;
+    const { maxContextTokens } = policy.runner.limits;
+    const sequence = new Sequence(request, isStreaming, maxContextTokens, this.#options.now());
+    this.#sequences.set(request.id, sequence);
+    policy.waiting.push(sequence);
+  }
+
+  abort(id: string): void {
+    const sequence = this.#sequences.get(id);
+    if (sequence !== undefined) sequence.isAborted = true;
+  }
+
+  /** Makes a version the newest of its model. Resolves once it is, before the next step. */
+  install(model: string, version: number, runner: PolicyRunner): Promise<void> {
+    return this.#change(() => this.#install(model, version, runner));
+  }
+
+  /** Drops a model before the next step; its generations end as aborted. */
+  unload(model: string): Promise<void> {
+    return this.#change(async () => {
+      for (const policy of this.#models.get(model) ?? []) {
+        for (const sequence of [...policy.running, ...policy.waiting]) sequence.isAborted = true;
+        this.#sweep(policy);
+        await policy.runner.dispose();
+      }
+      this.#models.delete(model);
+    });
+  }
+
+  /** Computes one step of one policy, in turn. Resolves when its events are there to be taken. */
+  async step(): Promise<void> {
+    // C1
+    for (const change of this.#betweenSteps.splice(0)) await change();
+    const policies = [...this.#models.values()].flat().filter((p) => p.running.length + p.waiting.length > 0);
+    const policy = policies[this.#turn++ % Math.max(1, policies.length)];
+    if (policy === undefined) return;
+    this.#sweep(policy);
+    this.#admit(policy);
+    try {
+      await this.#compute(policy);
+    } catch (error) {
+      this.#failAll(policy, error);
+    }
+    await this.#retire();
+  }
+
+  takeEvents(): EngineEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  models(): LoadedModel[] {
+    return Array.from(this.#models, ([model, policies]) => ({
+      model,
+      versions: policies.map((policy) => policy.version).sort((a, b) => a - b),
+      running: policies.reduce((sum, policy) => sum + policy.running.length, 0),
+      waiting: policies.reduce((sum, policy) => sum + policy.waiting.length, 0),
+    }));
+  }
+
+  /** C1 */
+  #change(apply: () => Promise<void> | void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#betweenSteps.push(async () => {
+        try {
+          resolve(await apply());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  #refusalOf(request: GenerateRequest): Error | undefined {
+    const waiting = this.#sequences.size - this.#runningCount();
+    if (waiting >= this.#options.maxWaiting) return new EngineBusyError(waiting);
+    if (this.#sequences.has(request.id)) {
+      return new InvalidRequestError("id", request.id, "must be unique among the calls in flight");
+    }
+    const policies = this.#models.get(request.model) ?? [];
+    const newest = policies.at(-1)?.version;
+    const policy = this.#policyFor(request);
+    if (policy === undefined) {
+      const isBehind = newest === undefined || newest < request.versionRange.lowest;
+      return isBehind
+        ? new VersionBehindError(request.model, request.versionRange, newest)
+        : new VersionStaleError(request.model, request.versionRange, newest);
+    }
+    const { maxContextTokens, vocabularySize } = policy.runner.limits;
+    const prompt = request.promptIds;
+    if (prompt.length === 0 || prompt.length >= maxContextTokens) {
+      const rule = `must hold 1 to ${maxContextTokens - 1} tokens`;
+      return new InvalidRequestError("promptIds.length", prompt.length, rule);
+    }
+    const stranger = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
+    if (stranger !== undefined) {
+      return new InvalidRequestError("promptIds", stranger, `must be token ids below ${vocabularySize}`);
+    }
+    const needed = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
+    const rows = policy.runner.rowCapacity - 1;
+    if (needed > rows) {
+      return new InvalidRequestError(
+        "promptIds.length + sampling.maxNewTokens",
+        needed,
+        `must fit the K/V memory of ${rows} tokens`,
+      );
+    }
+    return undefined;
+  }
+
+  /** The newest policy that the request allows. */
+  #policyFor(request: GenerateRequest): LoadedPolicy | undefined {
+    const { lowest, highest } = request.versionRange;
+    return this.#models
+      .get(request.model)
+      ?.findLast((policy) => policy.version >= lowest && policy.version <= highest);
+  }
+
+  #install(model: string, version: number, runner: PolicyRunner): void {
+    const pool = new RowPool(runner.rowCapacity);
+    const policy: LoadedPolicy = {
+      version,
+      runner,
+      pool,
+      cache: new PrefixCache(pool),
+      sampler: new Sampler(runner.limits.vocabularySize),
+      running: [],
+      waiting: [],
+    };
+    const policies = this.#models.get(model) ?? [];
+    for (const old of policies) {
+      const moves = (sequence: Sequence) => {
+        const { lowest, highest } = sequence.request.versionRange;
+        return version >= lowest && version <= highest;
+      };
+      const leaving = old.running.filter(moves);
+      for (const sequence of leaving) sequence.discard(old.cache, old.pool); // C2
+      policy.waiting.push(...leaving, ...old.waiting.filter(moves));
+      old.running = old.running.filter((sequence) => !moves(sequence));
+      old.waiting = old.waiting.filter((sequence) => !moves(sequence));
+    }
+    this.#models.set(model, [...policies, policy]);
+  }
+
+  /** Ends what was aborted or has run out of time. */
+  #sweep(policy: LoadedPolicy): void {
+    const now = this.#options.now();
+    const isOver = (sequence: Sequence) => sequence.isAborted || now >= sequence.deadlineAt;
+    for (const sequence of [...policy.running, ...policy.waiting].filter(isOver)) {
+      sequence.release(policy.cache, policy.pool);
+      this.#finish(sequence, sequence.isAborted ? FinishReason.aborted : FinishReason.deadline, now);
+    }
+    policy.running = policy.running.filter((sequence) => !isOver(sequence));
+    policy.waiting = policy.waiting.filter((sequence) => !isOver(sequence));
+  }
+
+  #admit(policy: LoadedPolicy): void {
+    const room = this.#options.maxSequences - this.#runningCount();
+    const now = this.#options.now();
+    for (const sequence of policy.waiting.splice(0, room)) {
+      sequence.start(policy.cache, now);
+      policy.running.push(sequence);
+    }
+  }
+
+  async #compute(policy: LoadedPolicy): Promise<void> {
+    const { maxStepTokens, runCost, contextBucket, now } = this.#options;
+    const { vocabularySize } = policy.runner.limits;
+    for (const sequence of policy.running) sequence.catchUp(policy.cache);
+    const planned = planStep(policy.running, maxStepTokens).filter((work) => this.#takeRows(policy, work));
+    // A sequence may have lost its rows again, to an older one.
+    const items = planned
+      .filter(({ sequence }) => sequence.lease !== undefined)
+      .map(({ sequence }) => ({ ...sequence.item(), sequence }));
+    for (const group of groupRuns(items, runCost, contextBucket)) {
+      const logits = await policy.runner.run(group);
+      const at = now();
+      let begin = 0;
+      for (const { sequence, wantsLogits } of group) {
+        sequence.advance(policy.cache);
+        if (!wantsLogits) continue;
+        this.#sample(policy, sequence, logits.subarray(begin, begin + vocabularySize), at);
+        begin += vocabularySize;
+      }
+    }
+  }
+
+  #sample(policy: LoadedPolicy, sequence: Sequence, logits: Float32Array, now: number): void {
+    const { sampling, seed } = sequence.request;
+    const { sampler } = policy;
+    try {
+      sampler.sample(logits, sampling, uniformAt(seed, sequence.length));
+    } catch (error) {
+      policy.running = policy.running.filter((other) => other !== sequence);
+      sequence.discard(policy.cache, policy.pool);
+      this.#fail(sequence, error);
+      return;
+    }
+    sequence.append(sampler.id, sampler.logprob, policy.version, now);
+    const isStopped = sampling.stopTokenIds.includes(sampler.id);
+    if (isStopped || sequence.length === sequence.tokens.length) {
+      policy.running = policy.running.filter((other) => other !== sequence);
+      sequence.release(policy.cache, policy.pool);
+      this.#finish(sequence, isStopped ? FinishReason.stop : FinishReason.length, now);
+    } else if (sequence.isStreaming) {
+      this.#reportTokens(sequence);
+    }
+  }
+
+  /** Gives the work its rows (C4). @returns false when it has to wait. */
+  #takeRows(policy: LoadedPolicy, { sequence, count }: PlannedWork): boolean {
+    const { pool, cache } = policy;
+    while (sequence.lease !== undefined) {
+      if (sequence.takeRows(pool, count)) return true;
+      cache.evict(count - pool.free);
+      if (sequence.takeRows(pool, count)) return true;
+      const youngest = policy.running.at(-1)!;
+      youngest.discard(cache, pool);
+      policy.running.pop();
+      policy.waiting.unshift(youngest);
+    }
+    return false;
+  }
+
+  /** Drops policies that nothing needs (C3). */
+  async #retire(): Promise<void> {
+    for (const [model, policies] of this.#models) {
+      const newest = policies.at(-1);
+      const isNeeded = (p: LoadedPolicy) => p === newest || p.running.length + p.waiting.length > 0;
+      for (const policy of policies) if (!isNeeded(policy)) await policy.runner.dispose();
+      if (!policies.every(isNeeded)) this.#models.set(model, policies.filter(isNeeded));
+    }
+  }
+
+  #runningCount(): number {
+    let count = 0;
+    for (const policies of this.#models.values())
+      for (const policy of policies) count += policy.running.length;
+    return count;
+  }
+
+  #reportTokens(sequence: Sequence): void {
+    const { id, promptIds } = sequence.request;
+    const ids = Array.from(sequence.tokens.subarray(promptIds.length + sequence.reported, sequence.length));
+    if (ids.length === 0) return;
+    this.#events.push({ kind: "tokens", id, ids, logprobs: sequence.logprobs.slice(sequence.reported) });
+    sequence.reported = sequence.sampled;
+  }
+
+  #finish(sequence: Sequence, reason: FinishReason, now: number): void {
+    if (sequence.isStreaming) this.#reportTokens(sequence);
+    this.#sequences.delete(sequence.request.id);
+    this.#events.push({ kind: "done", id: sequence.request.id, result: sequence.result(reason, now) });
+  }
+
+  #fail(sequence: Sequence, error: unknown): void {
+    this.#sequences.delete(sequence.request.id);
+    const failure =
+      error instanceof EngineFailedError
+        ? error
+        : new EngineFailedError("Cannot generate as the engine step failed", { cause: error });
+    this.#events.push({ kind: "failed", id: sequence.request.id, error: failure });
+  }
+
+  #failAll(policy: LoadedPolicy, error: unknown): void {
+    for (const sequence of policy.running) {
+      sequence.discard(policy.cache, policy.pool);
+      this.#fail(sequence, error);
+    }
+    policy.running = [];
+  }
+}

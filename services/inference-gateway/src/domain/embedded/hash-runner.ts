@@ -1,0 +1,70 @@
+/**
+ * A model without weights, for tests of what surrounds a model: the K/V of a token is a hash of the K/V before it and
+ * the token, and the logits are a hash of the last K/V. A row that is lost, mixed up or taken from another prefix
+ * changes every token after it.
+ */
+
+import type { PolicyLimits, PolicyRunner, RunItem } from "./policy-runner.ts";
+
+export interface HashRunnerOptions {
+  readonly rowCapacity?: number;
+  readonly vocabularySize?: number;
+  readonly maxContextTokens?: number;
+  /** Other weights give other hashes. */
+  readonly salt?: number;
+  /** Awaited before each run. */
+  readonly beforeRun?: (items: readonly RunItem[]) => Promise<void> | void;
+}
+
+export class HashRunner implements PolicyRunner {
+  readonly limits: PolicyLimits;
+  readonly rowCapacity: number;
+  readonly runs: { readonly tokens: number; readonly sequences: number }[] = [];
+  isDisposed = false;
+  readonly #rows: Int32Array;
+  readonly #options: HashRunnerOptions;
+
+  constructor(options: HashRunnerOptions = {}) {
+    const { rowCapacity = 10_000, vocabularySize = 16, maxContextTokens = 256 } = options;
+    this.#options = options;
+    this.limits = { vocabularySize, maxContextTokens };
+    this.rowCapacity = rowCapacity;
+    this.#rows = new Int32Array(rowCapacity);
+  }
+
+  async run(items: readonly RunItem[]): Promise<Float32Array> {
+    await this.#options.beforeRun?.(items);
+    this.runs.push({
+      tokens: items.reduce((sum, item) => sum + item.count, 0),
+      sequences: items.length,
+    });
+    const wanting = items.filter((item) => item.wantsLogits).length;
+    const logits = new Float32Array(wanting * this.limits.vocabularySize);
+    // Written after all are computed: no item may see the rows of another one of its run.
+    const written: [number, number][] = [];
+    let at = 0;
+    for (const { tokens, rows, start, count, wantsLogits } of items) {
+      let state = start === 0 ? (this.#options.salt ?? 0) : this.#rows[rows[start - 1]!]!;
+      for (let i = start; i < start + count; i++) {
+        state = mix(state, tokens[i]! + 1);
+        written.push([rows[i]!, state]);
+      }
+      for (let id = 0; wantsLogits && id < this.limits.vocabularySize; id++) {
+        logits[at++] = (mix(state, -id - 1) & 0xffff) / 0x8000;
+      }
+    }
+    for (const [row, state] of written) this.#rows[row] = state;
+    return logits;
+  }
+
+  async dispose(): Promise<void> {
+    this.isDisposed = true;
+  }
+}
+
+function mix(state: number, value: number): number {
+  let x = Math.imul(state ^ Math.imul(value, 0x9e3779b1), 0x85ebca6b);
+  x ^= x >>> 13;
+  x = Math.imul(x, 0xc2b2ae35);
+  return x ^ (x >>> 16);
+}

@@ -1,0 +1,111 @@
+/**
+ * Chooses what one engine step computes, and in which runs.
+ *
+ * Decoding sequences come first, one token each; prefills fill the rest of the token budget in the order of arrival,
+ * the last one in part. A prefill whose missing tokens are mostly those that another one computes in this very
+ * step waits for it: in the next step they come from the prefix cache. So a group's prompt is computed once.
+ *
+ * None of this can change a sample (G1): it decides when rows are computed, never what is in them.
+ */
+
+import type { RunItem } from "./policy-runner.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** A sequence with the number of its tokens to compute in this step. */
+export interface PlannedWork {
+  readonly sequence: Sequence;
+  readonly count: number;
+}
+
+/** A prefill waits for another one when at least this share of its missing tokens is common to both. */
+const SHARED_PREFILL_SHARE = 0.5;
+
+export function planStep(running: readonly Sequence[], maxTokens: number): PlannedWork[] {
+  const work: PlannedWork[] = [];
+  let budget = maxTokens;
+  for (const sequence of running) {
+    if (sequence.pending === 1 && budget > 0) {
+      work.push({ sequence, count: 1 });
+      budget--;
+    }
+  }
+  const claims = new Map<unknown, Sequence[]>();
+  for (const sequence of running) {
+    if (budget === 0) break;
+    if (sequence.pending === 1) continue;
+    // Only prefills that stand at the same node of the prefix tree can share what comes next.
+    const key = sequence.lease?.length === sequence.computed ? sequence.lease.node : sequence;
+    const others = claims.get(key) ?? [];
+    if (others.some((other) => sharesMost(sequence, other))) continue;
+    claims.set(key, [...others, sequence]);
+    const count = Math.min(sequence.pending, budget);
+    work.push({ sequence, count });
+    budget -= count;
+  }
+  return work;
+}
+
+/** Whether most of what `sequence` lacks is at the front of what `other` lacks. Both start at the same place. */
+function sharesMost(sequence: Sequence, other: Sequence): boolean {
+  const start = sequence.computed;
+  // The last token is always computed by its own sequence, for its logits.
+  const wanted = Math.max(1, Math.ceil((sequence.pending - 1) * SHARED_PREFILL_SHARE));
+  const end = start + wanted;
+  if (other.length < end) return false;
+  for (let i = start; i < end; i++) if (sequence.tokens[i] !== other.tokens[i]) return false;
+  return true;
+}
+
+/**
+ * What a run costs in microseconds, roughly: attention is padded to the most new tokens [T] and the longest
+ * context [L] of its items, everything else is paid by the token.
+ */
+export interface RunCost {
+  /** Of a run with nothing in it. */
+  readonly perRun: number;
+  /** Of gathering one context row. */
+  readonly perContextRow: number;
+  /** Of one query attending to one row. */
+  readonly perAttention: number;
+}
+
+/** Splits items into runs so that padding costs less than the runs. Keeps every item; the order within a run is free. */
+export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
+  items: readonly T[],
+  cost: RunCost,
+  contextBucket: number,
+): T[][] {
+  const ordered = [...items].sort((a, b) => a.count - b.count || contextOf(a) - contextOf(b));
+  const groups: T[][] = [];
+  let group: T[] = [];
+  let longest = 0;
+  for (const item of ordered) {
+    const context = Math.ceil(contextOf(item) / contextBucket) * contextBucket;
+    const joined = Math.max(longest, context);
+    const last = group.at(-1);
+    if (last !== undefined) {
+      const together = attentionCost(group.length + 1, item.count, joined, cost);
+      const apart =
+        attentionCost(group.length, last.count, longest, cost) +
+        attentionCost(1, item.count, context, cost) +
+        cost.perRun;
+      if (together > apart) {
+        groups.push(group);
+        group = [];
+        longest = 0;
+      }
+    }
+    group.push(item);
+    longest = Math.max(longest, context);
+  }
+  if (group.length > 0) groups.push(group);
+  return groups;
+}
+
+function contextOf(item: Pick<RunItem, "start" | "count">): number {
+  return item.start + item.count;
+}
+
+function attentionCost(size: number, newTokens: number, context: number, cost: RunCost): number {
+  return size * context * (cost.perContextRow + newTokens * cost.perAttention);
+}
