@@ -1,0 +1,13 @@
+/** Errors of the telemetry package. */
+
+import { TerminalError } from "@hone/core";
+
+/** Telemetry was started twice in one process: OpenTelemetry's context and tracer are one per process. */
+export class TelemetryStartedError extends TerminalError {
+  constructor(serviceName: string) {
+    super(
+      "TELEMETRY_STARTED",
+      `Cannot start telemetry as it runs already in this process: current value is "${serviceName}"`,
+    );
+  }
+}

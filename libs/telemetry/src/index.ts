@@ -1,0 +1,29 @@
+/**
+ * OpenTelemetry set-up, spans, trace context on the bus, the logger, and every span and metric name.
+ *
+ * @example
+ * const telemetry = await startTelemetry({ serviceName: "judge", otlpEndpoint: config.otlpEndpoint, logger });
+ * await withSpan(SpanName.judge, { parent: extractContext(headers) }, async (span) => { … });
+ * await telemetry.shutdown();
+ */
+
+export type { Attributes, Context, Link, Span, SpanContext } from "@opentelemetry/api";
+export { SpanKind } from "@opentelemetry/api";
+export { TelemetryStartedError } from "./errors.ts";
+export type { LogFields, Logger, LoggerOptions, LogSink } from "./logger.ts";
+export { createLogger, LOG_LEVELS, LogLevel, silentLogger } from "./logger.ts";
+export type { HeaderCarrier } from "./propagation.ts";
+export {
+  contextOfTraceparent,
+  extractContext,
+  injectContext,
+  linkToTraceparent,
+  traceparentOf,
+} from "./propagation.ts";
+export { isSecretName, REDACTED, redactText } from "./redact.ts";
+export type { MetricInfo } from "./semconv.ts";
+export { Attr, AttrValue, EventName, METRICS, MetricName, Reduce, SpanName } from "./semconv.ts";
+export type { Telemetry, TelemetryOptions } from "./start-telemetry.ts";
+export { startTelemetry } from "./start-telemetry.ts";
+export type { SpanOptions } from "./tracing.ts";
+export { contextOf, recordError, startSpan, withSpan } from "./tracing.ts";

@@ -1,0 +1,60 @@
+/**
+ * Trace context across the bus: W3C `traceparent` in message headers.
+ *
+ * It works in a process without telemetry too: what came in by `extractContext` goes out by `injectContext`, so a
+ * silent service in the middle does not cut a trace.
+ */
+
+import { type Context, context, type Link, type Span, type SpanContext, trace } from "@opentelemetry/api";
+import { parseTraceParent, W3CTraceContextPropagator } from "@opentelemetry/core";
+
+/** Where the context travels; messaging adapts NATS headers to it. Keys are lower case. */
+export interface HeaderCarrier {
+  /** @returns undefined when the header is absent. */
+  get(key: string): string | undefined;
+  set(key: string, value: string): void;
+  keys(): string[];
+}
+
+const propagator = new W3CTraceContextPropagator();
+
+/** Writes `traceparent` (and `tracestate`) of `from` into the carrier; writes nothing where there is no trace. */
+export function injectContext(carrier: HeaderCarrier, from: Context = context.active()): void {
+  propagator.inject(from, carrier, { set: (target, key, value) => target.set(key, value) });
+}
+
+/** Reads the context that a message carries. @returns `base` when it carries none or an unreadable one. */
+export function extractContext(carrier: HeaderCarrier, base: Context = context.active()): Context {
+  return propagator.extract(base, carrier, {
+    get: (source, key) => source.get(key),
+    keys: (source) => source.keys(),
+  });
+}
+
+/** `traceparent` of a span, to be kept in a row or a message; undefined when the span belongs to no trace. */
+export function traceparentOf(span: Span): string | undefined {
+  let traceparent: string | undefined;
+  propagator.inject(trace.setSpan(context.active(), span), undefined, {
+    set: (_carrier, key, value) => {
+      if (key === "traceparent") traceparent = value;
+    },
+  });
+  return traceparent;
+}
+
+/** The context below which spans of a kept `traceparent` go on. @returns the active context for an unreadable one. */
+export function contextOfTraceparent(traceparent: string | undefined): Context {
+  const spanContext = spanContextOf(traceparent);
+  return spanContext === undefined ? context.active() : trace.setSpanContext(context.active(), spanContext);
+}
+
+/** A link to the span of a kept `traceparent`; undefined for an unreadable one. */
+export function linkToTraceparent(traceparent: string | undefined): Link | undefined {
+  const spanContext = spanContextOf(traceparent);
+  return spanContext === undefined ? undefined : { context: spanContext };
+}
+
+function spanContextOf(traceparent: string | undefined): SpanContext | undefined {
+  const parsed = traceparent === undefined ? null : parseTraceParent(traceparent);
+  return parsed === null ? undefined : { ...parsed, isRemote: true };
+}

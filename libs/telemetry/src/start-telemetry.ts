@@ -1,0 +1,184 @@
+/**
+ * OpenTelemetry for one process.
+ *
+ * Without an endpoint nothing is loaded and nothing is recorded. With one, spans go to an OTLP/HTTP receiver in
+ * protobuf, through a bounded queue: a receiver that is slow or away costs spans, never work. The SDK is loaded
+ * only then, as loading it takes 0.6 s and 50 MB.
+ */
+
+import { DeadlineError, deadline, InvalidInputError } from "@hone/core";
+import { context, DiagLogLevel, diag, logs, propagation, trace } from "@opentelemetry/api";
+import { throttledDiagLogger } from "./diag-logger.ts";
+import { TelemetryStartedError } from "./errors.ts";
+import type { Logger } from "./logger.ts";
+import { Attr, AttrValue } from "./semconv.ts";
+import { setRecording } from "./tracing.ts";
+
+export interface TelemetryOptions {
+  /** `service.name`: dataset, agent-rollout, … */
+  readonly serviceName: string;
+  /** `service.instance.id`: which replica. @default none */
+  readonly instanceId?: string | undefined;
+  /** Base address of the OTLP/HTTP receiver, such as http://127.0.0.1:4318; absent or empty = no telemetry. */
+  readonly otlpEndpoint?: string | undefined;
+  /** Share of traces that are recorded, 0 to 1; decided by trace id at the root. @default 1 */
+  readonly sampleRatio?: number | undefined;
+  /** Told of dropped spans and failed exports, at most once in 30 s. */
+  readonly logger?: Logger | undefined;
+  /** Longest time that a finished span waits for its batch, milliseconds. @default 1_000 */
+  readonly exportDelayMs?: number | undefined;
+}
+
+/** Running telemetry. */
+export interface Telemetry {
+  readonly isEnabled: boolean;
+  /**
+   * Sends what is queued and ends. Idempotent.
+   * @returns false when the deadline passed and spans were lost.
+   */
+  shutdown(options?: { readonly deadlineMs?: number }): Promise<boolean>;
+}
+
+/** Spans in the queue at most: six seconds at 2,700 spans a second, some 30 MB. Above it they are dropped and counted. */
+const MAX_QUEUED_SPANS = 16_384;
+/** Spans in one request: about 250 kB, serialized in a few milliseconds of the event loop. */
+const MAX_BATCH_SPANS = 512;
+/** A training step links every rollout it used; OpenTelemetry's default is 128. */
+const MAX_LINKS = 65_536;
+/** Texts belong to the episode store; a span carries a glimpse. */
+const MAX_ATTRIBUTE_LENGTH = 4_096;
+/** Requests at once: all of a full queue, so that the flush at the end is not refused. */
+const MAX_CONCURRENT_EXPORTS = MAX_QUEUED_SPANS / MAX_BATCH_SPANS;
+const EXPORT_TIMEOUT_MS = 10_000;
+const DEFAULT_EXPORT_DELAY_MS = 1_000;
+const DEFAULT_SHUTDOWN_DEADLINE_MS = 2_000;
+
+const DISABLED: Telemetry = { isEnabled: false, shutdown: async () => true };
+
+let runningService: string | undefined;
+
+/**
+ * Starts telemetry for this process, or does nothing when there is no endpoint.
+ * @throws {InvalidInputError} for a malformed endpoint or a ratio outside [0, 1].
+ * @throws {TelemetryStartedError} when it runs already.
+ */
+export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+  const sampleRatio = checkedRatio(options.sampleRatio ?? 1);
+  if (options.otlpEndpoint === undefined || options.otlpEndpoint === "") return DISABLED;
+  const url = tracesUrl(options.otlpEndpoint);
+  if (runningService !== undefined) throw new TelemetryStartedError(runningService);
+  runningService = options.serviceName;
+
+  const [
+    { NodeSDK },
+    { OTLPTraceExporter },
+    sdkTrace,
+    { resourceFromAttributes },
+    { W3CTraceContextPropagator },
+  ] = await Promise.all([
+    import("@opentelemetry/sdk-node"),
+    import("@opentelemetry/exporter-trace-otlp-proto"),
+    import("@opentelemetry/sdk-trace"),
+    import("@opentelemetry/resources"),
+    import("@opentelemetry/core"),
+  ]);
+  if (options.logger !== undefined) {
+    diag.setLogger(throttledDiagLogger(options.logger), {
+      logLevel: DiagLogLevel.WARN,
+      suppressOverrideMessage: true,
+    });
+  }
+  const exporter = new OTLPTraceExporter({
+    url,
+    timeoutMillis: EXPORT_TIMEOUT_MS,
+    concurrencyLimit: MAX_CONCURRENT_EXPORTS,
+  });
+  const sdk = new NodeSDK({
+    autoDetectResources: false,
+    instrumentations: [],
+    metricReaders: [],
+    logRecordProcessors: [],
+    textMapPropagator: new W3CTraceContextPropagator(),
+    resource: resourceFromAttributes({
+      [Attr.serviceName]: options.serviceName,
+      [Attr.serviceNamespace]: AttrValue.serviceNamespaceHone,
+      ...(options.instanceId !== undefined && { [Attr.serviceInstanceId]: options.instanceId }),
+    }),
+    sampler: new sdkTrace.ParentBasedSampler({ root: new sdkTrace.TraceIdRatioBasedSampler(sampleRatio) }),
+    spanLimits: { linkCountLimit: MAX_LINKS, attributeValueLengthLimit: MAX_ATTRIBUTE_LENGTH },
+    spanProcessors: [
+      new sdkTrace.BatchSpanProcessor({
+        exporter,
+        maxQueueSize: MAX_QUEUED_SPANS,
+        maxExportBatchSize: MAX_BATCH_SPANS,
+        scheduledDelayMillis: options.exportDelayMs ?? DEFAULT_EXPORT_DELAY_MS,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+      }),
+    ],
+  });
+  sdk.start();
+  setRecording(true);
+
+  let ended: Promise<boolean> | undefined;
+  const end = async (deadlineMs: number): Promise<boolean> => {
+    setRecording(false);
+    try {
+      await deadline("the last spans to be sent", deadlineMs, () => sdk.shutdown());
+      return true;
+    } catch (error) {
+      const why = error instanceof DeadlineError ? "the receiver is slow or away" : "the export failed";
+      options.logger?.warn(`the last spans are lost: ${why}`, { error });
+      return false;
+    } finally {
+      unregister();
+    }
+  };
+  return {
+    isEnabled: true,
+    shutdown: ({ deadlineMs = DEFAULT_SHUTDOWN_DEADLINE_MS } = {}) => {
+      ended ??= end(deadlineMs);
+      return ended;
+    },
+  };
+}
+
+/** Lets a later startTelemetry register again: a test, or a process that starts its services anew. */
+function unregister(): void {
+  trace.disable();
+  context.disable();
+  propagation.disable();
+  logs.disable();
+  diag.disable();
+  runningService = undefined;
+}
+
+function tracesUrl(endpoint: string): string {
+  let url: URL;
+  try {
+    url = new URL(endpoint);
+  } catch (cause) {
+    throw badEndpoint(endpoint, cause);
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw badEndpoint(endpoint);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
+  return url.href;
+}
+
+function badEndpoint(endpoint: string, cause?: unknown): InvalidInputError {
+  return new InvalidInputError(
+    `Cannot send spans as the OTLP endpoint must be an http(s) address: current value is "${endpoint}"`,
+    { path: "otlpEndpoint", allowed: "an http(s) address such as http://127.0.0.1:4318" },
+    { cause },
+  );
+}
+
+function checkedRatio(ratio: number): number {
+  if (Number.isFinite(ratio) && ratio >= 0 && ratio <= 1) return ratio;
+  throw new InvalidInputError(
+    `Cannot sample traces as the ratio must lie in [0, 1]: current value is ${ratio}`,
+    {
+      path: "sampleRatio",
+      allowed: "a number from 0 to 1",
+    },
+  );
+}

@@ -1,0 +1,128 @@
+/**
+ * Making spans.
+ *
+ * T1: a trace is recorded whole or not at all: the root decides by its trace id, everything below follows.
+ * T2: below an unrecorded root a span costs next to nothing: no id, no attributes, no clock.
+ * T3: a span always ends: `withSpan` ends it in `finally`, whoever calls `startSpan` owns the end.
+ * T4: texts of errors are redacted before they reach a span.
+ */
+
+import { HoneError } from "@hone/core";
+import {
+  type Attributes,
+  type Context,
+  context,
+  INVALID_SPAN_CONTEXT,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type TimeInput,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { redactText } from "./redact.ts";
+
+/** Options of {@link startSpan} and {@link withSpan}. */
+export interface SpanOptions {
+  readonly attributes?: Attributes | undefined;
+  /** Spans that this one has to do with but that are not its parent. */
+  readonly links?: Link[] | undefined;
+  /** @default SpanKind.INTERNAL */
+  readonly kind?: SpanKind | undefined;
+  /** The context below which it stands; `"root"` starts a new trace. @default the active context */
+  readonly parent?: Context | "root" | undefined;
+  /** When it started, if that is in the past: Unix milliseconds or a Date. @default now */
+  readonly startTime?: TimeInput | undefined;
+}
+
+const INSTRUMENTATION_SCOPE = "hone";
+const DETACHED_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+// Set by startTelemetry. OpenTelemetry's context is one per process, so this is too.
+let activeTracer: Tracer | undefined;
+
+/** Starts (or, with `isRecording` false, stops) making real spans. Only startTelemetry calls this. */
+export function setRecording(isRecording: boolean): void {
+  activeTracer = isRecording ? trace.getTracer(INSTRUMENTATION_SCOPE) : undefined;
+}
+
+/**
+ * Starts a span; the caller ends it (T3). Nothing below it is its child by itself: pass `contextOf(span)` on as `parent`,
+ * or use {@link withSpan}.
+ */
+export function startSpan(name: string, options: SpanOptions = {}): Span {
+  const parent = options.parent === "root" ? ROOT_CONTEXT : (options.parent ?? context.active());
+  const parentSpan = trace.getSpan(parent);
+  // T2: the parent itself stands for what is not recorded; ending it does nothing, its ids travel on.
+  if (activeTracer === undefined) return nonRecording(parentSpan);
+  if (parentSpan !== undefined && (parentSpan.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) {
+    return nonRecording(parentSpan);
+  }
+  return activeTracer.startSpan(
+    name,
+    {
+      kind: options.kind ?? SpanKind.INTERNAL,
+      ...(options.attributes !== undefined && { attributes: options.attributes }),
+      ...(options.links !== undefined && { links: options.links }),
+      ...(options.startTime !== undefined && { startTime: options.startTime }),
+    },
+    parent,
+  );
+}
+
+/**
+ * Runs `work` inside a span: spans made there are its children, an exception is recorded and passed on, the span
+ * ends when the promise settles.
+ *
+ * @example
+ * const reply = await withSpan(SpanName.chat(model), { kind: SpanKind.CLIENT, attributes }, (span) => call(span));
+ */
+export async function withSpan<T>(
+  name: string,
+  options: SpanOptions,
+  work: (span: Span) => Promise<T> | T,
+): Promise<T> {
+  const span = startSpan(name, options);
+  const active = context.active();
+  if (!span.isRecording() && span === trace.getSpan(active)) return work(span);
+  const below = trace.setSpan(options.parent === "root" ? ROOT_CONTEXT : (options.parent ?? active), span);
+  try {
+    return await context.with(below, () => work(span));
+  } catch (error) {
+    recordError(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** The context whose active span is `span`: what its children take as `parent`, and what `injectContext` sends. */
+export function contextOf(span: Span, base: Context = context.active()): Context {
+  return trace.setSpan(base, span);
+}
+
+/** Marks a span as failed, with the error's type, message and stack (T4). */
+export function recordError(span: Span, error: unknown): void {
+  if (!span.isRecording()) return;
+  const { type, message, stack } = errorFields(error);
+  span.setAttribute("error.type", type);
+  span.recordException({ name: type, message, ...(stack !== undefined && { stack }) });
+  span.setStatus({ code: SpanStatusCode.ERROR, message });
+}
+
+function nonRecording(parent: Span | undefined): Span {
+  if (parent === undefined) return DETACHED_SPAN;
+  return parent.isRecording() ? trace.wrapSpanContext(parent.spanContext()) : parent;
+}
+
+function errorFields(error: unknown): { type: string; message: string; stack?: string } {
+  if (!(error instanceof Error)) return { type: "unknown", message: redactText(String(error)) };
+  return {
+    type: error instanceof HoneError ? error.code : error.name,
+    message: redactText(error.message),
+    ...(error.stack !== undefined && { stack: redactText(error.stack) }),
+  };
+}
