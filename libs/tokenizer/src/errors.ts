@@ -1,0 +1,20 @@
+/** Errors of this package. */
+
+import { TerminalError } from "@hone/core";
+
+/** A tokenizer's folder cannot be used: a file is missing or not what it should be. */
+export class TokenizerLoadError extends TerminalError {
+  readonly folder: string;
+
+  constructor(rule: string, folder: string, options?: ErrorOptions) {
+    super("TOKENIZER_LOAD", `Cannot load a tokenizer as ${rule}: current value is "${folder}"`, options);
+    this.folder = folder;
+  }
+}
+
+/** A chat template refuses the messages it was given, or there is no template. */
+export class ChatTemplateError extends TerminalError {
+  constructor(rule: string, value: string, options?: ErrorOptions) {
+    super("CHAT_TEMPLATE", `Cannot render a conversation as ${rule}: current value is ${value}`, options);
+  }
+}

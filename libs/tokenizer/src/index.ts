@@ -1,0 +1,13 @@
+/**
+ * Text to token ids and back, and conversations as token ids.
+ *
+ *     const tokenizer = await loadTokenizer("models/small");
+ *     const { ids } = new ChatRenderer(tokenizer).render([{ role: "user", content: "Hello" }]);
+ */
+
+export type { ChatMessage, RenderedAnswer, RenderedExtension, RenderedPrompt } from "./chat-renderer.ts";
+export { ChatRenderer } from "./chat-renderer.ts";
+export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
+export { loadTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
+export type { TokenizerFiles } from "./tokenizer.ts";
+export { Tokenizer } from "./tokenizer.ts";

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { ChatRenderer } from "./chat-renderer.ts";
+import { TokenizerLoadError } from "./errors.ts";
+import { loadTokenizer } from "./load-tokenizer.ts";
+
+const example = path.join(import.meta.dirname, "../../../examples/01-frozen-lake");
+let folder: string;
+
+before(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), "hone-tokenizer-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+describe("loadTokenizer", () => {
+  test("reads the first example's tokenizer: an answer is three tokens and the end of the turn", async () => {
+    const tokenizer = await loadTokenizer(example);
+    assert.equal(tokenizer.vocabSize, 32);
+    const ids = tokenizer.encode("<answer>Right</answer><|end|>");
+    assert.equal(ids.length, 4);
+    assert.deepEqual(tokenizer.stopTokenIds, [ids[3]]);
+    assert.equal(tokenizer.decode(ids, { skipSpecialTokens: true }), "<answer>Right</answer>");
+  });
+
+  test("the first example's tokenizer gives back a lake, and survives every other character", async () => {
+    const tokenizer = await loadTokenizer(example);
+    const lake = "P_OG\n____\nX√__\n_O_O\n0-3, 12";
+    assert.equal(tokenizer.decode(tokenizer.encode(lake)), lake);
+    assert.equal(tokenizer.encode(lake).length, [...lake].length);
+    assert.equal(tokenizer.encode("é😀").length, 2);
+  });
+
+  test("the first example's template costs two tokens a turn", async () => {
+    const tokenizer = await loadTokenizer(example);
+    const { ids } = new ChatRenderer(tokenizer).render([{ role: "user", content: "P_OG" }]);
+    assert.equal(ids.length, 4 + 2);
+  });
+
+  test("the digest changes with any of the files", async () => {
+    await cp(example, folder, { recursive: true });
+    const original = await loadTokenizer(example);
+    const copied = await loadTokenizer(folder);
+    assert.equal(copied.digest, original.digest);
+    await writeFile(path.join(folder, "chat_template.jinja"), "{{ messages[0].content }}");
+    assert.notEqual((await loadTokenizer(folder)).digest, original.digest);
+  });
+
+  test("a folder without tokenizer.json is refused by name", async () => {
+    await assert.rejects(loadTokenizer(path.join(folder, "nowhere")), (error) => {
+      assert.ok(error instanceof TokenizerLoadError);
+      assert.match(error.message, /must hold tokenizer\.json: current value is ".*nowhere"/);
+      return true;
+    });
+  });
+
+  test("a file that is no JSON is refused by name", async () => {
+    await writeFile(path.join(folder, "tokenizer_config.json"), "{");
+    await assert.rejects(loadTokenizer(folder), /tokenizer_config\.json must be JSON/);
+  });
+});

@@ -1,0 +1,92 @@
+/** Reading a tokenizer from a folder in the Hugging Face layout. */
+
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { TokenizerLoadError } from "./errors.ts";
+import { Tokenizer } from "./tokenizer.ts";
+
+/** Files that make up a tokenizer, in the order in which they enter the digest. */
+export const TOKENIZER_FILES = [
+  "tokenizer.json",
+  "tokenizer_config.json",
+  "chat_template.jinja",
+  "generation_config.json",
+] as const;
+
+/**
+ * Loads `tokenizer.json` and, where they are, `tokenizer_config.json`, `chat_template.jinja` (or the configuration's
+ * own `chat_template`) and the stop ids of `generation_config.json`.
+ * @throws {TokenizerLoadError} when a file is missing or cannot be read as what it should be.
+ */
+export async function loadTokenizer(folder: string): Promise<Tokenizer> {
+  const digest = createHash("sha256");
+  const texts = new Map<string, string>();
+  for (const name of TOKENIZER_FILES) {
+    const text = await readIfPresent(path.join(folder, name));
+    if (text === undefined) continue;
+    texts.set(name, text);
+    digest.update(`${name}\u0000${text.length}\u0000`).update(text);
+  }
+  const tokenizerText = texts.get("tokenizer.json");
+  if (tokenizerText === undefined)
+    throw new TokenizerLoadError("its folder must hold tokenizer.json", folder);
+  const config = parseObject(texts.get("tokenizer_config.json") ?? "{}", "tokenizer_config.json", folder);
+  const generation = parseObject(
+    texts.get("generation_config.json") ?? "{}",
+    "generation_config.json",
+    folder,
+  );
+  try {
+    return new Tokenizer({
+      tokenizer: parseObject(tokenizerText, "tokenizer.json", folder),
+      config,
+      chatTemplate: texts.get("chat_template.jinja") ?? readChatTemplate(config.chat_template),
+      generationStopIds: readIds(generation.eos_token_id),
+      digest: digest.digest("hex"),
+    });
+  } catch (error) {
+    if (error instanceof TokenizerLoadError) throw error;
+    throw new TokenizerLoadError("its tokenizer.json must be one that Hone can run", folder, {
+      cause: error,
+    });
+  }
+}
+
+async function readIfPresent(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function parseObject(text: string, name: string, folder: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new TokenizerLoadError(`${name} must be JSON`, folder, { cause: error });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TokenizerLoadError(`${name} must hold a JSON object`, folder);
+  }
+  return value as Record<string, unknown>;
+}
+
+/** A template's text, or the one named "default" where a configuration holds several. */
+function readChatTemplate(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return undefined;
+  const named = value as ReadonlyArray<{ name?: unknown; template?: unknown }>;
+  const chosen = named.find((entry) => entry.name === "default") ?? named[0];
+  return typeof chosen?.template === "string" ? chosen.template : undefined;
+}
+
+function readIds(value: unknown): number[] {
+  const values = Array.isArray(value) ? value : [value];
+  return values.filter((id): id is number => Number.isInteger(id));
+}

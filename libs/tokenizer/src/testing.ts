@@ -1,0 +1,72 @@
+/** A small tokenizer for tests: one token per byte, a few merges, ChatML's control tokens. Development only. */
+
+import { Tokenizer } from "./tokenizer.ts";
+
+/** ChatML, as many open models write it. */
+export const CHATML_TEMPLATE =
+  "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/** ChatML that drops the thoughts of earlier turns, as reasoning models do. */
+export const FORGETFUL_TEMPLATE =
+  "{% for message in messages %}{% set content = message['content'] %}" +
+  "{% if message['role'] == 'assistant' and '</think>' in content %}{% set content = content.split('</think>')[-1] %}{% endif %}" +
+  "{{ '<|im_start|>' + message['role'] + '\\n' + content + '<|im_end|>\\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+const CONTROL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
+const MERGES: ReadonlyArray<readonly [string, string]> = [
+  ["t", "h"],
+  ["th", "e"],
+  ["Ġ", "a"],
+  ["i", "n"],
+];
+
+/** A byte-level tokenizer with ChatML's control tokens; ids 0..255 are the bytes in GPT-2's alphabet. */
+export function chatmlTokenizer(chatTemplate: string | undefined = CHATML_TEMPLATE): Tokenizer {
+  const alphabet = byteAlphabet();
+  const tokens = [...alphabet, ...MERGES.map((pair) => pair.join("")), ...CONTROL_TOKENS];
+  const vocab = Object.fromEntries(tokens.map((token, id) => [token, id]));
+  return new Tokenizer({
+    tokenizer: {
+      version: "1.0",
+      added_tokens: CONTROL_TOKENS.map((content) => ({
+        id: vocab[content],
+        content,
+        single_word: false,
+        lstrip: false,
+        rstrip: false,
+        normalized: false,
+        special: true,
+      })),
+      normalizer: null,
+      pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: true },
+      post_processor: null,
+      decoder: { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: true },
+      model: {
+        type: "BPE",
+        dropout: null,
+        unk_token: null,
+        continuing_subword_prefix: null,
+        end_of_word_suffix: null,
+        fuse_unk: false,
+        byte_fallback: false,
+        vocab,
+        merges: MERGES.map((pair) => pair.join(" ")),
+      },
+    },
+    config: { eos_token: "<|im_end|>", pad_token: { content: "<|endoftext|>" } },
+    chatTemplate,
+    generationStopIds: [vocab["<|endoftext|>"]!],
+    digest: "chatml-fixture",
+  });
+}
+
+/** GPT-2's printable stand-ins for the 256 bytes, in byte order. */
+function byteAlphabet(): string[] {
+  let shifted = 0;
+  return Array.from({ length: 256 }, (_, byte) => {
+    const isPrintable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+    return String.fromCodePoint(isPrintable ? byte : 256 + shifted++);
+  });
+}

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Random } from "@hone/core";
+import { EncodingCache } from "./encoding-cache.ts";
+import { chatmlTokenizer } from "./testing.ts";
+
+const tokenizer = chatmlTokenizer();
+
+describe("Tokenizer", () => {
+  test("decode() gives back every text that encode() took", () => {
+    const random = new Random(1);
+    const pieces = ["the ", "in ", " a", "\n", "é", "√", "😀", "<", "|", "0", "\t", "x y"];
+    for (let round = 0; round < 200; round++) {
+      const text = Array.from({ length: 1 + random.nextInt(12) }, () => random.pick(pieces)).join("");
+      assert.equal(tokenizer.decode(tokenizer.encode(text)), text);
+    }
+  });
+
+  test("encode() applies merges and turns written-out control tokens into their ids", () => {
+    assert.deepEqual(tokenizer.encode("the<|im_end|>"), [
+      tokenizer.tokenId("the"),
+      tokenizer.tokenId("<|im_end|>"),
+    ]);
+  });
+
+  test("encode() of nothing is nothing, and so is its decoding", () => {
+    assert.deepEqual(tokenizer.encode(""), []);
+    assert.equal(tokenizer.decode([]), "");
+  });
+
+  test("decode() leaves out special tokens only where it is asked to", () => {
+    const ids = tokenizer.encode("hi<|im_end|>");
+    assert.equal(tokenizer.decode(ids), "hi<|im_end|>");
+    assert.equal(tokenizer.decode(ids, { skipSpecialTokens: true }), "hi");
+  });
+
+  test("stopTokenIds holds the end of a turn and what the generation config adds", () => {
+    assert.equal(tokenizer.eosTokenId, tokenizer.tokenId("<|im_end|>"));
+    assert.deepEqual(
+      tokenizer.stopTokenIds,
+      [tokenizer.tokenId("<|endoftext|>")!, tokenizer.tokenId("<|im_end|>")!].sort((a, b) => a - b),
+    );
+  });
+
+  test("vocabSize is one more than the largest id", () => {
+    assert.notEqual(tokenizer.tokenOf(tokenizer.vocabSize - 1), undefined);
+    assert.equal(tokenizer.tokenOf(tokenizer.vocabSize), undefined);
+  });
+
+  test("specialTokens reads names given as text and as objects", () => {
+    assert.equal(tokenizer.specialTokens.eos_token, "<|im_end|>");
+    assert.equal(tokenizer.specialTokens.pad_token, "<|endoftext|>");
+  });
+});
+
+describe("EncodingCache", () => {
+  test("drops the least recently used text when it is full", () => {
+    const cache = new EncodingCache(2);
+    const encoded: string[] = [];
+    const encode = (text: string) => {
+      encoded.push(text);
+      return [text.length];
+    };
+    for (const text of ["a", "b", "a", "c", "a", "b"]) cache.getOrEncode(text, encode);
+    assert.deepEqual(encoded, ["a", "b", "c", "b"]);
+    assert.equal(cache.size, 2);
+  });
+
+  test("keeps no text that is very long", () => {
+    const cache = new EncodingCache(2);
+    cache.getOrEncode("x".repeat(10_000), () => [1]);
+    assert.equal(cache.size, 0);
+  });
+});

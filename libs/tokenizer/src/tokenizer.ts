@@ -1,0 +1,110 @@
+/**
+ * A Hugging Face tokenizer: text to token ids and back.
+ *
+ * Wraps `@huggingface/tokenizers`, which reads `tokenizer.json` as the Rust library does. What Hone adds: stop
+ * tokens, the chat template, a digest that names the tokenizer, and a cache of encodings.
+ */
+
+import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
+import { EncodingCache } from "./encoding-cache.ts";
+
+/** What a folder says about its tokenizer. */
+export interface TokenizerFiles {
+  /** Content of `tokenizer.json`. */
+  readonly tokenizer: Record<string, unknown>;
+  /** Content of `tokenizer_config.json`. */
+  readonly config: Record<string, unknown>;
+  /** Jinja text; absent = the model has no chat format. */
+  readonly chatTemplate: string | undefined;
+  /** Ids that `generation_config.json` names as ends, beside the tokenizer's own. */
+  readonly generationStopIds: readonly number[];
+  /** SHA-256 over the files, hexadecimal. */
+  readonly digest: string;
+}
+
+/** Texts whose ids are kept: every state of the small environments, and a group's prompts many times over. */
+const MAX_CACHED_ENCODINGS = 16_384;
+
+export class Tokenizer {
+  /** Names this tokenizer: two with one digest give the same ids. */
+  readonly digest: string;
+  /** Jinja text of the chat format. */
+  readonly chatTemplate: string | undefined;
+  /** Ends a turn; absent = the tokenizer names none. */
+  readonly eosTokenId: number | undefined;
+  /** Every id that ends a generation, ascending. */
+  readonly stopTokenIds: readonly number[];
+  /** One more than the largest id. */
+  readonly vocabSize: number;
+  /** Special tokens by the names that chat templates use: `bos_token`, `eos_token` and so on. */
+  readonly specialTokens: Readonly<Record<string, string>>;
+  readonly #inner: HuggingFaceTokenizer;
+  readonly #encodings = new EncodingCache(MAX_CACHED_ENCODINGS);
+  readonly #specialIds: ReadonlySet<number>;
+
+  constructor(files: TokenizerFiles) {
+    this.#inner = new HuggingFaceTokenizer(files.tokenizer, files.config);
+    this.digest = files.digest;
+    this.chatTemplate = files.chatTemplate;
+    this.specialTokens = readSpecialTokens(files.config);
+    const eosToken = this.specialTokens.eos_token;
+    this.eosTokenId = eosToken === undefined ? undefined : this.tokenId(eosToken);
+    const stopIds = new Set(files.generationStopIds);
+    if (this.eosTokenId !== undefined) stopIds.add(this.eosTokenId);
+    this.stopTokenIds = [...stopIds].sort((a, b) => a - b);
+    const addedTokens = this.#inner.get_added_tokens_decoder();
+    this.#specialIds = new Set([...addedTokens].filter(([, token]) => token.special).map(([id]) => id));
+    let largestId = -1;
+    for (const id of this.#inner.get_vocab().values()) largestId = Math.max(largestId, id);
+    this.vocabSize = largestId + 1;
+  }
+
+  /**
+   * Token ids of a text; special tokens that are written out in it become their ids, none is added.
+   * @returns a shared array: read only.
+   */
+  encode(text: string): readonly number[] {
+    if (text === "") return NO_IDS;
+    return this.#encodings.getOrEncode(
+      text,
+      (uncached) => this.#inner.encode(uncached, { add_special_tokens: false }).ids,
+    );
+  }
+
+  /** Text of token ids, exactly as their tokens spell it. */
+  decode(ids: readonly number[], options: { skipSpecialTokens?: boolean } = {}): string {
+    const kept =
+      options.skipSpecialTokens === true ? ids.filter((id) => !this.#specialIds.has(id)) : [...ids];
+    if (kept.length === 0) return "";
+    return this.#inner.decode(kept, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
+  }
+
+  /** Id of one token, as the vocabulary spells it. */
+  tokenId(token: string): number | undefined {
+    return this.#inner.token_to_id(token);
+  }
+
+  /** The token of an id, as the vocabulary spells it. */
+  tokenOf(id: number): string | undefined {
+    return this.#inner.id_to_token(id);
+  }
+
+  isSpecial(id: number): boolean {
+    return this.#specialIds.has(id);
+  }
+}
+
+const NO_IDS: readonly number[] = [];
+
+/** The entries `<name>_token` of a tokenizer's configuration; each is a string or an object with its content. */
+function readSpecialTokens(config: Record<string, unknown>): Record<string, string> {
+  const tokens: Record<string, string> = {};
+  for (const [key, value] of Object.entries(config)) {
+    if (!key.endsWith("_token")) continue;
+    if (typeof value === "string") tokens[key] = value;
+    else if (typeof value === "object" && value !== null && "content" in value) {
+      if (typeof value.content === "string") tokens[key] = value.content;
+    }
+  }
+  return tokens;
+}
