@@ -17,7 +17,6 @@ const LIST_IDLE_MS = 2_000;
  * @returns how many messages were dropped.
  */
 export async function purgeEpisodes(bus: Bus, run: string, below: number): Promise<number> {
-  const filter = subjects.episodes(run);
   try {
     let keepFrom = below;
     for await (const consumer of bus.manager.consumers.list(StreamName.episodes)) {
@@ -25,11 +24,16 @@ export async function purgeEpisodes(bus: Bus, run: string, below: number): Promi
       const hasBacklog = consumer.num_pending + consumer.num_ack_pending > 0;
       if (isDurable && hasBacklog) keepFrom = Math.min(keepFrom, consumer.ack_floor.stream_seq + 1);
     }
-    await deleteObjects(bus, filter, keepFrom);
-    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: keepFrom });
-    return purged;
+    let dropped = 0;
+    // One filter at a time: a server of version 2.9 takes no list of them.
+    for (const filter of [subjects.rolloutFinished(run), subjects.rolloutScored(run)]) {
+      await deleteObjects(bus, filter, keepFrom);
+      const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: keepFrom });
+      dropped += purged;
+    }
+    return dropped;
   } catch (error) {
-    throw translateBusError(error, "purge episodes", filter);
+    throw translateBusError(error, "purge episodes", run);
   }
 }
 

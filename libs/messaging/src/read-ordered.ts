@@ -22,7 +22,7 @@ export interface OrderedItem<Message> {
 /** Options of {@link readOrdered}. */
 export interface ReadOrderedOptions {
   readonly stream: StreamName;
-  readonly filter: string | string[];
+  readonly filter: string;
   /** First sequence wanted; absent = from the beginning. */
   readonly fromSequence?: number;
   readonly signal: AbortSignal;

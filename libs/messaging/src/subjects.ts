@@ -72,8 +72,6 @@ export const subjects = {
   rolloutJob: (run: string | "*") => `${PREFIX}.rollout.job.${run === "*" ? run : token(run)}`,
   rolloutFinished: (run: string | "*") => `${PREFIX}.rollout.finished.${run === "*" ? run : token(run)}`,
   rolloutScored: (run: string | "*") => `${PREFIX}.rollout.scored.${run === "*" ? run : token(run)}`,
-  /** Both kinds of episodes of one run. */
-  episodes: (run: string) => `${PREFIX}.rollout.*.${token(run)}`,
   generate: (model: string | "*", replica: string) =>
     `${PREFIX}.policy.generate.${model === "*" ? model : token(model)}.${token(replica)}`,
   abort: (model: string | "*", replica: string) =>
