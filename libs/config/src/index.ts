@@ -1,0 +1,21 @@
+/**
+ * Configuration: the run file and the environment of a service, from text to typed values with every default.
+ *
+ * ```ts
+ * const run = parseRunFile(await readFile("run.yaml", "utf8"));
+ * ```
+ */
+
+export { ConfigError, type ConfigProblem } from "./errors.ts";
+export { problemMessage, show } from "./problems.ts";
+export { inlineFiles, TOKENIZER_FILES } from "./run-file/inline-files.ts";
+export { MAX_RUN_FILE_BYTES, parseRunFile, parseYaml, resolveRunConfig } from "./run-file/parse-run-file.ts";
+export {
+  type JudgeConfig,
+  type ModelInit,
+  type OutcomeRule,
+  type RunConfig,
+  runFileSchema,
+  type TaskSource,
+} from "./run-file/schema.ts";
+export { environmentBoolean, environmentInteger, readEnvironment } from "./service-env.ts";

@@ -1,0 +1,120 @@
+/** From the words of the schema library to ours: the key, the value, what is allowed, and what was probably meant. */
+
+import { nearest } from "@hone/core";
+import type { z } from "zod";
+import type { ConfigProblem } from "./errors.ts";
+
+/** Values are shown, but not at any length. */
+const MAX_SHOWN_CHARACTERS = 120;
+
+/**
+ * Translates what a schema found wrong.
+ * @param known the keys allowed below a path, for suggestions; undefined where any are.
+ */
+export function problemsOf(
+  issues: readonly z.core.$ZodIssue[],
+  input: unknown,
+  known: (path: readonly PropertyKey[]) => readonly string[] | undefined,
+): ConfigProblem[] {
+  return issues.flatMap((issue) => {
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((key) => unknownKey(issue.path, key, input, known));
+    const branches = issue.code === "invalid_union" && issue.discriminator === undefined ? issue.errors : [];
+    const closest = branches.length > 0 ? closestBranch(branches) : undefined;
+    if (closest !== undefined) {
+      return problemsOf(
+        closest.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })),
+        input,
+        known,
+      );
+    }
+    const value = valueAt(input, issue.path);
+    const key = pathText(issue.path);
+    const allowed = allowedBy(issue);
+    return [{ key, value, allowed, message: problemMessage(key, value, allowed) }];
+  });
+}
+
+/** The sentence for a value that breaks a rule. */
+export function problemMessage(key: string, value: unknown, allowed: string): string {
+  return `Cannot accept ${key === "" ? "the file" : `\`${key}\``} as it must be ${allowed}: current value is ${show(value)}`;
+}
+
+/** A value as a person would write it, shortened. */
+export function show(value: unknown): string {
+  if (value === undefined) return "absent";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
+}
+
+function unknownKey(
+  path: readonly PropertyKey[],
+  key: string,
+  input: unknown,
+  known: (path: readonly PropertyKey[]) => readonly string[] | undefined,
+): ConfigProblem {
+  const candidates = known(path) ?? [];
+  const meant = nearest(key, candidates);
+  const full = pathText([...path, key]);
+  const allowed = candidates.length > 0 ? `one of ${candidates.join(", ")}` : "no key here";
+  const hint = meant === undefined ? "" : ` (did you mean \`${meant}\`?)`;
+  const where = path.length === 0 ? "at the top level" : `below \`${pathText(path)}\``;
+  return {
+    key: full,
+    value: valueAt(input, [...path, key]),
+    allowed,
+    message: `Cannot accept \`${full}\` as no such key is known ${where}${hint}: allowed is ${allowed}`,
+  };
+}
+
+/** The branch of a union that fits best: the one with the fewest complaints that chose the same kind. */
+function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
+  const chosen = branches.filter(
+    (issues) => !issues.some((issue) => issue.path.at(-1) === "kind" || issue.path.at(-1) === "source"),
+  );
+  return [...(chosen.length > 0 ? chosen : branches)].sort((a, b) => a.length - b.length)[0];
+}
+
+function allowedBy(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.expected === "int" ? "a whole number" : `a value of type ${issue.expected}`;
+    case "invalid_value":
+      return issue.values.length === 1
+        ? `${JSON.stringify(issue.values[0])}`
+        : `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+    case "invalid_union":
+      return issue.options === undefined
+        ? issue.message
+        : `one of ${issue.options.map((option) => JSON.stringify(option)).join(", ")}`;
+    case "too_small":
+      return `${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}${unitOf(issue.origin)}`;
+    case "too_big":
+      return `${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${unitOf(issue.origin)}`;
+    default:
+      return issue.message;
+  }
+}
+
+function unitOf(origin: string): string {
+  if (origin === "string") return " characters";
+  return origin === "array" ? " entries" : "";
+}
+
+/** `judge[0].weight` for ["judge", 0, "weight"]. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) =>
+      typeof part === "number" ? `[${part}]` : `${index === 0 ? "" : "."}${String(part)}`,
+    )
+    .join("");
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}

@@ -1,0 +1,92 @@
+/** Making a run file self-contained: what it names by path is read and put in its place. */
+
+import { readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { describeError } from "@hone/core";
+import { ConfigError } from "../errors.ts";
+import { problemMessage } from "../problems.ts";
+import { parseYaml } from "./parse-run-file.ts";
+import type { RunConfig } from "./schema.ts";
+
+/** Files that make a tokenizer; the first is required. */
+export const TOKENIZER_FILES = [
+  "tokenizer.json",
+  "tokenizer_config.json",
+  "special_tokens_map.json",
+  "chat_template.jinja",
+] as const;
+
+const MAX_FILE_BYTES = 12 * 1024 * 1024;
+
+/**
+ * Reads `agent.configPath` and `model.init.tokenizer` and inlines them.
+ * @param baseFolder paths resolve below it and may not leave it.
+ * @throws {ConfigError} naming the key when a file is missing, too large, outside the folder or broken.
+ */
+export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<RunConfig> {
+  const { configPath, ...agent } = run.agent;
+  const { tokenizer } = run.model.init;
+  return {
+    ...run,
+    agent: configPath === undefined ? agent : { ...agent, config: await agentConfig(configPath, baseFolder) },
+    model: {
+      init: {
+        ...run.model.init,
+        tokenizer:
+          typeof tokenizer === "string" ? { files: await tokenizerFiles(tokenizer, baseFolder) } : tokenizer,
+      },
+    },
+  };
+}
+
+async function agentConfig(configPath: string, baseFolder: string): Promise<Record<string, unknown>> {
+  const key = "agent.configPath";
+  const parsed = parseYaml(await readBelow(baseFolder, configPath, key), configPath);
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw fileError(key, configPath, "a YAML file that holds an object");
+  }
+  return parsed as Record<string, unknown>;
+}
+
+async function tokenizerFiles(file: string, baseFolder: string): Promise<Record<string, string>> {
+  const key = "model.init.tokenizer";
+  const folder = path.basename(file) === TOKENIZER_FILES[0] ? path.dirname(file) : file;
+  const files: Record<string, string> = {};
+  for (const name of TOKENIZER_FILES) {
+    const isRequired = name === TOKENIZER_FILES[0];
+    const relative = path.join(folder, name);
+    if (!isRequired && !(await exists(path.resolve(baseFolder, relative)))) continue;
+    files[name] = await readBelow(baseFolder, relative, key);
+  }
+  return files;
+}
+
+async function readBelow(baseFolder: string, relative: string, key: string): Promise<string> {
+  const full = path.resolve(baseFolder, relative);
+  if (path.relative(baseFolder, full).startsWith("..")) {
+    throw fileError(key, relative, `a path below ${baseFolder}`);
+  }
+  try {
+    const { size } = await stat(full);
+    if (size > MAX_FILE_BYTES) throw fileError(key, relative, `a file of at most ${MAX_FILE_BYTES} bytes`);
+    return await readFile(full, "utf8");
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    throw fileError(key, relative, `a file that can be read (${describeError(cause)})`, cause);
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+function fileError(key: string, value: string, allowed: string, cause?: unknown): ConfigError {
+  return new ConfigError(
+    "the run file",
+    [{ key, value, allowed, message: problemMessage(key, value, allowed) }],
+    { cause },
+  );
+}

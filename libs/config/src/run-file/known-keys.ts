@@ -1,0 +1,46 @@
+/** Which keys a schema allows below a path, for suggestions. */
+
+import { z } from "zod";
+
+/** Keys of the object that the schema describes at `path`; undefined where it is no object or any key is allowed. */
+export function knownKeys(
+  schema: z.core.$ZodType,
+  path: readonly PropertyKey[],
+  input: unknown,
+): readonly string[] | undefined {
+  const [head, ...rest] = path;
+  const inner = unwrap(schema, input);
+  if (inner instanceof z.ZodObject) {
+    if (head === undefined) return Object.keys(inner.shape);
+    const child: unknown = inner.shape[String(head)];
+    return child instanceof z.ZodType ? knownKeys(child, rest, childOf(input, head)) : undefined;
+  }
+  if (inner instanceof z.ZodArray && head !== undefined && inner.element instanceof z.ZodType) {
+    return knownKeys(inner.element, rest, childOf(input, head));
+  }
+  return undefined;
+}
+
+/** Takes defaults, optionals and unions off; of a union the member whose literals fit the input. */
+function unwrap(schema: z.core.$ZodType, input: unknown): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
+    return unwrap(schema.def.innerType, input);
+  }
+  if (schema instanceof z.ZodUnion) {
+    const options = schema.options.filter((option) => option instanceof z.ZodObject);
+    const fitting = options.find((option) =>
+      Object.entries(option.shape).every(
+        ([key, member]) =>
+          !(member instanceof z.ZodLiteral) || member.values.has(childOf(input, key) as never),
+      ),
+    );
+    return fitting ?? options[0] ?? schema;
+  }
+  return schema;
+}
+
+function childOf(input: unknown, key: PropertyKey): unknown {
+  return typeof input === "object" && input !== null
+    ? (input as Record<PropertyKey, unknown>)[key]
+    : undefined;
+}

@@ -1,0 +1,258 @@
+/**
+ * The run file: what one training job is.
+ *
+ * Every key has its meaning, unit and default here; docs/run-file.md shows the same for people. Unknown keys are
+ * refused. The resolved file (every default filled in) is stored with the run and is what services get to see.
+ */
+
+import { isRunName } from "@hone/core";
+import { z } from "zod";
+
+const MAX_TASKS_PER_STEP = 10_000;
+const MAX_GROUP_SIZE = 1_024;
+
+const wholeNumber = z.number().int();
+const seedNumber = wholeNumber.min(0).max(Number.MAX_SAFE_INTEGER);
+const json = z.record(z.string(), z.unknown());
+
+/** A model made from scratch. */
+const modelInit = z.strictObject({
+  architecture: z.literal("qwen3"),
+  hiddenSize: wholeNumber.min(8).max(8_192),
+  numLayers: wholeNumber.min(1).max(128),
+  numHeads: wholeNumber.min(1).max(128),
+  /** Heads of K and V. Default: numHeads. */
+  numKvHeads: wholeNumber.min(1).max(128).optional(),
+  /** Default: hiddenSize / numHeads. */
+  headDim: wholeNumber.min(2).max(512).optional(),
+  /** Width of the feed-forward layer. Default: 3 x hiddenSize. */
+  intermediateSize: wholeNumber.min(8).max(65_536).optional(),
+  ropeTheta: z.number().positive().default(10_000),
+  rmsNormEps: z.number().positive().default(1e-6),
+  maxPositions: wholeNumber.min(16).max(1_048_576).default(4_096),
+  /** Path of tokenizer.json (tokenizer_config.json and chat_template.jinja lie beside it), or the files themselves. */
+  tokenizer: z.union([z.string().min(1), z.strictObject({ files: z.record(z.string(), z.string()) })]),
+});
+
+const environmentSource = z.strictObject({
+  source: z.literal("environment"),
+  environment: z.string().min(1),
+  config: json.default({}),
+  /** Half-open range of environment seeds. */
+  seeds: z.strictObject({ from: seedNumber, to: seedNumber }),
+});
+
+const jsonlSource = z.strictObject({
+  source: z.literal("jsonl"),
+  /** Below the project folder. */
+  path: z.string().min(1),
+});
+
+const taskSource = z.discriminatedUnion("source", [environmentSource, jsonlSource]);
+
+const sampling = z.strictObject({
+  /** 0 = always the most likely token. */
+  temperature: z.number().min(0).max(100).default(1),
+  topP: z.number().gt(0).max(1).default(1),
+  /** 0 = all tokens. */
+  topK: wholeNumber.min(0).default(0),
+  /** Most tokens of one turn. */
+  maxNewTokens: wholeNumber.min(1).max(65_536).default(256),
+});
+
+const judge = z.discriminatedUnion("kind", [
+  /** The return of the environment. */
+  z.strictObject({ kind: z.literal("environment"), weight: z.number().default(1) }),
+  /** Share of turns whose answer had the asked-for form. */
+  z.strictObject({ kind: z.literal("format"), weight: z.number().default(1) }),
+]);
+
+/** What becomes of a rollout that ended otherwise than completed: keep its reward, give it a fixed one, or leave it out. */
+const outcomeRule = z.union([z.enum(["keep", "drop"]), z.strictObject({ reward: z.number() })]);
+
+const algorithm = z.strictObject({
+  advantage: z
+    .strictObject({
+      kind: z.literal("grpo"),
+      /** Divide by the group's standard deviation; false = Dr.GRPO. */
+      normalizeByStd: z.boolean().default(true),
+      epsilon: z.number().positive().default(1e-6),
+    })
+    .prefault({ kind: "grpo" }),
+  loss: z
+    .strictObject({
+      kind: z.literal("ppo_clip"),
+      clipLow: z.number().gt(0).lt(1).default(0.2),
+      clipHigh: z.number().gt(0).default(0.28),
+      /** Lower bound for negative advantages (dual clip); absent = none. */
+      dualClip: z.number().gt(1).optional(),
+      aggregate: z
+        .enum(["token_mean", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"])
+        .default("token_mean"),
+      /** Weight of the entropy bonus. */
+      entropy: z.number().min(0).default(0),
+    })
+    .prefault({ kind: "ppo_clip" }),
+  /** Only a coefficient of 0 is supported by this build: there is no reference policy yet. */
+  kl: z.strictObject({ coefficient: z.number().min(0).max(0).default(0) }).prefault({}),
+  outcomes: z
+    .strictObject({
+      truncated: outcomeRule.default("keep"),
+      agentFailed: outcomeRule.default({ reward: 0 }),
+      timedOut: outcomeRule.default({ reward: 0 }),
+    })
+    .prefault({}),
+});
+
+const optimizer = z.strictObject({
+  kind: z.literal("adamw"),
+  learningRate: z.number().positive().max(1),
+  beta1: z.number().min(0).lt(1).default(0.9),
+  beta2: z.number().min(0).lt(1).default(0.95),
+  epsilon: z.number().positive().default(1e-8),
+  /** Decoupled; matrices only. */
+  weightDecay: z.number().min(0).default(0),
+  /** Largest global norm of the gradient. */
+  maxGradNorm: z.number().positive().default(1),
+  schedule: z
+    .strictObject({
+      kind: z.enum(["constant", "linear", "cosine"]).default("constant"),
+      /** Steps over which the rate rises from 0. */
+      warmupSteps: wholeNumber.min(0).default(0),
+      /** Share of the rate that is left at the last step. */
+      finalRatio: z.number().min(0).max(1).default(0),
+    })
+    .prefault({}),
+});
+
+const trainer = z.strictObject({
+  engine: z.strictObject({ kind: z.literal("onnx") }).prefault({ kind: "onnx" }),
+  steps: wholeNumber.min(0).max(10_000_000),
+  epochs: wholeNumber.min(1).max(64).default(1),
+  /** Optimizer updates per epoch; groups are split evenly. */
+  minibatches: wholeNumber.min(1).max(1_024).default(1),
+  /** Versions by which a token may be older than the policy it trains. This build trains synchronously: 0. */
+  maxStaleness: wholeNumber.min(0).max(0).default(0),
+  optimizer,
+  checkpoint: z
+    .strictObject({
+      /** Steps between two checkpoints; 0 = only at the end. */
+      every: wholeNumber.min(0).default(0),
+      /** Checkpoints kept, the newest. */
+      keep: wholeNumber.min(1).default(2),
+    })
+    .prefault({}),
+  eval: z
+    .strictObject({
+      /** Steps between two evaluations; 0 = only before the first step and after the last. */
+      every: wholeNumber.min(0).default(0),
+      /** Held-out tasks of the evaluations in between; absent = all. The first and the last always take all. */
+      tasks: wholeNumber.min(1).optional(),
+    })
+    .prefault({}),
+});
+
+/** The whole file. */
+export const runFileSchema = z
+  .strictObject({
+    name: z.string().refine(isRunName, "1 to 40 characters out of a-z, 0-9 and -"),
+    seed: seedNumber.default(0),
+    model: z.strictObject({ init: modelInit }),
+    warmStart: z
+      .strictObject({
+        kind: z.literal("sft"),
+        /** Scripted policy whose rollouts are imitated. */
+        policy: z.string().min(1),
+        tasks: wholeNumber.min(1).max(1_000_000),
+        epochs: wholeNumber.min(1).max(100).default(1),
+        /** Default: that of the optimizer. */
+        learningRate: z.number().positive().max(1).optional(),
+        /** Rollouts of one optimizer update. */
+        batchSize: wholeNumber.min(1).max(10_000).default(64),
+      })
+      .optional(),
+    dataset: z.strictObject({ train: taskSource, eval: taskSource.optional() }),
+    agent: z.strictObject({
+      name: z.string().min(1),
+      /** YAML file below the project folder; the command line inlines it as `config`. */
+      configPath: z.string().min(1).optional(),
+      config: json.optional(),
+    }),
+    rollout: z.strictObject({
+      tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),
+      groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),
+      maxTurns: wholeNumber.min(1).max(1_000).default(10),
+      maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
+      /** For one attempt; waits for Hone's own parts do not count. */
+      deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
+      maxAttempts: wholeNumber.min(1).max(100).default(3),
+      sampling: sampling.prefault({}),
+    }),
+    judge: z
+      .array(judge)
+      .min(1)
+      .max(32)
+      .default([{ kind: "environment", weight: 1 }]),
+    algorithm: algorithm.prefault({}),
+    trainer,
+  })
+  .check((context) => {
+    for (const problem of crossFieldProblems(context.value)) {
+      context.issues.push({
+        code: "custom",
+        input: context.value,
+        path: [...problem.path],
+        message: problem.allowed,
+      });
+    }
+  });
+
+/** A run file with every default filled in. */
+export type RunConfig = z.output<typeof runFileSchema>;
+export type TaskSource = z.output<typeof taskSource>;
+export type JudgeConfig = z.output<typeof judge>;
+export type OutcomeRule = z.output<typeof outcomeRule>;
+export type ModelInit = z.output<typeof modelInit>;
+
+function* crossFieldProblems(
+  run: Pick<RunConfig, "model" | "agent" | "dataset" | "rollout" | "trainer">,
+): Generator<{ path: PropertyKey[]; allowed: string }> {
+  const { init } = run.model;
+  const headDim = init.headDim ?? init.hiddenSize / init.numHeads;
+  if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
+    yield {
+      path: ["model", "init", "numHeads"],
+      allowed: "such that hiddenSize / numHeads is an even whole number, or headDim given",
+    };
+  }
+  if (init.numHeads % (init.numKvHeads ?? init.numHeads) !== 0) {
+    yield { path: ["model", "init", "numKvHeads"], allowed: `a divisor of numHeads (${init.numHeads})` };
+  }
+  if (run.agent.config !== undefined && run.agent.configPath !== undefined) {
+    yield { path: ["agent", "configPath"], allowed: "left out where agent.config is given" };
+  }
+  if (run.rollout.sampling.maxNewTokens > run.rollout.maxContextTokens) {
+    yield {
+      path: ["rollout", "sampling", "maxNewTokens"],
+      allowed: `at most rollout.maxContextTokens (${run.rollout.maxContextTokens})`,
+    };
+  }
+  if (run.rollout.maxContextTokens > init.maxPositions) {
+    yield {
+      path: ["rollout", "maxContextTokens"],
+      allowed: `at most model.init.maxPositions (${init.maxPositions})`,
+    };
+  }
+  if (run.trainer.minibatches > run.rollout.tasksPerStep) {
+    yield {
+      path: ["trainer", "minibatches"],
+      allowed: `at most rollout.tasksPerStep (${run.rollout.tasksPerStep})`,
+    };
+  }
+  for (const split of ["train", "eval"] as const) {
+    const source = run.dataset[split];
+    if (source?.source === "environment" && source.seeds.from >= source.seeds.to) {
+      yield { path: ["dataset", split, "seeds", "to"], allowed: `greater than from (${source.seeds.from})` };
+    }
+  }
+}

@@ -1,0 +1,37 @@
+/** A service's configuration from its environment: one schema, complete or refused. */
+
+import { z } from "zod";
+import { ConfigError } from "./errors.ts";
+import { problemsOf } from "./problems.ts";
+
+/**
+ * Reads the variables that a schema names; what else is in the environment is left alone, an empty variable counts
+ * as absent.
+ * @throws {ConfigError} with every variable that is wrong.
+ */
+export function readEnvironment<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  environment: Readonly<Record<string, string | undefined>>,
+): z.output<z.ZodObject<Shape>> {
+  const input: Record<string, string> = {};
+  for (const key of Object.keys(schema.shape)) {
+    const value = environment[key];
+    if (value !== undefined && value !== "") input[key] = value;
+  }
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  throw new ConfigError(
+    "the environment",
+    problemsOf(result.error.issues, input, () => Object.keys(schema.shape)),
+  );
+}
+
+/** A whole number in a variable. */
+export function environmentInteger(minimum: number, maximum: number) {
+  return z.coerce.number().int().min(minimum).max(maximum);
+}
+
+/** `1`, `true`, `yes` or `on`, and their opposites. */
+export function environmentBoolean() {
+  return z.stringbool();
+}
