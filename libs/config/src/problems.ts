@@ -84,9 +84,10 @@ function allowedBy(issue: z.core.$ZodIssue): string {
         ? `${JSON.stringify(issue.values[0])}`
         : `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
     case "invalid_union":
-      return issue.options === undefined
-        ? issue.message
-        : `one of ${issue.options.map((option) => JSON.stringify(option)).join(", ")}`;
+      // The options of a discriminated union are there at run time; the library's type leaves them out.
+      return "options" in issue && Array.isArray(issue.options)
+        ? `one of ${issue.options.map((option) => JSON.stringify(option)).join(", ")}`
+        : issue.message;
     case "too_small":
       return `${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}${unitOf(issue.origin)}`;
     case "too_big":
