@@ -62,6 +62,17 @@ export class JsonlFile {
     return new JsonlFile(file, size, Float64Array.from(offsets), Float64Array.from(lines));
   }
 
+  /** Every row from the first on. @throws {SourceError} as {@link read} does. */
+  async *rows(): AsyncGenerator<JsonlRow> {
+    const handle = await open(this.#path);
+    try {
+      for await (const { bytes, line } of readLines(handle, this.#path, 0, 1))
+        yield parseRow(bytes, this.name, line);
+    } finally {
+      await handle.close();
+    }
+  }
+
   /**
    * The rows at the given indices (0..size-1), in the order asked for.
    * @throws {SourceError} when a row is no JSON object, with the file and the line.

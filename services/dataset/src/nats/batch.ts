@@ -1,0 +1,86 @@
+/** Answers `hone.v1.dataset.batch`: the same request gets the same answer from every replica. */
+
+import { create } from "@bufbuild/protobuf";
+import { describeError, RetryableError } from "@hone/core";
+import { type BatchReply, BatchReplySchema, type BatchRequest, TaskSchema } from "@hone/proto-gen/dataset";
+import { elementsOf } from "../domain/order.ts";
+import type { Task } from "../domain/task.ts";
+import { SourceError } from "../errors.ts";
+import type { JsonlFiles } from "../files/jsonl-files.ts";
+import { openSource } from "../files/open-source.ts";
+import { decodeSourceJson } from "./decode-source.ts";
+
+/** Most tasks of one reply; more would make a reply of hundreds of megabytes. */
+const MAX_COUNT = 100_000;
+
+/** Never rejects: what goes wrong is said in the reply. */
+export async function answerBatch(request: BatchRequest, files: JsonlFiles): Promise<BatchReply> {
+  try {
+    const source = await openSource(decodeSourceJson(request.sourceJson), files);
+    const elements = elementsOf({
+      size: source.size,
+      runSeed: safeInteger(request.runSeed, "run seed"),
+      cursor: safeInteger(request.cursor, "cursor"),
+      count: checkedCount(request.count),
+      isShuffled: request.shuffled,
+    });
+    const tasks = await source.read(elements);
+    return create(BatchReplySchema, { tasks: tasks.map(taskToWire), size: BigInt(source.size) });
+  } catch (error) {
+    return create(BatchReplySchema, { error: describeError(error), isRetryable: mayPass(error) });
+  }
+}
+
+function taskToWire(task: Task) {
+  return task.kind === "environment"
+    ? create(TaskSchema, {
+        id: task.id,
+        environment: task.environment,
+        environmentSeed: BigInt(task.seed),
+        environmentConfigJson: task.configJson,
+      })
+    : create(TaskSchema, { id: task.id, rowJson: task.rowJson });
+}
+
+function safeInteger(value: bigint, name: string): number {
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new SourceError(
+      `Cannot make a batch as the ${name} must lie below 2^53: current value is ${value}`,
+      {
+        path: "",
+        allowed: "0 to 2^53 - 1",
+      },
+    );
+  }
+  return Number(value);
+}
+
+function checkedCount(count: number): number {
+  if (count < 1 || count > MAX_COUNT) {
+    throw new SourceError(
+      `Cannot make a batch as it may hold 1 to ${MAX_COUNT} tasks: current value is ${count}`,
+      {
+        path: "",
+        allowed: `1 to ${MAX_COUNT}`,
+      },
+    );
+  }
+  return count;
+}
+
+/** Errors of the disk that pass when a mount or a limit recovers. */
+const PASSING_CODES: ReadonlySet<string> = new Set([
+  "EIO",
+  "EMFILE",
+  "ENFILE",
+  "ESTALE",
+  "EAGAIN",
+  "ETIMEDOUT",
+  "ENOMEM",
+]);
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof RetryableError) return true;
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && PASSING_CODES.has(code);
+}

@@ -1,0 +1,107 @@
+/** Answers `hone.v1.dataset.validate`: whether a run's dataset section can be served. */
+
+import { create } from "@bufbuild/protobuf";
+import { describeError } from "@hone/core";
+import {
+  ProblemSchema,
+  type ValidateReply,
+  ValidateReplySchema,
+  type ValidateRequest,
+} from "@hone/proto-gen/run";
+import { problemOfRow } from "../domain/check-rows.ts";
+import { overlapOf, type SourceProblem, type SourceSpec } from "../domain/source-spec.ts";
+import { SourceError } from "../errors.ts";
+import type { JsonlFiles } from "../files/jsonl-files.ts";
+import { openSource } from "../files/open-source.ts";
+import { decodeSource } from "./decode-source.ts";
+
+/** Parsed in about a second; what lies behind is checked as it is read. */
+const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
+
+/** Never rejects but when the disk fails. */
+export async function answerValidate(request: ValidateRequest, files: JsonlFiles): Promise<ValidateReply> {
+  const problems = await problemsOfDataset(request.configJson, files);
+  return create(ValidateReplySchema, {
+    service: "dataset",
+    problems: problems.map(({ key, value, allowed, message }) =>
+      create(ProblemSchema, { key, valueJson: JSON.stringify(value ?? null), allowed, message }),
+    ),
+  });
+}
+
+async function problemsOfDataset(configJson: string, files: JsonlFiles): Promise<SourceProblem[]> {
+  const dataset = sectionOf(parse(configJson), "dataset");
+  const train = await checkSplit("dataset.train", dataset.train, files);
+  // A run without evaluation names no evaluation tasks.
+  if (dataset.eval === undefined || dataset.eval === null) return train.problems;
+  const evaluation = await checkSplit("dataset.eval", dataset.eval, files);
+  const problems = [...train.problems, ...evaluation.problems];
+  const overlap =
+    train.spec === undefined || evaluation.spec === undefined
+      ? undefined
+      : overlapOf(train.spec, evaluation.spec);
+  return overlap === undefined ? problems : [...problems, overlap];
+}
+
+async function checkSplit(
+  key: string,
+  value: unknown,
+  files: JsonlFiles,
+): Promise<{ spec: SourceSpec | undefined; problems: SourceProblem[] }> {
+  try {
+    const spec = decodeSource(value);
+    await openSource(spec, files);
+    if (spec.source === "jsonl") await checkRows(spec.path, files);
+    return { spec, problems: [] };
+  } catch (error) {
+    if (!(error instanceof SourceError)) throw error;
+    const path = error.path === "" ? key : `${key}.${error.path}`;
+    const problem = {
+      key: path,
+      value: valueAt(value, error.path),
+      allowed: error.allowed,
+      message: describeError(error),
+    };
+    return { spec: undefined, problems: [problem] };
+  }
+}
+
+/** @throws {SourceError} at the first row that does not parse or lacks something. */
+async function checkRows(path: string, files: JsonlFiles): Promise<void> {
+  const file = await files.open(path);
+  let checkedBytes = 0;
+  for await (const row of file.rows()) {
+    const problem = problemOfRow(row.value);
+    if (problem !== undefined) {
+      throw new SourceError(
+        `Cannot use the dataset as each row ${problem}: current value at ${file.name}:${row.line} is ${row.json.slice(0, 200)}`,
+        { path: "path", allowed: "a file whose rows are complete" },
+      );
+    }
+    checkedBytes += row.json.length;
+    if (checkedBytes > MAX_CHECKED_BYTES) return;
+  }
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // No JSON names no dataset either; the problems below say so.
+    return undefined;
+  }
+}
+
+function sectionOf(value: unknown, key: string): Readonly<Record<string, unknown>> {
+  const section = valueAt(value, key);
+  return typeof section === "object" && section !== null ? { ...section } : {};
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  let current = value;
+  for (const key of path === "" ? [] : path.split(".")) {
+    if (typeof current !== "object" || current === null) return undefined;
+    current = Object.hasOwn(current, key) ? Reflect.get(current, key) : undefined;
+  }
+  return current;
+}
