@@ -1,0 +1,123 @@
+/**
+ * Takes finished episodes, publishes them with their scores, and only then acknowledges them.
+ *
+ * C1: an episode is acknowledged after its scored episode is stored; until then it comes again.
+ * C2: the scored episode of one attempt is stored once: its message id is rollout id, attempt and "scored".
+ * C3: episodes are independent: many are in work at once and their order does not matter.
+ */
+
+import { describeError, rolloutIdOf, slotKey, TerminalError } from "@hone/core";
+import {
+  type Bus,
+  consumeWork,
+  outcomeFromWire,
+  publishStored,
+  StreamName,
+  slotFromWire,
+  subjects,
+  UndecodableMessageError,
+  type WorkConsumer,
+  type WorkItem,
+} from "@hone/messaging";
+import {
+  type Episode,
+  EpisodeSchema,
+  type ScoredEpisode,
+  ScoredEpisodeSchema,
+} from "@hone/proto-gen/rollout";
+import {
+  Attr,
+  contextOf,
+  EventName,
+  type Logger,
+  type Span,
+  SpanKind,
+  SpanName,
+  withSpan,
+} from "@hone/telemetry";
+import { judgeEpisode } from "./judge-episode.ts";
+
+/** Shared by all replicas. */
+const DURABLE = "judge";
+/** Publishes under way at once; a store answers thousands a second, so more would only wait. */
+const DEFAULT_CONCURRENCY = 256;
+
+/** Options of {@link consumeEpisodes}. */
+export interface ConsumeEpisodesOptions {
+  readonly logger: Logger;
+  /** @default 256 */
+  readonly concurrency?: number;
+}
+
+/** Starts to judge. */
+export function consumeEpisodes(bus: Bus, options: ConsumeEpisodesOptions): WorkConsumer {
+  const { logger, concurrency = DEFAULT_CONCURRENCY } = options;
+  return consumeWork(bus, EpisodeSchema, {
+    stream: StreamName.episodes,
+    durable: DURABLE,
+    filter: subjects.rolloutFinished("*"),
+    concurrency,
+    handle: (item) => judgeItem(bus, item, logger),
+    onError: (error, { subject, sequence }) =>
+      logger.error("an episode could not be judged", { subject, sequence, error }),
+  });
+}
+
+async function judgeItem(bus: Bus, item: WorkItem<Episode>, logger: Logger): Promise<void> {
+  const episode = item.message;
+  const identity = identityOf(episode, item.subject);
+  await withSpan(
+    SpanName.judge,
+    { parent: item.trace, kind: SpanKind.CONSUMER, attributes: identity.attributes },
+    async (span) => {
+      const scored = judgeEpisode(episode);
+      describeOn(span, scored);
+      if (scored.episode !== undefined && scored.episode.outcome !== episode.outcome) {
+        logger.warn("an episode was left out as its judge failed", {
+          rollout: identity.rolloutId,
+          reason: scored.episode.reason,
+        });
+      }
+      await publishStored(bus, subjects.rolloutScored(episode.runId), ScoredEpisodeSchema, scored, {
+        messageId: `${identity.rolloutId}/${episode.attempt}/scored`, // C2
+        trace: contextOf(span, item.trace),
+      });
+    },
+  );
+}
+
+/** @throws {UndecodableMessageError} when the episode does not say which rollout it is: nobody could use it. */
+function identityOf(episode: Episode, subject: string) {
+  try {
+    const slot = slotFromWire(episode.slot);
+    const rolloutId = rolloutIdOf(episode.runId, slot);
+    // Builds the subject to check the run id.
+    subjects.rolloutScored(episode.runId);
+    return {
+      rolloutId,
+      attributes: {
+        [Attr.runId]: episode.runId,
+        [Attr.slot]: slotKey(slot),
+        [Attr.rolloutId]: rolloutId,
+        [Attr.attempt]: episode.attempt,
+        [Attr.outcome]: outcomeFromWire(episode.outcome),
+      },
+    };
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    throw new UndecodableMessageError(subject, `it names no rollout (${describeError(error)})`, {
+      cause: error,
+    });
+  }
+}
+
+function describeOn(span: Span, scored: ScoredEpisode): void {
+  if (!span.isRecording()) return;
+  span.setAttribute(Attr.reward, scored.reward);
+  for (const { judge, value } of scored.scores) {
+    span.addEvent(EventName.evaluationResult, {
+      [Attr.genAiEvaluationName]: judge,
+      [Attr.genAiEvaluationScore]: value,
+    });
+  }
+}
