@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import { assignCredit } from "./credit.ts";
-import { OutcomeRule } from "./rewards.ts";
+import type { OutcomeRules } from "./rewards.ts";
 import { rolloutOf } from "./testing-rollouts.ts";
 
-const RULES = { truncated: OutcomeRule.score, agentFailed: OutcomeRule.zero, timedOut: OutcomeRule.zero };
+const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: { reward: 0 } };
 const DR_GRPO = { kind: "grpo", normalizeByStd: false, epsilon: 0 } as const;
 
 describe("assignCredit()", () => {

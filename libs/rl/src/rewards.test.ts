@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { OutcomeRule, rewardOf, weightedSum } from "./rewards.ts";
+import { type OutcomeRules, rewardOf, weightedSum } from "./rewards.ts";
 
 const SCORES = [
   { judge: "environment", weight: 1, value: 0.5 },
   { judge: "format", weight: 0.25, value: -2 },
 ];
-const SCORE_ALL = {
-  truncated: OutcomeRule.score,
-  agentFailed: OutcomeRule.score,
-  timedOut: OutcomeRule.score,
+const SCORE_ALL: OutcomeRules = {
+  truncated: "keep",
+  agentFailed: "keep",
+  timedOut: "keep",
 };
 
 describe("rewards", () => {
@@ -28,10 +28,10 @@ describe("rewards", () => {
 
   test("rewardOf() follows the rule of each outcome on its own", () => {
     const scores = [{ judge: "environment", weight: 1, value: 0.5 }];
-    const rules = {
-      truncated: OutcomeRule.score,
-      agentFailed: OutcomeRule.zero,
-      timedOut: OutcomeRule.leaveOut,
+    const rules: OutcomeRules = {
+      truncated: "keep",
+      agentFailed: { reward: 0 },
+      timedOut: "drop",
     };
     assert.equal(rewardOf({ outcome: Outcome.truncated, scores }, rules), 0.5);
     assert.equal(rewardOf({ outcome: Outcome.agentFailed, scores }, rules), 0);
@@ -39,10 +39,10 @@ describe("rewards", () => {
   });
 
   test("rewardOf() gives a completed rollout its scores, whatever the rules", () => {
-    const rules = {
-      truncated: OutcomeRule.leaveOut,
-      agentFailed: OutcomeRule.leaveOut,
-      timedOut: OutcomeRule.leaveOut,
+    const rules: OutcomeRules = {
+      truncated: "drop",
+      agentFailed: "drop",
+      timedOut: "drop",
     };
     assert.equal(
       rewardOf({ outcome: Outcome.completed, scores: [{ judge: "a", weight: 2, value: 3 }] }, rules),

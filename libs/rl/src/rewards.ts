@@ -9,16 +9,11 @@
 import { isScorable, Outcome } from "@hone/core";
 import type { Rollout, Score } from "./rollout.ts";
 
-/** What becomes of a rollout that did not come to its own end. */
-export const OutcomeRule = {
-  /** Its scores count as if it had completed. */
-  score: "score",
-  /** It is trained with reward 0, whatever its scores say. */
-  zero: "zero",
-  /** It is left out of its group's statistics and of training. */
-  leaveOut: "leave_out",
-} as const;
-export type OutcomeRule = (typeof OutcomeRule)[keyof typeof OutcomeRule];
+/**
+ * What becomes of a rollout that did not come to its own end: its scores count as if it had (`keep`), it is trained
+ * with a fixed reward, or it is left out of its group's statistics and of training (`drop`).
+ */
+export type OutcomeRule = "keep" | "drop" | { readonly reward: number };
 
 /** The run's rules, one for each outcome that has a choice. */
 export interface OutcomeRules {
@@ -38,14 +33,9 @@ export function rewardOf(
   rules: OutcomeRules,
 ): number | undefined {
   if (!isScorable(rollout.outcome)) return undefined; // R1
-  switch (ruleFor(rollout.outcome, rules)) {
-    case OutcomeRule.score:
-      return weightedSum(rollout.scores);
-    case OutcomeRule.zero:
-      return 0;
-    case OutcomeRule.leaveOut:
-      return undefined;
-  }
+  const rule = ruleFor(rollout.outcome, rules);
+  if (rule === "keep") return weightedSum(rollout.scores);
+  return rule === "drop" ? undefined : rule.reward;
 }
 
 function ruleFor(outcome: Outcome, rules: OutcomeRules): OutcomeRule {
@@ -57,10 +47,10 @@ function ruleFor(outcome: Outcome, rules: OutcomeRules): OutcomeRule {
     case Outcome.timedOut:
       return rules.timedOut;
     case Outcome.completed:
-      return OutcomeRule.score; // R2
+      return "keep"; // R2
     case Outcome.infraFailed:
     case Outcome.cancelled:
     case Outcome.stale:
-      return OutcomeRule.leaveOut;
+      return "drop";
   }
 }

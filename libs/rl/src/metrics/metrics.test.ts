@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { OutcomeRule } from "../rewards.ts";
+import type { OutcomeRules } from "../rewards.ts";
 import { rolloutOf, sampleOf } from "../testing-rollouts.ts";
 import { MetricSet, Reduction } from "./reduction.ts";
 import { addRolloutMetrics } from "./rollout-metrics.ts";
 
-const RULES = { truncated: OutcomeRule.score, agentFailed: OutcomeRule.zero, timedOut: OutcomeRule.zero };
+const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: { reward: 0 } };
 
 describe("MetricSet", () => {
   test("weighs means, adds sums, keeps extremes", () => {
@@ -54,8 +54,8 @@ describe("addRolloutMetrics()", () => {
     assert.equal(record["reward/mean"], 0.5);
     assert.equal(record["reward/std"], 0.5);
     assert.equal(record.success, 0.5);
-    assert.equal(record.tokens, 6);
-    assert.equal(record["tokens/mean"], 3);
+    assert.equal(record.tokens, 11);
+    assert.equal(record["tokens/sampled_mean"], 3);
     assert.equal(record["outcome/completed"], 2);
     assert.equal(record["outcome/infra_failed"], 1);
     assert.equal(record["outcome/stale"], 0);
@@ -65,7 +65,7 @@ describe("addRolloutMetrics()", () => {
     const metrics = new MetricSet();
     addRolloutMetrics(metrics, [rolloutOf(0, 0, 1, { metrics: { tokens: 50, "reward/mean": 7 } })], RULES);
     const record = metrics.toRecord();
-    assert.equal(record.tokens, 2);
+    assert.equal(record.tokens, 3);
     assert.equal(record["agent/tokens"], 50);
     assert.equal(record["agent/reward/mean"], 7);
   });

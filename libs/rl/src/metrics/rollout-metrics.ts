@@ -10,7 +10,9 @@ import { type MetricSet, Reduction } from "./reduction.ts";
  *   reward/mean, reward/std (population), reward/min, reward/max   over the rollouts that have a reward
  *   <name>                                                         mean of an agent metric over those that report it;
  *                                                                  agent/<name> where Hone uses the name itself
- *   episodes, tokens, turns/mean, tokens/mean
+ *   episodes                                                       rollouts made, whatever their outcome
+ *   tokens                                                         tokens in their samples, prompts included
+ *   turns/mean, tokens/sampled_mean                                of those with a reward
  *   outcome/<name>                                                 how many ended so, every outcome named
  */
 export function addRolloutMetrics(
@@ -24,15 +26,15 @@ export function addRolloutMetrics(
   metrics.add("tokens", Reduction.sum, 0);
   for (const rollout of rollouts) {
     metrics.add(`outcome/${rollout.outcome}`, Reduction.sum, 1);
+    const tokens = rollout.samples.reduce((total, sample) => total + sample.tokenIds.length, 0);
+    metrics.add("tokens", Reduction.sum, tokens);
     const reward = rewardOf(rollout, rules);
     if (reward === undefined) continue;
     rewards.push(reward);
-    const tokens = rolloutTokenCount(rollout);
     metrics.add("reward/mean", Reduction.mean, reward);
     metrics.add("reward/min", Reduction.min, reward);
     metrics.add("reward/max", Reduction.max, reward);
-    metrics.add("tokens", Reduction.sum, tokens);
-    metrics.add("tokens/mean", Reduction.mean, tokens);
+    metrics.add("tokens/sampled_mean", Reduction.mean, rolloutTokenCount(rollout));
     metrics.add("turns/mean", Reduction.mean, rollout.turnCount);
     // Sorted, so that the order in which an agent names its metrics cannot show.
     for (const name of Object.keys(rollout.metrics).sort()) {

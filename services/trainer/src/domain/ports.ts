@@ -1,0 +1,159 @@
+/**
+ * What the run needs from outside, as narrow interfaces: tasks, jobs, scored rollouts, the ledger, the published state.
+ *
+ * A failure that passes by itself (a bus, a database or a service that is away) is thrown as a RetryableError; the
+ * loop waits for it and says so in the run's status. Everything else ends the attempt at the run.
+ */
+
+import type { Slot } from "@hone/core";
+import type { Rollout } from "@hone/rl";
+import type { Context } from "@hone/telemetry";
+import type { RunEvent } from "./run-event.ts";
+import type { RunRecord } from "./run-record.ts";
+import type { RunStatus } from "./run-status.ts";
+import type { ScoredRollout } from "./scored-rollout.ts";
+
+/** One dataset row, or an environment with its seed; the trainer passes it on unread. */
+export interface Task {
+  readonly id: string;
+  readonly environment: string;
+  readonly environmentSeed: bigint;
+  readonly environmentConfigJson: string;
+  readonly rowJson: string;
+}
+
+/** Consecutive tasks of one split. */
+export interface TaskRequest {
+  /** The split's part of the run file as JSON. */
+  readonly sourceJson: string;
+  readonly runSeed: number;
+  readonly cursor: number;
+  readonly count: number;
+  readonly isShuffled: boolean;
+}
+
+export interface TaskSource {
+  /** @returns the tasks and how many distinct ones the source has. */
+  batch(request: TaskRequest, signal: AbortSignal): Promise<{ tasks: Task[]; size: number }>;
+}
+
+/** Parameters of the sampling distribution of a job. */
+export interface JobSampling {
+  readonly temperature: number;
+  readonly topP: number;
+  readonly topK: number;
+  readonly maxNewTokens: number;
+}
+
+/** What varies from job to job of one run. */
+export interface Job {
+  readonly slot: Slot;
+  readonly task: Task;
+  /** Position of the task in its split's order. */
+  readonly cursor: number;
+  readonly sampling: JobSampling;
+  /** Scripted policy that takes the model's place. */
+  readonly scriptedPolicy?: string;
+  readonly lowestVersion: number;
+  readonly highestVersion: number;
+}
+
+export interface JobQueue {
+  /** Stores a job; a job of the same slot that the queue saw lately is not stored again. */
+  publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<void>;
+  /** Drops the run's jobs that nobody has taken. */
+  purge(runId: string): Promise<void>;
+}
+
+/** The scored rollouts of a run, in the order of the stream. */
+export interface ScoredRollouts {
+  read(runId: string, fromSequence: number, signal: AbortSignal): AsyncIterable<ScoredRollout>;
+  /** Position of the last scored episode of the run that is stored now; 0 = there is none. */
+  lastSequence(runId: string): Promise<number>;
+  /** Drops the run's episodes below a position, as far as no other reader needs them. */
+  purgeBelow(runId: string, sequence: number): Promise<void>;
+}
+
+/** One row of the ledger: a rollout that was trained. */
+export interface LedgerEntry {
+  readonly rollout: Rollout;
+  readonly reward: number;
+  readonly advantage: number;
+  readonly sequence: number;
+}
+
+/** What one transaction makes durable. */
+export interface Commit {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly version: number;
+  /** Folder of the state, relative to the state folder. */
+  readonly stateFolder: string;
+  readonly stateDigest: string;
+  readonly entries: readonly LedgerEntry[];
+  readonly metrics: Readonly<Record<string, number>>;
+  /** First position of the stream that is still needed. */
+  readonly nextSequence: number;
+}
+
+/** A finished evaluation. */
+export interface EvaluationRecord {
+  readonly version: number;
+  readonly mode: EvaluationMode;
+  readonly episodes: number;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** How an evaluation samples. */
+export const EvaluationMode = {
+  /** With the run's own sampling parameters. */
+  sampled: "sampled",
+  /** The most likely token each time. */
+  greedy: "greedy",
+} as const;
+export type EvaluationMode = (typeof EvaluationMode)[keyof typeof EvaluationMode];
+
+/** What people asked of a run. */
+export interface RunWishes {
+  readonly isCancelRequested: boolean;
+  readonly isPauseRequested: boolean;
+}
+
+/** How a run ended. */
+export type RunEnding = "completed" | "failed" | "cancelled";
+
+/** The run's rows. Every write names the owner's epoch and changes nothing under another one. */
+export interface RunLedger {
+  /** Wishes of the run's people; undefined when this epoch owns the run no longer. Prolongs the lease. */
+  renew(runId: string, epoch: number, leaseMs: number): Promise<RunWishes | undefined>;
+  /** The run as it stands; undefined when there is none. */
+  load(runId: string): Promise<RunRecord | undefined>;
+  /** One transaction. @returns false when epoch or version no longer hold: nothing was changed. */
+  commit(commit: Commit): Promise<boolean>;
+  /** @returns false when the epoch no longer holds. */
+  recordEvaluation(
+    runId: string,
+    epoch: number,
+    records: readonly EvaluationRecord[],
+    nextSequence: number,
+  ): Promise<boolean>;
+  evaluations(runId: string, version: number): Promise<EvaluationRecord[]>;
+  /** Figures of a committed step; undefined when there is none. */
+  stepMetrics(runId: string, version: number): Promise<Record<string, number> | undefined>;
+  /** @returns false when the epoch no longer holds. */
+  end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean>;
+}
+
+/** The published state of a run. */
+export interface RunStateBoard {
+  /**
+   * Moves the published state by compare-and-set.
+   * @returns false when a higher epoch has written: this process owns the run no longer.
+   */
+  publish(status: RunStatus): Promise<boolean>;
+}
+
+export interface RunEvents {
+  /** @param messageId the stream stores one event of an id, however often it is sent. */
+  publish(runId: string, event: RunEvent, messageId?: string): Promise<void>;
+}

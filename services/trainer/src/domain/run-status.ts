@@ -1,0 +1,36 @@
+/** What everyone may know of a run at the moment. */
+
+/** What a run is doing. */
+export const RunPhase = {
+  waiting: "waiting",
+  warmStart: "warm_start",
+  rollout: "rollout",
+  train: "train",
+  commit: "commit",
+  evaluate: "evaluate",
+  paused: "paused",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+} as const;
+export type RunPhase = (typeof RunPhase)[keyof typeof RunPhase];
+
+export interface RunStatus {
+  readonly runId: string;
+  readonly phase: RunPhase;
+  /** Policy version that serves. */
+  readonly version: number;
+  /** Folder of its Hugging Face files, relative to the state folder; empty before version 0. */
+  readonly location: string;
+  /** SHA-256 of its model.safetensors, hexadecimal. */
+  readonly digest: string;
+  readonly epoch: number;
+  readonly totalSteps: number;
+  /** What the run waits for; empty = nothing. */
+  readonly waitingFor: string;
+  /** Unix milliseconds. */
+  readonly waitingSinceMs: number;
+  readonly configJson: string;
+  /** Oldest version that jobs in flight may still need. */
+  readonly oldestVersion: number;
+}

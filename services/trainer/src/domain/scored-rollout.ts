@@ -1,0 +1,12 @@
+/** A rollout as it came over the stream: what training reads of it, and where it stood. */
+
+import type { Rollout } from "@hone/rl";
+import type { Context } from "@hone/telemetry";
+
+export interface ScoredRollout {
+  readonly rollout: Rollout;
+  /** Position in the stream. */
+  readonly sequence: number;
+  /** Trace of the rollout, which its `train` span joins. */
+  readonly trace: Context;
+}
