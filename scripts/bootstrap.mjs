@@ -41,6 +41,9 @@ const PARENT_LOOK_MS = 500;
 const TELL_EVERY_MS = process.stderr.isTTY ? 1_000 : 30_000;
 const MAX_SHOWN_LINES = 60;
 
+/** What a person can mend; shown without a stack. */
+class BootstrapError extends Error {}
+
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const modules = join(root, "node_modules");
 const stampFile = join(modules, ".hone-install.json");
@@ -340,5 +343,3 @@ function readJson(file) {
     throw error;
   }
 }
-
-class BootstrapError extends Error {}
