@@ -1,14 +1,11 @@
 /** Tasks that are an environment with a seed. */
 
 import { SourceError } from "../errors.ts";
+import type { SourceSpec } from "./source-spec.ts";
 import type { Task, TaskSource } from "./task.ts";
 
 /** The part of a run file that names an environment and its seeds: from, up to but not including to. */
-export interface EnvironmentTasks {
-  readonly environment: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly seeds: { readonly from: number; readonly to: number };
-}
+export type EnvironmentTasks = Extract<SourceSpec, { source: "environment" }>;
 
 /** @throws {SourceError} when the range of seeds is empty. */
 export function environmentSource(tasks: EnvironmentTasks): TaskSource {

@@ -1,11 +1,8 @@
 /** What a run file says of one split's tasks. */
 
-import type { EnvironmentTasks } from "./environment-source.ts";
+import type { TaskSource as SourceSpec } from "@hone/config";
 
-export type SourceSpec =
-  | ({ readonly source: "environment" } & EnvironmentTasks)
-  /** Path of a JSON Lines file below HONE_FILES. */
-  | { readonly source: "jsonl"; readonly path: string };
+export type { SourceSpec };
 
 /** One thing that is wrong with a run's dataset section. */
 export interface SourceProblem {

@@ -6,7 +6,7 @@ import { SourceError } from "../errors.ts";
 
 const seed = z.int().min(0);
 
-const sourceSchema = z.discriminatedUnion("source", [
+const sourceSchema: z.ZodType<SourceSpec> = z.discriminatedUnion("source", [
   z.object({
     source: z.literal("environment"),
     environment: z.string().min(1),

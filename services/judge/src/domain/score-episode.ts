@@ -6,17 +6,12 @@
  * J3: the same episode and judges give the same scores, whoever scores and however often.
  */
 
+import type { JudgeConfig } from "@hone/config";
 import { describeError, isScorable, Outcome } from "@hone/core";
 import { type Score, weightedSum } from "@hone/rl";
 import { JudgeError } from "../errors.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { JUDGES, type JudgeKind } from "./registry.ts";
-
-/** A judge as the run names it. */
-export interface JudgeSpec {
-  readonly kind: JudgeKind;
-  readonly weight: number;
-}
 
 /** What became of an episode. */
 export type Verdict =
@@ -27,7 +22,7 @@ export type Verdict =
   | { readonly kind: "failed"; readonly judge: string; readonly reason: string };
 
 /** Applies the judges in their order. */
-export function scoreEpisode(episode: JudgedEpisode, judges: readonly JudgeSpec[]): Verdict {
+export function scoreEpisode(episode: JudgedEpisode, judges: readonly JudgeConfig[]): Verdict {
   if (!isScorable(episode.outcome)) return { kind: "passed" };
   const scores: Score[] = [];
   for (const { kind, weight } of judges) {

@@ -16,7 +16,7 @@ export function answerValidate(request: ValidateRequest): ValidateReply {
     service: "judge",
     problems: problems.map(({ path, value, allowed, message }) =>
       create(ProblemSchema, {
-        key: path === "" ? "judge" : `judge.${path}`,
+        key: `judge${path}`,
         valueJson: JSON.stringify(value ?? null),
         allowed,
         message,

@@ -1,13 +1,13 @@
 /** The run's judges, from JSON to the domain's words. */
 
+import type { JudgeConfig } from "@hone/config";
 import { InvalidInputError, nearest } from "@hone/core";
 import { z } from "zod";
-import { JUDGES, JudgeKind } from "../domain/registry.ts";
-import type { JudgeSpec } from "../domain/score-episode.ts";
+import { JUDGES, type JudgeKind } from "../domain/registry.ts";
 
 /** What is wrong with one key of the judges. */
 export interface JudgeProblem {
-  /** Path below the list, such as `0.kind`; empty for the list itself. */
+  /** Path below the list, such as `[0].kind`; empty for the list itself. */
   readonly path: string;
   readonly value: unknown;
   readonly allowed: string;
@@ -15,13 +15,13 @@ export interface JudgeProblem {
 }
 
 export type DecodedJudges =
-  | { readonly kind: "judges"; readonly judges: readonly JudgeSpec[] }
+  | { readonly kind: "judges"; readonly judges: readonly JudgeConfig[] }
   | { readonly kind: "problems"; readonly problems: readonly JudgeProblem[] };
 
 const KINDS = Object.keys(JUDGES) as JudgeKind[];
 
 const judgesSchema = z
-  .array(z.object({ kind: z.enum(JudgeKind), weight: z.number().default(1) }), { error: "a list of judges" })
+  .array(z.object({ kind: z.enum(KINDS), weight: z.number().default(1) }), { error: "a list of judges" })
   .min(1, "at least one judge");
 
 /** Checks a list of judges as a run file holds it. */
@@ -39,19 +39,19 @@ export function decodeJudges(value: unknown): DecodedJudges {
       const isKind = issue.path.at(-1) === "kind";
       const allowed = isKind ? KINDS.join(", ") : issue.message;
       const meant = isKind && typeof found === "string" ? nearest(found, KINDS) : undefined;
-      const path = issue.path.join(".");
+      const path = pathText(issue.path);
       return {
         path,
         value: found,
         allowed,
-        message: `Cannot judge as ${path === "" ? "the run's judges" : `"judge.${path}"`} must be ${allowed}: current value is ${JSON.stringify(found)}${meant === undefined ? "" : ` (did you mean "${meant}"?)`}`,
+        message: `Cannot judge as ${path === "" ? "the run's judges" : `"judge${path}"`} must be ${allowed}: current value is ${JSON.stringify(found)}${meant === undefined ? "" : ` (did you mean "${meant}"?)`}`,
       };
     }),
   };
 }
 
 /** The judges that an episode carries. @throws {InvalidInputError} when the text is no list of judges. */
-export function decodeJudgesJson(json: string): readonly JudgeSpec[] {
+export function decodeJudgesJson(json: string): readonly JudgeConfig[] {
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -65,4 +65,9 @@ export function decodeJudgesJson(json: string): readonly JudgeSpec[] {
 
 function refusal(message: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(message, { path: "judge", allowed: "a list of judges" }, { cause });
+}
+
+/** `[0].kind` for [0, "kind"]. */
+function pathText(path: readonly PropertyKey[]): string {
+  return path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("");
 }

@@ -1,11 +1,12 @@
 /** One episode of the wire, judged: the pure path that the stream and the request share. */
 
 import { create } from "@bufbuild/protobuf";
+import type { JudgeConfig } from "@hone/config";
 import { describeError, InvalidInputError } from "@hone/core";
 import { outcomeFromWire, outcomeToWire } from "@hone/messaging";
 import { type Episode, type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import type { JudgedEpisode } from "../domain/judged-episode.ts";
-import { type JudgeSpec, outcomeOf, scoreEpisode, type Verdict } from "../domain/score-episode.ts";
+import { outcomeOf, scoreEpisode, type Verdict } from "../domain/score-episode.ts";
 import { decodeJudgesJson } from "./decode-judges.ts";
 
 /**
@@ -13,7 +14,7 @@ import { decodeJudgesJson } from "./decode-judges.ts";
  * @param judges undefined = those that the episode carries.
  * @throws {TerminalError} when the episode's outcome is none that this version knows.
  */
-export function judgeEpisode(episode: Episode, judges?: readonly JudgeSpec[]): ScoredEpisode {
+export function judgeEpisode(episode: Episode, judges?: readonly JudgeConfig[]): ScoredEpisode {
   const judged: JudgedEpisode = {
     outcome: outcomeFromWire(episode.outcome),
     environmentReturn: episode.environmentReturn,
@@ -30,7 +31,7 @@ export function judgeEpisode(episode: Episode, judges?: readonly JudgeSpec[]): S
     : create(ScoredEpisodeSchema, { episode, reward: verdict.reward, scores: [...verdict.scores] });
 }
 
-function verdictOn(episode: JudgedEpisode, judges: () => readonly JudgeSpec[]): Verdict {
+function verdictOn(episode: JudgedEpisode, judges: () => readonly JudgeConfig[]): Verdict {
   try {
     return scoreEpisode(episode, judges());
   } catch (error) {
