@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  publishBytes,
+  publishStored,
+  readOrdered,
+  request,
+  StreamName,
+  subjects,
+  ValidatingService,
+} from "@hone/messaging";
+import { ScoreReplySchema, ScoreRequestSchema } from "@hone/proto-gen/judge";
+import { type Episode, EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { silentLogger } from "@hone/telemetry";
+import { startNats } from "@hone/testing";
+import { consumeEpisodes } from "./nats/consume-episodes.ts";
+import { serveJudge } from "./nats/serve.ts";
+
+const JUDGES_JSON = JSON.stringify([
+  { kind: "environment", weight: 1 },
+  { kind: "format", weight: 0.5 },
+]);
+
+interface Overrides {
+  readonly runId?: string;
+  readonly outcome?: Outcome;
+  readonly reason?: string;
+  readonly judgesJson?: string;
+  readonly turns?: { index: number; infoJson?: string }[];
+}
+
+function episode(index: number, overrides: Overrides = {}): Episode {
+  return create(EpisodeSchema, {
+    runId: "run-1",
+    slot: { split: "train", step: 3, task: 1, index },
+    attempt: 1,
+    outcome: Outcome.COMPLETED,
+    environmentReturn: index,
+    judgesJson: JUDGES_JSON,
+    turns: [{ index: 0, infoJson: '{"isValid":true}' }],
+    samples: [{ tokenIds: [1, 2, 3], lossMask: new Uint8Array([0, 1, 1]), logprobs: [-0.5, -0.25] }],
+    ...overrides,
+  });
+}
+
+describe("judge on a real bus", { timeout: 60_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "judge-test" });
+    await ensureTopology(bus);
+  });
+  after(async () => {
+    await bus.close();
+    await nats.stop();
+  });
+
+  const scoredOf = (run: string, signal: AbortSignal) =>
+    readOrdered(bus, ScoredEpisodeSchema, {
+      stream: StreamName.episodes,
+      filter: subjects.rolloutScored(run),
+      signal,
+    });
+  const finish = (message: Episode) =>
+    publishStored(bus, subjects.rolloutFinished(message.runId), EpisodeSchema, message);
+  const acknowledged = async () =>
+    (await bus.manager.consumers.info(StreamName.episodes, "judge")).num_pending;
+
+  test("publishes each finished episode once with its scores, also when the work is split over replicas", async () => {
+    const replicas = [
+      consumeEpisodes(bus, { logger: silentLogger() }),
+      consumeEpisodes(bus, { logger: silentLogger() }),
+    ];
+    const count = 200;
+    await Promise.all(Array.from({ length: count }, (_, index) => finish(episode(index))));
+    const stop = new AbortController();
+    const rewards = new Map<number, number>();
+    for await (const { message } of scoredOf("run-1", stop.signal)) {
+      assert.ok(!rewards.has(message.episode!.slot!.index));
+      rewards.set(message.episode!.slot!.index, message.reward);
+      assert.deepEqual(
+        message.scores.map((score) => score.judge),
+        ["environment", "format"],
+      );
+      assert.deepEqual(message.episode!.samples[0]!.logprobs, [-0.5, -0.25]);
+      if (rewards.size === count) break;
+    }
+    for (const [index, reward] of rewards) assert.equal(reward, index + 0.5);
+    await Promise.all(replicas.map((replica) => replica.drain()));
+    assert.equal(await acknowledged(), 0);
+  });
+
+  test("stores one scored episode for an attempt that is finished twice", async () => {
+    const replica = consumeEpisodes(bus, { logger: silentLogger() });
+    const twice = episode(0, { runId: "run-2" });
+    await finish(twice);
+    await finish(twice);
+    await finish(episode(1, { runId: "run-2" }));
+    const stop = new AbortController();
+    const indices: number[] = [];
+    for await (const { message } of scoredOf("run-2", stop.signal)) {
+      indices.push(message.episode!.slot!.index);
+      if (indices.includes(1)) break;
+    }
+    assert.deepEqual(indices.toSorted(), [0, 1]);
+    await replica.drain();
+  });
+
+  test("passes left-out outcomes on without scores, and turns a judge's failure into infra_failed", async () => {
+    const replica = consumeEpisodes(bus, { logger: silentLogger() });
+    const run = "run-3";
+    await finish(episode(0, { runId: run, outcome: Outcome.CANCELLED, reason: "asked for" }));
+    await finish(episode(1, { runId: run, turns: [{ index: 0 }] }));
+    await finish(episode(2, { runId: run, judgesJson: "[]" }));
+    const seen = new Map<number, { outcome: Outcome; reason: string; scores: number }>();
+    for await (const { message } of scoredOf(run, new AbortController().signal)) {
+      const { slot, outcome, reason } = message.episode!;
+      seen.set(slot!.index, { outcome, reason, scores: message.scores.length });
+      if (seen.size === 3) break;
+    }
+    assert.deepEqual(seen.get(0), { outcome: Outcome.CANCELLED, reason: "asked for", scores: 0 });
+    assert.equal(seen.get(1)!.outcome, Outcome.INFRA_FAILED);
+    assert.match(seen.get(1)!.reason, /the judge "format" failed/);
+    assert.equal(seen.get(2)!.outcome, Outcome.INFRA_FAILED);
+    assert.match(seen.get(2)!.reason, /at least one judge/);
+    await replica.drain();
+  });
+
+  test("moves what names no rollout to DEAD and goes on", async () => {
+    const replica = consumeEpisodes(bus, { logger: silentLogger() });
+    const run = "run-4";
+    await publishBytes(bus, subjects.rolloutFinished(run), new Uint8Array([255, 255]), undefined);
+    await publishStored(
+      bus,
+      subjects.rolloutFinished(run),
+      EpisodeSchema,
+      create(EpisodeSchema, { runId: run }),
+    );
+    await finish(episode(7, { runId: run }));
+    for await (const { message } of scoredOf(run, new AbortController().signal)) {
+      assert.equal(message.episode!.slot!.index, 7);
+      break;
+    }
+    await replica.drain();
+    assert.equal((await bus.manager.streams.info(StreamName.dead)).state.messages, 2);
+  });
+
+  test("scores stored episodes again on request, by other judges if asked", async () => {
+    const responders = serveJudge(bus, silentLogger());
+    await bus.connection.flush();
+    const ask = (judgesJson?: string) =>
+      request(
+        bus,
+        subjects.judgeScore(),
+        ScoreRequestSchema,
+        create(ScoreRequestSchema, {
+          episodes: [episode(4), episode(2)],
+          ...(judgesJson === undefined ? {} : { judgesJson }),
+        }),
+        ScoreReplySchema,
+        { timeoutMs: 5_000 },
+      );
+    assert.deepEqual(
+      (await ask()).scored.map((scored) => scored.reward),
+      [4.5, 2.5],
+    );
+    assert.deepEqual(
+      (await ask('[{"kind":"format","weight":2}]')).scored.map((scored) => scored.reward),
+      [2, 2],
+    );
+    const refused = await ask('[{"kind":"formt"}]');
+    assert.match(refused.error, /did you mean "format"/);
+    assert.equal(refused.isRetryable, false);
+    await Promise.all(responders.map((responder) => responder.drain()));
+  });
+
+  test("names the key of a judge that it does not know", async () => {
+    const responders = serveJudge(bus, silentLogger());
+    await bus.connection.flush();
+    const validate = (judge: unknown) =>
+      request(
+        bus,
+        subjects.validate(ValidatingService.judge),
+        ValidateRequestSchema,
+        create(ValidateRequestSchema, { configJson: JSON.stringify({ judge }) }),
+        ValidateReplySchema,
+        { timeoutMs: 5_000 },
+      );
+    assert.deepEqual((await validate([{ kind: "environment", weight: 1 }])).problems, []);
+    const { problems } = await validate([{ kind: "environment" }, { kind: "llm", weight: 1 }]);
+    assert.equal(problems.length, 1);
+    assert.equal(problems[0]!.key, "judge[1].kind");
+    assert.equal(problems[0]!.valueJson, '"llm"');
+    assert.equal(problems[0]!.allowed, "environment, format");
+    await Promise.all(responders.map((responder) => responder.drain()));
+  });
+});
