@@ -1,0 +1,200 @@
+/**
+ * The bitwise promise (G1) on real weights: ids and logprobs of a sequence do not depend on its batch, on what was
+ * cached, on how its prompt was cut into chunks or turns, nor on the number of threads.
+ */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Random } from "@hone/core";
+import { initialiseWeights, type ModelSpecInput, resolveModelSpec } from "@hone/nn";
+import type { GenerateRequest, GenerateResult } from "../inference-engine.ts";
+import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
+import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
+
+const shapes: Record<string, ModelSpecInput> = {
+  "64 wide, 3 layers, 4 heads on 2": {
+    vocabSize: 64,
+    hiddenSize: 64,
+    numLayers: 3,
+    numHeads: 4,
+    numKeyValueHeads: 2,
+    initializerRange: 0.3,
+    maxPositions: 512,
+  },
+  "96 wide, a key head for each of 3 heads, untied": {
+    vocabSize: 101,
+    hiddenSize: 96,
+    numLayers: 2,
+    numHeads: 3,
+    intermediateSize: 200,
+    isTied: false,
+    initializerRange: 0.3,
+    maxPositions: 512,
+  },
+};
+
+const coreOptions: EngineCoreOptions = {
+  maxSequences: 64,
+  maxWaiting: 1000,
+  maxStepTokens: 4096,
+  runCost: { perRun: 500, perContextRow: 0.02, perAttention: 0.01 },
+  contextBucket: 64,
+  now: () => performance.now(),
+};
+const runnerOptions: OnnxRunnerOptions = { maxCacheBytes: 0, intraOpThreads: 1, isSpinning: false };
+
+interface Setup {
+  readonly core?: Partial<EngineCoreOptions>;
+  readonly runner?: Partial<OnnxRunnerOptions>;
+}
+
+for (const [name, input] of Object.entries(shapes)) {
+  const spec = resolveModelSpec(input);
+  const weights = initialiseWeights(spec, 9);
+
+  async function withCore<T>(setup: Setup, use: (core: EngineCore) => Promise<T>): Promise<T> {
+    const core = new EngineCore({ ...coreOptions, ...setup.core });
+    const runner = await OnnxRunner.create(spec, weights, {
+      ...runnerOptions,
+      maxCacheBytes: 16_000_000,
+      ...setup.runner,
+    });
+    const installed = core.install("m", 1, runner);
+    await core.step();
+    await installed;
+    try {
+      return await use(core);
+    } finally {
+      const unloaded = core.unload("m");
+      await core.step();
+      await unloaded;
+    }
+  }
+
+  async function finish(core: EngineCore): Promise<Map<string, GenerateResult>> {
+    const results = new Map<string, GenerateResult>();
+    while (core.hasWork) {
+      await core.step();
+      for (const event of core.takeEvents()) {
+        assert.equal(event.kind, "done", JSON.stringify(event));
+        if (event.kind === "done") results.set(event.id, event.result);
+      }
+    }
+    return results;
+  }
+
+  const random = new Random(21);
+  const requests: GenerateRequest[] = Array.from({ length: 32 }, (_, i) => ({
+    id: `r${i}`,
+    model: "m",
+    promptIds: Array.from({ length: 1 + random.nextInt(i < 4 ? 200 : 70) }, () => random.nextInt(64)),
+    sampling: {
+      temperature: 1,
+      topP: i % 3 === 0 ? 0.9 : 1,
+      topK: i % 4 === 0 ? 20 : 0,
+      maxNewTokens: 1 + (i % 12),
+      stopTokenIds: [],
+    },
+    seed: i,
+    sessionId: "",
+    groupId: "",
+    versionRange: { lowest: 1, highest: 1 },
+    deadlineMs: 600_000,
+  }));
+
+  function sampleOf(result: GenerateResult | undefined) {
+    assert.ok(result !== undefined);
+    return { ids: result.ids, logprobs: result.logprobs };
+  }
+
+  /** Each request on an engine where nothing is cached and nothing runs beside it. */
+  async function eachAlone(setup: Setup = {}) {
+    return withCore(setup, async (core) => {
+      const samples = [];
+      for (const request of requests) {
+        // Memory for one sequence only would still keep a prefix: another first token shares none.
+        core.submit(request, false);
+        samples.push(sampleOf((await finish(core)).get(request.id)));
+      }
+      return samples;
+    });
+  }
+
+  async function allTogether(setup: Setup) {
+    return withCore(setup, async (core) => {
+      for (const request of requests) core.submit(request, false);
+      const results = await finish(core);
+      return requests.map((request) => sampleOf(results.get(request.id)));
+    });
+  }
+
+  describe(`OnnxRunner, ${name}`, async () => {
+    const expected = await eachAlone();
+
+    test("a batch of 32 gives every sequence the bits that it gets alone", async () => {
+      assert.deepEqual(await allTogether({}), expected);
+    });
+
+    test("chunked prefill, few at a time, and memory that runs out give the same bits", async () => {
+      assert.deepEqual(await allTogether({ core: { maxStepTokens: 7, maxSequences: 5 } }), expected);
+      assert.deepEqual(
+        await allTogether({ core: { maxStepTokens: 33 }, runner: { maxCacheBytes: 0 } }),
+        expected,
+      );
+    });
+
+    test("two threads give the bits of one", async () => {
+      assert.deepEqual(await allTogether({ runner: { intraOpThreads: 2 } }), expected);
+    });
+
+    test("one run over all, padded to the longest, gives the same bits", async () => {
+      const runCost = { perRun: Number.MAX_VALUE, perContextRow: 0, perAttention: 0 };
+      assert.deepEqual(await allTogether({ core: { runCost } }), expected);
+    });
+
+    test("a cached prompt and a second answer to it give the bits of an uncached one", async () => {
+      await withCore({}, async (core) => {
+        for (let round = 0; round < 2; round++) {
+          for (const request of requests) core.submit(request, false);
+          const results = await finish(core);
+          assert.deepEqual(
+            requests.map((request) => sampleOf(results.get(request.id))),
+            expected,
+          );
+          const cached = [...results.values()].reduce((sum, r) => sum + r.metrics.cachedTokens, 0);
+          assert.ok(round === 0 || cached > 1000, `cached ${cached}`);
+        }
+      });
+    });
+
+    test("a context built over five turns gives the bits of one given at once", async () => {
+      await withCore({}, async (core) => {
+        const random = new Random(4);
+        let context = [1, 2, 3];
+        for (let turn = 0; turn < 5; turn++) {
+          const request = {
+            ...requests[0]!,
+            id: `turn${turn}`,
+            promptIds: context,
+            seed: turn,
+            sampling: { ...requests[5]!.sampling, maxNewTokens: 7 },
+          };
+          core.submit(request, false);
+          const inTurns = (await finish(core)).get(request.id)!;
+          const atOnce = await withCore({}, async (fresh) => {
+            fresh.submit(request, false);
+            return (await finish(fresh)).get(request.id)!;
+          });
+          assert.deepEqual(sampleOf(inTurns), sampleOf(atOnce));
+          assert.equal(atOnce.metrics.cachedTokens, 0);
+          if (turn > 0) assert.ok(inTurns.metrics.prefillTokens <= 31);
+          context = [
+            ...context,
+            ...inTurns.ids,
+            ...Array.from({ length: 1 + random.nextInt(30) }, () => random.nextInt(64)),
+          ];
+        }
+      });
+    });
+  });
+}

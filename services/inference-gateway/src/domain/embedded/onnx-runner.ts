@@ -1,0 +1,178 @@
+/**
+ * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
+ *
+ * The arrays that a run is fed with are kept and grow with the largest run; index tensors are filled as int32, int64
+ * ones through an int32 view of the same memory (little-endian, values are small and not negative).
+ */
+
+import {
+  buildDecodeGraph,
+  CONTEXT_BUCKET,
+  type ModelSpec,
+  minQueries,
+  poolInputs,
+  type Weights,
+} from "@hone/nn";
+import { type Feed, GraphSession } from "@hone/tensor";
+import { KvPool } from "./kv-pool.ts";
+import type { PolicyLimits, PolicyRunner, RunItem } from "./policy-runner.ts";
+
+export interface OnnxRunnerOptions {
+  /** Memory for K/V; at least what one sequence of the longest context needs is taken. */
+  readonly maxCacheBytes: number;
+  /** Threads that share an operator. */
+  readonly intraOpThreads: number;
+  /** Whether idle threads busy-wait. */
+  readonly isSpinning: boolean;
+}
+
+/** Sizes of one run; letters as in the graph: S, N, Q, L, W. */
+interface RunShape {
+  readonly sequences: number;
+  readonly tokens: number;
+  readonly queries: number;
+  readonly context: number;
+  readonly wanted: number;
+}
+
+/** One thread's share of rows must not shrink to a single one, which another kernel computes: see D3 of the graph. */
+const MAX_INTRA_OP_THREADS = 8;
+
+export class OnnxRunner implements PolicyRunner {
+  readonly limits: PolicyLimits;
+  readonly rowCapacity: number;
+  readonly #spec: ModelSpec;
+  readonly #session: GraphSession;
+  readonly #pool: KvPool;
+  readonly #repeats: number;
+  readonly #buffers = new IndexBuffers();
+
+  private constructor(spec: ModelSpec, session: GraphSession, pool: KvPool) {
+    this.#spec = spec;
+    this.#session = session;
+    this.#pool = pool;
+    this.#repeats = spec.numHeads / spec.numKeyValueHeads;
+    this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
+    this.rowCapacity = pool.capacity;
+  }
+
+  static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
+    const session = await GraphSession.create(buildDecodeGraph(spec), {
+      intraOpThreads: Math.min(options.intraOpThreads, MAX_INTRA_OP_THREADS),
+      isSpinning: options.isSpinning,
+      externalData: weights,
+    });
+    const affordable = Math.floor(options.maxCacheBytes / KvPool.bytesPerRow(spec));
+    return new OnnxRunner(spec, session, new KvPool(spec, Math.max(affordable, spec.maxPositions) + 1));
+  }
+
+  async run(items: readonly RunItem[]): Promise<Float32Array> {
+    const shape = this.#shapeOf(items);
+    const feeds = this.#fill(items, shape);
+    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
+      const names = poolInputs(layer);
+      const poolShape = this.#pool.shape;
+      feeds[names.keys] = { dtype: "float32", data: this.#pool.keys[layer]!, shape: poolShape };
+      feeds[names.values] = { dtype: "float32", data: this.#pool.values[layer]!, shape: poolShape };
+    }
+    const { logits, newKeyValues } = await this.#session.run(feeds);
+    const fresh = newKeyValues!.data as Float32Array;
+    let token = 0;
+    for (const { rows, start, count } of items) {
+      for (let i = start; i < start + count; i++) this.#pool.write(rows[i]!, fresh, token++);
+    }
+    return logits!.data as Float32Array;
+  }
+
+  dispose(): Promise<void> {
+    return this.#session.release();
+  }
+
+  #shapeOf(items: readonly RunItem[]): RunShape {
+    let tokens = 0;
+    let queries = minQueries(this.#spec);
+    let longest = 1;
+    let wanted = 0;
+    let lastRow = 0;
+    for (const { rows, start, count, wantsLogits } of items) {
+      tokens += count;
+      queries = Math.max(queries, count);
+      longest = Math.max(longest, start + count);
+      if (wantsLogits) wanted++;
+      for (let i = start; i < start + count; i++) lastRow = Math.max(lastRow, rows[i]!);
+    }
+    this.#pool.reserve(lastRow + 1);
+    const context = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
+    return { sequences: items.length, tokens, queries, context, wanted };
+  }
+
+  #fill(items: readonly RunItem[], shape: RunShape): Record<string, Feed> {
+    const { sequences, tokens, queries, context, wanted } = shape;
+    const groups = this.#spec.numKeyValueHeads;
+    const repeats = this.#repeats;
+    const buffers = this.#buffers;
+    const tokenIds = buffers.int32("tokenIds", [1, tokens]);
+    const positionIds = buffers.int32("positionIds", [1, tokens]);
+    const contextRows = buffers.int32("contextRows", [sequences, context]);
+    const queryTokens = buffers.int32("queryTokens", [sequences, queries]);
+    const queryPositions = buffers.int32("queryPositions", [sequences, queries * repeats]);
+    const tokenQueries = buffers.int32("tokenQueries", [1, tokens]);
+    const wantedTokens = buffers.int32("wantedTokens", [wanted]);
+    const newRows = buffers.int64("newRows", [groups, tokens, 3]);
+    contextRows.fill(0);
+    queryTokens.fill(0);
+    queryPositions.fill(0);
+    let token = 0;
+    let want = 0;
+    for (let sequence = 0; sequence < sequences; sequence++) {
+      const { tokens: ids, rows, start, count, wantsLogits } = items[sequence]!;
+      contextRows.set(rows.subarray(0, start), sequence * context);
+      for (let i = 0; i < count; i++, token++) {
+        const query = sequence * queries + i;
+        tokenIds[token] = ids[start + i]!;
+        positionIds[token] = start + i;
+        queryTokens[query] = token;
+        queryPositions.fill(start + i, query * repeats, (query + 1) * repeats);
+        tokenQueries[token] = query;
+        for (let group = 0; group < groups; group++) {
+          // Three int64 per entry, of which the low words are set; the high words are zero.
+          const at = (group * tokens + token) * 6;
+          newRows[at] = group;
+          newRows[at + 2] = sequence;
+          newRows[at + 4] = start + i;
+        }
+      }
+      if (wantsLogits) wantedTokens[want++] = token - 1;
+    }
+    return buffers.feeds;
+  }
+}
+
+/** Index inputs by name: memory that is kept, viewed in the size of each run. */
+class IndexBuffers {
+  feeds: Record<string, Feed> = {};
+  readonly #memory = new Map<string, ArrayBuffer>();
+
+  int32(name: string, shape: readonly number[]): Int32Array {
+    const count = shape.reduce((product, size) => product * size, 1);
+    const data = new Int32Array(this.#reserve(name, count * 4), 0, count);
+    this.feeds[name] = { dtype: "int32", data, shape };
+    return data;
+  }
+
+  /** @returns the low and high words of the values in turn. */
+  int64(name: string, shape: readonly number[]): Int32Array {
+    const count = shape.reduce((product, size) => product * size, 1);
+    const memory = this.#reserve(name, count * 8);
+    this.feeds[name] = { dtype: "int64", data: new BigInt64Array(memory, 0, count), shape };
+    return new Int32Array(memory, 0, count * 2);
+  }
+
+  #reserve(name: string, bytes: number): ArrayBuffer {
+    const known = this.#memory.get(name);
+    if (known !== undefined && known.byteLength >= bytes) return known;
+    const memory = new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(bytes, 64))));
+    this.#memory.set(name, memory);
+    return memory;
+  }
+}
