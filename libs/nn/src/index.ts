@@ -14,5 +14,5 @@ export { configFromSpec, resolveModelSpec, specFromConfig } from "./model-spec.t
 export { packedAttend } from "./packed-attention.ts";
 export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
 export { initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
-export type { Attend, TransformerInputs, WeightTensors } from "./transformer.ts";
+export type { Attend, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";

@@ -37,14 +37,18 @@ export type WeightTensors = Readonly<Record<string, Tensor>>;
  */
 export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
 
-export interface TransformerInputs {
-  /** [B, T] int64. */
-  readonly tokenIds: Tensor;
+/** The tokens: ids [B, T] that are looked up in the graph, or the rows of the embedding table that they name. */
+export type TokenInput =
+  | { readonly tokenIds: Tensor }
+  /** [B, T, C]. Training looks up outside the graph, where the gradient of a lookup costs less. */
+  | { readonly embedded: Tensor };
+
+export type TransformerInputs = TokenInput & {
   /** [B, T] int64: distance from the start of the text. */
   readonly positionIds: Tensor;
   readonly weights: WeightTensors;
   readonly attend: Attend;
-}
+};
 
 /** Declares every parameter as a graph input, so that arrays updated in place are seen by the next run. */
 export function weightInputs(graph: Graph, spec: ModelSpec): WeightTensors {
@@ -62,9 +66,9 @@ export function weightInitializers(graph: Graph, spec: ModelSpec): WeightTensors
 
 /** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C]. */
 export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
-  const { tokenIds, weights, attend } = inputs;
+  const { weights, attend } = inputs;
   const angles = rotaryAngles(graph, spec, inputs.positionIds);
-  let x = Gather(parameter(weights, EMBEDDING), tokenIds);
+  let x = "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds);
   for (let layer = 0; layer < spec.numLayers; layer++) {
     x = Add(x, attentionBlock(spec, layer, x, weights, angles, attend));
     x = Add(x, feedForwardBlock(spec, layer, x, weights));

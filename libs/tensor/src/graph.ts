@@ -101,6 +101,15 @@ export class Graph {
     return this.constant(dtype, [value], []);
   }
 
+  /** The values of a constant made here; rules read axes and bounds back by it. */
+  constantValues(tensor: Tensor): number[] {
+    const known = this.initializers.find((initializer) => initializer.tensor === tensor);
+    if (known?.data === undefined) {
+      throw new GraphError("read a constant", "its data is part of the graph", tensor.name);
+    }
+    return Array.from(known.data, Number);
+  }
+
   /** Names a tensor as a result of the graph. */
   output(name: string, tensor: Tensor): void {
     if (tensor.graph !== this || this.outputs.has(name)) {

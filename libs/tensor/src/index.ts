@@ -12,6 +12,7 @@
 export type { DataByType, DType, TensorData } from "./dtype.ts";
 export { DTYPES, isFloating, toData } from "./dtype.ts";
 export { GraphError, SessionError, ShapeError } from "./errors.ts";
+export { gradients } from "./gradients.ts";
 export type { GraphNode, Initializer, Tensor, TensorType } from "./graph.ts";
 export { Graph } from "./graph.ts";
 export type { Operand } from "./ops/elementwise.ts";
@@ -45,7 +46,8 @@ export {
   Where,
 } from "./ops/elementwise.ts";
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
-export { Gather, GatherElements, ScatterElementsAdd, ScatterNDAdd } from "./ops/indexing.ts";
+export type { GatherOptions } from "./ops/indexing.ts";
+export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexing.ts";
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, MatMul } from "./ops/linalg.ts";
 export {

@@ -61,7 +61,7 @@ export interface Primitives {
   Shape: { start: number; end: number };
   Range: Record<never, never>;
   // Indexing.
-  Gather: { axis: number };
+  Gather: { axis: number; isDistinct: boolean };
   GatherElements: { axis: number };
   ScatterElements: { axis: number; reduction: "none" | "add" };
   ScatterND: { reduction: "none" | "add" };
@@ -74,8 +74,8 @@ export interface Primitives {
 /** Name of a primitive. */
 export type PrimitiveName = keyof Primitives;
 
-/** How an attribute is written in a `NodeProto`. */
-export type AttributeKind = "int" | "float" | "ints" | "string";
+/** How an attribute is written in a `NodeProto`; a hint is for the gradient rule only and is not written. */
+export type AttributeKind = "int" | "float" | "ints" | "string" | "hint";
 
 /** Attribute kinds by primitive. */
 export const ATTRIBUTE_KINDS: {
@@ -128,7 +128,7 @@ export const ATTRIBUTE_KINDS: {
   Squeeze: {},
   Shape: { start: "int", end: "int" },
   Range: {},
-  Gather: { axis: "int" },
+  Gather: { axis: "int", isDistinct: "hint" },
   GatherElements: { axis: "int" },
   ScatterElements: { axis: "int", reduction: "string" },
   ScatterND: { reduction: "string" },

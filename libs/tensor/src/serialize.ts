@@ -97,9 +97,9 @@ function nodeProto(node: GraphNode, nameOf: (tensor: Tensor) => string) {
     domain: domainOf(node.primitive),
     input: node.inputs.map((input) => (input === undefined ? "" : nameOf(input))),
     output: node.outputs.map(nameOf),
-    attribute: Object.entries(node.attributes).map(([name, value]) =>
-      attributeProto(name, kinds[name], value),
-    ),
+    attribute: Object.entries(node.attributes)
+      .filter(([name]) => kinds[name] !== "hint")
+      .map(([name, value]) => attributeProto(name, kinds[name], value)),
   });
 }
 
@@ -123,6 +123,7 @@ function attributeProto(name: string, kind: AttributeKind | undefined, value: un
     case "string":
       if (typeof value !== "string") throw wrong();
       return create(AttributeProtoSchema, { name, type: AttributeType.STRING, s: Buffer.from(value) });
+    case "hint":
     case undefined:
       throw wrong();
   }

@@ -3,12 +3,21 @@ import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
 import { checkAxis, formatShape, sameShape } from "../shape.ts";
 
+export interface GatherOptions {
+  /**
+   * The caller's promise that no index occurs twice (default false). The gradient is then a plain write; else it is
+   * an added one, which onnxruntime does element by element on one thread to keep the order of its sums.
+   */
+  readonly isDistinct?: boolean;
+}
+
 /** Slices of `x` along an axis: the result has the axes of `indices` in place of `axis`. */
-export function Gather(x: Tensor, indices: Tensor, axis = 0): Tensor {
+export function Gather(x: Tensor, indices: Tensor, axis = 0, options: GatherOptions = {}): Tensor {
   requireIndex("Gather", indices);
   const at = checkAxis("Gather", axis, x.shape.length);
   const shape = [...x.shape.slice(0, at), ...indices.shape, ...x.shape.slice(at + 1)];
-  return x.graph.emit("Gather", [x, indices], { axis: at }, [{ dtype: x.dtype, shape }]).outputs[0]!;
+  const attributes = { axis: at, isDistinct: options.isDistinct ?? false };
+  return x.graph.emit("Gather", [x, indices], attributes, [{ dtype: x.dtype, shape }]).outputs[0]!;
 }
 
 /** result[i][j] = x[i][indices[i][j]] for the last of two axes, likewise for other ranks and axes. */
@@ -24,30 +33,44 @@ export function GatherElements(x: Tensor, indices: Tensor, axis: number): Tensor
   return x.graph.emit("GatherElements", [x, indices], { axis: at }, [type]).outputs[0]!;
 }
 
-/** A copy of `x` with x[i][indices[i][j]] += updates[i][j], likewise for other ranks and axes. */
-export function ScatterElementsAdd(x: Tensor, indices: Tensor, updates: Tensor, axis: number): Tensor {
+/**
+ * A copy of `x` with x[i][indices[i][j]] = updates[i][j], or += with the reduction `add`; likewise for other ranks and
+ * axes. Without reduction the indices along the axis are distinct.
+ */
+export function ScatterElements(
+  x: Tensor,
+  indices: Tensor,
+  updates: Tensor,
+  axis: number,
+  reduction: "none" | "add" = "none",
+): Tensor {
   requireIndex("ScatterElements", indices);
   const at = checkAxis("ScatterElements", axis, x.shape.length);
   if (!sameShape(indices.shape, updates.shape) || indices.shape.length !== x.shape.length) {
     const current = `${formatShape(x.shape)}, ${formatShape(indices.shape)}, ${formatShape(updates.shape)}`;
     throw new ShapeError("ScatterElements", "indices and updates have one shape of the data's rank", current);
   }
-  const inputs = [x, indices, updates];
-  return x.graph.emit("ScatterElements", inputs, { axis: at, reduction: "add" }, [x]).outputs[0]!;
+  return x.graph.emit("ScatterElements", [x, indices, updates], { axis: at, reduction }, [x]).outputs[0]!;
 }
 
-/** A copy of `x` [V, ...] with x[indices[i, 0]] += updates[i] for indices [N, 1] and updates [N, ...]. */
-export function ScatterNDAdd(x: Tensor, indices: Tensor, updates: Tensor): Tensor {
-  requireIndex("ScatterND", indices);
-  const isFitting =
-    indices.shape.length === 2 &&
-    indices.shape[1] === 1 &&
-    sameShape(updates.shape, [indices.shape[0]!, ...x.shape.slice(1)]);
-  if (!isFitting || updates.dtype !== x.dtype) {
+/**
+ * A copy of `x` with the slices x[indices[n]] = updates[n], or += with the reduction `add`. The last axis of `indices`
+ * [..., K] addresses the first K axes of `x`; updates are [..., rest of x]. Without reduction the places are distinct.
+ */
+export function ScatterND(
+  x: Tensor,
+  indices: Tensor,
+  updates: Tensor,
+  reduction: "none" | "add" = "none",
+): Tensor {
+  const addressed = Number(indices.shape.at(-1));
+  const expected = [...indices.shape.slice(0, -1), ...x.shape.slice(addressed)];
+  const isFitting = addressed <= x.shape.length && sameShape(updates.shape, expected);
+  if (!isFitting || indices.dtype !== "int64" || updates.dtype !== x.dtype) {
     const current = `${formatShape(x.shape)}, ${formatShape(indices.shape)}, ${formatShape(updates.shape)}`;
-    throw new ShapeError("ScatterND", "indices are [N, 1] and updates [N, ...rest of the data]", current);
+    throw new ShapeError("ScatterND", "it gets [...], int64 [..., K] and [..., rest of the data]", current);
   }
-  return x.graph.emit("ScatterND", [x, indices, updates], { reduction: "add" }, [x]).outputs[0]!;
+  return x.graph.emit("ScatterND", [x, indices, updates], { reduction }, [x]).outputs[0]!;
 }
 
 function requireIndex(operator: string, indices: Tensor): void {

@@ -1,0 +1,49 @@
+/** Gradient rules of reading and writing by index: a read becomes an added write and the other way round. */
+import { GraphError } from "../errors.ts";
+import type { Tensor } from "../graph.ts";
+import { Cast } from "../ops/elementwise.ts";
+import { Gather, GatherElements, ScatterElements, ScatterND } from "../ops/indexing.ts";
+import { ExpandLike, Reshape, Squeeze, ZerosLike } from "../ops/movement.ts";
+import { formatShape } from "../shape.ts";
+import type { GradientRule } from "./rule.ts";
+
+/** dx[indices[n]] += g[n], for axis 0 */
+export const gatherRule: GradientRule<"Gather"> = ({ node, inputs, gradients }) => {
+  const [x, indices] = inputs as readonly [Tensor, Tensor];
+  if (node.attributes.axis !== 0) {
+    throw new GraphError("differentiate Gather", "its axis is 0", String(node.attributes.axis));
+  }
+  const updates = Reshape(gradients[0]!, [-1, ...x.shape.slice(1)]);
+  if (node.attributes.isDistinct) {
+    return [ScatterND(ZerosLike(x), Reshape(Cast(indices, "int64"), [-1, 1]), updates)];
+  }
+  // ScatterND cannot add here: onnxruntime lets its threads add to one row at once, and the sum's order varies.
+  const rows = Reshape(Cast(indices, "int64"), [-1, ...x.shape.slice(1).map(() => 1)]);
+  return [ScatterElements(ZerosLike(x), ExpandLike(rows, updates), updates, 0, "add")];
+};
+
+/** dx[i][indices[i][j]] += g[i][j] */
+export const gatherElementsRule: GradientRule<"GatherElements"> = ({ node, inputs, gradients }) => {
+  const [x, indices] = inputs as readonly [Tensor, Tensor];
+  return [ScatterElements(ZerosLike(x), indices, gradients[0]!, node.attributes.axis, "add")];
+};
+
+/** dx = g, but 0 where an update replaced it; d updates[i][j] = g[i][indices[i][j]] */
+export const scatterElementsRule: GradientRule<"ScatterElements"> = ({ node, inputs, gradients }) => {
+  const g = gradients[0]!;
+  const { axis, reduction } = node.attributes;
+  const [, indices, updates] = inputs as readonly [Tensor, Tensor, Tensor];
+  const dx = reduction === "add" ? g : ScatterElements(g, indices, ZerosLike(updates), axis);
+  return [dx, undefined, GatherElements(g, indices, axis)];
+};
+
+/** dx = g, but 0 where an update replaced it; d updates[n] = g[indices[n]], for indices of one axis */
+export const scatterNDRule: GradientRule<"ScatterND"> = ({ node, inputs, gradients }) => {
+  const g = gradients[0]!;
+  const [, indices, updates] = inputs as readonly [Tensor, Tensor, Tensor];
+  if (indices.shape.at(-1) !== 1) {
+    throw new GraphError("differentiate ScatterND", "it addresses one axis", formatShape(indices.shape));
+  }
+  const dx = node.attributes.reduction === "add" ? g : ScatterND(g, indices, ZerosLike(updates));
+  return [dx, undefined, Gather(g, Squeeze(indices, [indices.shape.length - 1]))];
+};

@@ -1,0 +1,58 @@
+/** Gradient rules of primitives that move elements: the gradient moves back. */
+import { GraphError } from "../errors.ts";
+import type { Tensor } from "../graph.ts";
+import { Concat, ReshapeLike, Slice, Split, Transpose, ZerosLike } from "../ops/movement.ts";
+import { formatShape } from "../shape.ts";
+import { type GradientRule, unaryRule, unbroadcast } from "./rule.ts";
+
+/** dx = g in the shape of x; also for Squeeze and Unsqueeze. */
+export const reshapeRule: GradientRule<"Reshape" | "Squeeze" | "Unsqueeze"> = ({ inputs, gradients }) => [
+  ReshapeLike(gradients[0]!, inputs[0]!),
+];
+
+/** dx = g under the inverse permutation */
+export const transposeRule = unaryRule<"Transpose">((g, _x, _y, node) => {
+  const { perm } = node.attributes;
+  return Transpose(
+    g,
+    perm.map((_, axis) => perm.indexOf(axis)),
+  );
+});
+
+/** Each part gets its piece of g. */
+export const concatRule: GradientRule<"Concat"> = ({ node, inputs, gradients }) => {
+  const { axis } = node.attributes;
+  const sizes = inputs.map((part) => part!.shape[axis]!);
+  if (!sizes.every((size) => typeof size === "number")) {
+    throw new GraphError("differentiate Concat", "its joined sizes are static", formatShape(sizes));
+  }
+  return Split(gradients[0]!, sizes, axis);
+};
+
+/** dx = the gradients of the parts joined, 0 for a part that the loss does not see */
+export const splitRule: GradientRule<"Split"> = ({ node, outputs, gradients }) => {
+  const parts = outputs.map((part, at) => gradients[at] ?? ZerosLike(part));
+  return [Concat(parts, node.attributes.axis)];
+};
+
+/** dx = g between zeros */
+export const sliceRule: GradientRule<"Slice"> = ({ inputs, gradients }) => {
+  const x = inputs[0]!;
+  const [start, end, axis] = inputs.slice(1).map((bound) => x.graph.constantValues(bound!)[0]!) as [
+    number,
+    number,
+    number,
+  ];
+  const size = x.shape[axis]!;
+  if (typeof size !== "number") {
+    throw new GraphError("differentiate Slice", "the cut axis is static", formatShape(x.shape));
+  }
+  const zeros = (from: number, to: number): Tensor[] =>
+    from === to ? [] : [ZerosLike(Slice(x, axis, from, to))];
+  return [Concat([...zeros(0, start), gradients[0]!, ...zeros(end, size)], axis)];
+};
+
+/** dx = g summed over the repeats */
+export const expandRule: GradientRule<"Expand"> = ({ inputs, gradients }) => [
+  unbroadcast(gradients[0]!, inputs[0]!),
+];
