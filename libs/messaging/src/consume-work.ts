@@ -136,7 +136,7 @@ function consumeDecoded<Message>(
     while (!stopping.signal.aborted) {
       try {
         consumer ??= await openConsumer(bus, options, ackWaitMs);
-        while (concurrency - inWork.size < Math.min(worthPulling, concurrency)) {
+        while (!stopping.signal.aborted && concurrency - inWork.size < worthPulling) {
           await new Promise<void>((resolve) => {
             onFree = resolve;
           });

@@ -29,7 +29,7 @@ export interface Stored {
 }
 
 /** One try; the answer of a healthy server takes milliseconds. */
-const ACK_TIMEOUT_MS = 5_000;
+const ACK_TIMEOUT_MS = 2_000;
 const DEFAULT_DEADLINE_MS = 60_000;
 
 /**

@@ -24,6 +24,8 @@ export async function purgeEpisodes(bus: Bus, run: string, below: number): Promi
       const hasBacklog = consumer.num_pending + consumer.num_ack_pending > 0;
       if (isDurable && hasBacklog) keepFrom = Math.min(keepFrom, consumer.ack_floor.stream_seq + 1);
     }
+    // The server takes a position of 0 or 1 for "everything".
+    if (keepFrom <= 1) return 0;
     let dropped = 0;
     // One filter at a time: a server of version 2.9 takes no list of them.
     for (const filter of [subjects.rolloutFinished(run), subjects.rolloutScored(run)]) {
@@ -46,17 +48,18 @@ async function deleteObjects(bus: Bus, filter: string, below: number): Promise<v
     deliver_policy: DeliverPolicy.All,
     headers_only: true,
   });
-  for (;;) {
-    const batch = await consumer.fetch({ max_messages: 500, expires: LIST_IDLE_MS });
+  let { num_pending: pending } = await consumer.info();
+  while (pending > 0) {
     let last = 0;
-    let pending = 0;
-    for await (const message of batch) {
+    for await (const message of await consumer.fetch({
+      max_messages: Math.min(pending, 500),
+      expires: LIST_IDLE_MS,
+    })) {
       last = message.seq;
       pending = message.info.pending;
       const object = message.seq < below ? objectOf(message.headers) : undefined;
       if (object !== undefined) await store.delete(object);
-      if (pending === 0) break;
     }
-    if (last === 0 || last >= below || pending === 0) return;
+    if (last === 0 || last >= below) return;
   }
 }

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { ConfigError } from "../errors.ts";
+import { inlineFiles } from "./inline-files.ts";
+import { parseRunFile } from "./parse-run-file.ts";
+
+const RUN = `
+name: test
+model: { init: { architecture: qwen3, hiddenSize: 64, numLayers: 1, numHeads: 4, tokenizer: tokenizer.json } }
+dataset: { train: { source: environment, environment: frozen_lake, seeds: { from: 0, to: 10 } } }
+agent: { name: frozen_lake, configPath: agent.yaml }
+rollout: { tasksPerStep: 1, groupSize: 2 }
+trainer: { steps: 1, optimizer: { kind: adamw, learningRate: 0.001 } }
+`;
+
+describe("inlineFiles()", () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), "hone-config-"));
+    await writeFile(path.join(folder, "agent.yaml"), "historyTurns: 0\n");
+    await writeFile(path.join(folder, "tokenizer.json"), '{"version":"1.0"}');
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  test("puts the agent's YAML and the tokenizer's files in place of their paths", async () => {
+    const run = await inlineFiles(parseRunFile(RUN), folder);
+    assert.deepEqual(run.agent, { name: "frozen_lake", config: { historyTurns: 0 } });
+    assert.deepEqual(run.model.init.tokenizer, { files: { "tokenizer.json": '{"version":"1.0"}' } });
+    assert.deepEqual(parseRunFile(JSON.stringify(run)), run);
+  });
+
+  for (const [what, from, to, key] of [
+    ["a missing file", "agent.yaml", "absent.yaml", "agent.configPath"],
+    ["a path that leaves the folder", "agent.yaml", "../agent.yaml", "agent.configPath"],
+    ["a missing tokenizer", "tokenizer: tokenizer.json", "tokenizer: other", "model.init.tokenizer"],
+  ] as const) {
+    test(`refuses ${what} by its key`, async () => {
+      await assert.rejects(inlineFiles(parseRunFile(RUN.replace(from, to)), folder), (error) => {
+        assert.ok(error instanceof ConfigError);
+        assert.equal(error.problems[0]?.key, key);
+        return true;
+      });
+    });
+  }
+});

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { parseRunFile, parseYaml } from "./parse-run-file.ts";
+
+const RUN = `
+name: frozen-lake
+seed: 7
+model: { init: { architecture: qwen3, hiddenSize: 64, numLayers: 3, numHeads: 4, tokenizer: tokenizer.json } }
+dataset:
+  train: { source: environment, environment: frozen_lake, config: { size: 4 }, seeds: { from: 0, to: 1000 } }
+agent: { name: frozen_lake, configPath: agent.yaml }
+rollout: { tasksPerStep: 32, groupSize: 8, sampling: { temperature: 1, maxNewTokens: 16 } }
+trainer: { steps: 200, optimizer: { kind: adamw, learningRate: 0.001 } }
+`;
+
+function problemsWith(text: string): readonly ConfigProblem[] {
+  try {
+    parseRunFile(text);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.problems;
+  }
+  throw new assert.AssertionError({ message: "the file was accepted" });
+}
+
+describe("parseRunFile()", () => {
+  test("fills in every default", () => {
+    const run = parseRunFile(RUN);
+    assert.equal(run.rollout.maxTurns, 10);
+    assert.equal(run.rollout.sampling.topP, 1);
+    assert.deepEqual(run.judge, [{ kind: "environment", weight: 1 }]);
+    assert.equal(run.algorithm.loss.clipHigh, 0.28);
+    assert.equal(run.trainer.maxStaleness, 0);
+    assert.deepEqual(run.trainer.engine, { kind: "onnx" });
+  });
+
+  test("accepts JSON as it is", () => {
+    assert.deepEqual(parseRunFile(JSON.stringify(parseYaml(RUN, "run.yaml"))), parseRunFile(RUN));
+  });
+
+  test("accepts its own result: a resolved file is a run file", () => {
+    const resolved = parseRunFile(RUN);
+    assert.deepEqual(parseRunFile(JSON.stringify(resolved)), resolved);
+  });
+
+  const cases: Array<[what: string, from: string, to: string, key: string, message: RegExp]> = [
+    [
+      "an unknown key by its nearest name",
+      "groupSize",
+      "grupSize",
+      "rollout.grupSize",
+      /did you mean `groupSize`/,
+    ],
+    [
+      "an unknown key inside a union",
+      "environment: frozen_lake",
+      "enviroment: frozen_lake",
+      "dataset.train.enviroment",
+      /did you mean `environment`/,
+    ],
+    ["a wrong type", "seed: 7", 'seed: "seven"', "seed", /of type number: current value is "seven"/],
+    [
+      "a value out of range",
+      "tasksPerStep: 32",
+      "tasksPerStep: 0",
+      "rollout.tasksPerStep",
+      /at least 1: current value is 0/,
+    ],
+    [
+      "a word outside its vocabulary",
+      "kind: adamw",
+      "kind: sgd",
+      "trainer.optimizer.kind",
+      /"adamw": current value is "sgd"/,
+    ],
+    [
+      "an unknown source",
+      "source: environment",
+      "source: parquet",
+      "dataset.train.source",
+      /one of "environment", "jsonl"/,
+    ],
+    ["an empty range of seeds", "to: 1000", "to: 0", "dataset.train.seeds.to", /greater than from/],
+    [
+      "heads that do not divide the width",
+      "numHeads: 4",
+      "numHeads: 5",
+      "model.init.numHeads",
+      /even whole number/,
+    ],
+    ["a name that is no token", "name: frozen-lake", "name: Frozen Lake", "name", /a-z, 0-9/],
+    [
+      "asynchronous training, which this build cannot do",
+      "steps: 200",
+      "steps: 200, maxStaleness: 2",
+      "trainer.maxStaleness",
+      /at most 0/,
+    ],
+  ];
+  for (const [what, from, to, key, message] of cases) {
+    test(`refuses ${what}`, () => {
+      const problem = problemsWith(RUN.replace(from, to)).find((candidate) => candidate.key === key);
+      assert.ok(problem, `no problem with ${key}`);
+      assert.match(problem.message, message);
+    });
+  }
+
+  test("names everything that is wrong, not the first thing", () => {
+    const keys = problemsWith(RUN.replace("seed: 7", "seed: -1").replace("groupSize: 8", "groupSize: 0")).map(
+      ({ key }) => key,
+    );
+    assert.deepEqual(keys, ["seed", "rollout.groupSize"]);
+  });
+
+  test("tells line and column of broken YAML", () => {
+    assert.match(problemsWith(`${RUN}\n  x: [`)[0]!.message, /line 10, column 1/);
+  });
+
+  test("refuses what is no object, and alias bombs", () => {
+    for (const text of ["", "[]", "42", "just words"])
+      assert.match(problemsWith(text)[0]!.message, /type object/);
+    const bomb = ["a: &a [x,x,x,x,x,x,x,x,x]"];
+    for (let i = 0; i < 8; i++) {
+      const [from, to] = [String.fromCharCode(97 + i), String.fromCharCode(98 + i)];
+      bomb.push(`${to}: &${to} [${Array(9).fill(`*${from}`).join(",")}]`);
+    }
+    assert.match(problemsWith(bomb.join("\n"))[0]!.message, /aliases/);
+  });
+});
