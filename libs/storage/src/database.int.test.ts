@@ -1,0 +1,272 @@
+import assert from "node:assert/strict";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { startPostgres } from "@hone/testing";
+import { sql } from "drizzle-orm";
+import { integer, pgTable, text } from "drizzle-orm/pg-core";
+import { type Database, openDatabase, query } from "./database.ts";
+import {
+  ConstraintViolationError,
+  DatabaseClosedError,
+  DatabaseRefusedError,
+  DatabaseTimeoutError,
+  DatabaseUnavailableError,
+  SerializationError,
+  UniqueViolationError,
+} from "./errors.ts";
+import { migrate } from "./migrate.ts";
+import { transaction } from "./transaction.ts";
+
+const counters = pgTable("counters", {
+  name: text("name").primaryKey(),
+  value: integer("value").notNull(),
+});
+
+const MIGRATIONS = [
+  {
+    id: 1,
+    name: "create-counters",
+    sql: "create table counters (name text primary key, value integer not null check (value >= 0))",
+  },
+];
+
+describe("database", () => {
+  let server: Awaited<ReturnType<typeof startPostgres>>;
+  let database: Database;
+
+  before(async () => {
+    server = await startPostgres();
+    database = await openDatabase({ url: server.url, schema: "counting", statementTimeoutMs: 2_000 });
+    await migrate(database, { migrations: MIGRATIONS });
+  });
+  after(async () => {
+    await database?.close();
+    await server?.stop();
+  });
+
+  test("query() reads what it wrote, in the service's schema", async () => {
+    await query(database, (db) => db.insert(counters).values({ name: "a", value: 1 }));
+    const rows = await query(database, (db) => db.select().from(counters));
+    assert.deepEqual(rows, [{ name: "a", value: 1 }]);
+    const places = await query(database, (db) =>
+      db.execute(sql`select schemaname from pg_tables where tablename = 'counters'`),
+    );
+    assert.deepEqual(
+      places.map((row) => row["schemaname"]),
+      ["counting"],
+    );
+  });
+
+  test("query() says which uniqueness a row breaks", async () => {
+    await query(database, (db) => db.insert(counters).values({ name: "twice", value: 1 }));
+    await assert.rejects(
+      query(database, (db) => db.insert(counters).values({ name: "twice", value: 2 })),
+      (error) =>
+        error instanceof UniqueViolationError &&
+        error.table === "counters" &&
+        error.constraint === "counters_pkey",
+    );
+  });
+
+  test("query() says which rule a row breaks", async () => {
+    await assert.rejects(
+      query(database, (db) => db.insert(counters).values({ name: "negative", value: -1 })),
+      (error) => error instanceof ConstraintViolationError && error.constraint === "counters_value_check",
+    );
+  });
+
+  test("query() calls wrong SQL refused, with its SQLSTATE", async () => {
+    await assert.rejects(
+      query(database, (db) => db.execute(sql`select * from nowhere`)),
+      (error) => error instanceof DatabaseRefusedError && error.sqlState === "42P01",
+    );
+  });
+
+  test("query() ends a statement that runs past the statement timeout", async () => {
+    const impatient = await openDatabase({ url: server.url, schema: "counting", statementTimeoutMs: 50 });
+    try {
+      await assert.rejects(
+        query(impatient, (db) => db.execute(sql`select pg_sleep(30)`)),
+        DatabaseTimeoutError,
+      );
+    } finally {
+      await impatient.close();
+    }
+  });
+
+  test("query() passes on what the work throws", async () => {
+    const own = new Error("mine");
+    await assert.rejects(
+      query(database, () => Promise.reject(own)),
+      (error) => error === own,
+    );
+  });
+
+  test("transaction() rolls back when the work throws", async () => {
+    await assert.rejects(
+      transaction(database, async (tx) => {
+        await tx.insert(counters).values({ name: "undone", value: 1 });
+        throw new Error("changed my mind");
+      }),
+      /changed my mind/,
+    );
+    const rows = await query(database, (db) => db.select().from(counters).where(sql`name = 'undone'`));
+    assert.deepEqual(rows, []);
+  });
+
+  test("transaction() says so when a concurrent one came first, and tries again where asked", async () => {
+    await query(database, (db) => db.insert(counters).values({ name: "shared", value: 0 }));
+    const increment = (maxAttempts: number, meet: () => Promise<void>) =>
+      transaction(
+        database,
+        async (tx) => {
+          const [row] = await tx.select().from(counters).where(sql`name = 'shared'`);
+          await meet();
+          await tx
+            .update(counters)
+            .set({ value: (row?.value ?? 0) + 1 })
+            .where(sql`name = 'shared'`);
+        },
+        { isolation: "serializable", maxAttempts },
+      );
+
+    const bothRead = meeting(2);
+    const outcomes = await Promise.allSettled([increment(1, bothRead), increment(1, bothRead)]);
+    const failures = outcomes.filter((outcome) => outcome.status === "rejected");
+    assert.equal(failures.length, 1);
+    assert.ok(failures[0]?.reason instanceof SerializationError);
+
+    const bothReadAgain = meeting(2);
+    await Promise.all([increment(5, bothReadAgain), increment(5, bothReadAgain)]);
+    const rows = await query(database, (db) => db.select().from(counters).where(sql`name = 'shared'`));
+    assert.equal(rows[0]?.value, 3);
+  });
+
+  test("a repeatable query after a lost connection makes a new one", async () => {
+    const fragile = await openDatabase({ url: server.url, schema: "counting", maxConnections: 1 });
+    try {
+      const [row] = await query(fragile, (db) => db.execute(sql`select pg_backend_pid() as pid`));
+      const running = query(fragile, (db) => db.execute(sql`select pg_sleep(30)`));
+      await Promise.all([
+        assert.rejects(running, DatabaseUnavailableError),
+        query(database, (db) => db.execute(sql`select pg_terminate_backend(${row?.["pid"]}::int)`)),
+      ]);
+      const [again] = await query(fragile, (db) => db.execute(sql`select 1 as one`), { isRepeatable: true });
+      assert.equal(again?.["one"], 1);
+    } finally {
+      await fragile.close();
+    }
+  });
+
+  test("openDatabase() waits for a server that comes later", async () => {
+    const port = await freePort();
+    const url = new URL(server.url);
+    const target = Number(url.port);
+    url.port = String(port);
+    let tries = 0;
+    let relay: Relay | undefined;
+    const opening = openDatabase({
+      url: url.href,
+      schema: "counting",
+      logger: {
+        level: "debug",
+        error: () => undefined,
+        warn: () => undefined,
+        debug: () => undefined,
+        child: () => assert.fail("no child is asked for"),
+        info: () => {
+          tries++;
+          relay ??= startRelay(port, target);
+        },
+      },
+    });
+    const late = await opening;
+    assert.equal(tries, 1);
+    assert.deepEqual(await late.ping(), { isUp: true });
+    relay?.cut();
+    assert.equal((await late.ping()).isUp, false);
+    await late.close();
+    relay?.stop();
+  });
+
+  test("openDatabase() gives up at its deadline, and at once when the signal aborts", async () => {
+    const url = new URL(server.url);
+    url.port = String(await freePort());
+    await assert.rejects(
+      openDatabase({ url: url.href, schema: "counting", connectDeadlineMs: 200 }),
+      (error) => error instanceof DatabaseUnavailableError && !error.message.includes(url.password),
+    );
+    const reason = new Error("stopping");
+    await assert.rejects(
+      openDatabase({ url: url.href, schema: "counting", signal: AbortSignal.abort(reason) }),
+      (error) => error === reason,
+    );
+  });
+
+  test("openDatabase() does not wait for a database that does not exist", async () => {
+    const url = new URL(server.url);
+    url.pathname = "/no_such_database";
+    await assert.rejects(
+      openDatabase({ url: url.href, schema: "counting" }),
+      (error) => error instanceof DatabaseRefusedError && error.sqlState === "3D000",
+    );
+  });
+
+  test("close() is idempotent and later queries are refused for good", async () => {
+    const brief = await openDatabase({ url: server.url, schema: "counting" });
+    await Promise.all([brief.close(), brief.close()]);
+    await assert.rejects(
+      query(brief, (db) => db.execute(sql`select 1`)),
+      DatabaseClosedError,
+    );
+    assert.equal((await brief.ping()).isUp, false);
+  });
+});
+
+/** Resolves for everyone once `count` have come; who comes later passes. */
+function meeting(count: number): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let arrived = 0;
+  return async () => {
+    arrived++;
+    if (arrived >= count) resolve();
+    await promise;
+  };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  assert.ok(address !== null && typeof address === "object");
+  return address.port;
+}
+
+interface Relay {
+  cut(): void;
+  stop(): void;
+}
+
+/** Passes bytes on to `target`; `cut` breaks what is connected and refuses what comes. */
+function startRelay(port: number, target: number): Relay {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((inner) => {
+    const outer = connect(target, "127.0.0.1");
+    for (const socket of [inner, outer]) {
+      sockets.add(socket);
+      socket.on("error", () => socket.destroy());
+      socket.on("close", () => {
+        inner.destroy();
+        outer.destroy();
+      });
+    }
+    inner.pipe(outer).pipe(inner);
+  });
+  server.listen(port, "127.0.0.1");
+  const cut = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { cut, stop: cut };
+}

@@ -1,0 +1,196 @@
+/**
+ * Errors of the storage package, and the one place where PostgreSQL's and the driver's errors become them.
+ *
+ * Retryable: {@link DatabaseUnavailableError}, {@link DatabaseTimeoutError}, {@link SerializationError}. Terminal:
+ * everything else. After a retryable error other than SerializationError the caller does not know whether the
+ * statement, or the commit, took effect: repeat only what is idempotent, or look first.
+ */
+
+import { describeError, HoneError, RetryableError, TerminalError } from "@hone/core";
+
+/** The server is away, starting, stopping, or out of connections; or the connection broke. */
+export class DatabaseUnavailableError extends RetryableError {
+  constructor(action: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_UNAVAILABLE",
+      `Cannot ${action} as the database must be reachable: current value is ${causeText(options)}`,
+      options,
+    );
+  }
+}
+
+/** A statement, a lock or an answer took longer than allowed. */
+export class DatabaseTimeoutError extends RetryableError {
+  constructor(action: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_TIMEOUT",
+      `Cannot ${action} as its time is over: current value is ${causeText(options)}`,
+      options,
+    );
+  }
+}
+
+/** A concurrent transaction got in the way (serialization failure or deadlock); nothing took effect. */
+export class SerializationError extends RetryableError {
+  constructor(action: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_SERIALIZATION",
+      `Cannot ${action} as a concurrent transaction came first: current value is ${causeText(options)}`,
+      options,
+    );
+  }
+}
+
+/** A row with this key is there already. */
+export class UniqueViolationError extends TerminalError {
+  readonly table: string;
+  readonly constraint: string;
+
+  constructor(table: string, constraint: string, options?: ErrorOptions) {
+    super(
+      "UNIQUE_VIOLATION",
+      `Cannot insert into ${table} as its rows must be unique: current value is a second row under ${constraint}`,
+      options,
+    );
+    this.table = table;
+    this.constraint = constraint;
+  }
+}
+
+/** A row breaks a foreign key, a check or a not-null rule. */
+export class ConstraintViolationError extends TerminalError {
+  readonly table: string;
+  readonly constraint: string;
+
+  constructor(table: string, constraint: string, options?: ErrorOptions) {
+    super(
+      "CONSTRAINT_VIOLATION",
+      `Cannot write to ${table} as ${constraint} must hold: current value is ${causeText(options)}`,
+      options,
+    );
+    this.table = table;
+    this.constraint = constraint;
+  }
+}
+
+/** The pool was closed by this process. */
+export class DatabaseClosedError extends TerminalError {
+  constructor(action: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_CLOSED",
+      `Cannot ${action} as the pool is closed: current value is ${causeText(options)}`,
+      options,
+    );
+  }
+}
+
+/** The server refused for a reason that stays: bad credentials, no such database, wrong SQL. */
+export class DatabaseRefusedError extends TerminalError {
+  /** Five characters, PostgreSQL's appendix A; empty when the server gave none. */
+  readonly sqlState: string;
+
+  constructor(action: string, sqlState: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_REFUSED",
+      `Cannot ${action} as the server refuses: current value is ${causeText(options)}`,
+      options,
+    );
+    this.sqlState = sqlState;
+  }
+}
+
+/** The migrations in the code and those applied to the schema contradict each other. */
+export class MigrationError extends TerminalError {
+  readonly schema: string;
+
+  constructor(schema: string, rule: string, value: string) {
+    super("MIGRATION", `Cannot migrate schema ${schema} as ${rule}: current value is ${value}`);
+    this.schema = schema;
+  }
+}
+
+/** What the driver calls a connection that broke or could not be made, and what the operating system does. */
+const CONNECTION_CODES = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+]);
+/** SQLSTATEs, PostgreSQL's appendix A. Class 08 is added below. */
+const UNAVAILABLE_STATES = new Set(["57P01", "57P02", "57P03", "57P05", "53300", "25P03"]);
+const TIMEOUT_STATES = new Set(["57014", "55P03"]);
+const SERIALIZATION_STATES = new Set(["40001", "40P01"]);
+const UNIQUE_STATE = "23505";
+const CONSTRAINT_CLASS = "23";
+
+/**
+ * The typed error for what a query or a connection threw.
+ * @param action what was tried, for the message: "insert a run".
+ * @returns `error` itself when it is Hone's already or comes from neither the driver nor the server.
+ */
+export function translateDatabaseError(error: unknown, action: string): unknown {
+  if (error instanceof HoneError) return error;
+  const source = databaseCause(error);
+  if (source === undefined) return error;
+  const { code } = source;
+  const options = { cause: source.error };
+  if (code === "CONNECTION_ENDED") return new DatabaseClosedError(action, options);
+  if (CONNECTION_CODES.has(code) || UNAVAILABLE_STATES.has(code) || code.startsWith("08")) {
+    return new DatabaseUnavailableError(action, options);
+  }
+  if (TIMEOUT_STATES.has(code)) return new DatabaseTimeoutError(action, options);
+  if (SERIALIZATION_STATES.has(code)) return new SerializationError(action, options);
+  if (code === UNIQUE_STATE) return new UniqueViolationError(source.table, source.constraint, options);
+  if (isSqlState(code) && code.startsWith(CONSTRAINT_CLASS)) {
+    return new ConstraintViolationError(source.table, source.constraint, options);
+  }
+  return new DatabaseRefusedError(action, isSqlState(code) ? code : "", options);
+}
+
+interface DatabaseCause {
+  readonly error: Error;
+  readonly code: string;
+  readonly table: string;
+  readonly constraint: string;
+}
+
+/** Looks through the wrappers (drizzle's query error) for the error that carries a code. */
+function databaseCause(error: unknown): DatabaseCause | undefined {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    const code = textField(current, "code");
+    if (code === "") continue;
+    const isKnown =
+      current.name === "PostgresError" || CONNECTION_CODES.has(code) || code === "CONNECTION_ENDED";
+    if (!isKnown) continue;
+    return {
+      error: current,
+      code,
+      table: textField(current, "table_name") || "a table",
+      constraint:
+        textField(current, "constraint_name") || textField(current, "column_name") || "a constraint",
+    };
+  }
+  return undefined;
+}
+
+function textField(error: Error, name: string): string {
+  const value: unknown = Reflect.get(error, name);
+  return typeof value === "string" ? value : "";
+}
+
+function isSqlState(code: string): boolean {
+  return /^[0-9A-Z]{5}$/.test(code);
+}
+
+function causeText(options: ErrorOptions | undefined): string {
+  return options?.cause === undefined ? "unknown" : describeError(options.cause);
+}

@@ -1,0 +1,29 @@
+/**
+ * PostgreSQL: the pool, queries and transactions with typed errors, and migrations. No tables of its own but the
+ * ledger of migrations in each service's schema.
+ *
+ * @example
+ * const database = await openDatabase({ url, schema: "trainer", signal });
+ * await migrate(database, { migrations });
+ * await transaction(database, async (tx) => { await tx.insert(runs).values(run); });
+ * await database.close();
+ */
+
+export type { Database, DatabaseOptions, QueryOptions } from "./database.ts";
+export { openDatabase, query } from "./database.ts";
+export {
+  ConstraintViolationError,
+  DatabaseClosedError,
+  DatabaseRefusedError,
+  DatabaseTimeoutError,
+  DatabaseUnavailableError,
+  MigrationError,
+  SerializationError,
+  translateDatabaseError,
+  UniqueViolationError,
+} from "./errors.ts";
+export type { MigrateOptions, Migration } from "./migrate.ts";
+export { MIGRATIONS_TABLE, migrate } from "./migrate.ts";
+export type { Queryable } from "./queryable.ts";
+export type { TransactionOptions } from "./transaction.ts";
+export { transaction } from "./transaction.ts";

@@ -1,0 +1,50 @@
+/** Transactions, with another try where a concurrent one came first. */
+
+import { ANSWER_MARGIN_MS, bounded } from "./bounded.ts";
+import type { Database } from "./database.ts";
+import { SerializationError } from "./errors.ts";
+import type { Queryable } from "./queryable.ts";
+
+export interface TransactionOptions {
+  /** What is tried, for error messages: "commit step 12". @default "run a transaction" */
+  readonly action?: string | undefined;
+  /** @default "read committed" */
+  readonly isolation?: "read committed" | "repeatable read" | "serializable" | undefined;
+  /**
+   * Most tries when concurrent transactions get in the way (serialization failure, deadlock). `work` runs anew each
+   * time, so it must do nothing but database work. @default 1
+   */
+  readonly maxAttempts?: number | undefined;
+  /** For all tries together. @default the statement timeout and five seconds, per try */
+  readonly deadlineMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
+ * @throws what `work` throws, or the errors of `errors.ts`. After DatabaseUnavailableError and DatabaseTimeoutError
+ *   the commit may have taken effect: look before repeating.
+ * @example
+ * await transaction(database, async (tx) => {
+ *   await tx.insert(ledger).values(rows);
+ *   await tx.update(runs).set({ version }).where(eq(runs.id, runId));
+ * }, { action: "commit a step" });
+ */
+export async function transaction<T>(
+  database: Database,
+  work: (tx: Queryable) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  const { action = "run a transaction", isolation = "read committed", maxAttempts = 1 } = options;
+  let attempts = 0;
+  const once = () => {
+    attempts++;
+    return database.pool.queries.transaction(async (tx) => work(tx), { isolationLevel: isolation });
+  };
+  return bounded(database.pool, once, {
+    action,
+    deadlineMs: options.deadlineMs ?? (database.statementTimeoutMs + ANSWER_MARGIN_MS) * maxAttempts,
+    isRetryable: (error) => error instanceof SerializationError && attempts < maxAttempts,
+    signal: options.signal,
+  });
+}
