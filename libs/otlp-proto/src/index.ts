@@ -10,6 +10,7 @@ export {
   type Span,
   type Span_Event,
   type Span_Link,
+  SpanSchema,
   Span_SpanKind,
   Status_StatusCode,
   type TracesData,
