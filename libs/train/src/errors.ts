@@ -1,0 +1,29 @@
+/** What can go wrong in training and in reading checkpoints. Terminal: the same input fails again. */
+import { TerminalError } from "@hone/core";
+
+/** A checkpoint folder or file is not what it should be. */
+export class CheckpointError extends TerminalError {
+  readonly path: string;
+
+  constructor(path: string, rule: string, current: string, options?: ErrorOptions) {
+    super("CHECKPOINT", `Cannot read ${path} as ${rule}: current value is ${current}`, options);
+    this.path = path;
+  }
+}
+
+/** Samples, loss constants or options of a training step break a rule. */
+export class TrainingInputError extends TerminalError {
+  constructor(action: string, rule: string, current: string) {
+    super("TRAINING_INPUT", `Cannot ${action} as ${rule}: current value is ${current}`);
+  }
+}
+
+/** A step produced numbers that are not finite; weights and optimizer were left as they were. */
+export class NonFiniteError extends TerminalError {
+  readonly quantity: string;
+
+  constructor(quantity: string, value: number) {
+    super("NON_FINITE", `Cannot update weights as the ${quantity} must be finite: current value is ${value}`);
+    this.quantity = quantity;
+  }
+}

@@ -1,0 +1,136 @@
+/** The whole model against PyTorch: values made by fixtures/make_reference.py. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { type ModelSpec, specFromConfig } from "@hone/nn";
+import { GradientRunner, type RunnerOptions } from "./gradient-runner.ts";
+import type { LossConfig } from "./losses.ts";
+import type { TrainingSample } from "./microbatches.ts";
+import { decodeSafeTensors } from "./safetensors.ts";
+
+interface Reference {
+  readonly config: Record<string, unknown>;
+  readonly tokens: number[][];
+  readonly mask: number[][];
+  readonly advantage: number[][];
+  readonly behaviour: number[][];
+  readonly logprobs: number[][];
+  readonly entropy: number[][];
+  readonly loss: Record<string, number>;
+  readonly constants: { clipLow: number; clipHigh: number; entropy: number; dualClip: number };
+}
+
+const folder = new URL("../fixtures/", import.meta.url);
+const reference = JSON.parse(readFileSync(new URL("qwen3-tiny.json", folder), "utf8")) as Reference;
+const file = new URL("qwen3-tiny.safetensors", folder);
+const { tensors } = decodeSafeTensors(readFileSync(file), file.pathname);
+const spec: ModelSpec = specFromConfig({
+  attention_bias: false,
+  rms_norm_eps: 1e-6,
+  ...reference.config,
+});
+
+const weights = Object.fromEntries(
+  [...tensors]
+    .filter(([name]) => name.startsWith("w."))
+    .map(([name, tensor]) => [name.slice(2), tensor.data]),
+);
+const trainedCount = reference.mask.flat().reduce((sum, bit) => sum + bit, 0);
+const trained = (values: number[][], row: number) =>
+  values[row]!.filter((_, i) => reference.mask[row]![i + 1] === 1);
+const samples: TrainingSample[] = reference.tokens.map((tokenIds, row) => ({
+  tokenIds,
+  lossMask: reference.mask[row]!,
+  logprobs: trained(reference.behaviour, row),
+  advantages: trained(reference.advantage, row),
+  weights: trained(reference.behaviour, row).map(() => 1 / trainedCount),
+}));
+const { clipLow, clipHigh, entropy, dualClip } = reference.constants;
+const objectives: Record<string, { loss: LossConfig; entropyCoefficient: number }> = {
+  ppo: { loss: { kind: "ppo_clip", clipLow, clipHigh }, entropyCoefficient: entropy },
+  dual: { loss: { kind: "ppo_clip", clipLow, clipHigh, dualClip }, entropyCoefficient: 0 },
+  cross_entropy: { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 },
+};
+
+/** float32 with sums in another order: values of size 1 agree to a few units in the sixth digit. */
+const TOLERANCE = 2e-5;
+
+function assertClose(actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void {
+  assert.equal(actual.length, expected.length, what);
+  for (let i = 0; i < expected.length; i++) {
+    const error = Math.abs(actual[i]! - expected[i]!);
+    assert.ok(
+      error <= TOLERANCE * (1 + Math.abs(expected[i]!)),
+      `${what}[${i}]: ${actual[i]} is not ${expected[i]}`,
+    );
+  }
+}
+
+async function withRunner<T>(
+  limits: Partial<RunnerOptions>,
+  use: (runner: GradientRunner) => Promise<T>,
+): Promise<T> {
+  const runner = new GradientRunner(spec, { maxRowTokens: 64, maxMicrobatchTokens: 1024, ...limits });
+  try {
+    return await use(runner);
+  } finally {
+    await runner.close();
+  }
+}
+
+describe("GradientRunner", () => {
+  test("score() gives PyTorch's log-probabilities and entropies", async () => {
+    const scored = await withRunner({}, (runner) => runner.score(weights, samples));
+    assertClose(
+      scored.logprobs,
+      samples.flatMap((_, row) => trained(reference.logprobs, row)),
+      "logprobs",
+    );
+    assertClose(
+      scored.entropies,
+      samples.flatMap((_, row) => trained(reference.entropy, row)),
+      "entropies",
+    );
+    assert.ok(scored.packedTokenCount < scored.sampleTokenCount, "the shared prefix is computed once");
+  });
+
+  for (const [name, objective] of Object.entries(objectives)) {
+    test(`differentiate() gives PyTorch's loss and gradients: ${name}`, async () => {
+      const found = await withRunner({}, (runner) => runner.differentiate(weights, samples, objective));
+      assertClose([found.loss], [reference.loss[name]!], "loss");
+      for (const parameter of Object.keys(weights)) {
+        assertClose(found.gradients[parameter]!, tensors.get(`${name}.g.${parameter}`)!.data, parameter);
+      }
+    });
+  }
+
+  test("rows and microbatches of any size give the same loss and gradients", async () => {
+    const objective = objectives.ppo!;
+    const alone = await withRunner({ maxRowTokens: 1, maxMicrobatchTokens: 1 }, (runner) =>
+      runner.differentiate(weights, samples, objective),
+    );
+    assert.ok(alone.paddedTokenCount > 0 && alone.packedTokenCount === alone.sampleTokenCount);
+    const packed = await withRunner({}, (runner) => runner.differentiate(weights, samples, objective));
+    assertClose(packed.logprobs, alone.logprobs, "logprobs");
+    for (const name of Object.keys(weights))
+      assertClose(packed.gradients[name]!, alone.gradients[name]!, name);
+  });
+
+  test("the same call gives the same bits, with one thread and with two", async () => {
+    const run = (intraOpThreads: number) =>
+      withRunner({ intraOpThreads }, async (runner) => [
+        await runner.differentiate(weights, samples, objectives.ppo!),
+        await runner.differentiate(weights, samples, objectives.ppo!),
+      ]);
+    const [first, second, third] = [...(await run(1)), ...(await run(2))];
+    assert.deepEqual(first, second);
+    assert.deepEqual(first, third);
+  });
+
+  test("a sample whose numbers do not fit its mask is refused", async () => {
+    const broken = [{ ...samples[0]!, advantages: [1] }];
+    await withRunner({}, (runner) =>
+      assert.rejects(runner.differentiate(weights, broken, objectives.ppo!), /Cannot train on sample 0/),
+    );
+  });
+});

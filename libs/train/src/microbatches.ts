@@ -1,0 +1,151 @@
+/**
+ * From samples to the inputs of the training graph: packed rows in microbatches of a bounded number of tokens.
+ *
+ * Letters as in training-graph.ts.
+ */
+import { type PackableSample, type PackedBatch, packSamples } from "@hone/rl";
+import type { Feed } from "@hone/tensor";
+import { TrainingInputError } from "./errors.ts";
+import { INPUT } from "./training-graph.ts";
+
+/** A sample to train on, with the numbers of its N trained tokens in order. */
+export interface TrainingSample extends PackableSample {
+  /** [N] log-probability when it was sampled. */
+  readonly logprobs: ArrayLike<number>;
+  /** [N] */
+  readonly advantages: ArrayLike<number>;
+  /** [N] factor of the token's loss; carries the aggregation. */
+  readonly weights: ArrayLike<number>;
+}
+
+/** Bounds of a forward-backward pass. */
+export interface PackingLimits {
+  /** Tokens of a row: long rows share more prefixes, short ones make attention cheaper. */
+  readonly maxRowTokens: number;
+  /** Tokens of a microbatch, padding included; at least one row. */
+  readonly maxMicrobatchTokens: number;
+}
+
+/** Rows of one pass with the entries that they hold. */
+export interface Microbatch {
+  readonly rowCount: number;
+  readonly rowTokens: number;
+  /** [B*T] */
+  readonly tokenIds: Int32Array;
+  /** [B*T] */
+  readonly positionIds: Int32Array;
+  /** [B*T] */
+  readonly visibleEnd: Int32Array;
+  /** [U] */
+  readonly positions: Int32Array;
+  /** [E] index into positions. */
+  readonly entryPosition: Int32Array;
+  /** [E] token */
+  readonly entryTarget: Int32Array;
+  /** [E] index of the entry among the trained tokens of all samples. */
+  readonly entryIndex: Int32Array;
+}
+
+/** Microbatches of a set of samples. */
+export interface MicrobatchPlan {
+  readonly microbatches: readonly Microbatch[];
+  readonly packed: PackedBatch;
+}
+
+/** Packs the samples and cuts the rows into microbatches; a function of the samples and the limits only. */
+export function planMicrobatches(samples: readonly PackableSample[], limits: PackingLimits): MicrobatchPlan {
+  const packed = packSamples(samples, { maxRowTokens: limits.maxRowTokens });
+  const rowsAtMost = Math.max(1, Math.floor(limits.maxMicrobatchTokens / packed.rowTokens));
+  const count = Math.ceil(packed.rowCount / rowsAtMost);
+  const entriesOf: number[][] = Array.from({ length: count }, () => []);
+  // Rows are dealt evenly: part i holds rows floor(i * rows / count) up to the next part's first.
+  const firstRow = Array.from({ length: count + 1 }, (_, i) => Math.floor((i * packed.rowCount) / count));
+  const partOfRow = new Int32Array(packed.rowCount);
+  for (let part = 0; part < count; part++) partOfRow.fill(part, firstRow[part]!, firstRow[part + 1]!);
+  packed.entryPosition.forEach((position, entry) => {
+    entriesOf[partOfRow[Math.floor(position / packed.rowTokens)]!]!.push(entry);
+  });
+  const microbatches = entriesOf.map((entries, part) =>
+    cutMicrobatch(packed, entries, firstRow[part]!, firstRow[part + 1]!),
+  );
+  return { microbatches, packed };
+}
+
+/** Tensors that depend on the tokens only. */
+export function microbatchFeeds(
+  batch: Microbatch,
+  embedding: Float32Array,
+  vocabSize: number,
+): Record<string, Feed> {
+  const { rowCount, rowTokens, positions } = batch;
+  const width = embedding.length / vocabSize;
+  const embedded = new Float32Array(rowCount * rowTokens * width);
+  batch.tokenIds.forEach((id, at) => {
+    embedded.set(embedding.subarray(id * width, (id + 1) * width), at * width);
+  });
+  const choices = batch.entryPosition.map(
+    (position, entry) => position * vocabSize + batch.entryTarget[entry]!,
+  );
+  const shape = [rowCount, rowTokens];
+  return {
+    [INPUT.embedded]: { dtype: "float32", data: embedded, shape: [...shape, width] },
+    [INPUT.positionIds]: { dtype: "int32", data: batch.positionIds, shape },
+    [INPUT.visibleEnd]: { dtype: "int32", data: batch.visibleEnd, shape },
+    [INPUT.positions]: { dtype: "int32", data: positions, shape: [positions.length] },
+    [INPUT.choices]: { dtype: "int32", data: choices, shape: [choices.length] },
+  };
+}
+
+/**
+ * One number of every trained token of all samples, in order of (sample, token).
+ *
+ * @throws TrainingInputError where a sample has not one number per trained token, or one that is not finite.
+ */
+export function flattenEntries(
+  samples: readonly TrainingSample[],
+  field: "logprobs" | "advantages" | "weights",
+): Float32Array {
+  const flat: number[] = [];
+  samples.forEach((sample, index) => {
+    const values = sample[field];
+    let trained = 0;
+    for (let i = 0; i < sample.lossMask.length; i++) trained += sample.lossMask[i]!;
+    const areFinite = Array.prototype.every.call(values, Number.isFinite);
+    if (values.length !== trained || !areFinite) {
+      const rule = `its ${field} are ${trained} finite numbers, one per trained token`;
+      const current = areFinite ? `${values.length} numbers` : "one that is not finite";
+      throw new TrainingInputError(`train on sample ${index}`, rule, current);
+    }
+    for (let i = 0; i < values.length; i++) flat.push(values[i]!);
+  });
+  return Float32Array.from(flat);
+}
+
+function cutMicrobatch(
+  packed: PackedBatch,
+  entries: readonly number[],
+  from: number,
+  to: number,
+): Microbatch {
+  const { rowTokens } = packed;
+  const first = from * rowTokens;
+  const end = to * rowTokens;
+  const indexOf = new Map<number, number>();
+  const entryPosition = Int32Array.from(entries, (entry) => {
+    const position = packed.entryPosition[entry]! - first;
+    const index = indexOf.get(position) ?? indexOf.size;
+    indexOf.set(position, index);
+    return index;
+  });
+  return {
+    rowCount: to - from,
+    rowTokens,
+    tokenIds: packed.tokenIds.subarray(first, end),
+    positionIds: packed.positionIds.subarray(first, end),
+    visibleEnd: packed.visibleEnd.subarray(first, end),
+    positions: Int32Array.from(indexOf.keys()),
+    entryPosition,
+    entryTarget: Int32Array.from(entries, (entry) => packed.entryTarget[entry]!),
+    entryIndex: Int32Array.from(entries),
+  };
+}
