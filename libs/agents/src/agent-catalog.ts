@@ -1,0 +1,131 @@
+/** Agents with their configuration checked and their graph built, once per (name, configuration). */
+
+import { InvalidInputError, nearest } from "@hone/core";
+import type { z } from "zod";
+import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
+
+/** An agent that is ready to run rollouts. */
+export interface PreparedAgent {
+  readonly name: string;
+  readonly config: unknown;
+  readonly graph: unknown;
+  readonly definition: AgentDefinition<unknown, unknown>;
+}
+
+/** One thing that is wrong with a name or a configuration. */
+export interface InputProblem {
+  /** Below the value that was checked, such as ["historyTurns"]; empty for the value itself. */
+  readonly path: readonly PropertyKey[];
+  readonly value: unknown;
+  readonly allowed: string;
+}
+
+/** Graphs kept; a service sees a handful of configurations at a time. */
+const MAX_PREPARED_AGENTS = 256;
+
+export class AgentCatalog {
+  readonly #prepared = new Map<string, PreparedAgent>();
+
+  /**
+   * @param configJson the agent's configuration; undefined = its defaults.
+   * @throws {InvalidInputError} when the agent is unknown or its configuration breaks its schema.
+   */
+  prepare(name: string, configJson: string | undefined): PreparedAgent {
+    const key = `${name}\u0000${configJson ?? ""}`;
+    const known = this.#prepared.get(key);
+    if (known !== undefined) return known;
+    const definition = agentOf(name);
+    if (definition === undefined) {
+      const [problem] = unknownName(name, agentNames());
+      throw invalid("name an agent", "agent", problem!);
+    }
+    const checked = checkConfig(
+      definition.configSchema,
+      configJson === undefined ? {} : parseJson(configJson),
+    );
+    if (checked.kind === "invalid") throw invalid("configure the agent", "agent", checked.problems[0]!);
+    const prepared = {
+      name,
+      config: checked.config,
+      graph: definition.buildGraph(checked.config),
+      definition,
+    };
+    if (this.#prepared.size >= MAX_PREPARED_AGENTS) {
+      for (const oldest of this.#prepared.keys()) {
+        this.#prepared.delete(oldest);
+        break;
+      }
+    }
+    this.#prepared.set(key, prepared);
+    return prepared;
+  }
+}
+
+/** Checks a configuration against its schema. */
+export function checkConfig<Config>(
+  schema: z.ZodType<Config>,
+  input: unknown,
+): { kind: "valid"; config: Config } | { kind: "invalid"; problems: InputProblem[] } {
+  const result = schema.safeParse(input);
+  if (result.success) return { kind: "valid", config: result.data };
+  return {
+    kind: "invalid",
+    problems: result.error.issues.flatMap((issue): InputProblem[] => {
+      if (issue.code !== "unrecognized_keys") {
+        return [{ path: issue.path, value: valueAt(input, issue.path), allowed: issue.message }];
+      }
+      const known = issue.path.length === 0 ? keysOf(schema) : [];
+      return issue.keys.map((key) => {
+        const [problem] = unknownName(key, known);
+        return {
+          path: [...issue.path, key],
+          value: valueAt(input, [...issue.path, key]),
+          allowed: known.length === 0 ? "no such key" : problem!.allowed,
+        };
+      });
+    }),
+  };
+}
+
+/** The problem of a name that is not among those known; none when it is. */
+export function unknownName(name: string, known: readonly string[]): InputProblem[] {
+  if (known.includes(name)) return [];
+  const meant = nearest(name, known);
+  const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
+  return [{ path: [], value: name, allowed: `one of ${known.join(", ")}${hint}` }];
+}
+
+function invalid(action: string, path: string, problem: InputProblem): InvalidInputError {
+  const full = [path, ...problem.path.map(String)].join(".");
+  return new InvalidInputError(
+    `Cannot ${action} as \`${full}\` must be ${problem.allowed}: current value is ${JSON.stringify(problem.value)}`,
+    { path: full, allowed: problem.allowed },
+  );
+}
+
+function keysOf(schema: z.ZodType): string[] {
+  const shape: unknown = "shape" in schema ? schema.shape : undefined;
+  return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = Reflect.get(value, part);
+  }
+  return value;
+}
+
+/** @throws {InvalidInputError} when the text is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new InvalidInputError(
+      `Cannot read a configuration as it must be JSON: current value is ${text.slice(0, 200)}`,
+      { path: "agent.config", allowed: "JSON" },
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,82 @@
+/** Agents: LangGraph graphs found by name. */
+
+import type { z } from "zod";
+import type { EnvironmentReset, EnvironmentStep } from "./environment.ts";
+import type { HoneChatModel } from "./hone-chat-model.ts";
+import { Registry } from "./registry.ts";
+
+/** What an agent works on. */
+export interface AgentTask {
+  /** Stable name within its source. */
+  readonly id: string;
+  /** The dataset row; undefined for an environment's task. */
+  readonly row: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The task's environment; rewards and info go into the record of the turn before. */
+export interface AgentEnvironment {
+  reset(): Promise<EnvironmentReset>;
+  step(answer: string): Promise<EnvironmentStep>;
+  metrics(): Readonly<Record<string, number>>;
+}
+
+/** One attempt at one rollout, as its agent sees it. */
+export interface AgentRollout<Config> {
+  readonly config: Config;
+  readonly task: AgentTask;
+  /** Calls the policy; every call is a turn of the record. */
+  readonly model: HoneChatModel;
+  /** Absent for the row of a dataset. */
+  readonly environment: AgentEnvironment | undefined;
+  /** Most model calls; one more ends the rollout as truncated. */
+  readonly maxTurns: number;
+  /** Most tokens that the model may write in one turn. */
+  readonly maxNewTokens: number;
+  /** Aborts when the attempt's time is over or the run no longer wants it. */
+  readonly signal: AbortSignal;
+}
+
+/** What an agent returns. */
+export interface AgentResult {
+  /** A limit, not the agent, ended it. @default false */
+  readonly isTruncated?: boolean;
+  /** Numbers for the run's metrics, such as `{ success: 1 }`. */
+  readonly metrics?: Readonly<Record<string, number>>;
+  /** Anything else worth keeping, such as a final answer; goes to the episode as JSON. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** How an agent is built and run. */
+export interface AgentDefinition<Config, Graph> {
+  /** Checks the agent's YAML file and fills in defaults. */
+  readonly configSchema: z.ZodType<Config>;
+  /** Whether it needs the environment of its task. */
+  readonly needsEnvironment: boolean;
+  /** Builds the graph, once per configuration: everything that belongs to one rollout comes with `run`. */
+  buildGraph(config: Config): Graph;
+  run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
+}
+
+const agents = new Registry<AgentDefinition<unknown, unknown>>("an agent");
+
+/**
+ * Makes an agent known by name.
+ * @throws {DuplicateNameError} when the name is taken.
+ * @example register("frozen_lake", { configSchema, needsEnvironment: true, buildGraph, run });
+ */
+export function register<Config, Graph>(name: string, definition: AgentDefinition<Config, Graph>): void {
+  agents.add(name, {
+    configSchema: definition.configSchema,
+    needsEnvironment: definition.needsEnvironment,
+    buildGraph: (config) => definition.buildGraph(config as Config),
+    run: (graph, rollout) => definition.run(graph as Graph, rollout as AgentRollout<Config>),
+  });
+}
+
+export function agentOf(name: string): AgentDefinition<unknown, unknown> | undefined {
+  return agents.get(name);
+}
+
+export function agentNames(): string[] {
+  return agents.names();
+}

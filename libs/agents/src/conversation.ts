@@ -1,0 +1,218 @@
+/**
+ * The exact token record of one attempt.
+ *
+ * T1: Sampled tokens are kept verbatim and enter a later prompt verbatim; no text that the model wrote is tokenized.
+ * T2: A call whose messages extend those of an earlier call goes on with its sample. Otherwise, or where the chat
+ *     template would change what was shown before, a new sample starts.
+ * T3: A call that goes on from an earlier point of a sample (a branch) starts a new sample with the tokens up to
+ *     there, unmasked: every sampled token is trained once, in the sample that it was sampled for.
+ * T4: The engine sees exactly the prefix of the sample that its tokens are then appended to.
+ */
+
+import type { Sample, VersionSpan } from "@hone/rl";
+import type { ChatMessage, ChatRenderer, RenderedAnswer } from "@hone/tokenizer";
+import type { EnvironmentInfo } from "./environment.ts";
+import { FinishReason, type Generation } from "./policy.ts";
+
+/** One model call with what followed it. */
+export interface RecordedTurn {
+  readonly index: number;
+  /** Which sample holds it. */
+  readonly sample: number;
+  /** Its sampled tokens stand at [begin, end) of the sample. */
+  readonly sampledBegin: number;
+  readonly sampledEnd: number;
+  /** What the model was shown since the turn before it in the sample. */
+  readonly promptText: string;
+  readonly responseText: string;
+  readonly finishReason: FinishReason;
+  /** Given by the environment; undefined = none was given. */
+  reward: number | undefined;
+  /** Said by the environment. */
+  info: EnvironmentInfo | undefined;
+}
+
+/** A call that is ready to be sent. */
+export interface PreparedCall {
+  /** Whole context, verbatim. */
+  readonly contextIds: readonly number[];
+  /** Names the conversation: calls that go on with one sample share it. */
+  readonly conversation: number;
+  readonly messages: readonly ChatMessage[];
+  /** The context as text, and the part of it that is new. */
+  readonly shownText: string;
+  readonly addedText: string;
+  /** The sample that the call goes on with as long as it still ends where it did; undefined = a new one (T2, T3). */
+  readonly continues: { readonly sample: OpenSample; readonly tokenCount: number } | undefined;
+}
+
+/** A point after an answer, from where a conversation can go on. */
+interface Junction {
+  /** Messages up to here, the answer included. */
+  readonly messageCount: number;
+  readonly tokenCount: number;
+  /** What was shown before the answer. */
+  readonly shownText: string;
+  readonly answer: RenderedAnswer;
+}
+
+interface OpenSample {
+  readonly index: number;
+  readonly tokenIds: number[];
+  readonly lossMask: number[];
+  readonly logprobs: number[];
+  readonly versions: VersionSpan[];
+  /** The whole conversation, the last answer included. */
+  messages: readonly ChatMessage[];
+  readonly junctions: Junction[];
+}
+
+export class Conversation {
+  readonly turns: RecordedTurn[] = [];
+  readonly #renderer: ChatRenderer;
+  readonly #samples: OpenSample[] = [];
+
+  constructor(renderer: ChatRenderer) {
+    this.#renderer = renderer;
+  }
+
+  /**
+   * Finds the context of a call.
+   * @throws {ChatTemplateError} when the template refuses the messages.
+   */
+  prepare(messages: readonly ChatMessage[]): PreparedCall {
+    const from = this.#junctionOf(messages);
+    if (from !== undefined) {
+      const { sample, junction } = from;
+      const extension = this.#renderer.extend(junction.shownText, junction.answer, messages);
+      if (extension.kind === "extends") {
+        const isLast = junction.tokenCount === sample.tokenIds.length;
+        return {
+          contextIds: [...sample.tokenIds.slice(0, junction.tokenCount), ...extension.addedIds],
+          conversation: isLast ? sample.index : this.#samples.length,
+          messages,
+          shownText: extension.text,
+          addedText: extension.addedText,
+          continues: isLast ? { sample, tokenCount: junction.tokenCount } : undefined,
+        };
+      }
+    }
+    const prompt = this.#renderer.render(messages);
+    return {
+      contextIds: prompt.ids,
+      conversation: this.#samples.length,
+      messages,
+      shownText: prompt.text,
+      addedText: prompt.text,
+      continues: undefined,
+    };
+  }
+
+  /** Appends what was sampled for a prepared call (T4). At least one token. */
+  commit(call: PreparedCall, generation: Generation): RecordedTurn {
+    const { tokenizer } = this.#renderer;
+    const { tokenIds, finishReason } = generation;
+    const sample = this.#sampleFor(call);
+    const sampledBegin = sample.tokenIds.length;
+    for (const id of tokenIds) sample.tokenIds.push(id);
+    for (let i = 0; i < tokenIds.length; i++) sample.lossMask.push(1);
+    for (const logprob of generation.logprobs) sample.logprobs.push(logprob);
+    appendVersions(sample.versions, generation.versions);
+
+    const stopTokenId = finishReason === FinishReason.stop ? tokenIds.at(-1) : undefined;
+    const content = tokenizer.decode(stopTokenId === undefined ? tokenIds : tokenIds.slice(0, -1), {
+      skipSpecialTokens: true,
+    });
+    sample.messages = [...call.messages, { role: "assistant", content }];
+    sample.junctions.push({
+      messageCount: sample.messages.length,
+      tokenCount: sample.tokenIds.length,
+      shownText: call.shownText,
+      answer: { content, stopTokenId },
+    });
+    const turn: RecordedTurn = {
+      index: this.turns.length,
+      sample: sample.index,
+      sampledBegin,
+      sampledEnd: sample.tokenIds.length,
+      promptText: call.addedText,
+      responseText: content,
+      finishReason,
+      reward: undefined,
+      info: undefined,
+    };
+    this.turns.push(turn);
+    return turn;
+  }
+
+  /** The training rows, in the order in which they were started. */
+  samples(): Sample[] {
+    return this.#samples.map(({ tokenIds, lossMask, logprobs, versions }) => ({
+      tokenIds,
+      lossMask: Uint8Array.from(lossMask),
+      logprobs,
+      versions,
+    }));
+  }
+
+  /** The furthest point of any sample that the messages go on from. */
+  #junctionOf(messages: readonly ChatMessage[]): { sample: OpenSample; junction: Junction } | undefined {
+    let best: { sample: OpenSample; junction: Junction } | undefined;
+    for (let index = this.#samples.length - 1; index >= 0; index--) {
+      const sample = this.#samples[index]!;
+      const shared = sharedMessages(sample.messages, messages);
+      const junction = sample.junctions.findLast(
+        ({ messageCount }) => messageCount <= shared && messageCount < messages.length,
+      );
+      if (junction !== undefined && (best === undefined || junction.tokenCount > best.junction.tokenCount)) {
+        best = { sample, junction };
+      }
+    }
+    return best;
+  }
+
+  /** The sample that a call's tokens go to; a call made while another went on with its sample branches off (T3). */
+  #sampleFor(call: PreparedCall): OpenSample {
+    const { continues, contextIds } = call;
+    if (continues !== undefined && continues.sample.tokenIds.length === continues.tokenCount) {
+      const { sample, tokenCount } = continues;
+      for (let i = tokenCount; i < contextIds.length; i++) {
+        sample.tokenIds.push(contextIds[i]!);
+        sample.lossMask.push(0);
+      }
+      return sample;
+    }
+    const started: OpenSample = {
+      index: this.#samples.length,
+      tokenIds: [...contextIds],
+      lossMask: contextIds.map(() => 0),
+      logprobs: [],
+      versions: [],
+      messages: [],
+      junctions: [],
+    };
+    this.#samples.push(started);
+    return started;
+  }
+}
+
+/** How many messages two conversations have in common from the start. */
+function sharedMessages(a: readonly ChatMessage[], b: readonly ChatMessage[]): number {
+  const most = Math.min(a.length, b.length);
+  let count = 0;
+  while (count < most && a[count]!.role === b[count]!.role && a[count]!.content === b[count]!.content)
+    count++;
+  return count;
+}
+
+/** Appends spans, joining neighbours of one version. */
+function appendVersions(to: VersionSpan[], added: readonly VersionSpan[]): void {
+  for (const span of added) {
+    const last = to.at(-1);
+    if (last?.version === span.version) {
+      to[to.length - 1] = { version: last.version, tokenCount: last.tokenCount + span.tokenCount };
+    } else if (span.tokenCount > 0) {
+      to.push(span);
+    }
+  }
+}
