@@ -22,6 +22,7 @@ import {
   Cast,
   Concat,
   type Dim,
+  ExpandLike,
   FusedMatMul,
   Gather,
   Graph,
@@ -30,6 +31,7 @@ import {
   multiplyDims,
   RangeAlong,
   Reshape,
+  ScatterElements,
   Softmax,
   type Tensor,
   Transpose,
@@ -58,9 +60,8 @@ export function poolInputs(layer: number): { readonly keys: string; readonly val
  *
  *   tokenIds [1, N], positionIds [1, N]   the new tokens
  *   contextRows [S, L]                    pool row of each position; 0 where it is new or padding
- *   newRows int64 [G, N, 3]               (g, sequence, position) of each new token
- *   queryTokens [S, Q]                    new token of each query; any where it is padding
- *   queryPositions [S, R*Q]               its position, repeated for the heads of a group; 0 where it is padding
+ *   queryTokens [S, Q]                    new token of each query; padding repeats the sequence's last one
+ *   queryPositions [S, Q]                 its position
  *   tokenQueries [1, N]                   query s * Q + q of each new token
  *   wantedTokens [1, W]                   new tokens whose logits are wanted
  *
@@ -91,22 +92,30 @@ function pooledAttend(graph: Graph, spec: ModelSpec): PooledAttention {
   const repeats = numHeads / groups;
   const queries: Dim = multiplyDims(repeats, "queries");
   const contextRows = graph.input("contextRows", "int32", ["sequences", "context"]);
-  const places = graph.input("newRows", "int64", [groups, "tokens", 3]);
   const queryTokens = graph.input("queryTokens", "int32", ["sequences", "queries"]);
-  const queryPositions = graph.input("queryPositions", "int32", ["sequences", queries]);
+  const queryPositions = graph.input("queryPositions", "int32", ["sequences", "queries"]);
   const tokenQueries = graph.input("tokenQueries", "int32", [1, "tokens"]);
 
   const position_L = Cast(RangeAlong(contextRows, 1), "int32");
-  const isSeen_SQL = LessOrEqual(position_L, Unsqueeze(queryPositions, [2]));
+  const perHead_SQR = Add(
+    Unsqueeze(queryPositions, [2]),
+    graph.constant("int32", new Array(repeats).fill(0)),
+  );
+  const perHead_SQ = Reshape(perHead_SQR, ["sequences", queries]);
+  const isSeen_SQL = LessOrEqual(position_L, Unsqueeze(perHead_SQ, [2]));
   const bias_SQL = Where(isSeen_SQL, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+  const places_1SQ1 = Unsqueeze(queryPositions, [0, 3]);
 
+  const perQuery = (x_1NC: Tensor, heads: readonly number[]): Tensor => {
+    const x_SQC = Gather(Reshape(x_1NC, ["tokens", heads.reduce((a, b) => a * b, headDim)]), queryTokens);
+    return Reshape(x_SQC, ["sequences", "queries", ...heads, headDim]);
+  };
   /** Earlier rows from the pool, new ones in their places: [G, S, L, D]. D1 */
-  const bringTogether = (name: string, fresh_1NGD: Tensor): Tensor => {
+  const bringTogether = (name: string, fresh: Tensor): Tensor => {
     const pool = graph.input(name, "float32", [groups, "rows", headDim]);
     const earlier = Gather(pool, contextRows, 1);
-    const fresh_GND = Transpose(Reshape(fresh_1NGD, ["tokens", groups, headDim]), [1, 0, 2]);
-    return graph.emit("ScatterND", [earlier, places, fresh_GND], { reduction: "none" }, [earlier])
-      .outputs[0]!;
+    const fresh_GSQD = Transpose(perQuery(fresh, [groups]), [2, 0, 1, 3]);
+    return ScatterElements(earlier, ExpandLike(places_1SQ1, fresh_GSQD), fresh_GSQD, 2);
   };
 
   const newKeys: Tensor[] = [];
@@ -117,8 +126,7 @@ function pooledAttend(graph: Graph, spec: ModelSpec): PooledAttention {
     const names = poolInputs(layer);
     const keys_GSLD = bringTogether(names.keys, k);
     const values_GSLD = bringTogether(names.values, v);
-    const q_SQC = Gather(Reshape(q, ["tokens", numHeads * headDim]), queryTokens);
-    const q_SQGRD = Reshape(q_SQC, ["sequences", "queries", groups, repeats, headDim]);
+    const q_SQGRD = perQuery(q, [groups, repeats]);
     const q_GSQD = Reshape(Transpose(q_SQGRD, [2, 0, 1, 3, 4]), [groups, "sequences", queries, headDim]);
     const scores_GSQL = FusedMatMul(q_GSQD, keys_GSLD, { transB: true, alpha: 1 / Math.sqrt(headDim) });
     const mixed_GSQD = MatMul(Softmax(Add(scores_GSQL, bias_SQL)), values_GSLD);

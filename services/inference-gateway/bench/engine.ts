@@ -73,7 +73,6 @@ const core = new EngineCore({
     perContextRow: Number(values.perContextRow),
     perAttention: Number(values.perAttention),
   },
-  contextBucket: 64,
   now: () => performance.now(),
 });
 const installed = core.install("m", 1, measured);

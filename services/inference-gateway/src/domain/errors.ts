@@ -5,26 +5,34 @@ import type { VersionRange } from "./inference-engine.ts";
 
 /** The request breaks a rule of the port. */
 export class InvalidRequestError extends InvalidInputError {
+  readonly value: unknown;
+
   constructor(path: string, value: unknown, rule: string) {
     super(`Cannot generate as ${path} ${rule}: current value is ${JSON.stringify(value)}`, {
       path,
       allowed: rule,
     });
+    this.value = value;
   }
 }
 
 /** The queue is full: another replica may have room. */
 export class EngineBusyError extends RetryableError {
+  readonly waiting: number;
+
   constructor(waiting: number) {
     super(
       "ENGINE_BUSY",
       `Cannot queue a generation as the queue is full: current value is ${waiting} waiting`,
     );
+    this.waiting = waiting;
   }
 }
 
 /** The version asked for is not loaded here yet. */
 export class VersionBehindError extends RetryableError {
+  readonly model: string;
+  readonly range: VersionRange;
   readonly newest: number | undefined;
 
   constructor(model: string, range: VersionRange, newest: number | undefined) {
@@ -32,12 +40,16 @@ export class VersionBehindError extends RetryableError {
       "VERSION_BEHIND",
       `Cannot generate with ${model} as version ${range.lowest} or newer is asked for: current value is ${newest ?? "none"}`,
     );
+    this.model = model;
+    this.range = range;
     this.newest = newest;
   }
 }
 
 /** The versions asked for are older than what is loaded, and do not come back. */
 export class VersionStaleError extends TerminalError {
+  readonly model: string;
+  readonly range: VersionRange;
   readonly newest: number;
 
   constructor(model: string, range: VersionRange, newest: number) {
@@ -45,6 +57,8 @@ export class VersionStaleError extends TerminalError {
       "VERSION_STALE",
       `Cannot generate with ${model} as version ${range.highest} or older is asked for: current value is ${newest}`,
     );
+    this.model = model;
+    this.range = range;
     this.newest = newest;
   }
 }

@@ -34,7 +34,7 @@ export interface GenerateRequest {
   readonly id: string;
   readonly model: string;
   /** The whole context, verbatim. At least one token. */
-  readonly promptIds: readonly number[];
+  readonly promptIds: readonly number[] | Int32Array;
   readonly sampling: SamplingParameters;
   /** A non-negative safe integer. */
   readonly seed: number;

@@ -11,7 +11,6 @@ const options: EngineCoreOptions = {
   maxWaiting: 100,
   maxStepTokens: 64,
   runCost: { perRun: 500, perContextRow: 0.02, perAttention: 0.01 },
-  contextBucket: 64,
   now: () => performance.now(),
 };
 

@@ -38,8 +38,6 @@ export interface EngineCoreOptions {
   /** Tokens computed in one step. */
   readonly maxStepTokens: number;
   readonly runCost: RunCost;
-  /** Contexts are padded to multiples of this in a run. */
-  readonly contextBucket: number;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
 }
@@ -77,8 +75,11 @@ export class EngineCore {
     return this.#sequences.size > 0 || this.#betweenSteps.length > 0;
   }
 
-  /** Queues a generation, or reports at once that it is refused. */
-  submit(request: GenerateRequest, isStreaming: boolean): void {
+  /**
+   * Queues a generation, or reports at once that it is refused.
+   * @param submittedAt when the caller asked, on the clock of the options; its deadline counts from there.
+   */
+  submit(request: GenerateRequest, isStreaming: boolean, submittedAt = this.#options.now()): void {
     const refusal = this.#refusalOf(request);
     if (refusal !== undefined) {
       this.#events.push({ kind: "failed", id: request.id, error: refusal });
@@ -86,7 +87,7 @@ export class EngineCore {
     }
     const policy = this.#policyFor(request)!;
     const { maxContextTokens } = policy.runner.limits;
-    const sequence = new Sequence(request, isStreaming, maxContextTokens, this.#options.now());
+    const sequence = new Sequence(request, isStreaming, maxContextTokens, submittedAt);
     this.#sequences.set(request.id, sequence);
     policy.waiting.push(sequence);
   }
@@ -251,7 +252,7 @@ export class EngineCore {
   }
 
   async #compute(policy: LoadedPolicy): Promise<void> {
-    const { maxStepTokens, runCost, contextBucket, now } = this.#options;
+    const { maxStepTokens, runCost, now } = this.#options;
     const { vocabularySize } = policy.runner.limits;
     for (const sequence of policy.running) sequence.catchUp(policy.cache);
     const planned = planStep(policy.running, maxStepTokens).filter((work) => this.#takeRows(policy, work));
@@ -259,7 +260,7 @@ export class EngineCore {
     const items = planned
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
-    for (const group of groupRuns(items, runCost, contextBucket)) {
+    for (const group of groupRuns(items, runCost)) {
       const logits = await policy.runner.run(group);
       const at = now();
       let begin = 0;

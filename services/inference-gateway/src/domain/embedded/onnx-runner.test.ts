@@ -38,7 +38,6 @@ const coreOptions: EngineCoreOptions = {
   maxWaiting: 1000,
   maxStepTokens: 4096,
   runCost: { perRun: 500, perContextRow: 0.02, perAttention: 0.01 },
-  contextBucket: 64,
   now: () => performance.now(),
 };
 const runnerOptions: OnnxRunnerOptions = { maxCacheBytes: 0, intraOpThreads: 1, isSpinning: false };

@@ -1,8 +1,7 @@
 /**
  * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
  *
- * The arrays that a run is fed with are kept and grow with the largest run; index tensors are filled as int32, int64
- * ones through an int32 view of the same memory (little-endian, values are small and not negative).
+ * The arrays that a run is fed with are kept and grow with the largest run.
  */
 
 import {
@@ -44,14 +43,12 @@ export class OnnxRunner implements PolicyRunner {
   readonly #spec: ModelSpec;
   readonly #session: GraphSession;
   readonly #pool: KvPool;
-  readonly #repeats: number;
   readonly #buffers = new IndexBuffers();
 
   private constructor(spec: ModelSpec, session: GraphSession, pool: KvPool) {
     this.#spec = spec;
     this.#session = session;
     this.#pool = pool;
-    this.#repeats = spec.numHeads / spec.numKeyValueHeads;
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
     this.rowCapacity = pool.capacity;
   }
@@ -60,6 +57,7 @@ export class OnnxRunner implements PolicyRunner {
     const session = await GraphSession.create(buildDecodeGraph(spec), {
       intraOpThreads: Math.min(options.intraOpThreads, MAX_INTRA_OP_THREADS),
       isSpinning: options.isSpinning,
+      ...(process.env.HPROF ? { profilePrefix: process.env.HPROF } : {}),
       externalData: weights,
     });
     const affordable = Math.floor(options.maxCacheBytes / KvPool.bytesPerRow(spec));
@@ -108,40 +106,30 @@ export class OnnxRunner implements PolicyRunner {
 
   #fill(items: readonly RunItem[], shape: RunShape): Record<string, Feed> {
     const { sequences, tokens, queries, context, wanted } = shape;
-    const groups = this.#spec.numKeyValueHeads;
-    const repeats = this.#repeats;
     const buffers = this.#buffers;
-    const tokenIds = buffers.int32("tokenIds", [1, tokens]);
-    const positionIds = buffers.int32("positionIds", [1, tokens]);
-    const contextRows = buffers.int32("contextRows", [sequences, context]);
-    const queryTokens = buffers.int32("queryTokens", [sequences, queries]);
-    const queryPositions = buffers.int32("queryPositions", [sequences, queries * repeats]);
-    const tokenQueries = buffers.int32("tokenQueries", [1, tokens]);
-    const wantedTokens = buffers.int32("wantedTokens", [wanted]);
-    const newRows = buffers.int64("newRows", [groups, tokens, 3]);
+    const tokenIds = buffers.view("tokenIds", [1, tokens]);
+    const positionIds = buffers.view("positionIds", [1, tokens]);
+    const contextRows = buffers.view("contextRows", [sequences, context]);
+    const queryTokens = buffers.view("queryTokens", [sequences, queries]);
+    const queryPositions = buffers.view("queryPositions", [sequences, queries]);
+    const tokenQueries = buffers.view("tokenQueries", [1, tokens]);
+    const wantedTokens = buffers.view("wantedTokens", [wanted]);
     contextRows.fill(0);
-    queryTokens.fill(0);
-    queryPositions.fill(0);
     let token = 0;
     let want = 0;
     for (let sequence = 0; sequence < sequences; sequence++) {
       const { tokens: ids, rows, start, count, wantsLogits } = items[sequence]!;
       contextRows.set(rows.subarray(0, start), sequence * context);
+      const firstQuery = sequence * queries;
       for (let i = 0; i < count; i++, token++) {
-        const query = sequence * queries + i;
         tokenIds[token] = ids[start + i]!;
         positionIds[token] = start + i;
-        queryTokens[query] = token;
-        queryPositions.fill(start + i, query * repeats, (query + 1) * repeats);
-        tokenQueries[token] = query;
-        for (let group = 0; group < groups; group++) {
-          // Three int64 per entry, of which the low words are set; the high words are zero.
-          const at = (group * tokens + token) * 6;
-          newRows[at] = group;
-          newRows[at + 2] = sequence;
-          newRows[at + 4] = start + i;
-        }
+        tokenQueries[token] = firstQuery + i;
+        queryTokens[firstQuery + i] = token;
+        queryPositions[firstQuery + i] = start + i;
       }
+      queryTokens.fill(token - 1, firstQuery + count, firstQuery + queries);
+      queryPositions.fill(start + count - 1, firstQuery + count, firstQuery + queries);
       if (wantsLogits) wantedTokens[want++] = token - 1;
     }
     return buffers.feeds;
@@ -150,29 +138,18 @@ export class OnnxRunner implements PolicyRunner {
 
 /** Index inputs by name: memory that is kept, viewed in the size of each run. */
 class IndexBuffers {
-  feeds: Record<string, Feed> = {};
-  readonly #memory = new Map<string, ArrayBuffer>();
+  readonly feeds: Record<string, Feed> = {};
+  readonly #memory = new Map<string, Int32Array>();
 
-  int32(name: string, shape: readonly number[]): Int32Array {
+  view(name: string, shape: readonly number[]): Int32Array {
     const count = shape.reduce((product, size) => product * size, 1);
-    const data = new Int32Array(this.#reserve(name, count * 4), 0, count);
+    let memory = this.#memory.get(name);
+    if (memory === undefined || memory.length < count) {
+      memory = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(count, 16))));
+      this.#memory.set(name, memory);
+    }
+    const data = memory.subarray(0, count);
     this.feeds[name] = { dtype: "int32", data, shape };
     return data;
-  }
-
-  /** @returns the low and high words of the values in turn. */
-  int64(name: string, shape: readonly number[]): Int32Array {
-    const count = shape.reduce((product, size) => product * size, 1);
-    const memory = this.#reserve(name, count * 8);
-    this.feeds[name] = { dtype: "int64", data: new BigInt64Array(memory, 0, count), shape };
-    return new Int32Array(memory, 0, count * 2);
-  }
-
-  #reserve(name: string, bytes: number): ArrayBuffer {
-    const known = this.#memory.get(name);
-    if (known !== undefined && known.byteLength >= bytes) return known;
-    const memory = new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(bytes, 64))));
-    this.#memory.set(name, memory);
-    return memory;
   }
 }

@@ -8,6 +8,7 @@
  * None of this can change a sample (G1): it decides when rows are computed, never what is in them.
  */
 
+import { CONTEXT_BUCKET } from "@hone/nn";
 import type { RunItem } from "./policy-runner.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -73,14 +74,13 @@ export interface RunCost {
 export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
   items: readonly T[],
   cost: RunCost,
-  contextBucket: number,
 ): T[][] {
   const ordered = [...items].sort((a, b) => a.count - b.count || contextOf(a) - contextOf(b));
   const groups: T[][] = [];
   let group: T[] = [];
   let longest = 0;
   for (const item of ordered) {
-    const context = Math.ceil(contextOf(item) / contextBucket) * contextBucket;
+    const context = Math.ceil(contextOf(item) / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const joined = Math.max(longest, context);
     const last = group.at(-1);
     if (last !== undefined) {

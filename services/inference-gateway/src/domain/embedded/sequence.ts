@@ -34,7 +34,7 @@ export class Sequence {
   #cachedTokens: number | undefined;
 
   /** @param maxContextTokens the model's; new tokens beyond it are cut off. */
-  constructor(request: GenerateRequest, isStreaming: boolean, maxContextTokens: number, now: number) {
+  constructor(request: GenerateRequest, isStreaming: boolean, maxContextTokens: number, submittedAt: number) {
     this.request = request;
     this.isStreaming = isStreaming;
     const prompt = request.promptIds;
@@ -43,8 +43,8 @@ export class Sequence {
     this.tokens.set(prompt);
     this.rows = new Int32Array(capacity);
     this.length = prompt.length;
-    this.#submittedAt = now;
-    this.deadlineAt = now + request.deadlineMs;
+    this.#submittedAt = submittedAt;
+    this.deadlineAt = submittedAt + request.deadlineMs;
   }
 
   /** Tokens whose K/V is not there yet. At least one (Q1). */

@@ -1,0 +1,100 @@
+/**
+ * The thread that generates: a core that steps while there is work, and a port to the engine.
+ *
+ * W1: messages are handled between runs; each handler only queues, so a step never sees a change in its middle.
+ * W2: what the steps made is posted before the thread goes to sleep.
+ */
+
+import { parentPort, workerData } from "node:worker_threads";
+import type { PolicySource } from "../inference-engine.ts";
+import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
+import { loadPolicyFolder } from "./load-policy-folder.ts";
+import { encodeError, type FromWorker, sharedClock, type ToWorker, type WireEvent } from "./messages.ts";
+import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
+
+/** What the engine starts the thread with. */
+export interface EngineWorkerData {
+  readonly core: Omit<EngineCoreOptions, "now">;
+  readonly runner: OnnxRunnerOptions;
+}
+
+const port = parentPort!;
+const options = workerData as EngineWorkerData;
+const core = new EngineCore({ ...options.core, now: sharedClock });
+let isClosed = false;
+let wake: (() => void) | undefined;
+
+port.on("message", (message: ToWorker) => {
+  handle(message);
+  wake?.();
+});
+
+while (!isClosed) {
+  if (core.hasWork) await core.step();
+  const events = core.takeEvents();
+  if (events.length > 0) post({ kind: "step", events: events.map(encodeEvent), models: core.models() });
+  if (core.hasWork || isClosed) continue;
+  await new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+}
+port.close();
+
+function handle(message: ToWorker): void {
+  switch (message.kind) {
+    case "submit":
+      for (const { request, isStreaming, submittedAt } of message.requests) {
+        core.submit(request, isStreaming, submittedAt);
+      }
+      return;
+    case "abort":
+      for (const id of message.ids) core.abort(id);
+      return;
+    case "load":
+      void answer(message.call, load(message.source));
+      return;
+    case "unload":
+      void answer(message.call, core.unload(message.model));
+      return;
+    case "close":
+      void answer(message.call, close());
+      return;
+    default:
+      message satisfies never;
+  }
+}
+
+async function load(source: PolicySource): Promise<void> {
+  const { spec, weights } = await loadPolicyFolder(source);
+  const runner = await OnnxRunner.create(spec, weights, options.runner);
+  const installed = core.install(source.model, source.version, runner);
+  wake?.();
+  await installed;
+}
+
+async function close(): Promise<void> {
+  const unloaded = core.models().map(({ model }) => core.unload(model));
+  wake?.();
+  await Promise.all(unloaded);
+  isClosed = true;
+}
+
+async function answer(call: number, work: Promise<void>): Promise<void> {
+  let failure: unknown;
+  try {
+    await work;
+  } catch (error) {
+    failure = error;
+  }
+  const error = failure === undefined ? undefined : encodeError(failure);
+  post({ kind: "answer", call, error, models: core.models() });
+  wake?.();
+}
+
+function post(message: FromWorker): void {
+  port.postMessage(message);
+}
+
+function encodeEvent(event: EngineEvent): WireEvent {
+  return event.kind === "failed" ? { ...event, error: encodeError(event.error) } : event;
+}

@@ -1,0 +1,21 @@
+/** Reads the weights of a policy version and makes sure they are the ones announced. */
+
+import type { ModelSpec, Weights } from "@hone/nn";
+import { loadModel, MODEL_FILE } from "@hone/train";
+import { PolicyLoadError } from "../errors.ts";
+import type { PolicySource } from "../inference-engine.ts";
+
+/** @throws {PolicyLoadError} when the folder holds no model that can be served, or another one. */
+export async function loadPolicyFolder(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
+  const { model, version, folder, digest } = source;
+  const action = `Cannot load version ${version} of ${model}`;
+  const loaded = await loadModel(folder).catch((cause: unknown) => {
+    throw new PolicyLoadError(`${action} as ${folder} must be a readable model folder`, { cause });
+  });
+  if (loaded.digest !== digest) {
+    throw new PolicyLoadError(
+      `${action} as the SHA-256 of ${MODEL_FILE} must be ${digest}: current value is ${loaded.digest}`,
+    );
+  }
+  return { spec: loaded.spec, weights: loaded.weights };
+}
