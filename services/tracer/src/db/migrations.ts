@@ -1,0 +1,100 @@
+/** Migrations of the tracer's schema, append-only. */
+
+import type { Migration } from "@hone/storage";
+
+export const migrations: readonly Migration[] = [
+  {
+    id: 1,
+    name: "create-tables",
+    sql: `
+      create table runs (
+        run_id text primary key,
+        config_json text,
+        tokenizer_json text,
+        accepted_at_ms bigint,
+        first_sequence bigint not null,
+        phase text not null default 'waiting',
+        step integer not null default 0,
+        total_steps integer not null default 0,
+        version integer not null default 0,
+        waiting_for text not null default '',
+        waiting_since_ms bigint,
+        progress jsonb,
+        ended_at_ms bigint,
+        end_reason text not null default '',
+        checkpoint text not null default '',
+        progress_sequence bigint not null default 0,
+        state_revision bigint not null default 0,
+        revision bigint not null default 0
+      );
+      create sequence run_revisions;
+
+      create table refusals (
+        request_sequence bigint primary key,
+        time_ms bigint not null,
+        problems jsonb not null
+      );
+
+      create table steps (
+        run_id text not null,
+        step integer not null,
+        version integer not null,
+        time_ms bigint not null,
+        metrics jsonb not null,
+        primary key (run_id, step)
+      );
+
+      create table evaluations (
+        run_id text not null,
+        version integer not null,
+        mode text not null,
+        episodes integer not null,
+        time_ms bigint not null,
+        metrics jsonb not null,
+        primary key (run_id, version, mode)
+      );
+
+      create table rollouts (
+        id bigserial not null unique,
+        run_id text not null,
+        slot text not null,
+        split text not null,
+        step integer not null,
+        task integer not null,
+        index integer not null,
+        attempt integer not null,
+        outcome text not null,
+        reason text not null,
+        reward double precision,
+        success double precision,
+        turns integer not null,
+        sampled_tokens integer not null,
+        total_tokens integer not null,
+        duration_ms double precision not null,
+        task_id text not null,
+        trace_id text not null,
+        stored_at_ms bigint not null,
+        scored bytea not null,
+        primary key (run_id, slot)
+      );
+      create index rollouts_by_step on rollouts (run_id, split, step, task, index);
+
+      create table trainings (
+        run_id text not null,
+        slot text not null,
+        advantage double precision not null,
+        figures jsonb not null,
+        stored_at_ms bigint not null,
+        primary key (run_id, slot)
+      );
+
+      create table span_pieces (
+        id bigserial primary key,
+        trace_id text not null,
+        span_count integer not null,
+        data bytea not null
+      );
+      create index span_pieces_by_trace on span_pieces (trace_id);
+    `,
+  },
+];

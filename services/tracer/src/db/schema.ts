@@ -1,0 +1,147 @@
+/** The tables of the tracer, as drizzle sees them. What creates them is `migrations.ts`; both must agree. */
+
+import {
+  bigint,
+  bigserial,
+  customType,
+  doublePrecision,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+} from "drizzle-orm/pg-core";
+import type { RunProgress } from "../domain/run-progress.ts";
+
+const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
+
+/** Unix milliseconds; the page and the wire speak the same. */
+const timeMs = (name: string) => bigint(name, { mode: "number" });
+
+/** Figures by name; a figure that is no finite number is null. */
+export type Metrics = Readonly<Record<string, number | null>>;
+
+/** One row per run. */
+export const runs = pgTable("runs", {
+  runId: text("run_id").primaryKey(),
+  /** The resolved run file, tokenizer files left out. Text, as jsonb cannot hold every string that JSON can. */
+  configJson: text("config_json"),
+  /** Files of the run's tokenizer by name as JSON, where the run file carries them. */
+  tokenizerJson: text("tokenizer_json"),
+  acceptedAtMs: timeMs("accepted_at_ms"),
+  /** Position of its first event: orders runs whose acceptance was not seen. */
+  firstSequence: bigint("first_sequence", { mode: "number" }).notNull(),
+  phase: text("phase").notNull().default("waiting"),
+  step: integer("step").notNull().default(0),
+  totalSteps: integer("total_steps").notNull().default(0),
+  version: integer("version").notNull().default(0),
+  waitingFor: text("waiting_for").notNull().default(""),
+  waitingSinceMs: timeMs("waiting_since_ms"),
+  progress: jsonb("progress").$type<RunProgress>(),
+  endedAtMs: timeMs("ended_at_ms"),
+  endReason: text("end_reason").notNull().default(""),
+  checkpoint: text("checkpoint").notNull().default(""),
+  /** Event that the progress and the step are from; older ones change nothing. */
+  progressSequence: bigint("progress_sequence", { mode: "number" }).notNull().default(0),
+  /** Revision in RUN_STATE that phase, version and wait are from. */
+  stateRevision: bigint("state_revision", { mode: "number" }).notNull().default(0),
+  /** Moves whenever anything of the run is written: what live views compare. */
+  revision: bigint("revision", { mode: "number" }).notNull().default(0),
+});
+
+/** One row per request that never became a run. */
+export const refusals = pgTable("refusals", {
+  requestSequence: bigint("request_sequence", { mode: "number" }).primaryKey(),
+  timeMs: timeMs("time_ms").notNull(),
+  problems: jsonb("problems").$type<readonly RefusalProblem[]>().notNull(),
+});
+
+export interface RefusalProblem {
+  readonly key: string;
+  readonly message: string;
+}
+
+/** One row per completed step. */
+export const steps = pgTable(
+  "steps",
+  {
+    runId: text("run_id").notNull(),
+    step: integer("step").notNull(),
+    version: integer("version").notNull(),
+    timeMs: timeMs("time_ms").notNull(),
+    metrics: jsonb("metrics").$type<Metrics>().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.step] })],
+);
+
+/** One row per evaluated version and mode. */
+export const evaluations = pgTable(
+  "evaluations",
+  {
+    runId: text("run_id").notNull(),
+    version: integer("version").notNull(),
+    mode: text("mode").notNull(),
+    episodes: integer("episodes").notNull(),
+    timeMs: timeMs("time_ms").notNull(),
+    metrics: jsonb("metrics").$type<Metrics>().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.version, table.mode] })],
+);
+
+/** One row per rollout: the first scored attempt. */
+export const rollouts = pgTable(
+  "rollouts",
+  {
+    /** Grows in the order of storing: pages and retention go by it. */
+    id: bigserial("id", { mode: "number" }),
+    runId: text("run_id").notNull(),
+    /** `<split>.<step>.<task>.<index>` */
+    slot: text("slot").notNull(),
+    split: text("split").notNull(),
+    step: integer("step").notNull(),
+    task: integer("task").notNull(),
+    index: integer("index").notNull(),
+    attempt: integer("attempt").notNull(),
+    outcome: text("outcome").notNull(),
+    reason: text("reason").notNull(),
+    /** Null where the outcome leaves the rollout out. */
+    reward: doublePrecision("reward"),
+    /** The agent's own `success`, where it reports one. */
+    success: doublePrecision("success"),
+    turns: integer("turns").notNull(),
+    /** Tokens that the model sampled. */
+    sampledTokens: integer("sampled_tokens").notNull(),
+    /** All tokens of its samples. */
+    totalTokens: integer("total_tokens").notNull(),
+    durationMs: doublePrecision("duration_ms").notNull(),
+    taskId: text("task_id").notNull(),
+    /** Empty where the rollout was not traced. */
+    traceId: text("trace_id").notNull(),
+    storedAtMs: timeMs("stored_at_ms").notNull(),
+    /** Encoded hone.rollout.v1.ScoredEpisode. */
+    scored: bytea("scored").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.slot] })],
+);
+
+/** What training did with a rollout; comes apart from the rollout, and may come first. */
+export const trainings = pgTable(
+  "trainings",
+  {
+    runId: text("run_id").notNull(),
+    slot: text("slot").notNull(),
+    advantage: doublePrecision("advantage").notNull(),
+    figures: jsonb("figures").$type<Metrics>().notNull(),
+    storedAtMs: timeMs("stored_at_ms").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.slot] })],
+);
+
+/** Spans of one trace that came in one export. */
+export const spanPieces = pgTable("span_pieces", {
+  id: bigserial("id", { mode: "number" }).primaryKey(),
+  traceId: text("trace_id").notNull(),
+  spanCount: integer("span_count").notNull(),
+  /** Encoded opentelemetry.proto.trace.v1.TracesData. */
+  data: bytea("data").notNull(),
+});

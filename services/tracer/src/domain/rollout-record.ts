@@ -1,0 +1,53 @@
+/** What is kept of a scored episode beside its bytes: the columns that lists show and filters ask. */
+
+import { isScorable, type Outcome, type Slot } from "@hone/core";
+import type { Episode, ScoredEpisode } from "@hone/proto-gen/rollout";
+import { storable } from "./run-event.ts";
+
+export interface RolloutRecord {
+  readonly runId: string;
+  readonly slot: Slot;
+  readonly attempt: number;
+  readonly outcome: Outcome;
+  readonly reason: string;
+  /** Null where the outcome leaves the rollout out: it has no reward, not even 0. */
+  readonly reward: number | null;
+  readonly success: number | null;
+  readonly turns: number;
+  readonly sampledTokens: number;
+  readonly totalTokens: number;
+  readonly durationMs: number;
+  readonly taskId: string;
+}
+
+/** @param identity slot and outcome of the episode, decoded. */
+export function rolloutRecordOf(
+  scored: ScoredEpisode,
+  episode: Episode,
+  identity: { readonly slot: Slot; readonly outcome: Outcome },
+): RolloutRecord {
+  const success = episode.metrics["success"];
+  let sampledTokens = 0;
+  let totalTokens = 0;
+  for (const sample of episode.samples) {
+    totalTokens += sample.tokenIds.length;
+    for (const bit of sample.lossMask) sampledTokens += bit;
+  }
+  return {
+    runId: storable(episode.runId),
+    ...identity,
+    attempt: episode.attempt,
+    reason: storable(episode.reason),
+    reward: isScorable(identity.outcome) ? finiteOrNull(scored.reward) : null,
+    success: finiteOrNull(success),
+    turns: episode.turns.length,
+    sampledTokens,
+    totalTokens,
+    durationMs: finiteOrNull(episode.durationMs) ?? 0,
+    taskId: storable(episode.task?.id ?? ""),
+  };
+}
+
+function finiteOrNull(value: number | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,141 @@
+/**
+ * A stored rollout, laid out for reading: per turn the tokens that it added, each with what is known of it.
+ *
+ * A sample is one row of T tokens; a turn points to the tokens that it sampled there, [begin, end). What stands between
+ * the turn before and `begin` is its context: prompt, observation, tool results. What follows the last turn is the tail.
+ */
+
+import type { Episode, Sample, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
+
+/** One token. Arrays of these are what a page draws, so the names are short. */
+export interface TokenView {
+  readonly id: number;
+  /** Undefined where no tokenizer is at hand. */
+  readonly text?: string;
+  /** Sampled by the model and trained, or given to it. */
+  readonly isSampled: boolean;
+  /** Log-probability under the sampling distribution; of sampled tokens. */
+  readonly logprob?: number;
+  /** Policy version that sampled it. */
+  readonly version?: number;
+}
+
+export interface TurnView {
+  readonly index: number;
+  readonly sample: number;
+  readonly promptText: string;
+  readonly responseText: string;
+  readonly finishReason: string;
+  readonly reward: number | null;
+  readonly info: unknown;
+  /** Context since the turn before, then what was sampled. */
+  readonly tokens: readonly TokenView[];
+}
+
+export interface RolloutView {
+  readonly turns: readonly TurnView[];
+  /** Tokens behind the last turn of each sample that has any. */
+  readonly tails: ReadonlyArray<{ readonly sample: number; readonly tokens: readonly TokenView[] }>;
+  readonly scores: ReadonlyArray<{ readonly judge: string; readonly weight: number; readonly value: number }>;
+  readonly environmentReturn: number;
+  readonly failedAttempts: readonly string[];
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly metadata: unknown;
+  readonly generationMs: number;
+  readonly task: {
+    readonly id: string;
+    readonly environment: string;
+    readonly seed: string;
+    readonly config: unknown;
+    readonly row: unknown;
+  };
+}
+
+/** Text of one token, decoded alone; undefined where it is not known. */
+export type TokenText = (id: number) => string | undefined;
+
+export function rolloutViewOf(scored: ScoredEpisode, episode: Episode, textOf: TokenText): RolloutView {
+  const samples = episode.samples.map((sample) => tokensOf(sample, textOf));
+  const shown = samples.map(() => 0);
+  const turns = episode.turns.map((turn) => {
+    const tokens = samples[turn.sample] ?? [];
+    const begin = Math.min(shown[turn.sample] ?? 0, turn.sampledBegin);
+    shown[turn.sample] = Math.max(turn.sampledEnd, begin);
+    return turnViewOf(turn, tokens.slice(begin, turn.sampledEnd));
+  });
+  const tails = samples
+    .map((tokens, sample) => ({ sample, tokens: tokens.slice(shown[sample] ?? 0) }))
+    .filter(({ tokens }) => tokens.length > 0);
+  return {
+    turns,
+    tails,
+    scores: scored.scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
+    environmentReturn: episode.environmentReturn,
+    failedAttempts: episode.failedAttempts,
+    metrics: episode.metrics,
+    metadata: jsonOrText(episode.metadataJson),
+    generationMs: episode.generationMs,
+    task: {
+      id: episode.task?.id ?? "",
+      environment: episode.task?.environment ?? "",
+      seed: String(episode.task?.environmentSeed ?? 0n),
+      config: jsonOrText(episode.task?.environmentConfigJson ?? ""),
+      row: jsonOrText(episode.task?.rowJson ?? ""),
+    },
+  };
+}
+
+function tokensOf(sample: Sample, textOf: TokenText): TokenView[] {
+  const versionOf = versionReader(sample);
+  let sampled = 0;
+  return sample.tokenIds.map((id, position) => {
+    const text = textOf(id);
+    const named = text === undefined ? { id } : { id, text };
+    if (sample.lossMask[position] !== 1) return { ...named, isSampled: false };
+    const logprob = sample.logprobs[sampled];
+    const version = versionOf(sampled++);
+    return {
+      ...named,
+      isSampled: true,
+      ...(logprob !== undefined && Number.isFinite(logprob) && { logprob }),
+      ...(version !== undefined && { version }),
+    };
+  });
+}
+
+/** The version of the n-th sampled token; asked for n = 0, 1, 2 … */
+function versionReader(sample: Sample): (sampled: number) => number | undefined {
+  let span = 0;
+  let end = sample.versions[0]?.tokenCount ?? 0;
+  return (sampled) => {
+    while (sampled >= end && span < sample.versions.length) {
+      span++;
+      end += sample.versions[span]?.tokenCount ?? 0;
+    }
+    return sample.versions[span]?.version;
+  };
+}
+
+function turnViewOf(turn: Turn, tokens: readonly TokenView[]): TurnView {
+  return {
+    index: turn.index,
+    sample: turn.sample,
+    promptText: turn.promptText,
+    responseText: turn.responseText,
+    finishReason: turn.finishReason,
+    reward: turn.reward ?? null,
+    info: jsonOrText(turn.infoJson),
+    tokens,
+  };
+}
+
+/** What a JSON text holds; a text that is no JSON is shown as it is. */
+function jsonOrText(json: string): unknown {
+  if (json === "") return null;
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    if (error instanceof SyntaxError) return json;
+    throw error;
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Events of runs, as the facts that are stored of them.
+ *
+ * Events may come twice and, as several are in work at once, in any order. So a fact is either about something that
+ * happens once (inserted where it is missing) or carries its position in the stream (older ones change nothing).
+ */
+
+import type { RunEvent, RunEvent_WarmStartProgress } from "@hone/proto-gen/run";
+import { phaseWord, type RunPhase } from "./run-phase.ts";
+import type { RunProgress } from "./run-progress.ts";
+
+export type RunFact = { readonly runId: string; readonly sequence: number; readonly timeMs: number } & (
+  | {
+      readonly kind: "accepted";
+      /** The run file as JSON, the tokenizer's files replaced by their names. */
+      readonly configJson: string;
+      /** Those files by name, as JSON; undefined where the run file names a path instead. */
+      readonly tokenizerJson: string | undefined;
+    }
+  | {
+      readonly kind: "refused";
+      readonly requestSequence: number;
+      readonly problems: ReadonlyArray<{ readonly key: string; readonly message: string }>;
+    }
+  | { readonly kind: "step_begun"; readonly step: number }
+  | { readonly kind: "progress"; readonly step: number; readonly progress: RunProgress }
+  | {
+      readonly kind: "step_completed";
+      readonly step: number;
+      readonly totalSteps: number;
+      readonly version: number;
+      readonly metrics: Readonly<Record<string, number | null>>;
+    }
+  | {
+      readonly kind: "evaluated";
+      readonly version: number;
+      readonly mode: string;
+      readonly episodes: number;
+      readonly metrics: Readonly<Record<string, number | null>>;
+    }
+  | { readonly kind: "ended"; readonly phase: RunPhase; readonly reason: string; readonly checkpoint: string }
+);
+
+/** The fact that an event tells; undefined for one of a kind that this version does not know. */
+export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
+  const base = { runId: storable(event.runId), sequence, timeMs: Number(event.timeMs) };
+  switch (event.kind.case) {
+    case "accepted":
+      return { ...base, kind: "accepted", ...splitConfig(event.kind.value.configJson) };
+    case "refused": {
+      const { requestSequence, problems } = event.kind.value;
+      return {
+        ...base,
+        kind: "refused",
+        requestSequence: Number(requestSequence),
+        problems: problems.map(({ key, message }) => ({ key: storable(key), message: storable(message) })),
+      };
+    }
+    case "phaseChanged":
+      return { ...base, kind: "step_begun", step: event.kind.value.step };
+    case "stepProgress": {
+      const { step, rolloutsDone, rolloutsTotal } = event.kind.value;
+      const progress = { kind: "rollouts", step, done: rolloutsDone, total: rolloutsTotal } as const;
+      return { ...base, kind: "progress", step, progress };
+    }
+    case "warmStartProgress":
+      return { ...base, kind: "progress", step: 0, progress: warmStartOf(event.kind.value) };
+    case "stepCompleted": {
+      const { step, totalSteps, version, metrics } = event.kind.value;
+      return { ...base, kind: "step_completed", step, totalSteps, version, metrics: finiteMetrics(metrics) };
+    }
+    case "evaluated": {
+      const { version, mode, episodes, metrics } = event.kind.value;
+      return {
+        ...base,
+        kind: "evaluated",
+        version,
+        mode: storable(mode),
+        episodes,
+        metrics: finiteMetrics(metrics),
+      };
+    }
+    case "ended": {
+      const { phase, reason, checkpoint } = event.kind.value;
+      return {
+        ...base,
+        kind: "ended",
+        phase: phaseWord(phase),
+        reason: storable(reason),
+        checkpoint: storable(checkpoint),
+      };
+    }
+    case undefined:
+      return undefined;
+  }
+}
+
+/** JSON has no NaN and no infinity: such a figure is null, which the page shows as missing. */
+export function finiteMetrics(metrics: Readonly<Record<string, number>>): Record<string, number | null> {
+  return Object.fromEntries(
+    Object.entries(metrics).map(([name, value]) => [storable(name), Number.isFinite(value) ? value : null]),
+  );
+}
+
+/** PostgreSQL's text cannot hold the character NUL. */
+export function storable(text: string): string {
+  return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
+}
+
+function warmStartOf(progress: RunEvent_WarmStartProgress): RunProgress {
+  const { rolloutsDone, rolloutsTotal, updatesDone, updatesTotal, loss } = progress;
+  return {
+    kind: "warm_start",
+    rolloutsDone,
+    rolloutsTotal,
+    updatesDone,
+    updatesTotal,
+    loss: Number.isFinite(loss) ? loss : null,
+  };
+}
+
+/** The run file without the tokenizer's files, which may be megabytes, and those files apart. */
+function splitConfig(configJson: string): { configJson: string; tokenizerJson: string | undefined } {
+  const config = parseObject(configJson);
+  const model = objectAt(config, "model");
+  const init = objectAt(model, "init");
+  const files = objectAt(objectAt(init, "tokenizer"), "files");
+  if (config === undefined || files === undefined) {
+    return { configJson: JSON.stringify(config ?? {}), tokenizerJson: undefined };
+  }
+  const slim = {
+    ...config,
+    model: { ...model, init: { ...init, tokenizer: { files: Object.keys(files) } } },
+  };
+  return { configJson: JSON.stringify(slim), tokenizerJson: JSON.stringify(files) };
+}
+
+function parseObject(json: string): Record<string, unknown> | undefined {
+  try {
+    return asObject(JSON.parse(json));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function objectAt(value: Readonly<Record<string, unknown>> | undefined, key: string) {
+  return value === undefined ? undefined : asObject(value[key]);
+}
+
+function asObject(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+}

@@ -1,0 +1,28 @@
+/** Phases of a run, in words. */
+
+import { RunPhase as WirePhase } from "@hone/proto-gen/run";
+
+const WORDS = {
+  UNSPECIFIED: "waiting",
+  WAITING: "waiting",
+  WARM_START: "warm_start",
+  ROLLOUT: "rollout",
+  TRAIN: "train",
+  COMMIT: "commit",
+  EVALUATE: "evaluate",
+  PAUSED: "paused",
+  COMPLETED: "completed",
+  FAILED: "failed",
+  CANCELLED: "cancelled",
+} as const satisfies Record<keyof typeof WirePhase, string>;
+
+export type RunPhase = (typeof WORDS)[keyof typeof WORDS];
+
+const BY_NUMBER: ReadonlyMap<number, RunPhase> = new Map(
+  Object.entries(WORDS).map(([name, word]) => [WirePhase[name as keyof typeof WirePhase], word]),
+);
+
+/** The word for a phase; a phase of a newer version reads as "waiting". */
+export function phaseWord(phase: WirePhase): RunPhase {
+  return BY_NUMBER.get(phase) ?? "waiting";
+}
