@@ -59,8 +59,8 @@ export interface Job {
 }
 
 export interface JobQueue {
-  /** Stores a job; a job of the same slot that the queue saw lately is not stored again. */
-  publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<void>;
+  /** Stores a job. @returns false when the queue saw a job of this slot lately: nothing was stored. */
+  publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<boolean>;
   /** Drops the run's jobs that nobody has taken. */
   purge(runId: string): Promise<void>;
 }
@@ -121,6 +121,34 @@ export interface RunWishes {
 
 /** How a run ended. */
 export type RunEnding = "completed" | "failed" | "cancelled";
+
+/** A run as its request names it. */
+export interface NewRun {
+  readonly runId: string;
+  readonly requestSequence: number;
+  readonly name: string;
+  readonly configJson: string;
+}
+
+/** Which runs there are, and who owns them. */
+export interface RunRegistry {
+  /** @returns false when the request was inserted before: nothing was changed. */
+  insert(run: NewRun): Promise<boolean>;
+  /**
+   * Takes every unfinished run whose lease is over, or that an earlier process of this owner held.
+   * @param heldHere runs that this process works on already.
+   */
+  claim(owner: string, leaseMs: number, heldHere: readonly string[]): Promise<RunRecord[]>;
+  /** Admission is over, the run may go. @returns false when the epoch no longer holds. */
+  activate(runId: string, epoch: number): Promise<boolean>;
+  /** Removes a run that was refused. */
+  remove(runId: string, epoch: number): Promise<void>;
+  /** Ends the lease now, so that another process may take the run. */
+  release(runId: string, epoch: number): Promise<void>;
+  /** Notes what people want. @returns the run; undefined when there is none that is unfinished. */
+  wish(runId: string, wish: "cancel" | "pause" | "resume"): Promise<RunRecord | undefined>;
+  load(runId: string): Promise<RunRecord | undefined>;
+}
 
 /** The run's rows. Every write names the owner's epoch and changes nothing under another one. */
 export interface RunLedger {

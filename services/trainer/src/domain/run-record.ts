@@ -32,4 +32,6 @@ export interface RunRecord {
   readonly epoch: number;
   readonly isCancelRequested: boolean;
   readonly isPauseRequested: boolean;
+  /** Why it ended; empty while it has not. */
+  readonly endReason: string;
 }

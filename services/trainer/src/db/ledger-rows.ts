@@ -1,0 +1,160 @@
+/**
+ * The ledger: what was trained, and by whom.
+ *
+ * L1: a commit is one transaction: ledger rows, step row and the run's version, all or nothing.
+ * L2: it takes effect only where the owner's epoch and version k-1 still hold.
+ * L3: (run, slot) is unique: a rollout that was trained can be in no second commit.
+ */
+
+import { slotKey } from "@hone/core";
+import { rolloutTokenCount, versionRange } from "@hone/rl";
+import { type Database, query, transaction } from "@hone/storage";
+import { and, eq, isNull, sql } from "drizzle-orm";
+import type { Commit, EvaluationRecord, RunEnding, RunLedger, RunWishes } from "../domain/ports.ts";
+import { type RunRecord, RunStage } from "../domain/run-record.ts";
+import { RunRows } from "./run-rows.ts";
+import { evaluations, ledger, runs, steps } from "./schema.ts";
+
+/** Rows of one INSERT; PostgreSQL takes 65,535 parameters, a row has 13. */
+const ROWS_PER_INSERT = 2_000;
+
+export class LedgerRows implements RunLedger {
+  readonly #database: Database;
+  readonly #runs: RunRows;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#runs = new RunRows(database);
+  }
+
+  load(runId: string): Promise<RunRecord | undefined> {
+    return this.#runs.load(runId);
+  }
+
+  async renew(runId: string, epoch: number, leaseMs: number): Promise<RunWishes | undefined> {
+    const [row] = await query(
+      this.#database,
+      (db) =>
+        db
+          .update(runs)
+          .set({ leaseUntil: sql`now() + ${leaseMs}::double precision * interval '1 millisecond'` })
+          .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch)))
+          .returning({ isCancelRequested: runs.isCancelRequested, isPauseRequested: runs.isPauseRequested }),
+      { action: `renew the lease of ${runId}`, isRepeatable: true, deadlineMs: leaseMs },
+    );
+    return row;
+  }
+
+  async commit(commit: Commit): Promise<boolean> {
+    const { runId, epoch, version, stateFolder, stateDigest, metrics, nextSequence } = commit;
+    const previous = version === 0 ? isNull(runs.version) : eq(runs.version, version - 1);
+    return transaction(
+      this.#database,
+      async (tx) => {
+        const changed = await tx
+          .update(runs)
+          .set({ version, stateFolder, stateDigest, nextSequence })
+          .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
+          .returning({ runId: runs.runId });
+        if (changed.length === 0) return false; // L2
+        await tx.insert(steps).values({ runId, version, epoch, stateFolder, stateDigest, metrics });
+        const rows = commit.entries.map((entry) => rowOf(commit, entry));
+        for (let begin = 0; begin < rows.length; begin += ROWS_PER_INSERT) {
+          await tx.insert(ledger).values(rows.slice(begin, begin + ROWS_PER_INSERT));
+        }
+        return true;
+      },
+      { action: `commit version ${version} of ${runId}` },
+    );
+  }
+
+  async recordEvaluation(
+    runId: string,
+    epoch: number,
+    records: readonly EvaluationRecord[],
+    nextSequence: number,
+  ): Promise<boolean> {
+    return transaction(
+      this.#database,
+      async (tx) => {
+        const changed = await tx
+          .update(runs)
+          .set({ nextSequence })
+          .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch)))
+          .returning({ runId: runs.runId });
+        if (changed.length === 0) return false;
+        await tx
+          .insert(evaluations)
+          .values(records.map((record) => ({ runId, ...record, metrics: { ...record.metrics } })))
+          .onConflictDoNothing();
+        return true;
+      },
+      { action: `record an evaluation of ${runId}` },
+    );
+  }
+
+  async evaluations(runId: string, version: number): Promise<EvaluationRecord[]> {
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db
+          .select()
+          .from(evaluations)
+          .where(and(eq(evaluations.runId, runId), eq(evaluations.version, version))),
+      { action: `read evaluations of ${runId}`, isRepeatable: true },
+    );
+    return rows.map(({ mode, episodes, metrics }) => ({
+      version,
+      mode: mode as EvaluationRecord["mode"],
+      episodes,
+      metrics,
+    }));
+  }
+
+  async stepMetrics(runId: string, version: number): Promise<Record<string, number> | undefined> {
+    const [row] = await query(
+      this.#database,
+      (db) =>
+        db
+          .select({ metrics: steps.metrics })
+          .from(steps)
+          .where(and(eq(steps.runId, runId), eq(steps.version, version))),
+      { action: `read step ${version} of ${runId}`, isRepeatable: true },
+    );
+    return row?.metrics;
+  }
+
+  async end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean> {
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db
+          .update(runs)
+          .set({ stage: ending, endReason: reason, endedAt: sql`now()`, leaseUntil: null })
+          .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch)))
+          .returning({ runId: runs.runId }),
+      { action: `end run ${runId}`, isRepeatable: true },
+    );
+    return rows.length > 0;
+  }
+}
+
+function rowOf(commit: Commit, entry: Commit["entries"][number]): typeof ledger.$inferInsert {
+  const { rollout, reward, advantage, sequence } = entry;
+  const versions = versionRange(rollout);
+  return {
+    runId: commit.runId,
+    slot: slotKey(rollout.slot),
+    version: commit.version,
+    attempt: rollout.attempt,
+    outcome: rollout.outcome,
+    sampleCount: rollout.samples.length,
+    sampledTokens: rolloutTokenCount(rollout),
+    lowestVersion: versions?.lowest ?? null,
+    highestVersion: versions?.highest ?? null,
+    reward,
+    advantage,
+    sequence,
+    stateDigest: commit.stateDigest,
+  };
+}

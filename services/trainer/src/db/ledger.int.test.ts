@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { resolveRunConfig } from "@hone/config";
+import { type Database, migrate, openDatabase, query, UniqueViolationError } from "@hone/storage";
+import { eventually, startPostgres } from "@hone/testing";
+import { sql } from "drizzle-orm";
+import type { Commit, LedgerEntry } from "../domain/ports.ts";
+import type { RunRecord } from "../domain/run-record.ts";
+import { LedgerRows } from "./ledger-rows.ts";
+import { migrations } from "./migrations.ts";
+import { RunRows } from "./run-rows.ts";
+
+const CONFIG = resolveRunConfig({
+  name: "test",
+  model: { init: { architecture: "qwen3", hiddenSize: 8, numLayers: 1, numHeads: 2, tokenizer: "t" } },
+  dataset: { train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } } },
+  agent: { name: "a" },
+  rollout: { tasksPerStep: 1, groupSize: 2 },
+  trainer: { steps: 3, optimizer: { kind: "adamw", learningRate: 0.1 } },
+});
+const LEASE_MS = 60_000;
+
+function entry(step: number, index: number): LedgerEntry {
+  return {
+    rollout: {
+      slot: { split: "train", step, task: 0, index },
+      attempt: 1,
+      outcome: "completed",
+      scores: [],
+      samples: [
+        {
+          tokenIds: [1, 2],
+          lossMask: Uint8Array.of(0, 1),
+          logprobs: [-1],
+          versions: [{ version: step - 1, tokenCount: 1 }],
+        },
+      ],
+      metrics: {},
+      turnCount: 1,
+    },
+    reward: index,
+    advantage: index - 0.5,
+    sequence: 10 + index,
+  };
+}
+
+describe("ledger and ownership", () => {
+  let server: Awaited<ReturnType<typeof startPostgres>>;
+  let database: Database;
+  let runRows: RunRows;
+  let ledger: LedgerRows;
+  let sequence = 0;
+
+  before(async () => {
+    server = await startPostgres();
+    database = await openDatabase({ url: server.url, schema: "trainer" });
+    await migrate(database, { migrations });
+    runRows = new RunRows(database);
+    ledger = new LedgerRows(database);
+  });
+  after(async () => {
+    await database?.close();
+    await server?.stop();
+  });
+  beforeEach(() => query(database, (db) => db.execute(sql`delete from runs`)));
+
+  async function insertRun(): Promise<string> {
+    const runId = `test-${++sequence}`;
+    await runRows.insert({
+      runId,
+      requestSequence: sequence,
+      name: "test",
+      configJson: JSON.stringify(CONFIG),
+    });
+    return runId;
+  }
+
+  async function claimedRun(owner = "one"): Promise<RunRecord> {
+    const runId = await insertRun();
+    const claimed = await runRows.claim(owner, LEASE_MS, []);
+    const run = claimed.find((candidate) => candidate.runId === runId)!;
+    assert.ok(await runRows.activate(runId, run.epoch));
+    return run;
+  }
+
+  function commitOf(run: RunRecord, version: number, changes: Partial<Commit> = {}): Commit {
+    return {
+      runId: run.runId,
+      epoch: run.epoch,
+      version,
+      stateFolder: `runs/${run.runId}/state/${version}-${run.epoch}`,
+      stateDigest: `digest-${version}`,
+      entries: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
+      metrics: { loss: 0.5 },
+      nextSequence: version * 10 + 1,
+      ...changes,
+    };
+  }
+
+  async function trained(runId: string): Promise<string[]> {
+    const rows = await query(database, (db) =>
+      db.execute(sql`select slot from ledger where run_id = ${runId} order by slot`),
+    );
+    return rows.map((row) => String(row.slot));
+  }
+
+  test("a request that comes twice inserts one run", async () => {
+    const run = { runId: "twice-900", requestSequence: 900, name: "twice", configJson: "{}" };
+    assert.equal(await runRows.insert(run), true);
+    assert.equal(await runRows.insert(run), false);
+  });
+
+  test("one of many trainers that look at once gets a free run", async () => {
+    const runId = await insertRun();
+    const owners = ["a", "b", "c", "d", "e", "f"];
+    const claims = await Promise.all(owners.map((owner) => runRows.claim(owner, LEASE_MS, [])));
+    assert.deepEqual(
+      claims.flat().map((run) => [run.runId, run.epoch]),
+      [[runId, 1]],
+    );
+  });
+
+  test("a run under lease is left to its owner, and free once the lease is over", async () => {
+    const runId = await insertRun();
+    await runRows.claim("one", 50, []);
+    const taken = await eventually(
+      "the lease to run out",
+      async () => (await runRows.claim("two", LEASE_MS, []))[0],
+    );
+    assert.deepEqual([taken.runId, taken.epoch], [runId, 2]);
+    assert.equal(await ledger.renew(runId, 1, LEASE_MS), undefined);
+    assert.deepEqual(await ledger.renew(runId, 2, LEASE_MS), {
+      isCancelRequested: false,
+      isPauseRequested: false,
+    });
+    assert.deepEqual(await runRows.claim("one", LEASE_MS, []), []);
+  });
+
+  test("a restarted trainer takes its own runs at once, under a new epoch", async () => {
+    const run = await claimedRun("one");
+    const [again] = await runRows.claim("one", LEASE_MS, []);
+    assert.equal(again?.epoch, run.epoch + 1);
+    assert.deepEqual(await runRows.claim("one", LEASE_MS, [run.runId]), []);
+  });
+
+  test("a released run is free at once", async () => {
+    const run = await claimedRun("one");
+    await runRows.release(run.runId, run.epoch);
+    assert.equal((await runRows.claim("two", LEASE_MS, []))[0]?.runId, run.runId);
+  });
+
+  test("a commit moves the version and writes a row for each trained rollout", async () => {
+    const run = await claimedRun();
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    assert.equal(await ledger.commit(commitOf(run, 1)), true);
+    const row = await ledger.load(run.runId);
+    assert.deepEqual(
+      [row?.version, row?.stateFolder, row?.stateDigest, row?.nextSequence],
+      [1, `runs/${run.runId}/state/1-1`, "digest-1", 11],
+    );
+    assert.deepEqual(await trained(run.runId), ["train.1.0.0", "train.1.0.1"]);
+    assert.deepEqual(await ledger.stepMetrics(run.runId, 1), { loss: 0.5 });
+  });
+
+  test("a commit that is sent twice takes effect once", async () => {
+    const run = await claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    assert.equal(await ledger.commit(commitOf(run, 1)), true);
+    assert.equal(await ledger.commit(commitOf(run, 1)), false);
+    assert.equal((await trained(run.runId)).length, 2);
+  });
+
+  test("a commit of an owner whose epoch is over changes nothing", async () => {
+    const run = await claimedRun("one");
+    await ledger.commit(commitOf(run, 0));
+    const [newer] = await runRows.claim("one", LEASE_MS, []);
+    assert.equal(await ledger.commit(commitOf(run, 1)), false);
+    assert.deepEqual(await trained(run.runId), []);
+    assert.equal((await ledger.load(run.runId))?.version, 0);
+    assert.equal(await ledger.commit(commitOf(newer!, 1)), true);
+  });
+
+  test("a commit must follow the version before it", async () => {
+    const run = await claimedRun();
+    assert.equal(await ledger.commit(commitOf(run, 1)), false);
+    await ledger.commit(commitOf(run, 0));
+    assert.equal(await ledger.commit(commitOf(run, 2)), false);
+    assert.equal(await ledger.commit(commitOf(run, 0)), false);
+  });
+
+  test("of two owners that commit the same step at once one wins, and its rows alone are there", async () => {
+    const run = await claimedRun("one");
+    await ledger.commit(commitOf(run, 0));
+    const [newer] = await runRows.claim("one", LEASE_MS, []);
+    const results = await Promise.all([
+      ledger.commit(commitOf(run, 1)),
+      ledger.commit(commitOf(newer!, 1)),
+      ledger.commit(commitOf(run, 1)),
+    ]);
+    assert.deepEqual(results, [false, true, false]);
+    assert.equal((await trained(run.runId)).length, 2);
+  });
+
+  test("a rollout that was trained is refused in a second commit, which then changes nothing", async () => {
+    const run = await claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    await ledger.commit(commitOf(run, 1));
+    await assert.rejects(
+      ledger.commit(commitOf(run, 2, { entries: [entry(2, 0), entry(1, 0)] })),
+      UniqueViolationError,
+    );
+    assert.equal((await ledger.load(run.runId))?.version, 1);
+    assert.equal(await ledger.stepMetrics(run.runId, 2), undefined);
+  });
+
+  test("thousands of rollouts fit into one commit", async () => {
+    const run = await claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    const entries = Array.from({ length: 4_500 }, (_, index) => entry(1, index));
+    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    assert.equal((await trained(run.runId)).length, 4_500);
+  });
+
+  test("an evaluation is recorded once and only under the present epoch", async () => {
+    const run = await claimedRun();
+    const record = { version: 0, mode: "sampled", episodes: 4, metrics: { success: 0.5 } } as const;
+    assert.equal(await ledger.recordEvaluation(run.runId, run.epoch, [record], 7), true);
+    assert.equal(await ledger.recordEvaluation(run.runId, run.epoch, [{ ...record, episodes: 9 }], 8), true);
+    assert.equal(await ledger.recordEvaluation(run.runId, run.epoch + 1, [record], 9), false);
+    assert.deepEqual(await ledger.evaluations(run.runId, 0), [record]);
+    assert.equal((await ledger.load(run.runId))?.nextSequence, 8);
+  });
+
+  test("wishes reach the owner with its lease, and a finished run takes none", async () => {
+    const run = await claimedRun();
+    await runRows.wish(run.runId, "pause");
+    assert.deepEqual(await ledger.renew(run.runId, run.epoch, LEASE_MS), {
+      isCancelRequested: false,
+      isPauseRequested: true,
+    });
+    await runRows.wish(run.runId, "resume");
+    await runRows.wish(run.runId, "cancel");
+    assert.deepEqual(await ledger.renew(run.runId, run.epoch, LEASE_MS), {
+      isCancelRequested: true,
+      isPauseRequested: false,
+    });
+    assert.equal(await ledger.end(run.runId, run.epoch, "cancelled", "asked for"), true);
+    assert.equal(await runRows.wish(run.runId, "pause"), undefined);
+    assert.deepEqual(await runRows.claim("two", LEASE_MS, []), []);
+    assert.equal((await ledger.load(run.runId))?.endReason, "asked for");
+  });
+
+  test("a refused run leaves no row, an accepted one is not removed by a late refusal", async () => {
+    const runId = await insertRun();
+    const [run] = await runRows.claim("one", LEASE_MS, []);
+    await runRows.remove(runId, run!.epoch);
+    assert.equal(await runRows.load(runId), undefined);
+    const active = await claimedRun("two");
+    await runRows.remove(active.runId, active.epoch);
+    assert.notEqual(await runRows.load(active.runId), undefined);
+  });
+});

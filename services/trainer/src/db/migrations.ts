@@ -1,0 +1,70 @@
+/** Migrations of the schema "trainer". Append only: what was applied somewhere never changes. */
+
+import type { Migration } from "@hone/storage";
+
+export const migrations: readonly Migration[] = [
+  {
+    id: 1,
+    name: "create-runs-and-ledger",
+    sql: `
+create table runs (
+  run_id text primary key,
+  request_sequence bigint not null unique,
+  name text not null,
+  stage text not null check (stage in ('admitting', 'active', 'completed', 'failed', 'cancelled')),
+  config_json text not null,
+  version integer check (version >= 0),
+  state_folder text not null default '',
+  state_digest text not null default '',
+  next_sequence bigint not null default 1,
+  owner text,
+  epoch bigint not null default 0,
+  lease_until timestamptz,
+  is_cancel_requested boolean not null default false,
+  is_pause_requested boolean not null default false,
+  end_reason text not null default '',
+  created_at timestamptz not null default now(),
+  ended_at timestamptz
+);
+create index runs_unfinished on runs (stage) where stage in ('admitting', 'active');
+
+create table ledger (
+  run_id text not null references runs on delete cascade,
+  slot text not null,
+  version integer not null,
+  attempt integer not null,
+  outcome text not null,
+  sample_count integer not null,
+  sampled_tokens integer not null,
+  lowest_version integer,
+  highest_version integer,
+  reward double precision not null,
+  advantage double precision not null,
+  sequence bigint not null,
+  state_digest text not null,
+  primary key (run_id, slot)
+);
+create index ledger_by_version on ledger (run_id, version);
+
+create table steps (
+  run_id text not null references runs on delete cascade,
+  version integer not null,
+  epoch bigint not null,
+  state_folder text not null,
+  state_digest text not null,
+  metrics jsonb not null,
+  committed_at timestamptz not null default now(),
+  primary key (run_id, version)
+);
+
+create table evaluations (
+  run_id text not null references runs on delete cascade,
+  version integer not null,
+  mode text not null check (mode in ('sampled', 'greedy')),
+  episodes integer not null,
+  metrics jsonb not null,
+  finished_at timestamptz not null default now(),
+  primary key (run_id, version, mode)
+);`,
+  },
+];

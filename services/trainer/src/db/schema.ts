@@ -1,0 +1,93 @@
+/**
+ * Tables of the trainer, in its schema "trainer". The SQL that makes them is in migrations.ts.
+ *
+ *   runs          one row a run: its file, its owner, the last committed version
+ *   ledger        one row a trained rollout; unique, so none is trained twice
+ *   steps         one row a committed version, with its figures
+ *   evaluations   one row a version and mode
+ */
+
+import {
+  bigint,
+  boolean,
+  doublePrecision,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+} from "drizzle-orm/pg-core";
+
+export const runs = pgTable("runs", {
+  runId: text("run_id").primaryKey(),
+  requestSequence: bigint("request_sequence", { mode: "number" }).notNull().unique(),
+  name: text("name").notNull(),
+  /** See RunStage in the domain. */
+  stage: text("stage").notNull(),
+  configJson: text("config_json").notNull(),
+  /** Last committed version; null before version 0. */
+  version: integer("version"),
+  stateFolder: text("state_folder").notNull().default(""),
+  stateDigest: text("state_digest").notNull().default(""),
+  nextSequence: bigint("next_sequence", { mode: "number" }).notNull().default(1),
+  owner: text("owner"),
+  epoch: bigint("epoch", { mode: "number" }).notNull().default(0),
+  leaseUntil: timestamp("lease_until", { withTimezone: true }),
+  isCancelRequested: boolean("is_cancel_requested").notNull().default(false),
+  isPauseRequested: boolean("is_pause_requested").notNull().default(false),
+  endReason: text("end_reason").notNull().default(""),
+  createdAt: timestamp("created_at", { withTimezone: true }).notNull().defaultNow(),
+  endedAt: timestamp("ended_at", { withTimezone: true }),
+});
+
+export const ledger = pgTable(
+  "ledger",
+  {
+    runId: text("run_id").notNull(),
+    /** Slot: `<split>.<step>.<task>.<index>`. */
+    slot: text("slot").notNull(),
+    /** Version that its training made. */
+    version: integer("version").notNull(),
+    attempt: integer("attempt").notNull(),
+    outcome: text("outcome").notNull(),
+    sampleCount: integer("sample_count").notNull(),
+    sampledTokens: integer("sampled_tokens").notNull(),
+    /** Policy versions that sampled its tokens; null for a scripted policy. */
+    lowestVersion: integer("lowest_version"),
+    highestVersion: integer("highest_version"),
+    reward: doublePrecision("reward").notNull(),
+    advantage: doublePrecision("advantage").notNull(),
+    /** Where its scored episode stood in EPISODES. */
+    sequence: bigint("sequence", { mode: "number" }).notNull(),
+    stateDigest: text("state_digest").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.slot] })],
+);
+
+export const steps = pgTable(
+  "steps",
+  {
+    runId: text("run_id").notNull(),
+    version: integer("version").notNull(),
+    epoch: bigint("epoch", { mode: "number" }).notNull(),
+    stateFolder: text("state_folder").notNull(),
+    stateDigest: text("state_digest").notNull(),
+    metrics: jsonb("metrics").$type<Record<string, number>>().notNull(),
+    committedAt: timestamp("committed_at", { withTimezone: true }).notNull().defaultNow(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.version] })],
+);
+
+export const evaluations = pgTable(
+  "evaluations",
+  {
+    runId: text("run_id").notNull(),
+    version: integer("version").notNull(),
+    mode: text("mode").notNull(),
+    episodes: integer("episodes").notNull(),
+    metrics: jsonb("metrics").$type<Record<string, number>>().notNull(),
+    finishedAt: timestamp("finished_at", { withTimezone: true }).notNull().defaultNow(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.version, table.mode] })],
+);

@@ -1,0 +1,60 @@
+/**
+ * The commit of a version (architecture, part 5, rule 1).
+ *
+ *   1. state files are written beside, synced, renamed to <version>-<epoch>
+ *   2. one transaction: ledger rows and the run's version, where epoch and version k-1 still hold
+ *   3. RUN_STATE moves by compare-and-set
+ *
+ * C1: a crash before 2 leaves an orphan folder, which the next owner removes; the step is made again from the episodes.
+ * C2: a crash between 2 and 3 is healed by the next owner, who publishes what the row says.
+ * C3: when the answer of 2 is lost, the row tells whether it took effect.
+ */
+
+import { OwnershipLostError } from "./errors.ts";
+import type { Commit, LedgerEntry } from "./ports.ts";
+import type { RunContext } from "./run-context.ts";
+import { RunPhase } from "./run-status.ts";
+
+export interface VersionToCommit {
+  readonly version: number;
+  readonly entries: readonly LedgerEntry[];
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
+export async function commitVersion(
+  context: RunContext,
+  { version, entries, metrics }: VersionToCommit,
+): Promise<{ commitMs: number; publishMs: number }> {
+  const { run, engine, folders, inbox, reporter, progress } = context;
+  const began = performance.now();
+  reporter.phase(RunPhase.commit, version);
+  const stateFolder = folders.state(version, run.epoch);
+  const { digest } = await folders.writeWhole(stateFolder, (folder) => engine.save(folder)); // 1
+  const commit: Commit = {
+    runId: run.runId,
+    epoch: run.epoch,
+    version,
+    stateFolder,
+    stateDigest: digest,
+    entries,
+    metrics,
+    nextSequence: inbox.nextSequence,
+  };
+  await reporter.untilAvailable("the database (commit)", () => commitOnce(context, commit)); // 2
+  progress.version = version;
+  inbox.prune();
+  const committed = performance.now();
+  await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3
+  const published = performance.now();
+  await folders.removeOldStates(stateFolder, version - 1, run.epoch);
+  return { commitMs: committed - began, publishMs: published - committed };
+}
+
+/** Commits, or finds that an earlier try whose answer was lost did (C3). */
+async function commitOnce({ run, ledger }: RunContext, commit: Commit): Promise<void> {
+  if (await ledger.commit(commit)) return;
+  const row = await ledger.load(run.runId);
+  if (row?.version === commit.version && row.stateFolder === commit.stateFolder) return;
+  throw new OwnershipLostError(run.runId, run.epoch);
+}

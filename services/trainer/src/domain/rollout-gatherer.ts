@@ -1,0 +1,156 @@
+/**
+ * From slots to rollouts: publishes the jobs that are missing and waits for their scored episodes.
+ *
+ * G1: what is stored in the stream already is read before anything is published, so a restart makes no rollout again.
+ * G2: publishing is idempotent: the queue refuses a slot that it saw lately, and of two episodes the first counts.
+ * G3: after a long silence the missing jobs are published once more; this heals a queue that lost them.
+ */
+
+import { delay, describeError, RetryableError, retry, type Slot, slotKey } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
+import type { Job, JobQueue, ScoredRollouts } from "./ports.ts";
+import type { RolloutInbox } from "./rollout-inbox.ts";
+import type { RolloutTraces } from "./rollout-traces.ts";
+import type { RunRecord } from "./run-record.ts";
+import type { RunReporter } from "./run-reporter.ts";
+import type { ScoredRollout } from "./scored-rollout.ts";
+
+/** Jobs being published at once; their acknowledgements come back in batches. */
+const PUBLISH_WINDOW = 256;
+/** How long to wait for what the stream holds already before publishing anyway (G2 makes that harmless). */
+const CATCH_UP_DEADLINE_MS = 10_000;
+/** Silence after which missing jobs are published again, above a rollout's own deadline (G3). */
+const SILENCE_MS = 120_000;
+const REOPEN_DELAY_MS = 500;
+
+export interface GathererDeps {
+  readonly run: RunRecord;
+  readonly jobs: JobQueue;
+  readonly rollouts: ScoredRollouts;
+  readonly inbox: RolloutInbox;
+  readonly traces: RolloutTraces;
+  readonly reporter: RunReporter;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+export class RolloutGatherer {
+  readonly #deps: GathererDeps;
+  #backlogRead: Promise<void> | undefined;
+
+  constructor(deps: GathererDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads the run's part of the stream into the inbox until the signal aborts. */
+  async read(): Promise<void> {
+    const { run, rollouts, inbox, traces, logger, signal } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        for await (const scored of rollouts.read(run.runId, inbox.nextSequence, signal)) {
+          if (inbox.offer(scored)) traces.scored(scored);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn("reading scored rollouts is interrupted", { error: describeError(error) });
+        await delay(REOPEN_DELAY_MS);
+      }
+    }
+  }
+
+  /**
+   * Gathers the rollouts of `jobs`, in their order.
+   * @param what named in the run's status, such as "step 3".
+   */
+  async gather(
+    what: string,
+    jobs: readonly Job[],
+    onProgress: (done: number, total: number) => void,
+  ): Promise<ScoredRollout[]> {
+    const { inbox, reporter, signal } = this.#deps;
+    this.#backlogRead ??= this.#readBacklog();
+    await this.#backlogRead; // G1
+    const ended = new AbortController();
+    const all = AbortSignal.any([signal, ended.signal]);
+    let lastArrival = Date.now();
+    const collected = inbox.collect(
+      jobs.map(({ slot }) => slot),
+      (done) => {
+        lastArrival = Date.now();
+        reporter.waiting(
+          what,
+          `${jobs.length - done} of ${jobs.length} rollouts of ${what} (agent-rollout, judge)`,
+        );
+        onProgress(done, jobs.length);
+      },
+      all,
+    );
+    try {
+      const published = this.#publishMissing(jobs, all).then(() => this.#heal(jobs, () => lastArrival, all));
+      // Publishing ends with the collection at the latest; only its failure may come first.
+      return await Promise.race([collected, published.then(() => collected)]);
+    } finally {
+      ended.abort(new Error("the collection is over"));
+      collected.catch(() => undefined);
+      reporter.waitingNoMore();
+    }
+  }
+
+  /** Waits until the inbox holds what the stream held when the run was taken over. */
+  async #readBacklog(): Promise<void> {
+    const { run, rollouts, inbox, reporter, logger, signal } = this.#deps;
+    const last = await reporter.untilAvailable("the stream of episodes", () =>
+      rollouts.lastSequence(run.runId),
+    );
+    const giveUpAt = Date.now() + CATCH_UP_DEADLINE_MS;
+    while (inbox.nextSequence <= last && Date.now() < giveUpAt) await delay(5, { signal });
+    if (inbox.nextSequence <= last) {
+      logger.warn("publishes before the stream was read to its end", { read: inbox.nextSequence - 1, last });
+    }
+  }
+
+  async #publishMissing(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
+    const { run, inbox, jobs: queue, traces, logger } = this.#deps;
+    const missing = new Set(inbox.missing(jobs.map(({ slot }) => slot)).map(slotKey));
+    const waiting = jobs.filter(({ slot }) => missing.has(slotKey(slot))).values();
+    const publishInTurn = async (): Promise<void> => {
+      for (const job of waiting) {
+        const span = traces.open(run, job);
+        const isStored = await retry(() => queue.publish(run, job, span.context, signal), {
+          signal,
+          isRetryable: (error) => error instanceof RetryableError,
+          onRetry: (error, attempt) => {
+            if (attempt === 1) logger.warn("a job waits to be published", { error: describeError(error) });
+          },
+        });
+        if (!isStored) span.drop();
+      }
+    };
+    await Promise.all(Array.from({ length: PUBLISH_WINDOW }, publishInTurn));
+  }
+
+  /** G3; ends with the signal. */
+  async #heal(jobs: readonly Job[], lastArrival: () => number, signal: AbortSignal): Promise<void> {
+    const silenceMs = SILENCE_MS + this.#deps.run.config.rollout.deadlineMs;
+    while (!signal.aborted) {
+      try {
+        await delay(Math.max(1_000, lastArrival() + silenceMs - Date.now()), { signal });
+      } catch {
+        return; // the collection is over
+      }
+      if (Date.now() - lastArrival() < silenceMs) continue;
+      this.#deps.logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
+      await this.#publishMissing(jobs, signal);
+    }
+  }
+}
+
+/** Slots of a batch: every task with every index, in order. */
+export function batchSlots(split: Slot["split"], step: number, taskCount: number, groupSize: number): Slot[] {
+  return Array.from({ length: taskCount * groupSize }, (_, i) => ({
+    split,
+    step,
+    task: Math.floor(i / groupSize),
+    index: i % groupSize,
+  }));
+}

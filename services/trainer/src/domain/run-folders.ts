@@ -1,0 +1,143 @@
+/**
+ * Where a run keeps its files, below the state folder.
+ *
+ *   runs/<run>/tokenizer/                      tokenizer files, as the run file has them
+ *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
+ *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
+ *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
+ *   runs/<run>/checkpoints/.new-step-<k>/      the same while it is written
+ *
+ * F1: a folder without "." is complete and on the disk: it is written under its other name, synced, then renamed.
+ * F2: relative paths use "/", so that they mean the same on every machine.
+ */
+
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+
+const UNFINISHED = ".new-";
+
+export class RunFolders {
+  readonly #stateRoot: string;
+  readonly #run: string;
+
+  /** @param stateRoot the folder that relative paths start from (HONE_STATE_DIR). */
+  constructor(stateRoot: string, runId: string) {
+    this.#stateRoot = stateRoot;
+    this.#run = `runs/${runId}`;
+  }
+
+  get tokenizer(): string {
+    return `${this.#run}/tokenizer`;
+  }
+
+  state(version: number, epoch: number): string {
+    return `${this.#run}/state/${version}-${epoch}`;
+  }
+
+  checkpoint(step: number): string {
+    return `${this.#run}/checkpoints/step-${step}`;
+  }
+
+  absolute(relative: string): string {
+    return path.join(this.#stateRoot, relative);
+  }
+
+  /** Writes a folder so that it is there whole or not at all (F1). `write` gets the absolute path of an empty folder. */
+  async writeWhole<T>(relative: string, write: (folder: string) => Promise<T>): Promise<T> {
+    const target = this.absolute(relative);
+    const parent = path.dirname(target);
+    const unfinished = path.join(parent, `${UNFINISHED}${path.basename(target)}`);
+    await rm(unfinished, { recursive: true, force: true });
+    await mkdir(unfinished, { recursive: true });
+    const result = await write(unfinished);
+    await syncTree(unfinished);
+    await rm(target, { recursive: true, force: true });
+    await rename(unfinished, target);
+    await syncFolder(parent);
+    return result;
+  }
+
+  async exists(relative: string): Promise<boolean> {
+    return stat(this.absolute(relative)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Removes states that nobody needs: those below `oldestVersion`, and what an earlier epoch left without a commit.
+   * @param committed the folder that the database names; never removed.
+   */
+  async removeOldStates(committed: string, oldestVersion: number, epoch: number): Promise<void> {
+    const folder = this.absolute(`${this.#run}/state`);
+    for (const name of await namesIn(folder)) {
+      const match = /^(\.new-)?(\d+)-(\d+)$/.exec(name);
+      if (match === null || name === path.basename(committed)) continue;
+      const isUnfinished = match[1] !== undefined;
+      const [version, madeBy] = [Number(match[2]), Number(match[3])];
+      // One of this epoch may be in the making; one of a later epoch is not ours to touch.
+      const isAbandoned = madeBy < epoch && (isUnfinished || version >= versionOf(committed));
+      const isOld = madeBy <= epoch && !isUnfinished && version < oldestVersion;
+      if (isAbandoned || isOld) await rm(path.join(folder, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Steps of the checkpoints that are there, ascending. */
+  async checkpoints(): Promise<number[]> {
+    const names = await namesIn(this.absolute(`${this.#run}/checkpoints`));
+    return names
+      .map((name) => /^step-(\d+)$/.exec(name)?.[1])
+      .filter((step) => step !== undefined)
+      .map(Number)
+      .sort((a, b) => a - b);
+  }
+
+  /** Keeps the newest `keep` checkpoints. */
+  async removeOldCheckpoints(keep: number): Promise<void> {
+    for (const step of (await this.checkpoints()).slice(0, -keep)) {
+      await rm(this.absolute(this.checkpoint(step)), { recursive: true, force: true });
+    }
+  }
+
+  /** Removes everything of the run. */
+  async removeAll(): Promise<void> {
+    await rm(this.absolute(this.#run), { recursive: true, force: true });
+  }
+}
+
+function versionOf(stateFolder: string): number {
+  return Number(path.basename(stateFolder).split("-")[0]);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Brings every file and folder below `folder` to the disk. */
+async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) await syncTree(full);
+    else await syncFile(full);
+  }
+  await syncFolder(folder);
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A rename is durable once its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  await syncFile(folder);
+}

@@ -1,0 +1,180 @@
+/**
+ * Tells the world what a run is doing: its published state and its events.
+ *
+ * R1: whatever the loop waits for is named in the state, with the time since when.
+ * R2: soft changes (phase, waiting) are published in the background, at most once per interval; a new version is
+ *     published before the loop goes on.
+ * R3: the state is written by one writer at a time, in order; a higher epoch found there ends this owner.
+ */
+
+import { delay, describeError, RetryableError, retry } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
+import { OwnershipLostError } from "./errors.ts";
+import { EventOutbox } from "./event-outbox.ts";
+import type { RunEvents, RunStateBoard } from "./ports.ts";
+import type { RunEvent } from "./run-event.ts";
+import type { RunPhase, RunStatus } from "./run-status.ts";
+
+/** Two soft writes of the state lie this far apart. */
+const SOFT_INTERVAL_MS = 500;
+/** Pauses between tries of something that is away. */
+const AWAY_MIN_DELAY_MS = 100;
+const AWAY_MAX_DELAY_MS = 2_000;
+
+export interface ReporterDeps {
+  readonly board: RunStateBoard;
+  readonly events: RunEvents;
+  readonly logger: Logger;
+  /** Stops the reporter; what is pending is given up. */
+  readonly signal: AbortSignal;
+  /** Called once when a higher epoch is found (R3). */
+  readonly onOwnershipLost: (error: OwnershipLostError) => void;
+}
+
+export class RunReporter {
+  readonly #deps: ReporterDeps;
+  readonly #outbox: EventOutbox;
+  #status: RunStatus;
+  #waitingKey = "";
+  #wanted = 0;
+  #written = 0;
+  #writing: Promise<void> | undefined;
+  #softWriting: Promise<void> | undefined;
+  #lastWrite = 0;
+  #lastProgress = 0;
+
+  constructor(initial: RunStatus, deps: ReporterDeps) {
+    this.#status = initial;
+    this.#deps = deps;
+    this.#outbox = new EventOutbox(initial.runId, deps.events, deps.logger, deps.signal);
+  }
+
+  get status(): RunStatus {
+    return this.#status;
+  }
+
+  /** Enters a phase. */
+  phase(phase: RunPhase, step: number): void {
+    if (this.#status.phase === phase) return;
+    this.#change({ phase, waitingFor: "", waitingSinceMs: 0 });
+    this.#waitingKey = "";
+    this.event({ kind: "phase", phase, step, waitingFor: "" });
+  }
+
+  /**
+   * Names what the run waits for (R1).
+   * @param key what is waited for; the time since when starts anew when it changes.
+   * @param text for people, with numbers that may change meanwhile.
+   */
+  waiting(key: string, text: string): void {
+    if (this.#waitingKey === key && this.#status.waitingFor === text) return;
+    const waitingSinceMs = this.#waitingKey === key ? this.#status.waitingSinceMs : Date.now();
+    this.#waitingKey = key;
+    this.#change({ waitingFor: text, waitingSinceMs });
+  }
+
+  /** The wait is over. */
+  waitingNoMore(): void {
+    if (this.#waitingKey === "") return;
+    this.#waitingKey = "";
+    this.#change({ waitingFor: "", waitingSinceMs: 0 });
+  }
+
+  /** Does something that others may be away for, trying until it works; the state names it meanwhile (R1). */
+  async untilAvailable<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal, logger } = this.#deps;
+    this.waiting(what, what);
+    try {
+      return await retry(() => work(signal), {
+        signal,
+        minDelayMs: AWAY_MIN_DELAY_MS,
+        maxDelayMs: AWAY_MAX_DELAY_MS,
+        isRetryable: (error) => error instanceof RetryableError,
+        onRetry: (error, attempt) => {
+          this.waiting(what, `${what} (${describeError(error)})`);
+          if (attempt === 1 || attempt % 30 === 0) {
+            logger.warn(`waits for ${what}`, { attempt, error: describeError(error) });
+          }
+        },
+      });
+    } finally {
+      this.waitingNoMore();
+    }
+  }
+
+  event(event: RunEvent, messageId?: string): void {
+    this.#outbox.send(event, messageId);
+  }
+
+  /** Progress of a gathering, at most twice a second; the last one always. */
+  progress(progress: { step: number; rolloutsDone: number; rolloutsTotal: number }): void {
+    const isLast = progress.rolloutsDone === progress.rolloutsTotal;
+    if (!isLast && Date.now() - this.#lastProgress < SOFT_INTERVAL_MS) return;
+    this.#lastProgress = Date.now();
+    this.event({ kind: "progress", ...progress });
+  }
+
+  /** Publishes a change and returns when it stands (R2). @throws {OwnershipLostError} (R3) */
+  async publish(change: Partial<RunStatus>): Promise<void> {
+    this.#change(change);
+    const wanted = this.#wanted;
+    while (this.#written < wanted) {
+      this.#deps.signal.throwIfAborted();
+      await this.#write();
+    }
+  }
+
+  /** Waits for the events that are queued. */
+  drain(): Promise<void> {
+    return this.#outbox.drain();
+  }
+
+  /** Brings out what was changed, unless the signal says that nobody listens any more; nothing is written after it. */
+  async settle(): Promise<void> {
+    await this.#softWriting;
+    await this.#writing?.catch(() => undefined);
+  }
+
+  #change(change: Partial<RunStatus>): void {
+    this.#status = { ...this.#status, ...change };
+    this.#wanted++;
+    this.#softWriting ??= this.#writeSoon().finally(() => {
+      this.#softWriting = undefined;
+    });
+  }
+
+  async #writeSoon(): Promise<void> {
+    const { signal, logger } = this.#deps;
+    try {
+      while (this.#written < this.#wanted) {
+        await delay(Math.max(0, this.#lastWrite + SOFT_INTERVAL_MS - Date.now()), { signal });
+        if (this.#written < this.#wanted) await this.#write();
+      }
+    } catch (error) {
+      // The signal, or a lost ownership that `onOwnershipLost` was told of: nothing more is published.
+      logger.debug("the state is published no more", { error: describeError(error) });
+    }
+  }
+
+  /** One write at a time; callers that come meanwhile share the one that runs. */
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeNow().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #writeNow(): Promise<void> {
+    const { board, signal } = this.#deps;
+    const generation = this.#wanted;
+    const status = this.#status;
+    const isOurs = await retry(() => board.publish(status), { signal, maxDelayMs: AWAY_MAX_DELAY_MS });
+    if (!isOurs) {
+      const error = new OwnershipLostError(status.runId, status.epoch);
+      this.#deps.onOwnershipLost(error);
+      throw error;
+    }
+    this.#written = generation;
+    this.#lastWrite = Date.now();
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * One tenure: the time in which this process owns a run, from taking it over to its end or to handing it on.
+ *
+ * T1: everything that is opened here (engine, reader, spans, timers) is closed here, whatever happens.
+ * T2: the signal ends the tenure: cancelled (the run ends), owned by another, or this process stops (it goes on elsewhere).
+ * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
+ */
+
+import { describeError, retry } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
+import { lastCheckpoint } from "./checkpoints.ts";
+import { OwnershipLostError, RunCancelledError } from "./errors.ts";
+import type {
+  JobQueue,
+  RunEnding,
+  RunEvents,
+  RunLedger,
+  RunStateBoard,
+  ScoredRollouts,
+  TaskSource,
+} from "./ports.ts";
+import { RolloutGatherer } from "./rollout-gatherer.ts";
+import { RolloutInbox } from "./rollout-inbox.ts";
+import { RolloutTraces } from "./rollout-traces.ts";
+import type { RunContext } from "./run-context.ts";
+import { RunFolders } from "./run-folders.ts";
+import { runLoop } from "./run-loop.ts";
+import type { RunRecord } from "./run-record.ts";
+import { RunReporter } from "./run-reporter.ts";
+import { RunPhase, type RunStatus } from "./run-status.ts";
+import type { WishBoard } from "./run-wishes.ts";
+import { SplitTasks } from "./split-tasks.ts";
+import type { TrainingEngine } from "./training-engine.ts";
+
+/** What every tenure of this process shares. */
+export interface TenureDeps {
+  readonly stateRoot: string;
+  readonly ledger: RunLedger;
+  readonly jobs: JobQueue;
+  readonly rollouts: ScoredRollouts;
+  readonly tasks: TaskSource;
+  readonly board: RunStateBoard;
+  readonly events: RunEvents;
+  readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
+  readonly logger: Logger;
+}
+
+/** Handle of the owner on one tenure. */
+export interface TenureControl {
+  readonly wishes: WishBoard;
+  /** Ends the tenure with its reason (T2). */
+  readonly ending: AbortController;
+  /** This process stops: what cannot be told is left to the next owner. */
+  readonly stopping: AbortSignal;
+}
+
+/** Works on a run until it ends or the signal aborts. @returns how it ended. @throws the failure, or the reason. */
+export async function holdTenure(
+  run: RunRecord,
+  deps: TenureDeps,
+  control: TenureControl,
+): Promise<RunEnding> {
+  const logger = deps.logger.child({ runId: run.runId, epoch: run.epoch });
+  const folders = new RunFolders(deps.stateRoot, run.runId);
+  const signal = AbortSignal.any([control.ending.signal, control.stopping]);
+  const reporter = new RunReporter(statusOf(run, folders), {
+    board: deps.board,
+    events: deps.events,
+    logger,
+    signal,
+    onOwnershipLost: (error) => control.ending.abort(error),
+  });
+  try {
+    await work(run, deps, control, { logger, folders, signal, reporter });
+    await reporter.drain();
+    return await endRun(run, deps, reporter, folders, RunPhase.completed, "");
+  } catch (error) {
+    if (signal.reason instanceof RunCancelledError) {
+      await deps.jobs.purge(run.runId);
+      return endRun(run, deps, reporter, folders, RunPhase.cancelled, "its cancellation was asked for");
+    }
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/** Ends a run that cannot go on. */
+export async function failRun(run: RunRecord, deps: TenureDeps, reason: string): Promise<RunEnding> {
+  const folders = new RunFolders(deps.stateRoot, run.runId);
+  return endRun(run, deps, { status: statusOf(run, folders) }, folders, RunPhase.failed, reason);
+}
+
+interface Tools {
+  readonly logger: Logger;
+  readonly folders: RunFolders;
+  readonly signal: AbortSignal;
+  readonly reporter: RunReporter;
+}
+
+async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, tools: Tools): Promise<void> {
+  const { folders, reporter, logger, signal } = tools;
+  const { ledger, jobs, rollouts } = deps;
+  const progress = { version: run.version };
+  const inbox = new RolloutInbox(
+    ({ split, step }) =>
+      progress.version !== undefined &&
+      (split === "warm" || (split === "train" ? step <= progress.version : step < progress.version)),
+    run.nextSequence,
+  );
+  const traces = new RolloutTraces();
+  const ended = new AbortController();
+  const gatherer = new RolloutGatherer({
+    run,
+    jobs,
+    rollouts,
+    inbox,
+    traces,
+    reporter,
+    logger,
+    signal: AbortSignal.any([signal, ended.signal]),
+  });
+  const reading = gatherer.read();
+  let engine: TrainingEngine | undefined;
+  try {
+    engine = await deps.createEngine(run, folders);
+    const context: RunContext = {
+      run,
+      engine,
+      ledger,
+      jobs,
+      rollouts,
+      folders,
+      reporter,
+      inbox,
+      gatherer,
+      tasks: new SplitTasks(run.config, deps.tasks, reporter),
+      logger,
+      progress,
+      signal,
+    };
+    await runLoop(context, control.wishes);
+  } catch (error) {
+    if (!signal.aborted) reporter.waiting("restart", `another try after a failure (${describeError(error)})`);
+    throw error;
+  } finally {
+    ended.abort();
+    await reading;
+    traces.close(); // T1
+    await engine?.close();
+    await reporter.settle();
+  }
+}
+
+async function endRun(
+  run: RunRecord,
+  deps: TenureDeps,
+  { status }: { readonly status: RunStatus },
+  folders: RunFolders,
+  phase: RunEnding,
+  reason: string,
+): Promise<RunEnding> {
+  const checkpoint = await lastCheckpoint({ folders });
+  const final: RunStatus = { ...status, phase, waitingFor: "", waitingSinceMs: 0 };
+  if (!(await retry(() => deps.board.publish(final)))) throw new OwnershipLostError(run.runId, run.epoch);
+  await retry(() => deps.events.publish(run.runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
+  if (!(await retry(() => deps.ledger.end(run.runId, run.epoch, phase, reason)))) {
+    throw new OwnershipLostError(run.runId, run.epoch); // T3
+  }
+  return phase;
+}
+
+/** State of a run that was just taken over. */
+export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
+  return {
+    runId: run.runId,
+    phase: RunPhase.waiting,
+    version: run.version ?? 0,
+    location: run.stateFolder,
+    digest: run.stateDigest,
+    epoch: run.epoch,
+    totalSteps: run.config.trainer.steps,
+    waitingFor: "",
+    waitingSinceMs: 0,
+    configJson: publicConfigJson(run, folders),
+    oldestVersion: run.version ?? 0,
+  };
+}
+
+/** The resolved run file without the tokenizer's text, which may be large: its place in the run's folder instead. */
+export function publicConfigJson(run: RunRecord, folders: RunFolders): string {
+  const { model } = run.config;
+  return JSON.stringify({ ...run.config, model: { init: { ...model.init, tokenizer: folders.tokenizer } } });
+}

@@ -1,0 +1,57 @@
+/** Tasks of the splits, asked for in the run's own terms. */
+
+import type { RunConfig } from "@hone/config";
+import { deriveSeed } from "@hone/core";
+import type { Task, TaskSource } from "./ports.ts";
+import type { RunReporter } from "./run-reporter.ts";
+
+/** Where the tasks of a batch stand in the split's order, and the tasks. */
+export interface TaskBatch {
+  readonly cursor: number;
+  readonly tasks: readonly Task[];
+}
+
+export class SplitTasks {
+  readonly #config: RunConfig;
+  readonly #source: TaskSource;
+  readonly #reporter: RunReporter;
+
+  constructor(config: RunConfig, source: TaskSource, reporter: RunReporter) {
+    this.#config = config;
+    this.#source = source;
+    this.#reporter = reporter;
+  }
+
+  /** Tasks of a step, from 1: consecutive ones of the shuffled training split. */
+  async step(step: number): Promise<TaskBatch> {
+    const { tasksPerStep } = this.#config.rollout;
+    return this.#training(this.#config.seed, (step - 1) * tasksPerStep, tasksPerStep);
+  }
+
+  /** Tasks of the warm start: the training split under an order of its own. */
+  async warmStart(count: number): Promise<TaskBatch> {
+    return this.#training(deriveSeed(this.#config.seed, "warm-start"), 0, count);
+  }
+
+  /** The first `limit` tasks of the evaluation split in its own order; all of them without a limit. */
+  async evaluation(limit?: number): Promise<TaskBatch> {
+    const source = this.#config.dataset.eval;
+    if (source === undefined) return { cursor: 0, tasks: [] };
+    const ask = (count: number) => this.#ask(source, this.#config.seed, 0, count, false);
+    const { size, tasks } = await ask(1);
+    const count = Math.min(size, limit ?? size);
+    return { cursor: 0, tasks: count === 1 ? tasks : (await ask(count)).tasks };
+  }
+
+  async #training(seed: number, cursor: number, count: number): Promise<TaskBatch> {
+    const { tasks } = await this.#ask(this.#config.dataset.train, seed, cursor, count, true);
+    return { cursor, tasks };
+  }
+
+  #ask(source: unknown, runSeed: number, cursor: number, count: number, isShuffled: boolean) {
+    const request = { sourceJson: JSON.stringify(source), runSeed, cursor, count, isShuffled };
+    return this.#reporter.untilAvailable("tasks from dataset", (signal) =>
+      this.#source.batch(request, signal),
+    );
+  }
+}

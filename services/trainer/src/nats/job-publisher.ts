@@ -1,0 +1,82 @@
+/** Publishes rollout jobs. */
+
+import { create } from "@bufbuild/protobuf";
+import { rolloutIdOf } from "@hone/core";
+import {
+  type Bus,
+  publishStored,
+  StreamName,
+  slotToWire,
+  subjects,
+  translateBusError,
+} from "@hone/messaging";
+import { TaskSchema } from "@hone/proto-gen/dataset";
+import {
+  type RolloutJob,
+  RolloutJobSchema,
+  RolloutLimitsSchema,
+  SamplingSchema,
+} from "@hone/proto-gen/rollout";
+import type { Context } from "@hone/telemetry";
+import type { Job, JobQueue } from "../domain/ports.ts";
+import type { RunRecord } from "../domain/run-record.ts";
+
+/** Names the tokenizer of a run: its folder below the state folder, and its digest. */
+export type TokenizerOf = (runId: string) => Promise<{ path: string; digest: string }>;
+
+export class JobPublisher implements JobQueue {
+  readonly #bus: Bus;
+  readonly #tokenizerOf: TokenizerOf;
+
+  constructor(bus: Bus, tokenizerOf: TokenizerOf) {
+    this.#bus = bus;
+    this.#tokenizerOf = tokenizerOf;
+  }
+
+  async publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<boolean> {
+    const tokenizer = await this.#tokenizerOf(run.runId);
+    const stored = await publishStored(
+      this.#bus,
+      subjects.rolloutJob(run.runId),
+      RolloutJobSchema,
+      encodeJob(run, job, tokenizer),
+      { messageId: rolloutIdOf(run.runId, job.slot), trace, signal },
+    );
+    return !stored.isDuplicate;
+  }
+
+  async purge(runId: string): Promise<void> {
+    const filter = subjects.rolloutJob(runId);
+    try {
+      await this.#bus.manager.streams.purge(StreamName.jobs, { filter });
+    } catch (error) {
+      throw translateBusError(error, "purge jobs", filter);
+    }
+  }
+}
+
+function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: string }): RolloutJob {
+  const { config } = run;
+  return create(RolloutJobSchema, {
+    runId: run.runId,
+    slot: slotToWire(job.slot),
+    runSeed: BigInt(config.seed),
+    task: create(TaskSchema, job.task),
+    agentName: config.agent.name,
+    ...(config.agent.config === undefined ? {} : { agentConfigJson: JSON.stringify(config.agent.config) }),
+    ...(job.scriptedPolicy === undefined ? {} : { scriptedPolicy: job.scriptedPolicy }),
+    sampling: create(SamplingSchema, job.sampling),
+    limits: create(RolloutLimitsSchema, {
+      maxTurns: config.rollout.maxTurns,
+      maxContextTokens: config.rollout.maxContextTokens,
+      deadlineMs: config.rollout.deadlineMs,
+      maxAttempts: config.rollout.maxAttempts,
+    }),
+    lowestVersion: job.lowestVersion,
+    highestVersion: job.highestVersion,
+    judgesJson: JSON.stringify(config.judge),
+    cursor: BigInt(job.cursor),
+    tokenizerDigest: tokenizer.digest,
+    tokenizerPath: tokenizer.path,
+  });
+}

@@ -1,0 +1,77 @@
+/** Takes run requests from the stream RUNS. */
+
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type Bus,
+  consumeBytes,
+  StreamName,
+  subjects,
+  type WorkConsumer,
+  type WorkItem,
+} from "@hone/messaging";
+import { RunRequestSchema } from "@hone/proto-gen/run";
+import type { Logger } from "@hone/telemetry";
+import type { RunRegistry } from "../domain/ports.ts";
+import { readRequest } from "../domain/read-request.ts";
+import type { EventPublisher } from "./event-publisher.ts";
+
+/** Shared by all trainers. */
+const DURABLE = "trainer";
+/** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */
+const CONCURRENCY = 4;
+
+export interface RunRequestsDeps {
+  readonly registry: RunRegistry;
+  readonly events: EventPublisher;
+  /** Paths in run files resolve below it. */
+  readonly filesFolder: string;
+  /** Told that a run was inserted. */
+  readonly onRun: () => void;
+  readonly logger: Logger;
+}
+
+/** Starts to take requests: a run is inserted, then its request acknowledged; a faulty one is answered as refused. */
+export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsumer {
+  return consumeBytes(bus, {
+    stream: StreamName.runs,
+    durable: DURABLE,
+    filter: subjects.runRequest(),
+    concurrency: CONCURRENCY,
+    handle: (item) => takeRequest(item, deps),
+    onError: (error, where) => deps.logger.error("a run request could not be taken", { ...where, error }),
+  });
+}
+
+async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): Promise<void> {
+  const { registry, events, filesFolder, onRun, logger } = deps;
+  const read = await readRequest(textOf(item.message), item.sequence, filesFolder);
+  if (read.kind === "refused") {
+    logger.info("run request refused", { sequence: item.sequence, problems: read.problems });
+    await events.refused(item.sequence, read.problems);
+    return;
+  }
+  const isNew = await registry.insert(read.run);
+  if (!isNew && item.deliveries === 1) {
+    const message = `Cannot take a run request as its sequence must be new: current value is ${item.sequence}, which the database has already (was the bus reset and the database kept?)`;
+    await events.refused(item.sequence, [{ key: "", valueJson: "", allowed: "a new sequence", message }]);
+    return;
+  }
+  logger.info("run request taken", { runId: read.run.runId });
+  onRun();
+}
+
+/**
+ * Text of the run file in a request: a RunRequest's, or the body itself. Text is taken for a RunRequest only where its
+ * bytes are exactly what one with a run file encodes to.
+ */
+export function textOf(body: Uint8Array): string {
+  const text = new TextDecoder().decode(body);
+  try {
+    const message = fromBinary(RunRequestSchema, body);
+    const isExact = Buffer.compare(toBinary(RunRequestSchema, message), body) === 0;
+    if (isExact && message.$unknown === undefined && message.runFile !== "") return message.runFile;
+  } catch {
+    return text; // no protobuf: the run file as it is
+  }
+  return text;
+}

@@ -1,0 +1,83 @@
+/** The bucket RUN_STATE: one key a run, moved by compare-and-set, a higher owner's epoch wins. */
+
+import { create } from "@bufbuild/protobuf";
+import { type Bucket, RevisionConflictError } from "@hone/messaging";
+import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
+import type { RunStateBoard } from "../domain/ports.ts";
+import type { RunPhase, RunStatus } from "../domain/run-status.ts";
+
+/** Tries of one publication; each one that fails means that somebody else wrote in between. */
+const MAX_CONFLICTS = 10;
+
+const PHASES: Readonly<Record<RunPhase, WirePhase>> = {
+  waiting: WirePhase.WAITING,
+  warm_start: WirePhase.WARM_START,
+  rollout: WirePhase.ROLLOUT,
+  train: WirePhase.TRAIN,
+  commit: WirePhase.COMMIT,
+  evaluate: WirePhase.EVALUATE,
+  paused: WirePhase.PAUSED,
+  completed: WirePhase.COMPLETED,
+  failed: WirePhase.FAILED,
+  cancelled: WirePhase.CANCELLED,
+};
+
+export function phaseToWire(phase: RunPhase): WirePhase {
+  return PHASES[phase];
+}
+
+export class RunStateBucket implements RunStateBoard {
+  readonly #bucket: Bucket<RunState>;
+  /** Revision that this process wrote last; a wrong guess costs one read. */
+  readonly #revisions = new Map<string, number>();
+
+  constructor(bucket: Bucket<RunState>) {
+    this.#bucket = bucket;
+  }
+
+  async publish(status: RunStatus): Promise<boolean> {
+    const { runId } = status;
+    const value = encodeStatus(status);
+    for (let conflicts = 0; ; conflicts++) {
+      let revision = this.#revisions.get(runId);
+      if (revision === undefined) {
+        const current = await this.#bucket.get(runId);
+        if (current !== undefined && current.value.ownerEpoch > value.ownerEpoch) return false;
+        revision = current?.revision ?? 0;
+      }
+      try {
+        this.#revisions.set(runId, await this.#bucket.compareAndSet(runId, value, revision));
+        return true;
+      } catch (error) {
+        this.#revisions.delete(runId);
+        if (!(error instanceof RevisionConflictError) || conflicts >= MAX_CONFLICTS) throw error;
+      }
+    }
+  }
+
+  /** State of a run; undefined when none was published. */
+  async read(runId: string): Promise<RunState | undefined> {
+    return (await this.#bucket.get(runId))?.value;
+  }
+
+  async remove(runId: string): Promise<void> {
+    this.#revisions.delete(runId);
+    if ((await this.#bucket.get(runId)) !== undefined) await this.#bucket.delete(runId);
+  }
+}
+
+export function encodeStatus(status: RunStatus): RunState {
+  return create(RunStateSchema, {
+    runId: status.runId,
+    phase: PHASES[status.phase],
+    version: status.version,
+    location: status.location,
+    digest: status.digest,
+    ownerEpoch: BigInt(status.epoch),
+    totalSteps: status.totalSteps,
+    waitingFor: status.waitingFor,
+    waitingSinceMs: BigInt(status.waitingSinceMs),
+    configJson: status.configJson,
+    oldestVersion: status.oldestVersion,
+  });
+}

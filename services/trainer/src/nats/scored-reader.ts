@@ -1,0 +1,117 @@
+/** Reads scored episodes of a run, in the order of the stream. */
+
+import { describeError, Outcome, Split } from "@hone/core";
+import {
+  type Bus,
+  outcomeFromWire,
+  purgeEpisodes,
+  readOrdered,
+  StreamName,
+  slotFromWire,
+  subjects,
+  translateBusError,
+} from "@hone/messaging";
+import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { BrokenRecordError, checkSample, type Rollout } from "@hone/rl";
+import type { Logger } from "@hone/telemetry";
+import { JetStreamApiError } from "@nats-io/jetstream";
+import type { ScoredRollouts } from "../domain/ports.ts";
+import type { ScoredRollout } from "../domain/scored-rollout.ts";
+
+/** "no message found", nats-server's server/errors.json. */
+const NO_MESSAGE_FOUND = 10037;
+const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
+
+export class ScoredReader implements ScoredRollouts {
+  readonly #bus: Bus;
+  readonly #logger: Logger;
+
+  constructor(bus: Bus, logger: Logger) {
+    this.#bus = bus;
+    this.#logger = logger;
+  }
+
+  async *read(runId: string, fromSequence: number, signal: AbortSignal): AsyncGenerator<ScoredRollout> {
+    const items = readOrdered(this.#bus, ScoredEpisodeSchema, {
+      stream: StreamName.episodes,
+      filter: subjects.rolloutScored(runId),
+      fromSequence,
+      signal,
+      onError: (error) => this.#logger.warn("reading episodes is interrupted", { runId, error }),
+    });
+    for await (const { message, sequence, trace } of items) {
+      const rollout = this.#decode(runId, message, sequence);
+      if (rollout !== undefined) yield { rollout, sequence, trace };
+    }
+  }
+
+  async lastSequence(runId: string): Promise<number> {
+    const subject = subjects.rolloutScored(runId);
+    try {
+      const message = await this.#bus.manager.streams.getMessage(StreamName.episodes, {
+        last_by_subj: subject,
+      });
+      return message?.seq ?? 0;
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === NO_MESSAGE_FOUND) return 0;
+      throw translateBusError(error, "look for the last episode", subject);
+    }
+  }
+
+  async purgeBelow(runId: string, sequence: number): Promise<void> {
+    await purgeEpisodes(this.#bus, runId, sequence);
+  }
+
+  /**
+   * An episode that contradicts itself counts as infra_failed: it is nobody's reward, and the run does not wait for it.
+   * @returns undefined where it does not even say which rollout it is.
+   */
+  #decode(runId: string, message: ScoredEpisode, sequence: number): Rollout | undefined {
+    try {
+      return decodeRollout(message);
+    } catch (error) {
+      const reason = describeError(error);
+      this.#logger.error("a scored episode is unusable", { runId, sequence, reason });
+      const slot = message.episode?.slot;
+      if (slot === undefined || !SPLITS.has(slot.split)) return undefined;
+      return {
+        slot: slotFromWire(slot),
+        attempt: message.episode?.attempt ?? 1,
+        outcome: Outcome.infraFailed,
+        scores: [],
+        samples: [],
+        metrics: {},
+        turnCount: 0,
+      };
+    }
+  }
+}
+
+/** @throws {BrokenRecordError | TerminalError} naming what is wrong. */
+export function decodeRollout(message: ScoredEpisode): Rollout {
+  const { episode, scores } = message;
+  if (episode === undefined) {
+    throw new BrokenRecordError(
+      "Cannot read a scored episode as it must hold an episode: current value is none",
+    );
+  }
+  const samples = episode.samples.map(({ tokenIds, lossMask, logprobs, versions }) => ({
+    tokenIds,
+    lossMask,
+    logprobs,
+    versions: versions.map(({ version, tokenCount }) => ({ version, tokenCount })),
+  }));
+  const slot = slotFromWire(episode.slot);
+  samples.forEach((sample, i) => {
+    checkSample(sample, `sample ${i} of ${slot.split}.${slot.step}.${slot.task}.${slot.index}`);
+  });
+  return {
+    slot,
+    attempt: episode.attempt,
+    outcome: outcomeFromWire(episode.outcome),
+    scores: scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
+    samples,
+    metrics: { ...episode.metrics },
+    turnCount: episode.turns.length,
+  };
+}
