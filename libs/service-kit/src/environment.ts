@@ -1,0 +1,104 @@
+/**
+ * The environment that every service reads, and the way in which a service adds its own variables.
+ *
+ * An empty variable counts as absent. Secrets (the database's and the bus's passwords) come in URLs and never leave here but
+ * to the clients that need them.
+ */
+
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { readEnvironment } from "@hone/config";
+import { LOG_LEVELS, LogLevel } from "@hone/telemetry";
+import { z } from "zod";
+
+/** Names of the variables that all services share. */
+export const EnvironmentVariable = {
+  /** Address of NATS; several, separated by commas. User and password, where needed, stand in the first. */
+  natsUrl: "HONE_NATS_URL",
+  /** `postgres://` address; for the services that keep rows. */
+  databaseUrl: "HONE_DATABASE_URL",
+  /** Folder of what the services write: weights, checkpoints. Shared by all that load them. */
+  stateDir: "HONE_STATE_DIR",
+  /** Folder under which paths in run files resolve. */
+  filesDir: "HONE_FILES",
+  /** Address on which HTTP listens. */
+  httpHost: "HONE_HTTP_HOST",
+  /** 0 = any free port; the ready file tells which. */
+  httpPort: "HONE_HTTP_PORT",
+  /** Written once, atomically, when the service is ready. */
+  readyFile: "HONE_READY_FILE",
+  logLevel: "HONE_LOG_LEVEL",
+  /** OTLP/HTTP receiver; absent = no telemetry. */
+  otlpEndpoint: "OTEL_EXPORTER_OTLP_ENDPOINT",
+  /** Share of traces that are recorded, 0 to 1. */
+  traceSampleRatio: "HONE_TRACE_SAMPLE_RATIO",
+  /** Which replica this is; letters, digits, `_` and `-`. */
+  instanceId: "HONE_INSTANCE_ID",
+} as const;
+
+/** What every service is configured with. */
+export interface BaseConfig {
+  readonly natsUrl: string;
+  readonly databaseUrl: string | undefined;
+  /** Absolute. */
+  readonly stateDir: string;
+  /** Absolute. */
+  readonly filesDir: string;
+  readonly httpHost: string;
+  readonly httpPort: number;
+  readonly readyFile: string | undefined;
+  readonly logLevel: LogLevel;
+  readonly otlpEndpoint: string | undefined;
+  readonly traceSampleRatio: number;
+  readonly instanceId: string;
+}
+
+/** Variables as a process has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
+const DEFAULT_STATE_DIR = ".hone";
+const MAX_PORT = 65_535;
+/** Fits a NATS subject token and a key of a bucket. */
+const INSTANCE_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+const baseShape = {
+  [EnvironmentVariable.natsUrl]: z.string().default(DEFAULT_NATS_URL),
+  [EnvironmentVariable.databaseUrl]: z.string().optional(),
+  [EnvironmentVariable.stateDir]: z.string().default(DEFAULT_STATE_DIR),
+  [EnvironmentVariable.filesDir]: z.string().default("."),
+  [EnvironmentVariable.httpHost]: z.string().default("127.0.0.1"),
+  [EnvironmentVariable.httpPort]: z.coerce.number().int().min(0).max(MAX_PORT).default(0),
+  [EnvironmentVariable.readyFile]: z.string().optional(),
+  [EnvironmentVariable.logLevel]: z.enum(LOG_LEVELS).default(LogLevel.info),
+  [EnvironmentVariable.otlpEndpoint]: z.string().optional(),
+  [EnvironmentVariable.traceSampleRatio]: z.coerce.number().min(0).max(1).default(1),
+  [EnvironmentVariable.instanceId]: z.string().regex(INSTANCE_ID).optional(),
+};
+
+/**
+ * Reads what all services share, with every default.
+ * @throws {ConfigError} with every variable that is wrong.
+ */
+export function readBaseConfig(environment: Environment): BaseConfig {
+  const read = readEnvironment(z.object(baseShape), environment);
+  return {
+    natsUrl: read.HONE_NATS_URL,
+    databaseUrl: read.HONE_DATABASE_URL,
+    stateDir: resolve(read.HONE_STATE_DIR),
+    filesDir: resolve(read.HONE_FILES),
+    httpHost: read.HONE_HTTP_HOST,
+    httpPort: read.HONE_HTTP_PORT,
+    readyFile: read.HONE_READY_FILE === undefined ? undefined : resolve(read.HONE_READY_FILE),
+    logLevel: read.HONE_LOG_LEVEL,
+    otlpEndpoint: read.OTEL_EXPORTER_OTLP_ENDPOINT,
+    traceSampleRatio: read.HONE_TRACE_SAMPLE_RATIO,
+    instanceId: read.HONE_INSTANCE_ID ?? ownInstanceId(),
+  };
+}
+
+/** Host and process: unlike any other that runs now. */
+function ownInstanceId(): string {
+  const host = hostname().replace(/[^A-Za-z0-9_-]/g, "-");
+  return `${host.slice(0, 48)}-${process.pid}`;
+}

@@ -1,0 +1,30 @@
+/**
+ * /livez and /readyz.
+ *
+ * `/livez` answers 200 while the event loop turns: a service that waits for the bus is alive. `/readyz` answers 200 or 503
+ * with every reason as JSON.
+ */
+
+import { redactText } from "@hone/telemetry";
+import { Hono } from "hono";
+import type { ReadinessReport } from "./readiness.ts";
+
+export interface HealthRoutesOptions {
+  readonly service: string;
+  readonly instanceId: string;
+  readiness(): Promise<ReadinessReport>;
+}
+
+export const LIVE_PATH = "/livez";
+export const READY_PATH = "/readyz";
+
+export function healthRoutes(options: HealthRoutesOptions): Hono {
+  const { service, instanceId } = options;
+  const app = new Hono();
+  app.get(LIVE_PATH, (c) => c.json({ service, instanceId, alive: true }));
+  app.get(READY_PATH, async (c) => {
+    const { ready, reasons } = await options.readiness();
+    return c.json({ service, instanceId, ready, reasons: reasons.map(redactText) }, ready ? 200 : 503);
+  });
+  return app;
+}

@@ -1,0 +1,72 @@
+/** The HTTP server of a service: it listens from the start, the service's routes join when there is a service. */
+
+import type { Server } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
+import { createAdaptorServer } from "@hono/node-server";
+import { Hono } from "hono";
+import { ListenError } from "./errors.ts";
+import { errorBody } from "./http-app.ts";
+import type { HttpAddress, HttpHandler } from "./service.ts";
+
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0 = any free one. */
+  readonly port: number;
+  /** Answers from the start. */
+  readonly health: Hono;
+}
+
+export interface HttpServer {
+  readonly address: HttpAddress;
+  /** The service's routes, from now on. */
+  serve(routes: HttpHandler): void;
+  /** Takes no new connection, lets requests end, cuts what is left when the signal aborts. */
+  close(signal: AbortSignal): Promise<void>;
+}
+
+/** @throws {ListenError} when the address cannot be had. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { host, port } = options;
+  let routes: HttpHandler | undefined;
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.route("/", options.health);
+  app.all("*", (c) => {
+    if (routes !== undefined) return routes.fetch(c.req.raw, c.env);
+    return c.json(errorBody("STARTING", "Cannot answer yet as the service starts"), 503);
+  });
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  await listen(server, host, port);
+  const bound = server.address();
+  const boundPort = bound !== null && typeof bound === "object" ? bound.port : port;
+  return {
+    address: { host, port: boundPort, url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}` },
+    serve(handler) {
+      routes = handler;
+    },
+    close: (signal) => closeServer(server, signal),
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (cause: Error) => reject(new ListenError(host, port, { cause }));
+    server.once("error", onError);
+    server.listen(port, host, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function closeServer(server: Server, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = () => server.closeAllConnections();
+    server.close(() => {
+      signal.removeEventListener("abort", cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+    if (signal.aborted) cut();
+    else signal.addEventListener("abort", cut, { once: true });
+  });
+}

@@ -1,0 +1,32 @@
+/**
+ * What makes six services alike: environment, start, health, drain, end.
+ *
+ * @example
+ * // main.ts
+ * import { runService } from "@hone/service-kit";
+ * import { judgeService } from "./service.ts";
+ *
+ * await runService(judgeService);
+ */
+
+export type { BaseConfig, Environment } from "./environment.ts";
+export { EnvironmentVariable, readBaseConfig } from "./environment.ts";
+export { ListenError, SettingError, StoppingError } from "./errors.ts";
+export type { HttpErrorBody } from "./http-app.ts";
+export { createHttpApp, errorBody } from "./http-app.ts";
+export type { Readiness, ReadinessReport } from "./readiness.ts";
+export { notReady, READY } from "./readiness.ts";
+export type { ReadyFileContent } from "./ready-file.ts";
+export type { ProcessHost, RunServiceOptions } from "./run-service.ts";
+export { ExitCode, runService } from "./run-service.ts";
+export type {
+  DatabaseNeeds,
+  HttpAddress,
+  HttpHandler,
+  Service,
+  ServiceContext,
+  ServiceDefinition,
+} from "./service.ts";
+export type { StopReport } from "./stages.ts";
+export type { RunningService, StartServiceOptions, StopOptions } from "./start-service.ts";
+export { DEFAULT_GRACE_MS, startService } from "./start-service.ts";

@@ -1,0 +1,29 @@
+/**
+ * The file by which a service tells its supervisor that it is ready, and on which port.
+ *
+ * It appears whole (written beside, then renamed), and it is gone before the service stops being ready by its own
+ * will. A file that a killed predecessor left is removed at the start; a reader that races with it compares `pid`.
+ */
+
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** What the file says, as JSON. */
+export interface ReadyFileContent {
+  readonly service: string;
+  readonly pid: number;
+  readonly httpPort: number;
+  readonly instanceId: string;
+}
+
+export async function writeReadyFile(path: string, content: ReadyFileContent): Promise<void> {
+  const beside = `${path}.${content.pid}.tmp`;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(beside, `${JSON.stringify(content)}\n`);
+  await rename(beside, path);
+}
+
+/** Removes the file; it need not exist. */
+export async function removeReadyFile(path: string): Promise<void> {
+  await rm(path, { force: true });
+}
