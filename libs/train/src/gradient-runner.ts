@@ -8,7 +8,7 @@
 import { listParameters, type ModelSpec, type Weights } from "@hone/nn";
 import type { PackableSample } from "@hone/rl";
 import { type Feed, type Fetched, GraphSession, type SessionOptions } from "@hone/tensor";
-import type { LossConfig } from "./losses.ts";
+import { comparesWithBehaviour, type LossConfig } from "./losses.ts";
 import {
   flattenEntries,
   type Microbatch,
@@ -86,10 +86,13 @@ export class GradientRunner {
     );
     const plan = planMicrobatches(samples, this.#options);
     const scored = emptyScores(plan);
+    const weight = flattenEntries(samples, "weights");
+    const unused = new Float32Array(weight.length);
+    const hasBehaviour = comparesWithBehaviour(loss);
     const entries = {
-      behaviourLogprob: flattenEntries(samples, "logprobs"),
-      advantage: flattenEntries(samples, "advantages"),
-      weight: flattenEntries(samples, "weights"),
+      behaviourLogprob: hasBehaviour ? flattenEntries(samples, "logprobs") : unused,
+      advantage: hasBehaviour ? flattenEntries(samples, "advantages") : unused,
+      weight,
     };
     const sums = new Map<string, Float32Array>();
     const embedding = new Float32Array(weights[EMBEDDING]!.length);

@@ -1,7 +1,12 @@
 /**
  * Training on tensors: losses as data, gradients of packed samples, optimizer, schedules, checkpoints.
  */
+export type { AdamWOptions, AdamWState } from "./adamw.ts";
+export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
+export type { Companions, ModelState, SavedModel } from "./checkpoint.ts";
+export { loadModel, loadOptimizer, MODEL_FILE, saveCheckpoint } from "./checkpoint.ts";
 export { CheckpointError, NonFiniteError, TrainingInputError } from "./errors.ts";
+export { clipFactor, globalNorm } from "./gradient-norm.ts";
 export type { LossAndGradients, Objective, RunnerOptions, ScoredEntries } from "./gradient-runner.ts";
 export { GradientRunner } from "./gradient-runner.ts";
 export type { LossConfig } from "./losses.ts";
@@ -9,3 +14,5 @@ export { checkLoss } from "./losses.ts";
 export type { PackingLimits, TrainingSample } from "./microbatches.ts";
 export type { SafeTensor, SafeTensorsFile } from "./safetensors.ts";
 export { decodeSafeTensors, encodeSafeTensors } from "./safetensors.ts";
+export type { DecayKind, ScheduleConfig } from "./schedule.ts";
+export { learningRateAt } from "./schedule.ts";

@@ -35,6 +35,11 @@ export interface LossEntries {
  */
 const MAX_LOG_RATIO = 20;
 
+/** Whether a loss reads the behaviour's log-probabilities and the advantages. */
+export function comparesWithBehaviour(config: LossConfig): boolean {
+  return config.kind !== "cross_entropy";
+}
+
 type LossBuilders = {
   readonly [K in LossConfig["kind"]]: (
     config: Extract<LossConfig, { kind: K }>,

@@ -10,10 +10,10 @@ import { INPUT } from "./training-graph.ts";
 
 /** A sample to train on, with the numbers of its N trained tokens in order. */
 export interface TrainingSample extends PackableSample {
-  /** [N] log-probability when it was sampled. */
-  readonly logprobs: ArrayLike<number>;
-  /** [N] */
-  readonly advantages: ArrayLike<number>;
+  /** [N] log-probability when it was sampled; absent where the loss does not compare with it. */
+  readonly logprobs?: ArrayLike<number>;
+  /** [N] absent where the loss has none. */
+  readonly advantages?: ArrayLike<number>;
   /** [N] factor of the token's loss; carries the aggregation. */
   readonly weights: ArrayLike<number>;
 }
@@ -107,7 +107,7 @@ export function flattenEntries(
 ): Float32Array {
   const flat: number[] = [];
   samples.forEach((sample, index) => {
-    const values = sample[field];
+    const values = sample[field] ?? [];
     let trained = 0;
     for (let i = 0; i < sample.lossMask.length; i++) trained += sample.lossMask[i]!;
     const areFinite = Array.prototype.every.call(values, Number.isFinite);

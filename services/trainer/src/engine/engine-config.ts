@@ -1,0 +1,23 @@
+/** What an embedded engine is made for. */
+import type { ModelSpec } from "@hone/nn";
+import type { Companions } from "@hone/train";
+
+export interface OnnxEngineConfig {
+  /** The model that `initialise` makes; `load` takes the one of its folder, which must have the same shape. */
+  readonly spec: ModelSpec;
+  /** Seed of the first weights. */
+  readonly seed: number;
+  /** Files that are written beside the weights, such as tokenizer.json; `load` adds those of its folder. */
+  readonly companions: Companions;
+  /** Threads of one operator; default: every core. */
+  readonly intraOpThreads?: number;
+  /** Tokens of a packed row; default {@link DEFAULT_ROW_TOKENS}. */
+  readonly maxRowTokens?: number;
+  /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */
+  readonly maxMicrobatchTokens?: number;
+}
+
+/** Long enough for a prompt with the branches of a group, short enough that attention stays a small part. */
+export const DEFAULT_ROW_TOKENS = 128;
+/** Bounds the memory of activations, which grows with it. */
+export const DEFAULT_MICROBATCH_TOKENS = 4096;

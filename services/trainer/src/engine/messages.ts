@@ -1,0 +1,17 @@
+/** What the engine's thread and its owner send each other. One call is in work at a time; answers carry its number. */
+import type { TrainingEngine } from "../domain/training-engine.ts";
+
+/** What can be asked of the thread; closing ends it instead. */
+export type EngineMethod = Exclude<keyof TrainingEngine, "close">;
+
+/** Owner -> thread. */
+export interface EngineCall {
+  readonly id: number;
+  readonly method: EngineMethod;
+  readonly args: readonly unknown[];
+}
+
+/** Thread -> owner. */
+export type EngineAnswer =
+  | { readonly id: number; readonly kind: "result"; readonly value: unknown }
+  | { readonly id: number; readonly kind: "error"; readonly code: string; readonly message: string };

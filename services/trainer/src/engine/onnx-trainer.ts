@@ -1,0 +1,154 @@
+/**
+ * The embedded engine itself: model, optimizer and gradient sessions, on the thread that makes it.
+ *
+ * Its methods occupy that thread while they compute: {@link OnnxTrainingEngine} runs it in a worker.
+ */
+import { initialiseWeights, type ModelSpec } from "@hone/nn";
+import {
+  type AdamWState,
+  type Companions,
+  checkLoss,
+  clipFactor,
+  GradientRunner,
+  globalNorm,
+  initialiseAdamW,
+  loadModel,
+  loadOptimizer,
+  NonFiniteError,
+  type ScoredEntries,
+  saveCheckpoint,
+  TrainingInputError,
+  type TrainingSample,
+  updateAdamW,
+} from "@hone/train";
+import type {
+  Minibatch,
+  MinibatchResult,
+  SampleScores,
+  SavedState,
+  TrainingEngine,
+} from "../domain/training-engine.ts";
+import { DEFAULT_MICROBATCH_TOKENS, DEFAULT_ROW_TOKENS, type OnnxEngineConfig } from "./engine-config.ts";
+
+interface TrainerState {
+  readonly weights: Record<string, Float32Array>;
+  readonly optimizer: AdamWState;
+  readonly companions: Companions;
+}
+
+export class OnnxTrainer implements TrainingEngine {
+  readonly #config: OnnxEngineConfig;
+  readonly #runner: GradientRunner;
+  #state: TrainerState | undefined;
+
+  constructor(config: OnnxEngineConfig) {
+    this.#config = config;
+    this.#runner = new GradientRunner(config.spec, {
+      maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
+      maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
+      ...(config.intraOpThreads === undefined ? {} : { intraOpThreads: config.intraOpThreads }),
+    });
+  }
+
+  async initialise(): Promise<void> {
+    const { spec, seed, companions } = this.#config;
+    this.#state = { weights: initialiseWeights(spec, seed), optimizer: initialiseAdamW(spec), companions };
+  }
+
+  async load(folder: string): Promise<void> {
+    const { spec } = this.#config;
+    const model = await loadModel(folder);
+    requireSameShape(spec, model.spec, folder);
+    const optimizer = (await loadOptimizer(folder, spec)) ?? initialiseAdamW(spec);
+    const companions = { ...this.#config.companions, ...model.companions };
+    this.#state = { weights: model.weights, optimizer, companions };
+  }
+
+  async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
+    const started = performance.now();
+    const { samples, loss, entropyCoefficient, optimizer, maxGradNorm } = minibatch;
+    const { weights, optimizer: moments } = this.#ready("train");
+    checkLoss(loss);
+    const found = await this.#runner.differentiate(weights, samples, { loss, entropyCoefficient });
+    const gradNorm = globalNorm(Object.values(found.gradients));
+    if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);
+    if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
+    const factor = clipFactor(gradNorm, maxGradNorm);
+    updateAdamW(this.#config.spec, weights, found.gradients, moments, optimizer, factor);
+    return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
+  }
+
+  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+    const started = performance.now();
+    const { weights } = this.#ready("score samples");
+    return splitScores(samples, await this.#runner.score(weights, samples), started);
+  }
+
+  async save(folder: string): Promise<SavedState> {
+    const { weights, optimizer, companions } = this.#ready("save");
+    return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions }, optimizer);
+  }
+
+  async exportTo(folder: string): Promise<SavedState> {
+    const { weights, companions } = this.#ready("export");
+    return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions });
+  }
+
+  async close(): Promise<void> {
+    this.#state = undefined;
+    await this.#runner.close();
+  }
+
+  #ready(action: string): TrainerState {
+    if (this.#state === undefined) {
+      throw new TrainingInputError(action, "the engine has weights (initialise or load comes first)", "none");
+    }
+    return this.#state;
+  }
+}
+
+/** Cuts the flat numbers of all trained tokens into one array per sample. */
+function splitScores(
+  samples: readonly TrainingSample[],
+  scored: ScoredEntries,
+  started: number,
+): SampleScores {
+  const logprobs: Float32Array[] = [];
+  const entropies: Float32Array[] = [];
+  let from = 0;
+  for (const { lossMask } of samples) {
+    let to = from;
+    for (let i = 0; i < lossMask.length; i++) to += lossMask[i]!;
+    logprobs.push(scored.logprobs.slice(from, to));
+    entropies.push(scored.entropies.slice(from, to));
+    from = to;
+  }
+  return {
+    logprobs,
+    entropies,
+    sampleTokenCount: scored.sampleTokenCount,
+    packedTokenCount: scored.packedTokenCount,
+    elapsedMs: performance.now() - started,
+  };
+}
+
+function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
+  const fields = [
+    "vocabSize",
+    "hiddenSize",
+    "numLayers",
+    "numHeads",
+    "numKeyValueHeads",
+    "headDim",
+    "intermediateSize",
+    "isTied",
+    "ropeTheta",
+    "rmsNormEps",
+  ] as const;
+  for (const field of fields) {
+    if (wanted[field] !== found[field]) {
+      const rule = `its ${field} is that of the run, ${wanted[field]}`;
+      throw new TrainingInputError(`load ${folder}`, rule, String(found[field]));
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { Random } from "@hone/core";
+import { resolveModelSpec } from "@hone/nn";
+import { ADAMW_DEFAULTS, type TrainingSample } from "@hone/train";
+import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
+import { EngineCallError, EngineLostError } from "./errors.ts";
+import { OnnxTrainingEngine } from "./onnx-training-engine.ts";
+
+const spec = resolveModelSpec({
+  vocabSize: 16,
+  hiddenSize: 16,
+  numLayers: 2,
+  numHeads: 4,
+  numKeyValueHeads: 2,
+  headDim: 4,
+  initializerRange: 0.2,
+});
+const config = { spec, seed: 3, companions: { "tokenizer.json": "{}" }, intraOpThreads: 1 };
+
+function samplesOf(seed: number, count: number): TrainingSample[] {
+  const random = new Random(seed);
+  return Array.from({ length: count }, () => {
+    const tokenIds = Array.from({ length: 12 }, (_, i) => (i < 6 ? i : random.nextInt(16)));
+    const perToken = (value: () => number) => Array.from({ length: 4 }, value);
+    return {
+      tokenIds,
+      lossMask: tokenIds.map((_, i) => (i < 8 ? 0 : 1)),
+      logprobs: perToken(() => -2 - random.next()),
+      advantages: perToken(() => random.next() - 0.5),
+      weights: perToken(() => 1 / (4 * count)),
+    };
+  });
+}
+
+function minibatch(seed: number): Minibatch {
+  return {
+    samples: samplesOf(seed, 8),
+    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
+    entropyCoefficient: 0.01,
+    optimizer: { ...ADAMW_DEFAULTS, learningRate: 0.01, weightDecay: 0.1 },
+    maxGradNorm: 1,
+  };
+}
+
+async function withEngine<T>(use: (engine: TrainingEngine, folder: string) => Promise<T>): Promise<T> {
+  const engine = new OnnxTrainingEngine(config);
+  const folder = await mkdtemp(path.join(os.tmpdir(), "hone-engine-"));
+  try {
+    return await use(engine, folder);
+  } finally {
+    await engine.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+describe("OnnxTrainingEngine", () => {
+  test("imitation lowers the loss of what is imitated", () =>
+    withEngine(async (engine) => {
+      await engine.initialise();
+      const batch: Minibatch = { ...minibatch(1), loss: { kind: "cross_entropy" }, entropyCoefficient: 0 };
+      const losses: number[] = [];
+      for (let i = 0; i < 30; i++) losses.push((await engine.trainMinibatch(batch)).loss);
+      assert.ok(losses.at(-1)! < losses[0]! / 2, `${losses[0]} to ${losses.at(-1)}`);
+    }));
+
+  test("the first scores of an update are those of logprobs()", () =>
+    withEngine(async (engine) => {
+      await engine.initialise();
+      const batch = minibatch(1);
+      const scored = await engine.logprobs(batch.samples);
+      const trained = await engine.trainMinibatch(batch);
+      assert.deepEqual(trained.logprobs, scored.logprobs);
+      assert.deepEqual(
+        scored.logprobs.map((values) => values.length),
+        batch.samples.map(() => 4),
+      );
+    }));
+
+  test("an engine that loads a saved state goes on bit by bit", () =>
+    withEngine(async (engine, folder) => {
+      await engine.initialise();
+      await engine.trainMinibatch(minibatch(1));
+      const saved = await engine.save(folder);
+      await engine.trainMinibatch(minibatch(2));
+      const straight = await engine.save(path.join(folder, "straight"));
+      const resumed = await withEngine(async (other) => {
+        await other.load(folder);
+        await other.trainMinibatch(minibatch(2));
+        return other.save(path.join(folder, "resumed"));
+      });
+      assert.equal(resumed.digest, straight.digest);
+      assert.notEqual(saved.digest, straight.digest);
+      const files = ["optimizer.safetensors", "tokenizer.json"];
+      for (const file of files) {
+        const [a, b] = await Promise.all(
+          ["straight", "resumed"].map((at) => readFile(path.join(folder, at, file))),
+        );
+        assert.deepEqual(a, b, file);
+      }
+    }));
+
+  test("the event loop goes on while the engine computes", () =>
+    withEngine(async (engine) => {
+      await engine.initialise();
+      let isDone = false;
+      const training = Promise.all([1, 2, 3, 4].map((seed) => engine.trainMinibatch(minibatch(seed)))).then(
+        () => {
+          isDone = true;
+        },
+      );
+      let turns = 0;
+      while (!isDone) {
+        await new Promise((resolve) => setImmediate(resolve));
+        turns++;
+      }
+      await training;
+      assert.ok(turns > 100, `${turns} turns`);
+    }));
+
+  test("a call before initialise() is refused, and the engine lives on", () =>
+    withEngine(async (engine) => {
+      await assert.rejects(engine.trainMinibatch(minibatch(1)), (error) => {
+        return error instanceof EngineCallError && error.code === "TRAINING_INPUT";
+      });
+      await engine.initialise();
+      await engine.trainMinibatch(minibatch(1));
+    }));
+
+  test("numbers that are not finite leave the weights as they were", () =>
+    withEngine(async (engine, folder) => {
+      await engine.initialise();
+      const before = await engine.save(folder);
+      const batch = minibatch(1);
+      const broken = batch.samples.map((sample) => ({
+        ...sample,
+        weights: [1e38, 1e38, 1e38, 1e38],
+        advantages: [9, 9, 9, 9],
+      }));
+      await assert.rejects(engine.trainMinibatch({ ...batch, samples: broken }), /must be finite/);
+      assert.equal((await engine.save(folder)).digest, before.digest);
+    }));
+
+  test("close() fails open calls and later ones, and may be called twice", async () => {
+    const engine = new OnnxTrainingEngine(config);
+    const open = assert.rejects(engine.initialise(), EngineLostError);
+    await engine.close();
+    await engine.close();
+    await open;
+    await assert.rejects(engine.initialise(), EngineLostError);
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * The embedded engine as the service sees it: the port, with all computing in a thread of its own, so that a long
+ * step never holds up the service's event loop.
+ *
+ * W1  Every call is answered: by the thread, or by EngineLostError when the thread ends.
+ * W2  close() is idempotent; calls after it fail.
+ */
+import { Worker } from "node:worker_threads";
+import type { TrainingSample } from "@hone/train";
+import type {
+  Minibatch,
+  MinibatchResult,
+  SampleScores,
+  SavedState,
+  TrainingEngine,
+} from "../domain/training-engine.ts";
+import type { OnnxEngineConfig } from "./engine-config.ts";
+import { EngineCallError, EngineLostError } from "./errors.ts";
+import type { EngineAnswer, EngineCall, EngineMethod } from "./messages.ts";
+
+export class OnnxTrainingEngine implements TrainingEngine {
+  readonly #worker: Worker;
+  readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
+  #lost: EngineLostError | undefined;
+  #closing: Promise<void> | undefined;
+  #calls = 0;
+
+  constructor(config: OnnxEngineConfig) {
+    this.#worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: config });
+    this.#worker.on("message", (answer: EngineAnswer) => this.#settle(answer));
+    this.#worker.on("error", (cause) => this.#end(new EngineLostError(String(cause), { cause })));
+    this.#worker.on("exit", (code) => this.#end(new EngineLostError(`exit code ${code}`)));
+  }
+
+  async initialise(): Promise<void> {
+    await this.#call("initialise");
+  }
+
+  async load(folder: string): Promise<void> {
+    await this.#call("load", folder);
+  }
+
+  async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
+    return (await this.#call("trainMinibatch", minibatch)) as MinibatchResult;
+  }
+
+  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+    return (await this.#call("logprobs", samples)) as SampleScores;
+  }
+
+  async save(folder: string): Promise<SavedState> {
+    return (await this.#call("save", folder)) as SavedState;
+  }
+
+  async exportTo(folder: string): Promise<SavedState> {
+    return (await this.#call("exportTo", folder)) as SavedState;
+  }
+
+  close(): Promise<void> {
+    this.#lost ??= new EngineLostError("closed"); // W2
+    this.#closing ??= this.#worker.terminate().then(() => undefined);
+    return this.#closing;
+  }
+
+  #call(method: EngineMethod, ...args: readonly unknown[]): Promise<unknown> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const call: EngineCall = { id: this.#calls++, method, args };
+    const answered = Promise.withResolvers<unknown>();
+    this.#open.set(call.id, answered);
+    this.#worker.postMessage(call);
+    return answered.promise;
+  }
+
+  #settle(answer: EngineAnswer): void {
+    const answered = this.#open.get(answer.id);
+    this.#open.delete(answer.id);
+    if (answer.kind === "result") answered?.resolve(answer.value);
+    else answered?.reject(new EngineCallError(answer.code, answer.message));
+  }
+
+  /** W1 */
+  #end(reason: EngineLostError): void {
+    this.#lost ??= reason;
+    for (const answered of this.#open.values()) answered.reject(reason);
+    this.#open.clear();
+  }
+}

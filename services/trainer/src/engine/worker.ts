@@ -1,0 +1,29 @@
+/** The engine's thread: executes calls one after the other, in the order they arrive. */
+import { parentPort, workerData } from "node:worker_threads";
+import { describeError, HoneError } from "@hone/core";
+import type { TrainingEngine } from "../domain/training-engine.ts";
+import type { OnnxEngineConfig } from "./engine-config.ts";
+import type { EngineAnswer, EngineCall } from "./messages.ts";
+import { OnnxTrainer } from "./onnx-trainer.ts";
+
+const port = parentPort;
+if (port === null)
+  throw new Error("Cannot start the engine's thread as it is a worker: current value is the main thread");
+const engine: TrainingEngine = new OnnxTrainer(workerData as OnnxEngineConfig);
+let last: Promise<void> = Promise.resolve();
+
+port.on("message", (call: EngineCall) => {
+  last = last.then(async () => {
+    port.postMessage(await answer(call));
+  });
+});
+
+async function answer({ id, method, args }: EngineCall): Promise<EngineAnswer> {
+  try {
+    const run = engine[method] as (...args: readonly unknown[]) => Promise<unknown>;
+    return { id, kind: "result", value: await run.apply(engine, [...args]) };
+  } catch (error) {
+    const code = error instanceof HoneError ? error.code : "ENGINE";
+    return { id, kind: "error", code, message: describeError(error) };
+  }
+}
