@@ -75,8 +75,8 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
 
   test("publishes each finished episode once with its scores, also when the work is split over replicas", async () => {
     const replicas = [
-      consumeEpisodes(bus, { logger: silentLogger() }),
-      consumeEpisodes(bus, { logger: silentLogger() }),
+      consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 }),
+      consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 }),
     ];
     const count = 200;
     await Promise.all(Array.from({ length: count }, (_, index) => finish(episode(index))));
@@ -98,7 +98,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   });
 
   test("stores one scored episode for an attempt that is finished twice", async () => {
-    const replica = consumeEpisodes(bus, { logger: silentLogger() });
+    const replica = consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 });
     const twice = episode(0, { runId: "run-2" });
     await finish(twice);
     await finish(twice);
@@ -114,7 +114,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   });
 
   test("passes left-out outcomes on without scores, and turns a judge's failure into infra_failed", async () => {
-    const replica = consumeEpisodes(bus, { logger: silentLogger() });
+    const replica = consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 });
     const run = "run-3";
     await finish(episode(0, { runId: run, outcome: Outcome.CANCELLED, reason: "asked for" }));
     await finish(episode(1, { runId: run, turns: [{ index: 0 }] }));
@@ -134,7 +134,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   });
 
   test("moves what names no rollout to DEAD and goes on", async () => {
-    const replica = consumeEpisodes(bus, { logger: silentLogger() });
+    const replica = consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 });
     const run = "run-4";
     await publishBytes(bus, subjects.rolloutFinished(run), new Uint8Array([255, 255]), undefined);
     await publishStored(

@@ -39,19 +39,17 @@ import { judgeEpisode } from "./judge-episode.ts";
 
 /** Shared by all replicas. */
 const DURABLE = "judge";
-/** Publishes under way at once; a store answers thousands a second, so more would only wait. */
-const DEFAULT_CONCURRENCY = 256;
 
 /** Options of {@link consumeEpisodes}. */
 export interface ConsumeEpisodesOptions {
   readonly logger: Logger;
-  /** @default 256 */
-  readonly concurrency?: number;
+  /** Episodes in work at once. */
+  readonly concurrency: number;
 }
 
 /** Starts to judge. */
 export function consumeEpisodes(bus: Bus, options: ConsumeEpisodesOptions): WorkConsumer {
-  const { logger, concurrency = DEFAULT_CONCURRENCY } = options;
+  const { logger, concurrency } = options;
   return consumeWork(bus, EpisodeSchema, {
     stream: StreamName.episodes,
     durable: DURABLE,

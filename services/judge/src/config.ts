@@ -1,0 +1,23 @@
+/** What the judge is configured with. */
+
+import { environmentInteger, readEnvironment } from "@hone/config";
+import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
+import { z } from "zod";
+
+export interface JudgeServiceConfig extends BaseConfig {
+  /** Episodes in work at once. */
+  readonly concurrency: number;
+}
+
+/** Publishes under way at once; a store answers thousands a second, so more would only wait. */
+const DEFAULT_CONCURRENCY = 256;
+
+const shape = z.object({
+  HONE_JUDGE_CONCURRENCY: environmentInteger(1, 10_000).default(DEFAULT_CONCURRENCY),
+});
+
+/** @throws {ConfigError} with every variable that is wrong. */
+export function readJudgeConfig(environment: Environment): JudgeServiceConfig {
+  const own = readEnvironment(shape, environment);
+  return { ...readBaseConfig(environment), concurrency: own.HONE_JUDGE_CONCURRENCY };
+}

@@ -1,0 +1,27 @@
+/**
+ * The judge: finished episodes in, scored episodes out.
+ *
+ * It keeps nothing; replicas share one durable consumer, and a killed one's episodes come again to another.
+ */
+
+import { READY, type ServiceDefinition } from "@hone/service-kit";
+import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
+import { consumeEpisodes } from "./nats/consume-episodes.ts";
+import { serveJudge } from "./nats/serve.ts";
+
+export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
+  name: "judge",
+  readConfig: readJudgeConfig,
+  async start({ config, bus, logger }) {
+    const responders = serveJudge(bus, logger);
+    const consumer = consumeEpisodes(bus, { logger, concurrency: config.concurrency });
+    return {
+      readiness: () => READY,
+      drain: async () => {
+        await Promise.all([consumer.drain(), ...responders.map((responder) => responder.drain())]);
+      },
+      // Gives back what a drain that was cut short left in work.
+      close: () => consumer.stop(),
+    };
+  },
+};
