@@ -1,0 +1,41 @@
+/** This service's configuration from its environment. */
+
+import { environmentInteger, readEnvironment } from "@hone/config";
+import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
+import { z } from "zod";
+
+/** Names of the variables. */
+export const EnvironmentVariable = {
+  /** Most rollouts at once. */
+  concurrency: "HONE_ROLLOUT_CONCURRENCY",
+  /** A replica of the policy that says nothing for this long is taken for dead, milliseconds. */
+  policyIdleTimeoutMs: "HONE_POLICY_IDLE_TIMEOUT_MS",
+} as const;
+
+/** Enough to fill an engine's batch several times over; a waiting rollout costs some kilobytes. */
+const DEFAULT_CONCURRENCY = 512;
+/** Several heartbeats of a gateway. */
+const DEFAULT_POLICY_IDLE_TIMEOUT_MS = 6_000;
+
+export interface AgentRolloutConfig extends BaseConfig {
+  readonly concurrency: number;
+  readonly policyIdleTimeoutMs: number;
+}
+
+/** @throws {ConfigError} with every variable that is wrong. */
+export function readConfig(environment: Environment): AgentRolloutConfig {
+  const own = readEnvironment(
+    z.object({
+      [EnvironmentVariable.concurrency]: environmentInteger(1, 100_000).default(DEFAULT_CONCURRENCY),
+      [EnvironmentVariable.policyIdleTimeoutMs]: environmentInteger(100, 600_000).default(
+        DEFAULT_POLICY_IDLE_TIMEOUT_MS,
+      ),
+    }),
+    environment,
+  );
+  return {
+    ...readBaseConfig(environment),
+    concurrency: own.HONE_ROLLOUT_CONCURRENCY,
+    policyIdleTimeoutMs: own.HONE_POLICY_IDLE_TIMEOUT_MS,
+  };
+}

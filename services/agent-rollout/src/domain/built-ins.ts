@@ -1,0 +1,11 @@
+/** Registers the agents and environments that come with Hone. Importing this file does it, once per process. */
+
+import { register, registerEnvironment } from "@hone/agents";
+import { frozenLakeAgent } from "./agents/frozen-lake/frozen-lake-agent.ts";
+import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
+
+registerEnvironment("frozen_lake", {
+  configSchema: frozenLakeConfigSchema,
+  create: (config) => new FrozenLake(config),
+});
+register("frozen_lake", frozenLakeAgent);

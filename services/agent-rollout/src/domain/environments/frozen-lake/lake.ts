@@ -1,0 +1,69 @@
+/**
+ * Lakes: square maps of frozen cells and holes, with a start and a goal.
+ *
+ * By ROLL's rules: start and goal are drawn at random and differ, every other cell is frozen with probability p, and the
+ * whole is drawn again until the goal can be reached.
+ */
+
+import { deriveSeed, Random } from "@hone/core";
+
+/** A map; cells are numbered row by row. */
+export interface Lake {
+  /** Cells on a side. */
+  readonly size: number;
+  readonly start: number;
+  readonly goal: number;
+  /** Cells that end the episode without a reward. */
+  readonly holes: ReadonlySet<number>;
+}
+
+/** Moves in the order of their numbers: an intended move slips to the one before it or the one after it. */
+export const MOVES = ["Left", "Down", "Right", "Up"] as const;
+export type Move = (typeof MOVES)[number];
+
+const STEPS: Readonly<Record<Move, readonly [rows: number, columns: number]>> = {
+  Left: [0, -1],
+  Down: [1, 0],
+  Right: [0, 1],
+  Up: [-1, 0],
+};
+
+/** The map of a seed. Draws again until it is solvable, which the chance of a bare board bounds in practice. */
+export function drawLake(seed: number, size: number, safeProbability: number): Lake {
+  const random = new Random(deriveSeed(seed, "frozen_lake", "map"));
+  const cellCount = size * size;
+  while (true) {
+    const start = random.nextInt(cellCount);
+    // Drawn from the other cells, so that it never is the start.
+    const goal = (start + 1 + random.nextInt(cellCount - 1)) % cellCount;
+    const holes = new Set<number>();
+    for (let cell = 0; cell < cellCount; cell++) {
+      if (random.next() >= safeProbability && cell !== start && cell !== goal) holes.add(cell);
+    }
+    const lake = { size, start, goal, holes };
+    if (isSolvable(lake)) return lake;
+  }
+}
+
+/** The cell behind a move; the border holds the player back. */
+export function cellAfter(lake: Lake, cell: number, move: Move): number {
+  const [rows, columns] = STEPS[move];
+  const row = Math.floor(cell / lake.size) + rows;
+  const column = (cell % lake.size) + columns;
+  const isOnBoard = row >= 0 && row < lake.size && column >= 0 && column < lake.size;
+  return isOnBoard ? row * lake.size + column : cell;
+}
+
+/** Whether the goal can be reached over frozen cells. */
+export function isSolvable(lake: Lake): boolean {
+  const seen = new Set([lake.start]);
+  // A set is walked in the order of insertion, also over what is added meanwhile: a breadth-first search.
+  for (const cell of seen) {
+    if (cell === lake.goal) return true;
+    for (const move of MOVES) {
+      const next = cellAfter(lake, cell, move);
+      if (!lake.holes.has(next)) seen.add(next);
+    }
+  }
+  return false;
+}

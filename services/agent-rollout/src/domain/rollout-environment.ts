@@ -1,0 +1,91 @@
+/**
+ * The environment of one attempt: seeded by its task, each step a span, its reward and info in the record of the turn
+ * that acted.
+ */
+
+import type {
+  AgentEnvironment,
+  Environment,
+  EnvironmentReset,
+  EnvironmentStep,
+  ModelSession,
+} from "@hone/agents";
+import { RetryableError } from "@hone/core";
+import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+
+export class RolloutEnvironment implements AgentEnvironment {
+  /** Sum of the rewards so far. */
+  totalReward = 0;
+  /** A failure outside the agent; an agent that catches it does not change how its rollout ends. */
+  failure: RetryableError | undefined;
+  readonly #inner: Environment;
+  readonly #name: string;
+  readonly #seed: number;
+  readonly #trace: Context;
+  #session: ModelSession | undefined;
+
+  constructor(options: { inner: Environment; name: string; seed: number; trace: Context }) {
+    this.#inner = options.inner;
+    this.#name = options.name;
+    this.#seed = options.seed;
+    this.#trace = options.trace;
+  }
+
+  /** The session whose turns the rewards belong to. */
+  attach(session: ModelSession): void {
+    this.#session = session;
+  }
+
+  async reset(): Promise<EnvironmentReset> {
+    return this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
+  }
+
+  async step(answer: string): Promise<EnvironmentStep> {
+    const step = await this.#traced(SpanName.environmentStep, () => this.#inner.step(answer));
+    this.totalReward += step.reward;
+    const turn = this.#session?.lastTurn;
+    if (turn !== undefined) {
+      turn.reward = (turn.reward ?? 0) + step.reward;
+      turn.info = step.info;
+    }
+    return step;
+  }
+
+  metrics(): Readonly<Record<string, number>> {
+    return this.#inner.metrics();
+  }
+
+  async close(): Promise<void> {
+    await this.#inner.close?.();
+  }
+
+  async #traced<T extends EnvironmentReset>(name: string, work: () => Promise<T> | T): Promise<T> {
+    const span = startSpan(name, {
+      parent: this.#trace,
+      attributes: { [Attr.environmentName]: this.#name, [Attr.environmentSeed]: this.#seed },
+    });
+    try {
+      const result = await work();
+      if (span.isRecording()) describe(span, result);
+      return result;
+    } catch (error) {
+      if (error instanceof RetryableError) this.failure = error;
+      recordError(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+}
+
+function describe(span: ReturnType<typeof startSpan>, result: EnvironmentReset | EnvironmentStep): void {
+  if (!("reward" in result)) return;
+  const { action, action_is_valid: isValid } = result.info;
+  span.setAttributes({
+    [Attr.turnReward]: result.reward,
+    [Attr.environmentTerminated]: result.terminated,
+    [Attr.environmentTruncated]: result.truncated,
+    ...(typeof action === "string" && { [Attr.environmentAction]: action }),
+    ...(typeof isValid === "boolean" && { [Attr.environmentActionValid]: isValid }),
+  });
+}

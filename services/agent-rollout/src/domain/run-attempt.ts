@@ -1,0 +1,289 @@
+/**
+ * One attempt at a rollout: a fresh environment, a fresh record, the agent, and a typed end.
+ *
+ * A1: It never rejects: what happened is its value.
+ * A2: It settles when its time is over or its signal aborts, even if the agent does not listen.
+ * A3: How it ended follows, in this order, from: the signal or the clock, a model or environment call that failed (whatever
+ *     the agent made of it), what the agent threw, what it returned.
+ */
+
+import {
+  type AgentResult,
+  AttemptClock,
+  AttemptTimedOutError,
+  Conversation,
+  type Environment,
+  HoneChatModel,
+  LimitReachedError,
+  ModelSession,
+  type Policy,
+  PolicyRefusedError,
+  PolicyStaleError,
+  PolicyUnavailableError,
+  type PreparedAgent,
+  type Script,
+  ScriptedPolicy,
+} from "@hone/agents";
+import {
+  deadline,
+  describeError,
+  groupIdOf,
+  Outcome,
+  RetryableError,
+  rolloutIdOf,
+  slotKey,
+  turnSeed,
+} from "@hone/core";
+import {
+  Attr,
+  AttrValue,
+  type Context,
+  contextOf,
+  recordError,
+  type Span,
+  SpanName,
+  withSpan,
+} from "@hone/telemetry";
+import type { ChatRenderer } from "@hone/tokenizer";
+import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
+import { RolloutEnvironment } from "./rollout-environment.ts";
+import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
+
+/** What an attempt is made of beside its job. */
+export interface AttemptParts {
+  readonly agent: PreparedAgent;
+  readonly renderer: ChatRenderer;
+  readonly policy: Policy;
+  /** Takes the policy's place; it acts in the task's environment. */
+  readonly script: Script | undefined;
+  /** Makes a fresh environment; undefined = the task has none. */
+  readonly makeEnvironment: (() => Environment) | undefined;
+}
+
+export interface AttemptOptions {
+  /** From 1. */
+  readonly attempt: number;
+  /** Its reason says why: RolloutCancelledError or ServiceStoppingError. */
+  readonly signal: AbortSignal;
+  readonly trace: Context;
+}
+
+/** The record of one attempt; the attempts before it are the rollout's affair. */
+export type AttemptRecord = Omit<RolloutRecord, "failedAttempts">;
+
+/** What came of an attempt. */
+export type AttemptEnd =
+  | { readonly kind: "ended"; readonly record: AttemptRecord }
+  /** Something outside the agent failed. */
+  | { readonly kind: "infra_failed"; readonly record: AttemptRecord; readonly isRetryable: boolean }
+  /** Nobody's fault, and nothing to publish: the job goes back to the queue. */
+  | { readonly kind: "given_back"; readonly error: unknown };
+
+/** How an attempt ended, before its record is put together. */
+type Verdict =
+  | { readonly kind: "ended"; readonly outcome: Outcome; readonly reason: string }
+  | { readonly kind: "infra_failed"; readonly reason: string; readonly isRetryable: boolean }
+  | { readonly kind: "given_back"; readonly error: unknown };
+
+/** An environment that does not let go is left to the garbage collector. */
+const CLOSE_DEADLINE_MS = 5_000;
+
+/** Runs one attempt (A1). */
+export function runAttempt(
+  job: RolloutJob,
+  parts: AttemptParts,
+  options: AttemptOptions,
+): Promise<AttemptEnd> {
+  return withSpan(
+    SpanName.invokeAgent(job.agentName),
+    { parent: options.trace, attributes: attributesOf(job, options.attempt) },
+    async (span) => {
+      const end = await runTraced(job, parts, { ...options, trace: contextOf(span, options.trace) }, span);
+      describe(span, end);
+      return end;
+    },
+  );
+}
+
+async function runTraced(
+  job: RolloutJob,
+  parts: AttemptParts,
+  options: AttemptOptions,
+  span: Span,
+): Promise<AttemptEnd> {
+  const { deadlineMs } = job.limits;
+  // Aborts when the attempt is over, for whatever reason: who still works for it stops.
+  const over = new AbortController();
+  const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
+  interrupted.catch(() => undefined);
+  const stop = (reason: unknown) => {
+    over.abort(reason);
+    interrupt(reason);
+  };
+  const onAbort = () => stop(options.signal.reason);
+  options.signal.addEventListener("abort", onAbort, { once: true });
+  if (options.signal.aborted) onAbort();
+  const clock = new AttemptClock(deadlineMs, () => stop(new AttemptTimedOutError(deadlineMs)));
+  const conversation = new Conversation(parts.renderer);
+  let environment: RolloutEnvironment | undefined;
+  let session: ModelSession | undefined;
+  let result: AgentResult = {};
+  let verdict: Verdict;
+  try {
+    over.signal.throwIfAborted();
+    const inner = parts.makeEnvironment?.();
+    if (inner !== undefined && job.task.environment !== undefined) {
+      environment = new RolloutEnvironment({ ...job.task.environment, inner, trace: options.trace });
+    }
+    session = openSession(job, parts, options, { conversation, clock, signal: over.signal, inner });
+    environment?.attach(session);
+    result = await Promise.race([runAgent(job, parts.agent, session, environment, over.signal), interrupted]);
+    verdict = returnedVerdict(result, session.failure ?? environment?.failure, job);
+  } catch (error) {
+    const cause = over.signal.aborted
+      ? over.signal.reason
+      : (session?.failure ?? environment?.failure ?? error);
+    verdict = verdictOf(cause, job);
+  } finally {
+    clock.end();
+    options.signal.removeEventListener("abort", onAbort);
+    over.abort(new RolloutCancelledError(job.runId));
+  }
+  const environmentMetrics = environment?.metrics() ?? {};
+  await close(environment, span);
+  if (verdict.kind === "given_back") return verdict;
+  const record: AttemptRecord = {
+    attempt: options.attempt,
+    outcome: verdict.kind === "ended" ? verdict.outcome : Outcome.infraFailed,
+    reason: verdict.reason,
+    samples: conversation.samples(),
+    turns: conversation.turns,
+    metrics: { ...environmentMetrics, ...result.metrics },
+    metadata: {
+      ...result.metadata,
+      ...(job.scriptedPolicy !== undefined && { scriptedPolicy: job.scriptedPolicy }),
+    },
+    environmentReturn: environment?.totalReward ?? 0,
+    durationMs: clock.spentMs,
+    generationMs: session?.generationMs ?? 0,
+  };
+  return verdict.kind === "ended"
+    ? { kind: "ended", record }
+    : { kind: "infra_failed", record, isRetryable: verdict.isRetryable };
+}
+
+function openSession(
+  job: RolloutJob,
+  { renderer, policy, script }: AttemptParts,
+  { attempt, trace }: AttemptOptions,
+  own: {
+    conversation: Conversation;
+    clock: AttemptClock;
+    signal: AbortSignal;
+    inner: Environment | undefined;
+  },
+): ModelSession {
+  const { conversation, clock, signal, inner } = own;
+  const isScripted = script !== undefined && inner !== undefined;
+  return new ModelSession({
+    conversation,
+    clock,
+    signal,
+    trace,
+    policy: isScripted ? new ScriptedPolicy(script, inner, renderer.tokenizer) : policy,
+    model: job.runId,
+    sessionId: `${rolloutIdOf(job.runId, job.slot)}/${attempt}`,
+    groupId: groupIdOf(job.runId, job.slot),
+    sampling: job.sampling,
+    stopTokenIds: renderer.tokenizer.stopTokenIds,
+    maxTurns: job.limits.maxTurns,
+    maxContextTokens: job.limits.maxContextTokens,
+    lowestVersion: job.lowestVersion,
+    highestVersion: job.highestVersion,
+    seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
+  });
+}
+
+function runAgent(
+  job: RolloutJob,
+  agent: PreparedAgent,
+  session: ModelSession,
+  environment: RolloutEnvironment | undefined,
+  signal: AbortSignal,
+): Promise<AgentResult> {
+  return agent.definition.run(agent.graph, {
+    config: agent.config,
+    task: { id: job.task.id, row: job.task.row },
+    model: new HoneChatModel(session),
+    environment,
+    maxTurns: job.limits.maxTurns,
+    maxNewTokens: job.sampling.maxNewTokens,
+    signal,
+  });
+}
+
+/** A3, for an agent that returned. */
+function returnedVerdict(result: AgentResult, failure: unknown, job: RolloutJob): Verdict {
+  if (failure !== undefined) return verdictOf(failure, job);
+  if (result.isTruncated !== true) return { kind: "ended", outcome: Outcome.completed, reason: "" };
+  return { kind: "ended", outcome: Outcome.truncated, reason: "a limit on its turns ended it" };
+}
+
+/** A3, for an attempt that something ended. */
+function verdictOf(error: unknown, job: RolloutJob): Verdict {
+  const reason = describeError(error);
+  const ended = (outcome: Outcome): Verdict => ({ kind: "ended", outcome, reason });
+  if (error instanceof AttemptTimedOutError) return ended(Outcome.timedOut);
+  if (error instanceof LimitReachedError) return ended(Outcome.truncated);
+  if (error instanceof PolicyStaleError) return ended(Outcome.stale);
+  if (error instanceof RolloutCancelledError) return ended(Outcome.cancelled);
+  if (error instanceof PolicyUnavailableError || error instanceof ServiceStoppingError) {
+    return { kind: "given_back", error };
+  }
+  if (error instanceof PolicyRefusedError) return { kind: "infra_failed", reason, isRetryable: false };
+  if (error instanceof RetryableError) return { kind: "infra_failed", reason, isRetryable: true };
+  return { kind: "ended", outcome: Outcome.agentFailed, reason: `${job.agentName}: ${reason}` };
+}
+
+async function close(environment: RolloutEnvironment | undefined, span: Span): Promise<void> {
+  if (environment === undefined) return;
+  try {
+    await deadline("the environment to close", CLOSE_DEADLINE_MS, () => environment.close());
+  } catch (error) {
+    // The episode is over and recorded; what is left behind is the environment's own affair, and the trace says so.
+    recordError(span, error);
+  }
+}
+
+function attributesOf(job: RolloutJob, attempt: number) {
+  const rolloutId = rolloutIdOf(job.runId, job.slot);
+  return {
+    [Attr.genAiOperation]: AttrValue.operationInvokeAgent,
+    [Attr.genAiAgentName]: job.agentName,
+    [Attr.genAiConversationId]: rolloutId,
+    [Attr.runId]: job.runId,
+    [Attr.slot]: slotKey(job.slot),
+    [Attr.step]: job.slot.step,
+    [Attr.split]: job.slot.split,
+    [Attr.groupId]: groupIdOf(job.runId, job.slot),
+    [Attr.rolloutId]: rolloutId,
+    [Attr.taskId]: job.task.id,
+    [Attr.attempt]: attempt,
+  };
+}
+
+function describe(span: Span, end: AttemptEnd): void {
+  if (!span.isRecording()) return;
+  if (end.kind === "given_back") {
+    recordError(span, end.error);
+    return;
+  }
+  const { record } = end;
+  span.setAttributes({
+    [Attr.outcome]: record.outcome,
+    [Attr.turnCount]: record.turns.length,
+    [Attr.sampleCount]: record.samples.length,
+    [Attr.environmentReturn]: record.environmentReturn,
+    ...(record.reason !== "" && { [Attr.outcomeReason]: record.reason }),
+  });
+}

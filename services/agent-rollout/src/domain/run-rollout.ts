@@ -1,0 +1,125 @@
+/**
+ * A rollout: attempts until one ends for a reason of the agent's own.
+ *
+ * R1: an attempt that fails for a reason outside the agent is made again in a fresh environment, with the same seeds, after
+ *     a growing pause, at most `maxAttempts` times in all; then the rollout ends as infra_failed.
+ * R2: waiting for one of Hone's own parts costs no attempt.
+ */
+
+import {
+  type AgentCatalog,
+  checkConfig,
+  type Environment,
+  environmentOf,
+  type Policy,
+  scriptOf,
+} from "@hone/agents";
+import { delay, describeError, Outcome, TerminalError } from "@hone/core";
+import type { Context } from "@hone/telemetry";
+import type { ChatRenderer } from "@hone/tokenizer";
+import { UnusableJobError } from "./errors.ts";
+import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
+import { type AttemptParts, runAttempt } from "./run-attempt.ts";
+
+/** What rollouts share. */
+export interface RolloutDependencies {
+  readonly policy: Policy;
+  readonly agents: AgentCatalog;
+  /** The renderer of a job's tokenizer. */
+  readonly rendererOf: (job: RolloutJob) => Promise<ChatRenderer>;
+}
+
+export interface RolloutOptions {
+  /** Its reason says why: RolloutCancelledError or ServiceStoppingError. */
+  readonly signal: AbortSignal;
+  readonly trace: Context;
+}
+
+/** First pause between two attempts; doubles each time. */
+const MIN_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
+
+/**
+ * Runs a rollout to its end.
+ * @throws {PolicyUnavailableError | ServiceStoppingError} when the job should go back to the queue.
+ */
+export async function runRollout(
+  job: RolloutJob,
+  dependencies: RolloutDependencies,
+  options: RolloutOptions,
+): Promise<RolloutRecord> {
+  let parts: AttemptParts;
+  try {
+    parts = await partsOf(job, dependencies);
+  } catch (error) {
+    // What no other attempt can mend ends the rollout; the rest goes back to the queue.
+    if (!(error instanceof TerminalError)) throw error;
+    return unusable(describeError(error));
+  }
+  const failedAttempts: string[] = [];
+  for (let attempt = 1; ; attempt++) {
+    const end = await runAttempt(job, parts, { ...options, attempt });
+    if (end.kind === "given_back") throw end.error;
+    if (end.kind === "ended") return { ...end.record, failedAttempts };
+    if (!end.isRetryable || attempt >= job.limits.maxAttempts) return { ...end.record, failedAttempts };
+    failedAttempts.push(end.record.reason);
+    const pauseMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1));
+    // An abort during the pause is met by the next attempt, which gives it its outcome.
+    await delay(pauseMs, { signal: options.signal }).catch(() => undefined);
+  }
+}
+
+/** @throws {TerminalError} when the job names what does not exist here, or what does not go together. */
+async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Promise<AttemptParts> {
+  const { agentName, agentConfigJson, scriptedPolicy, task } = job;
+  const agent = dependencies.agents.prepare(agentName, agentConfigJson);
+  const script = scriptedPolicy === undefined ? undefined : scriptOf(scriptedPolicy);
+  if (scriptedPolicy !== undefined && script === undefined) {
+    throw new UnusableJobError("its scripted policy must be known", scriptedPolicy);
+  }
+  const makeEnvironment = task.environment === undefined ? undefined : environmentMaker(task.environment);
+  if (makeEnvironment === undefined && (agent.definition.needsEnvironment || script !== undefined)) {
+    throw new UnusableJobError(
+      `${script === undefined ? `the agent ${agentName}` : "a script"} needs a task with an environment`,
+      task.id,
+    );
+  }
+  return {
+    agent,
+    script,
+    makeEnvironment,
+    policy: dependencies.policy,
+    renderer: await dependencies.rendererOf(job),
+  };
+}
+
+function environmentMaker({ name, configJson }: { name: string; configJson: string }): () => Environment {
+  const definition = environmentOf(name);
+  if (definition === undefined) throw new UnusableJobError("its environment must be known", name);
+  const checked = checkConfig(definition.configSchema, configJson === "" ? {} : JSON.parse(configJson));
+  if (checked.kind === "invalid") {
+    const [problem] = checked.problems;
+    throw new UnusableJobError(
+      `the environment's ${problem?.path.join(".") || "configuration"} must be ${problem?.allowed}`,
+      JSON.stringify(problem?.value),
+    );
+  }
+  return () => definition.create(checked.config);
+}
+
+/** The record of a job that no attempt can be made at. */
+function unusable(reason: string): RolloutRecord {
+  return {
+    attempt: 1,
+    outcome: Outcome.infraFailed,
+    reason,
+    samples: [],
+    turns: [],
+    metrics: {},
+    metadata: {},
+    environmentReturn: 0,
+    failedAttempts: [],
+    durationMs: 0,
+    generationMs: 0,
+  };
+}

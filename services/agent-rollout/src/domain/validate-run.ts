@@ -1,0 +1,105 @@
+/** Whether this service can do its part of a run: known names, configurations that fit their schemas, files that exist. */
+
+import {
+  agentNames,
+  agentOf,
+  checkConfig,
+  environmentNames,
+  environmentOf,
+  type InputProblem,
+  scriptNames,
+  scriptOf,
+  unknownName,
+} from "@hone/agents";
+
+/** The parts of a run file that this service looks at. */
+export interface RunParts {
+  readonly agent: { readonly name: string; readonly config?: unknown; readonly configPath?: string };
+  readonly warmStart?: { readonly policy: string };
+  readonly environments: ReadonlyArray<{
+    readonly key: string;
+    readonly name: string;
+    readonly config: unknown;
+  }>;
+}
+
+/** One thing that is wrong with a run file. */
+export interface RunProblem {
+  /** Path of the key, such as `agent.name`. */
+  readonly key: string;
+  readonly value: unknown;
+  readonly allowed: string;
+  readonly message: string;
+}
+
+/** Everything that is wrong, not the first thing only. */
+export function validateRun(run: RunParts): RunProblem[] {
+  return [...agentProblems(run), ...scriptProblems(run), ...run.environments.flatMap(environmentProblems)];
+}
+
+function agentProblems({ agent, environments }: RunParts): RunProblem[] {
+  const definition = agentOf(agent.name);
+  if (definition === undefined) return at("agent.name", unknownName(agent.name, agentNames()));
+  const problems: RunProblem[] = [];
+  if (agent.configPath !== undefined && agent.config === undefined) {
+    problems.push(
+      ...at("agent.configPath", [
+        {
+          path: [],
+          value: agent.configPath,
+          allowed: "inlined as agent.config: a published run file is self-contained",
+        },
+      ]),
+    );
+  }
+  if (definition.needsEnvironment && environments.length === 0) {
+    problems.push(
+      ...at("dataset.train.source", [
+        { path: [], value: undefined, allowed: `"environment" for the agent ${agent.name}` },
+      ]),
+    );
+  }
+  const checked = checkConfig(definition.configSchema, agent.config ?? {});
+  return checked.kind === "valid" ? problems : [...problems, ...at("agent.config", checked.problems)];
+}
+
+function scriptProblems({ warmStart, environments }: RunParts): RunProblem[] {
+  if (warmStart === undefined) return [];
+  const key = "warmStart.policy";
+  if (scriptOf(warmStart.policy) === undefined) return at(key, unknownName(warmStart.policy, scriptNames()));
+  const isPlayable = environments.every(({ name, config }) => {
+    const definition = environmentOf(name);
+    const checked = definition === undefined ? undefined : checkConfig(definition.configSchema, config);
+    // What is wrong with the environment itself is reported there.
+    if (definition === undefined || checked?.kind !== "valid") return true;
+    return definition.create(checked.config).legalAnswers !== undefined;
+  });
+  if (isPlayable && environments.length > 0) return [];
+  return at(key, [
+    {
+      path: [],
+      value: warmStart.policy,
+      allowed: "left out where the tasks have no environment that names legal answers",
+    },
+  ]);
+}
+
+function environmentProblems({ key, name, config }: RunParts["environments"][number]): RunProblem[] {
+  const definition = environmentOf(name);
+  if (definition === undefined) return at(`${key}.environment`, unknownName(name, environmentNames()));
+  const checked = checkConfig(definition.configSchema, config);
+  return checked.kind === "valid" ? [] : at(`${key}.config`, checked.problems);
+}
+
+function at(key: string, problems: readonly InputProblem[]): RunProblem[] {
+  return problems.map(({ path, value, allowed }) => {
+    const full = [key, ...path.map(String)].join(".");
+    const shown = value === undefined ? "absent" : JSON.stringify(value);
+    return {
+      key: full,
+      value,
+      allowed,
+      message: `Cannot accept \`${full}\` as it must be ${allowed}: current value is ${shown}`,
+    };
+  });
+}

@@ -1,0 +1,55 @@
+/** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and fit. */
+
+import { create } from "@bufbuild/protobuf";
+import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
+import {
+  ProblemSchema,
+  type ValidateReply,
+  ValidateReplySchema,
+  type ValidateRequest,
+} from "@hone/proto-gen/run";
+import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
+
+export function answerValidate(request: ValidateRequest): ValidateReply {
+  return create(ValidateReplySchema, {
+    service: "agent-rollout",
+    problems: problemsOf(request.configJson).map(({ key, value, allowed, message }) =>
+      create(ProblemSchema, { key, valueJson: JSON.stringify(value ?? null), allowed, message }),
+    ),
+  });
+}
+
+function problemsOf(configJson: string): readonly RunProblem[] {
+  try {
+    return validateRun(partsOf(resolveRunConfig(JSON.parse(configJson))));
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    if (!(error instanceof SyntaxError)) throw error;
+    return [
+      {
+        key: "",
+        value: undefined,
+        allowed: "JSON",
+        message: `Cannot read the run file as it must be JSON: ${error.message}`,
+      },
+    ];
+  }
+}
+
+function partsOf(run: RunConfig): RunParts {
+  const { agent, warmStart, dataset } = run;
+  return {
+    agent: {
+      name: agent.name,
+      ...(agent.config !== undefined && { config: agent.config }),
+      ...(agent.configPath !== undefined && { configPath: agent.configPath }),
+    },
+    ...(warmStart !== undefined && { warmStart: { policy: warmStart.policy } }),
+    environments: (["train", "eval"] as const).flatMap((split) => {
+      const source = dataset[split];
+      return source?.source === "environment"
+        ? [{ key: `dataset.${split}`, name: source.environment, config: source.config }]
+        : [];
+    }),
+  };
+}

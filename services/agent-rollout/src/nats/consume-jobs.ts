@@ -1,0 +1,73 @@
+/**
+ * Takes rollout jobs, runs them, publishes their episodes, and only then acknowledges them.
+ *
+ * J1: a job is acknowledged after its episode is stored; until then it comes again, as often as it takes.
+ * J2: the episode of one attempt is stored once: its message id is rollout id and attempt. A job that comes again starts
+ *     with attempt 1 and the same seeds, so it makes the same episode.
+ * J3: a job that waits for one of Hone's own parts for too long, or whose service stops, goes back to the queue.
+ */
+
+import { rolloutIdOf } from "@hone/core";
+import {
+  type Bus,
+  consumeWork,
+  publishStored,
+  StreamName,
+  subjects,
+  type WorkConsumer,
+  type WorkItem,
+} from "@hone/messaging";
+import { EpisodeSchema, RolloutJobSchema, type RolloutJob as WireJob } from "@hone/proto-gen/rollout";
+import type { Logger } from "@hone/telemetry";
+import { type RolloutDependencies, runRollout } from "../domain/run-rollout.ts";
+import type { ActiveRuns } from "./active-runs.ts";
+import { decodeJob } from "./decode-job.ts";
+import { encodeEpisode } from "./encode-episode.ts";
+
+/** Shared by all replicas. */
+const DURABLE = "agent-rollout";
+/** An episode that cannot be stored for this long is given up for now: its job comes again. */
+const PUBLISH_DEADLINE_MS = 120_000;
+
+export interface ConsumeJobsOptions {
+  readonly dependencies: RolloutDependencies;
+  readonly runs: ActiveRuns;
+  readonly logger: Logger;
+  /** Most rollouts at once. */
+  readonly concurrency: number;
+}
+
+export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer {
+  const { logger, concurrency } = options;
+  return consumeWork(bus, RolloutJobSchema, {
+    stream: StreamName.jobs,
+    durable: DURABLE,
+    filter: subjects.rolloutJob("*"),
+    concurrency,
+    handle: (item) => runJob(bus, item, options),
+    onError: (error, { subject, sequence }) =>
+      logger.warn("a rollout job goes back to the queue", { subject, sequence, error }),
+  });
+}
+
+async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOptions): Promise<void> {
+  const job = decodeJob(item.message, item.subject);
+  const { signal, leave } = options.runs.enter(job.runId);
+  try {
+    const record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
+    const rolloutId = rolloutIdOf(job.runId, job.slot);
+    await publishStored(
+      bus,
+      subjects.rolloutFinished(job.runId),
+      EpisodeSchema,
+      encodeEpisode(item.message, record),
+      {
+        messageId: `${rolloutId}/${record.attempt}`, // J2
+        trace: item.trace,
+        deadlineMs: PUBLISH_DEADLINE_MS,
+      },
+    );
+  } finally {
+    leave();
+  }
+}

@@ -1,0 +1,75 @@
+/** A rollout as it ended, from the domain's words to the wire's. */
+
+import { create } from "@bufbuild/protobuf";
+import type { RecordedTurn } from "@hone/agents";
+import { outcomeToWire } from "@hone/messaging";
+import {
+  type Episode,
+  EpisodeSchema,
+  type Sample,
+  SampleSchema,
+  type Turn,
+  TurnSchema,
+  VersionSpanSchema,
+  type RolloutJob as WireJob,
+} from "@hone/proto-gen/rollout";
+import type { RolloutRecord } from "../domain/rollout-job.ts";
+
+/** Longest prompt text kept with a turn; the token ids are kept whole. */
+const MAX_PROMPT_BYTES = 8_192;
+
+/** @param job the message that asked for the rollout; what it passes on goes into the episode as it is. */
+export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
+  return create(EpisodeSchema, {
+    runId: job.runId,
+    attempt: record.attempt,
+    outcome: outcomeToWire(record.outcome),
+    reason: record.reason,
+    samples: record.samples.map(encodeSample),
+    turns: record.turns.map(encodeTurn),
+    metrics: record.metrics,
+    metadataJson: JSON.stringify(record.metadata),
+    judgesJson: job.judgesJson,
+    environmentReturn: record.environmentReturn,
+    failedAttempts: [...record.failedAttempts],
+    durationMs: record.durationMs,
+    generationMs: record.generationMs,
+    cursor: job.cursor,
+    ...(job.slot !== undefined && { slot: job.slot }),
+    ...(job.task !== undefined && { task: job.task }),
+  });
+}
+
+function encodeSample(sample: RolloutRecord["samples"][number]): Sample {
+  return create(SampleSchema, {
+    tokenIds: Array.from(sample.tokenIds),
+    lossMask: sample.lossMask,
+    logprobs: Array.from(sample.logprobs),
+    versions: sample.versions.map((span) => create(VersionSpanSchema, span)),
+  });
+}
+
+function encodeTurn(turn: RecordedTurn): Turn {
+  return create(TurnSchema, {
+    index: turn.index,
+    sample: turn.sample,
+    sampledBegin: turn.sampledBegin,
+    sampledEnd: turn.sampledEnd,
+    promptText: clip(turn.promptText),
+    responseText: turn.responseText,
+    finishReason: turn.finishReason,
+    infoJson: turn.info === undefined ? "{}" : JSON.stringify(turn.info),
+    ...(turn.reward !== undefined && { reward: turn.reward }),
+  });
+}
+
+/** Cuts a text to the bytes that a turn may carry, never through a character. */
+function clip(text: string): string {
+  if (text.length * 3 <= MAX_PROMPT_BYTES) return text;
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_PROMPT_BYTES) return text;
+  let end = MAX_PROMPT_BYTES;
+  // A byte 10xxxxxx goes on with a character that began before it.
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}

@@ -1,0 +1,75 @@
+/**
+ * Composition root of agent-rollout: jobs in, episodes out, with the policy's replicas beside.
+ *
+ * Drain: no new job is taken, those in work end; what is still at work when the time is over goes back to the queue
+ * at once, for another replica.
+ */
+
+import "./domain/built-ins.ts";
+import { AgentCatalog, BusPolicy, ReplicaDirectory } from "@hone/agents";
+import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/messaging";
+import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
+import { type AgentRolloutConfig, readConfig } from "./config.ts";
+import { Tokenizers } from "./domain/tokenizers.ts";
+import { ActiveRuns } from "./nats/active-runs.ts";
+import { answerValidate } from "./nats/answer-validate.ts";
+import { consumeJobs } from "./nats/consume-jobs.ts";
+import { watchReplicas } from "./nats/watch-replicas.ts";
+
+export const agentRolloutService: ServiceDefinition<AgentRolloutConfig> = {
+  name: "agent-rollout",
+  readConfig,
+  start,
+};
+
+async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Service> {
+  const { bus, config, logger } = context;
+  const closed = new AbortController();
+  const replicas = new ReplicaDirectory(REPLICA_TTL_MS);
+  await watchReplicas(bus, replicas, { signal: closed.signal, logger });
+  const runs = await ActiveRuns.watch(bus, logger);
+  const tokenizers = new Tokenizers(config.stateDir);
+  const validator = respond(
+    bus,
+    subjects.validate(ValidatingService.agentRollout),
+    ValidateRequestSchema,
+    ValidateReplySchema,
+    {
+      queue: "agent-rollout",
+      handle: ({ message, reply }) => reply(answerValidate(message)),
+      onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
+    },
+  );
+  const consumer = consumeJobs(bus, {
+    runs,
+    logger,
+    concurrency: config.concurrency,
+    dependencies: {
+      agents: new AgentCatalog(),
+      rendererOf: (job) => tokenizers.rendererOf(job),
+      policy: new BusPolicy(bus, replicas, {
+        idleTimeoutMs: config.policyIdleTimeoutMs,
+        onRetry: (reason, call) =>
+          logger.debug("a model call is tried again", { call: call.requestId, reason }),
+      }),
+    },
+  });
+  return {
+    readiness: () => READY,
+    async drain(signal) {
+      const drained = Promise.all([consumer.drain(), validator.drain()]);
+      const isOver = Promise.withResolvers<void>();
+      const onAbort = () => isOver.resolve();
+      signal.addEventListener("abort", onAbort, { once: true });
+      await Promise.race([drained, isOver.promise]);
+      signal.removeEventListener("abort", onAbort);
+    },
+    async close() {
+      closed.abort();
+      // Jobs first: once given back, it no longer matters how their rollouts end.
+      await consumer.stop();
+      runs.stop();
+    },
+  };
+}
