@@ -26,7 +26,7 @@ export function rolloutRecordOf(
   episode: Episode,
   identity: { readonly slot: Slot; readonly outcome: Outcome },
 ): RolloutRecord {
-  const success = episode.metrics["success"];
+  const success = episode.metrics.success;
   let sampledTokens = 0;
   let totalTokens = 0;
   for (const sample of episode.samples) {

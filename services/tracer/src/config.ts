@@ -1,0 +1,42 @@
+/** What the tracer is configured with. */
+
+import { environmentInteger, readEnvironment } from "@hone/config";
+import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
+import { z } from "zod";
+
+export interface TracerConfig extends BaseConfig {
+  /** OTLP/HTTP receiver that gets every accepted export too, such as Jaeger's http://127.0.0.1:4318; absent = none. */
+  readonly otlpForward: string | undefined;
+  /** Largest body that the intake takes, unpacked. */
+  readonly maxBodyBytes: number;
+  /** Spans kept; the oldest go. */
+  readonly maxSpans: number;
+  /** Rollouts kept; the oldest go. */
+  readonly maxRollouts: number;
+}
+
+/** An export of Hone's own services has 250 kB; collectors in front of it may batch more. */
+const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
+/** Some 300 MB on disk. */
+const DEFAULT_MAX_SPANS = 1_000_000;
+/** Some 300 MB on disk for small episodes: several runs of the first example. */
+const DEFAULT_MAX_ROLLOUTS = 100_000;
+
+const shape = z.object({
+  HONE_OTLP_FORWARD: z.url({ protocol: /^https?$/ }).optional(),
+  HONE_TRACER_MAX_BODY_BYTES: environmentInteger(1_024, 256 * 1024 * 1024).default(DEFAULT_MAX_BODY_BYTES),
+  HONE_TRACER_MAX_SPANS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_SPANS),
+  HONE_TRACER_MAX_ROLLOUTS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_ROLLOUTS),
+});
+
+/** @throws {ConfigError} with every variable that is wrong. */
+export function readTracerConfig(environment: Environment): TracerConfig {
+  const own = readEnvironment(shape, environment);
+  return {
+    ...readBaseConfig(environment),
+    otlpForward: own.HONE_OTLP_FORWARD,
+    maxBodyBytes: own.HONE_TRACER_MAX_BODY_BYTES,
+    maxSpans: own.HONE_TRACER_MAX_SPANS,
+    maxRollouts: own.HONE_TRACER_MAX_ROLLOUTS,
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * Stores facts of runs, a batch in one transaction.
+ *
+ * E1: doing it twice is the same as doing it once: what happens once is inserted where it is missing, what changes is
+ *     written only by a later event than the one it is from.
+ * E2: every run that a batch touches gets a new revision, which is what live views compare.
+ */
+
+import { type Database, type Queryable, transaction } from "@hone/storage";
+import { sql } from "drizzle-orm";
+import type { RunFact } from "../domain/run-event.ts";
+import { evaluations, refusals, runs, steps } from "./schema.ts";
+
+type Fact<Kind extends RunFact["kind"]> = Extract<RunFact, { kind: Kind }>;
+
+/** Writes all of the facts or none. */
+export async function writeEvents(database: Database, facts: readonly RunFact[]): Promise<void> {
+  const ordered = facts.toSorted((a, b) => a.sequence - b.sequence);
+  await transaction(
+    database,
+    async (tx) => {
+      await ensureRuns(tx, ordered);
+      for (const fact of latestPerRun(ordered, "accepted")) await writeAccepted(tx, fact);
+      await insertSteps(tx, ofKind(ordered, "step_completed"));
+      for (const fact of ofKind(ordered, "evaluated")) await writeEvaluation(tx, fact);
+      for (const fact of latestPerRun(ordered, "step_begun", "progress", "step_completed"))
+        await writeProgress(tx, fact);
+      for (const fact of latestPerRun(ordered, "ended")) await writeEnded(tx, fact);
+      await insertRefusals(tx, ofKind(ordered, "refused"));
+    },
+    { action: "store events", maxAttempts: 3 },
+  );
+}
+
+/** A row for each run, in one order everywhere, so that replicas do not lock each other out; and a revision (E2). */
+async function ensureRuns(tx: Queryable, facts: readonly RunFact[]): Promise<void> {
+  const first = new Map<string, number>();
+  for (const fact of facts) {
+    if (fact.kind !== "refused" && !first.has(fact.runId)) first.set(fact.runId, fact.sequence);
+  }
+  if (first.size === 0) return;
+  const rows = [...first.entries()]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([runId, firstSequence]) => ({ runId, firstSequence }));
+  await tx
+    .insert(runs)
+    .values(rows)
+    .onConflictDoUpdate({ target: runs.runId, set: { revision: sql`nextval('run_revisions')` } });
+}
+
+async function writeAccepted(tx: Queryable, fact: Fact<"accepted">): Promise<void> {
+  await tx
+    .update(runs)
+    .set({
+      configJson: fact.configJson,
+      tokenizerJson: fact.tokenizerJson ?? null,
+      acceptedAtMs: fact.timeMs,
+    })
+    .where(sql`${runs.runId} = ${fact.runId} and ${runs.acceptedAtMs} is null`);
+}
+
+async function insertSteps(tx: Queryable, facts: readonly Fact<"step_completed">[]): Promise<void> {
+  if (facts.length === 0) return;
+  const rows = facts.map(({ runId, step, version, timeMs, metrics }) => ({
+    runId,
+    step,
+    version,
+    timeMs,
+    metrics,
+  }));
+  await tx.insert(steps).values(rows).onConflictDoNothing();
+}
+
+async function writeEvaluation(tx: Queryable, fact: Fact<"evaluated">): Promise<void> {
+  const { runId, version, mode, episodes, timeMs, metrics } = fact;
+  await tx
+    .insert(evaluations)
+    .values({ runId, version, mode, episodes, timeMs, metrics })
+    .onConflictDoUpdate({
+      target: [evaluations.runId, evaluations.version, evaluations.mode],
+      set: { episodes, timeMs, metrics },
+      setWhere: sql`${evaluations.timeMs} <= ${timeMs}`,
+    });
+}
+
+async function writeProgress(
+  tx: Queryable,
+  fact: Fact<"step_begun"> | Fact<"progress"> | Fact<"step_completed">,
+): Promise<void> {
+  await tx
+    .update(runs)
+    .set({
+      step: fact.step,
+      progress: fact.kind === "progress" ? fact.progress : null,
+      progressSequence: fact.sequence,
+      ...(fact.kind === "step_completed" && { totalSteps: fact.totalSteps }),
+    })
+    .where(sql`${runs.runId} = ${fact.runId} and ${runs.progressSequence} < ${fact.sequence}`);
+}
+
+async function writeEnded(tx: Queryable, fact: Fact<"ended">): Promise<void> {
+  await tx
+    .update(runs)
+    .set({
+      phase: fact.phase,
+      endedAtMs: fact.timeMs,
+      endReason: fact.reason,
+      checkpoint: fact.checkpoint,
+      waitingFor: "",
+      waitingSinceMs: null,
+      progress: null,
+    })
+    .where(sql`${runs.runId} = ${fact.runId}`);
+}
+
+async function insertRefusals(tx: Queryable, facts: readonly Fact<"refused">[]): Promise<void> {
+  if (facts.length === 0) return;
+  await tx
+    .insert(refusals)
+    .values(facts.map(({ requestSequence, timeMs, problems }) => ({ requestSequence, timeMs, problems })))
+    .onConflictDoNothing();
+}
+
+function ofKind<Kind extends RunFact["kind"]>(facts: readonly RunFact[], kind: Kind): Fact<Kind>[] {
+  return facts.filter((fact): fact is Fact<Kind> => fact.kind === kind);
+}
+
+/** The last fact of these kinds for each run, runs in one order everywhere. */
+function latestPerRun<Kind extends RunFact["kind"]>(
+  facts: readonly RunFact[],
+  ...kinds: Kind[]
+): Fact<Kind>[] {
+  const latest = new Map<string, Fact<Kind>>();
+  for (const kind of kinds) {
+    for (const fact of ofKind(facts, kind)) {
+      const known = latest.get(fact.runId);
+      if (known === undefined || known.sequence < fact.sequence) latest.set(fact.runId, fact);
+    }
+  }
+  return [...latest.values()].toSorted((a, b) => (a.runId < b.runId ? -1 : 1));
+}

@@ -1,0 +1,46 @@
+/** Stores the published states of runs; an older revision changes nothing. */
+
+import { type Database, transaction } from "@hone/storage";
+import { sql } from "drizzle-orm";
+import type { RunPhase } from "../domain/run-phase.ts";
+import { runs } from "./schema.ts";
+
+/** What RUN_STATE says of a run. */
+export interface PublishedState {
+  readonly runId: string;
+  /** Of the key in the bucket. */
+  readonly revision: number;
+  readonly phase: RunPhase;
+  readonly version: number;
+  readonly totalSteps: number;
+  /** Empty = nothing. */
+  readonly waitingFor: string;
+  readonly waitingSinceMs: number | null;
+}
+
+/** Writes all of them or none. */
+export async function writeStates(database: Database, states: readonly PublishedState[]): Promise<void> {
+  const latest = new Map<string, PublishedState>();
+  for (const state of states) {
+    const known = latest.get(state.runId);
+    if (known === undefined || known.revision < state.revision) latest.set(state.runId, state);
+  }
+  const rows = [...latest.values()].toSorted((a, b) => (a.runId < b.runId ? -1 : 1));
+  await transaction(
+    database,
+    async (tx) => {
+      for (const { runId, revision, phase, version, totalSteps, waitingFor, waitingSinceMs } of rows) {
+        const set = { phase, version, totalSteps, waitingFor, waitingSinceMs, stateRevision: revision };
+        await tx
+          .insert(runs)
+          .values({ runId, firstSequence: 0, ...set })
+          .onConflictDoUpdate({
+            target: runs.runId,
+            set: { ...set, revision: sql`nextval('run_revisions')` },
+            setWhere: sql`${runs.stateRevision} < ${revision}`,
+          });
+      }
+    },
+    { action: "store run states", maxAttempts: 3 },
+  );
+}

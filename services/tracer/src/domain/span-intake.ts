@@ -1,0 +1,99 @@
+/**
+ * Takes exports of spans without ever making their sender wait for the database.
+ *
+ * I1: at most MAX_WAITING_PIECES pieces wait to be written; what comes on top is dropped and counted.
+ * I2: spans are a view: what the database refuses or what is lost with the process is not asked for again.
+ */
+
+import { describeError } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
+import { SpanName } from "@hone/telemetry";
+import type { BatchWriter } from "./batch-writer.ts";
+import { splitByTrace, type TracePiece } from "./otlp/split-by-trace.ts";
+import { type TrainFigures, trainFiguresOf } from "./otlp/train-figures.ts";
+
+/** At 8 spans and 3 kB a piece: 160,000 spans, 60 MB. */
+const MAX_WAITING_PIECES = 20_000;
+/** A database that is away would otherwise fill the log. */
+const REPORT_INTERVAL_MS = 30_000;
+
+/** What became of the spans of one export. */
+export interface TakenSpans {
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Why some were rejected; empty when none was. */
+  readonly reason: string;
+}
+
+/** Totals since the start. */
+export interface IntakeCounts {
+  readonly accepted: number;
+  readonly invalid: number;
+  readonly dropped: number;
+}
+
+export class SpanIntake {
+  readonly #pieces: BatchWriter<TracePiece>;
+  readonly #trainings: BatchWriter<TrainFigures>;
+  readonly #logger: Logger;
+  #accepted = 0;
+  #invalid = 0;
+  #dropped = 0;
+  #reportedAt = 0;
+
+  constructor(pieces: BatchWriter<TracePiece>, trainings: BatchWriter<TrainFigures>, logger: Logger) {
+    this.#pieces = pieces;
+    this.#trainings = trainings;
+    this.#logger = logger;
+  }
+
+  get counts(): IntakeCounts {
+    return { accepted: this.#accepted, invalid: this.#invalid, dropped: this.#dropped };
+  }
+
+  /** @param body encoded ExportTraceServiceRequest. @throws {BadBodyError} when it is none. */
+  take(body: Uint8Array): TakenSpans {
+    const { pieces, picked, spanCount, invalidCount } = splitByTrace(body, SpanName.train);
+    this.#invalid += invalidCount;
+    const isFull = this.#pieces.waiting + pieces.length > MAX_WAITING_PIECES; // I1
+    if (isFull) {
+      this.#drop(spanCount, "the database is slower than the spans come");
+    } else {
+      this.#accepted += spanCount;
+      for (const piece of pieces) {
+        // The body's memory is the request's: what waits must be its own. `data` is, as it was written anew.
+        this.#pieces.add(piece).catch((error: unknown) => this.#drop(piece.spanCount, describeError(error))); // I2
+      }
+      for (const span of picked) this.#takeTraining(span);
+    }
+    const rejected = invalidCount + (isFull ? spanCount : 0);
+    const reason = isFull
+      ? "the store is full for the moment"
+      : invalidCount > 0
+        ? "spans need a trace id and a span id"
+        : "";
+    return { accepted: isFull ? 0 : spanCount, rejected, reason };
+  }
+
+  #takeTraining(span: Uint8Array): void {
+    const figures = trainFiguresOf(span);
+    if (figures === undefined || this.#trainings.waiting > MAX_WAITING_PIECES) return;
+    this.#trainings
+      .add(figures)
+      .catch((error: unknown) =>
+        this.#report("what training did with a rollout was not stored", describeError(error)),
+      );
+  }
+
+  #drop(spans: number, reason: string): void {
+    this.#dropped += spans;
+    this.#report("spans were dropped", reason);
+  }
+
+  #report(message: string, reason: string): void {
+    const now = Date.now();
+    if (now - this.#reportedAt < REPORT_INTERVAL_MS) return;
+    this.#reportedAt = now;
+    this.#logger.warn(message, { reason, droppedSoFar: this.#dropped });
+  }
+}

@@ -1,0 +1,26 @@
+/** Stores what happens in runs; an event is acknowledged after it is written. */
+
+import { type Bus, consumeWork, StreamName, subjects, type WorkConsumer } from "@hone/messaging";
+import { RunEventSchema } from "@hone/proto-gen/run";
+import type { Logger } from "@hone/telemetry";
+import type { BatchWriter } from "../domain/batch-writer.ts";
+import { factOf, type RunFact } from "../domain/run-event.ts";
+
+const DURABLE = "tracer-events";
+/** Events that wait for one write together; a busy run makes a handful a second. */
+const CONCURRENCY = 256;
+
+export function consumeEvents(bus: Bus, writer: BatchWriter<RunFact>, logger: Logger): WorkConsumer {
+  return consumeWork(bus, RunEventSchema, {
+    stream: StreamName.events,
+    durable: DURABLE,
+    filter: subjects.event("*", "*"),
+    concurrency: CONCURRENCY,
+    handle: async ({ message, sequence }) => {
+      const fact = factOf(message, sequence);
+      if (fact !== undefined) await writer.add(fact);
+    },
+    onError: (error, { subject, sequence }) =>
+      logger.error("an event could not be stored", { subject, sequence, error }),
+  });
+}

@@ -1,0 +1,76 @@
+/** Stores scored episodes; one is acknowledged after it is written. */
+
+import { toBinary } from "@bufbuild/protobuf";
+import { describeError, TerminalError } from "@hone/core";
+import {
+  type Bus,
+  consumeWork,
+  outcomeFromWire,
+  StreamName,
+  slotFromWire,
+  subjects,
+  UndecodableMessageError,
+  type WorkConsumer,
+  type WorkItem,
+} from "@hone/messaging";
+import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { type Context, injectContext, type Logger } from "@hone/telemetry";
+import type { StoredRollout } from "../db/write-rollouts.ts";
+import type { BatchWriter } from "../domain/batch-writer.ts";
+import { rolloutRecordOf } from "../domain/rollout-record.ts";
+
+const DURABLE = "tracer-rollouts";
+/** Two full writes: one is written while the other gathers. */
+const CONCURRENCY = 512;
+/** `traceparent` of W3C Trace Context: version, trace id, span id, flags. */
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})/;
+const SAMPLED_FLAG = 1;
+
+export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, logger: Logger): WorkConsumer {
+  return consumeWork(bus, ScoredEpisodeSchema, {
+    stream: StreamName.episodes,
+    durable: DURABLE,
+    filter: subjects.rolloutScored("*"),
+    concurrency: CONCURRENCY,
+    handle: (item) => writer.add(storedRolloutOf(item)),
+    onError: (error, { subject, sequence }) =>
+      logger.error("a rollout could not be stored", { subject, sequence, error }),
+  });
+}
+
+/** @throws {UndecodableMessageError} when the episode does not say which rollout it is. */
+function storedRolloutOf({ message, subject, trace }: WorkItem<ScoredEpisode>): StoredRollout {
+  const { episode } = message;
+  try {
+    if (episode === undefined)
+      throw new TerminalError("NO_EPISODE", "Cannot store a rollout as it has no episode");
+    const identity = { slot: slotFromWire(episode.slot), outcome: outcomeFromWire(episode.outcome) };
+    return {
+      record: rolloutRecordOf(message, episode, identity),
+      traceId: traceIdOf(trace),
+      scored: toBinary(ScoredEpisodeSchema, message),
+    };
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    throw new UndecodableMessageError(subject, `it names no rollout (${describeError(error)})`, {
+      cause: error,
+    });
+  }
+}
+
+/** Trace of the rollout; empty when there is none or it was not recorded. */
+function traceIdOf(trace: Context): string {
+  const headers = new Map<string, string>();
+  injectContext(
+    {
+      get: (key) => headers.get(key),
+      set: (key, value) => headers.set(key, value),
+      keys: () => [...headers.keys()],
+    },
+    trace,
+  );
+  const match = TRACEPARENT.exec(headers.get("traceparent") ?? "");
+  if (match === null) return "";
+  const [, traceId = "", flags = "00"] = match;
+  return (Number.parseInt(flags, 16) & SAMPLED_FLAG) === SAMPLED_FLAG ? traceId : "";
+}

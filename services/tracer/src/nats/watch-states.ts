@@ -1,0 +1,67 @@
+/** Follows RUN_STATE: what each run does now, what it waits for and since when. */
+
+import { delay } from "@hone/core";
+import type { Bucket } from "@hone/messaging";
+import type { RunState } from "@hone/proto-gen/run";
+import type { Logger } from "@hone/telemetry";
+import type { PublishedState } from "../db/write-states.ts";
+import { storable } from "../domain/run-event.ts";
+import { phaseWord } from "../domain/run-phase.ts";
+
+/** Pause before a failed write is tried again. */
+const RETRY_DELAY_MS = 1_000;
+
+/** What following needs. */
+export interface WatchStatesOptions {
+  readonly bucket: Bucket<RunState>;
+  readonly write: (states: readonly PublishedState[]) => Promise<void>;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Stores every change until the signal aborts. Of several changes of one run only the latest is written, so a slow or
+ * absent database holds at most one state per run in memory.
+ */
+export async function watchStates(options: WatchStatesOptions): Promise<void> {
+  const { bucket, write, logger, signal } = options;
+  const pending = new Map<string, PublishedState>();
+  let writing: Promise<void> | undefined;
+
+  const writePending = async (): Promise<void> => {
+    while (pending.size > 0 && !signal.aborted) {
+      const batch = [...pending.values()];
+      pending.clear();
+      try {
+        await write(batch);
+      } catch (error) {
+        for (const state of batch) if (!pending.has(state.runId)) pending.set(state.runId, state);
+        logger.error("the states of runs could not be stored", { runs: batch.length, error });
+        await delay(RETRY_DELAY_MS, { signal }).catch(() => undefined); // the loop sees the signal
+      }
+    }
+  };
+
+  const onError = (error: unknown) =>
+    logger.warn("the states of runs are not followed for a moment", { error });
+  for await (const { key, value, revision } of bucket.watch(signal, onError)) {
+    if (value === undefined) continue;
+    pending.set(key, publishedStateOf(key, value, revision));
+    writing ??= writePending().finally(() => {
+      writing = undefined;
+    });
+  }
+  await writing;
+}
+
+function publishedStateOf(runId: string, state: RunState, revision: number): PublishedState {
+  return {
+    runId,
+    revision,
+    phase: phaseWord(state.phase),
+    version: state.version,
+    totalSteps: state.totalSteps,
+    waitingFor: storable(state.waitingFor),
+    waitingSinceMs: state.waitingSinceMs === 0n ? null : Number(state.waitingSinceMs),
+  };
+}
