@@ -114,6 +114,14 @@ export class RunReporter {
     this.event({ kind: "progress", ...progress });
   }
 
+  /** Progress of the warm start; while rollouts are gathered, at most twice a second. */
+  warmStartProgress(progress: Omit<Extract<RunEvent, { kind: "warm-start" }>, "kind">): void {
+    const isLast = progress.updatesDone > 0 || progress.rolloutsDone === progress.rolloutsTotal;
+    if (!isLast && Date.now() - this.#lastProgress < SOFT_INTERVAL_MS) return;
+    this.#lastProgress = Date.now();
+    this.event({ kind: "warm-start", ...progress });
+  }
+
   /** Publishes a change and returns when it stands (R2). @throws {OwnershipLostError} (R3) */
   async publish(change: Partial<RunStatus>): Promise<void> {
     this.#change(change);

@@ -11,8 +11,8 @@ import {
   subjects,
   translateBusError,
 } from "@hone/messaging";
-import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import { BrokenRecordError, checkSample, type Rollout } from "@hone/rl";
+import { type ScoredEpisode, ScoredEpisodeSchema, type Sample as WireSample } from "@hone/proto-gen/rollout";
+import { BrokenRecordError, checkSample, type Rollout, type Sample, sampledTokenCount } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { ScoredRollouts } from "../domain/ports.ts";
@@ -95,13 +95,8 @@ export function decodeRollout(message: ScoredEpisode): Rollout {
       "Cannot read a scored episode as it must hold an episode: current value is none",
     );
   }
-  const samples = episode.samples.map(({ tokenIds, lossMask, logprobs, versions }) => ({
-    tokenIds,
-    lossMask,
-    logprobs,
-    versions: versions.map(({ version, tokenCount }) => ({ version, tokenCount })),
-  }));
   const slot = slotFromWire(episode.slot);
+  const samples = episode.samples.map((sample) => decodeSample(sample, slot.split === Split.warmStart));
   samples.forEach((sample, i) => {
     checkSample(sample, `sample ${i} of ${slot.split}.${slot.step}.${slot.task}.${slot.index}`);
   });
@@ -114,4 +109,20 @@ export function decodeRollout(message: ScoredEpisode): Rollout {
     metrics: { ...episode.metrics },
     turnCount: episode.turns.length,
   };
+}
+
+/**
+ * Copies the arrays out of the message: engines take them to other threads, and a view would take the whole message along.
+ * @param isScripted a scripted policy has no logprobs and no version: its tokens count as certain, of version 0.
+ */
+function decodeSample({ tokenIds, lossMask, logprobs, versions }: WireSample, isScripted: boolean): Sample {
+  const sample: Sample = {
+    tokenIds: Uint32Array.from(tokenIds),
+    lossMask: Uint8Array.from(lossMask),
+    logprobs: Float32Array.from(logprobs),
+    versions: versions.map(({ version, tokenCount }) => ({ version, tokenCount })),
+  };
+  if (!isScripted || logprobs.length > 0) return sample;
+  const tokenCount = sampledTokenCount(sample);
+  return { ...sample, logprobs: new Float32Array(tokenCount), versions: [{ version: 0, tokenCount }] };
 }

@@ -1,0 +1,133 @@
+/**
+ * The optimizer's part of a step: epochs over the minibatches, and the figures of what they did.
+ *
+ * N sampled tokens of a sample. Ratios are pi(token) / behaviour(token), as the engine saw them before each update.
+ */
+
+import type { RunConfig } from "@hone/config";
+import { type MetricSet, Reduction, sampledTokenCount } from "@hone/rl";
+import type { LossConfig, TrainingSample } from "@hone/train";
+import { stepOptimizer } from "./optimizer-settings.ts";
+import type { MinibatchResult, TrainingEngine } from "./training-engine.ts";
+import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
+
+/** What the last epoch did with one rollout's tokens. */
+export interface RolloutFigures {
+  tokens: number;
+  ratioSum: number;
+  ratioMax: number;
+  clipped: number;
+}
+
+export interface Optimised {
+  /** Figures by rollout, for its `train` span; a rollout that was left out of the work has none. */
+  readonly figures: ReadonlyMap<PlannedSample["credited"], RolloutFigures>;
+  readonly updateCount: number;
+}
+
+/** Trains on the plan of a step. */
+export async function optimise(
+  engine: TrainingEngine,
+  config: RunConfig,
+  step: number,
+  plan: readonly PlannedMinibatch[],
+  metrics: MetricSet,
+  onUpdate: () => void,
+): Promise<Optimised> {
+  const { epochs, optimizer } = config.trainer;
+  const loss = lossOf(config);
+  const figures = new Map<PlannedSample["credited"], RolloutFigures>();
+  let updateCount = 0;
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    if (epoch === epochs - 1) figures.clear();
+    for (const [index, { samples }] of plan.entries()) {
+      if (samples.length === 0) continue;
+      const adamW = stepOptimizer(config, step, epoch, index);
+      const result = await engine.trainMinibatch({
+        samples: samples.map(trainingSample),
+        loss,
+        entropyCoefficient: config.algorithm.loss.entropy,
+        optimizer: adamW,
+        maxGradNorm: optimizer.maxGradNorm,
+      });
+      // Before the first update of the step the weights are those that sampled: what differs is the engines' doing.
+      if (updateCount === 0) addMismatch(metrics, samples, result);
+      updateCount++;
+      metrics.add("loss", Reduction.mean, result.loss);
+      metrics.add("grad_norm", Reduction.mean, result.gradNorm);
+      metrics.add("grad_norm/max", Reduction.max, result.gradNorm);
+      metrics.add("learning_rate", Reduction.last, adamW.learningRate);
+      addTokenFigures(metrics, figures, samples, result, config);
+      onUpdate();
+    }
+  }
+  return { figures, updateCount };
+}
+
+function lossOf({ algorithm }: RunConfig): LossConfig {
+  const { kind, clipLow, clipHigh, dualClip } = algorithm.loss;
+  return { kind, clipLow, clipHigh, ...(dualClip === undefined ? {} : { dualClip }) };
+}
+
+function trainingSample({ credited, sample, weight }: PlannedSample): TrainingSample {
+  const count = sampledTokenCount(sample);
+  return {
+    tokenIds: sample.tokenIds,
+    lossMask: sample.lossMask,
+    logprobs: sample.logprobs,
+    advantages: new Float32Array(count).fill(credited.advantage),
+    weights: new Float32Array(count).fill(weight),
+  };
+}
+
+/** Largest and mean |logprob when sampled - logprob recomputed|. */
+function addMismatch(metrics: MetricSet, samples: readonly PlannedSample[], result: MinibatchResult): void {
+  let sum = 0;
+  let count = 0;
+  let largest = 0;
+  samples.forEach(({ sample }, i) => {
+    const recomputed = result.logprobs[i]!;
+    for (let token = 0; token < recomputed.length; token++) {
+      const difference = Math.abs(sample.logprobs[token]! - recomputed[token]!);
+      sum += difference;
+      largest = Math.max(largest, difference);
+    }
+    count += recomputed.length;
+  });
+  metrics.add("mismatch/max", Reduction.max, largest);
+  metrics.add("mismatch/mean", Reduction.mean, count === 0 ? 0 : sum / count, count);
+}
+
+function addTokenFigures(
+  metrics: MetricSet,
+  figures: Map<PlannedSample["credited"], RolloutFigures>,
+  samples: readonly PlannedSample[],
+  result: MinibatchResult,
+  { algorithm }: RunConfig,
+): void {
+  const { clipLow, clipHigh } = algorithm.loss;
+  samples.forEach(({ credited, sample }, i) => {
+    const logprobs = result.logprobs[i]!;
+    const entropies = result.entropies[i]!;
+    const figure = figures.get(credited) ?? { tokens: 0, ratioSum: 0, ratioMax: 0, clipped: 0 };
+    figures.set(credited, figure);
+    let clipped = 0;
+    let entropy = 0;
+    for (let token = 0; token < logprobs.length; token++) {
+      const ratio = Math.exp(logprobs[token]! - sample.logprobs[token]!);
+      // A clip binds only on the side to which the advantage pushes.
+      const isClipped =
+        credited.advantage > 0 ? ratio > 1 + clipHigh : credited.advantage < 0 && ratio < 1 - clipLow;
+      if (isClipped) clipped++;
+      figure.ratioSum += ratio;
+      figure.ratioMax = Math.max(figure.ratioMax, ratio);
+      entropy += entropies[token]!;
+    }
+    figure.tokens += logprobs.length;
+    figure.clipped += clipped;
+    const weight = logprobs.length;
+    metrics.add("entropy", Reduction.mean, entropy / Math.max(1, weight), weight);
+    metrics.add("clip_fraction", Reduction.mean, clipped / Math.max(1, weight), weight);
+    metrics.add("ratio/max", Reduction.max, figure.ratioMax);
+  });
+}

@@ -1,0 +1,166 @@
+/** One step: tasks, rollouts, credit, optimizer, commit. */
+
+import { Outcome, Split } from "@hone/core";
+import {
+  addRolloutMetrics,
+  assignCredit,
+  type Credit,
+  type Group,
+  MetricSet,
+  Reduction,
+  versionRange,
+} from "@hone/rl";
+import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
+import { commitVersion } from "./commit.ts";
+import { type Optimised, optimise } from "./optimise.ts";
+import type { Job, LedgerEntry } from "./ports.ts";
+import { batchSlots } from "./rollout-gatherer.ts";
+import type { RunContext } from "./run-context.ts";
+import { sendStepEvent } from "./run-loop.ts";
+import { RunPhase } from "./run-status.ts";
+import type { ScoredRollout } from "./scored-rollout.ts";
+import { traceTraining } from "./trace-training.ts";
+import { planTraining } from "./training-plan.ts";
+
+/** Makes version `step` from version `step - 1`. */
+export async function trainStep(context: RunContext, step: number): Promise<void> {
+  const { run } = context;
+  await withSpan(
+    SpanName.step,
+    {
+      parent: "root",
+      attributes: { [Attr.runId]: run.runId, [Attr.step]: step, [Attr.ownerEpoch]: run.epoch },
+    },
+    (span) => trainStepInside(context, step, span),
+  );
+}
+
+async function trainStepInside(context: RunContext, step: number, span: Span): Promise<void> {
+  const { run, engine, reporter } = context;
+  const { config } = run;
+  const parent = contextOf(span);
+  const began = performance.now();
+  reporter.phase(RunPhase.rollout, step);
+  const jobs = await withSpan(SpanName.stepBatch, { parent }, () => jobsOf(context, step));
+  const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
+  const gathered = performance.now();
+
+  reporter.phase(RunPhase.train, step);
+  const metrics = new MetricSet();
+  const credit = creditOf(context, scored);
+  addStepMetrics(metrics, credit, scored, context);
+  const plan = planTraining(credit, config);
+  const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
+    optimise(engine, config, step, plan, metrics, () => context.signal.throwIfAborted()),
+  );
+  metrics.add("updates", Reduction.sum, optimised.updateCount);
+  const trained = performance.now();
+  addTimes(metrics, { rollout: gathered - began, train: trained - gathered });
+
+  const entries = ledgerEntries(credit, scored);
+  const times = await withSpan(SpanName.stepCommit, { parent }, () =>
+    commitVersion(context, { version: step, entries, metrics: metrics.toRecord() }),
+  );
+  addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
+  finishStep(context, step, { metrics, credit, optimised, scored, span });
+}
+
+/** Says what the step did. Nothing here can undo it. */
+function finishStep(
+  context: RunContext,
+  step: number,
+  done: {
+    metrics: MetricSet;
+    credit: Credit;
+    optimised: Optimised;
+    scored: readonly ScoredRollout[];
+    span: Span;
+  },
+): void {
+  const { run, rollouts, inbox, logger } = context;
+  const record = done.metrics.toRecord();
+  const stepMs = record["time/step_ms"] ?? 0;
+  const rates =
+    stepMs > 0
+      ? {
+          episodes_per_second: ((record.episodes ?? 0) / stepMs) * 1_000,
+          tokens_per_second: ((record.tokens ?? 0) / stepMs) * 1_000,
+        }
+      : {};
+  sendStepEvent(context, step, { ...record, ...rates });
+  traceTraining(run, step, done);
+  logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
+  rollouts.purgeBelow(run.runId, inbox.nextSequence).catch((error: unknown) => {
+    logger.warn("episodes are not purged; the next step tries again", { error });
+  });
+}
+
+async function jobsOf({ run, tasks }: RunContext, step: number): Promise<Job[]> {
+  const { groupSize, sampling } = run.config.rollout;
+  const batch = await tasks.step(step);
+  return batchSlots(Split.train, step, batch.tasks.length, groupSize).map((slot) => ({
+    slot,
+    task: batch.tasks[slot.task]!,
+    cursor: batch.cursor + slot.task,
+    sampling,
+    lowestVersion: step - 1,
+    highestVersion: step - 1,
+  }));
+}
+
+async function gatherStep(context: RunContext, step: number, jobs: readonly Job[]): Promise<ScoredRollout[]> {
+  const { gatherer, reporter } = context;
+  const scored = await gatherer.gather(`step ${step}`, jobs, (rolloutsDone, rolloutsTotal) =>
+    reporter.progress({ step, rolloutsDone, rolloutsTotal }),
+  );
+  return scored.map((entry) => markStale(entry, step - 1));
+}
+
+/** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
+function markStale(scored: ScoredRollout, version: number): ScoredRollout {
+  const range = versionRange(scored.rollout);
+  if (range === undefined || (range.lowest === version && range.highest === version)) return scored;
+  return { ...scored, rollout: { ...scored.rollout, outcome: Outcome.stale } };
+}
+
+function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit {
+  const { groupSize } = run.config.rollout;
+  const groups: Group[] = [];
+  for (let begin = 0; begin < scored.length; begin += groupSize) {
+    const rollouts = scored.slice(begin, begin + groupSize).map(({ rollout }) => rollout);
+    groups.push({ task: rollouts[0]!.slot.task, rollouts });
+  }
+  const { outcomes, advantage } = run.config.algorithm;
+  return assignCredit(groups, outcomes, advantage);
+}
+
+function addStepMetrics(
+  metrics: MetricSet,
+  credit: Credit,
+  scored: readonly ScoredRollout[],
+  { run }: RunContext,
+): void {
+  addRolloutMetrics(
+    metrics,
+    scored.map(({ rollout }) => rollout),
+    run.config.algorithm.outcomes,
+  );
+  const flat = credit.groups.filter((group) =>
+    group.rollouts.every(({ advantage }) => advantage === 0),
+  ).length;
+  metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
+  metrics.add("groups/flat", Reduction.sum, flat);
+  metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
+}
+
+/** Adds `time/<name>_ms`. */
+function addTimes(metrics: MetricSet, times: Readonly<Record<string, number>>): void {
+  for (const [name, ms] of Object.entries(times)) metrics.add(`time/${name}_ms`, Reduction.sum, ms);
+}
+
+function ledgerEntries(credit: Credit, scored: readonly ScoredRollout[]): LedgerEntry[] {
+  const sequences = new Map(scored.map(({ rollout, sequence }) => [rollout, sequence]));
+  return credit.groups.flatMap((group) =>
+    group.rollouts.map((credited) => ({ ...credited, sequence: sequences.get(credited.rollout)! })),
+  );
+}

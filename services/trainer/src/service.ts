@@ -1,0 +1,111 @@
+/**
+ * The trainer: run requests in, trained policies out.
+ *
+ * What a run is lies in PostgreSQL, JetStream and the state folder; this process holds nothing that the next one
+ * could not read there.
+ */
+
+import { BucketName, openBucket } from "@hone/messaging";
+import { RunStateSchema } from "@hone/proto-gen/run";
+import { READY, type ServiceDefinition } from "@hone/service-kit";
+import { loadTokenizer } from "@hone/tokenizer";
+import { readTrainerConfig, type TrainerServiceConfig } from "./config.ts";
+import { createEngine } from "./create-engine.ts";
+import { LedgerRows } from "./db/ledger-rows.ts";
+import { migrations } from "./db/migrations.ts";
+import { RunRows } from "./db/run-rows.ts";
+import { Admission } from "./domain/admission.ts";
+import { RunFolders } from "./domain/run-folders.ts";
+import { RunSupervisor } from "./domain/run-supervisor.ts";
+import { DatasetClient } from "./nats/dataset-client.ts";
+import { EventPublisher } from "./nats/event-publisher.ts";
+import { JobPublisher } from "./nats/job-publisher.ts";
+import { respondToControl } from "./nats/run-control.ts";
+import { consumeRunRequests } from "./nats/run-requests.ts";
+import { RunStateBucket } from "./nats/run-state-board.ts";
+import { ScoredReader } from "./nats/scored-reader.ts";
+import { ValidateClient } from "./nats/validate-client.ts";
+
+export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
+  name: "trainer",
+  readConfig: readTrainerConfig,
+  async start({ config, bus, logger, openDatabase }) {
+    const { stateDir: stateRoot } = config;
+    const database = await openDatabase({ schema: "trainer", migrations });
+    const registry = new RunRows(database);
+    const ledger = new LedgerRows(database);
+    const board = new RunStateBucket(await openBucket(bus, BucketName.runState, RunStateSchema));
+    const events = new EventPublisher(bus);
+    const supervisor = new RunSupervisor(
+      { owner: config.instanceId, leaseMs: config.leaseMs },
+      {
+        registry,
+        ledger,
+        admission: new Admission({
+          stateRoot,
+          registry,
+          board,
+          events,
+          validators: new ValidateClient(bus),
+          logger,
+        }),
+        tenure: {
+          stateRoot,
+          ledger,
+          jobs: new JobPublisher(bus, tokenizerFinder(stateRoot)),
+          rollouts: new ScoredReader(bus, logger),
+          tasks: new DatasetClient(bus),
+          board,
+          events,
+          createEngine: (run, folders) => createEngine(run, folders, config.engineThreads),
+          logger,
+        },
+        logger,
+      },
+    );
+    supervisor.start();
+    const requests = consumeRunRequests(bus, {
+      registry,
+      events,
+      filesFolder: config.filesDir,
+      onRun: () => supervisor.wake(),
+      logger,
+    });
+    const responders = respondToControl(bus, {
+      registry,
+      board,
+      stateRoot,
+      onWish: (run) => supervisor.applyWish(run),
+      logger,
+    });
+    return {
+      readiness: () => READY,
+      drain: async () => {
+        await Promise.all([requests.drain(), ...responders.map((responder) => responder.drain())]);
+        await supervisor.stop();
+      },
+      close: async () => {
+        await requests.stop();
+        await supervisor.stop();
+      },
+    };
+  },
+};
+
+/** Looks up the tokenizer of a run once. */
+function tokenizerFinder(stateRoot: string) {
+  const known = new Map<string, Promise<{ path: string; digest: string }>>();
+  return (runId: string) => {
+    let found = known.get(runId);
+    if (found === undefined) {
+      const folders = new RunFolders(stateRoot, runId);
+      found = loadTokenizer(folders.absolute(folders.tokenizer)).then(({ digest }) => ({
+        path: folders.tokenizer,
+        digest,
+      }));
+      known.set(runId, found);
+      found.catch(() => known.delete(runId));
+    }
+    return found;
+  };
+}
