@@ -1,0 +1,32 @@
+/** No file imports itself through others: what runs first would depend on who was asked for first. */
+
+import { posix } from "node:path";
+import { isRelative, type Package, type Problem, type SourceFile, type Workspace } from "./workspace.ts";
+
+export function checkCycles(workspace: Workspace): Problem[] {
+  return workspace.packages.flatMap(findCycles);
+}
+
+function findCycles(each: Package): Problem[] {
+  const byPath = new Map(each.files.map((file) => [file.path, file]));
+  const problems: Problem[] = [];
+  const done = new Set<string>();
+  const visit = (file: SourceFile, trail: readonly string[]) => {
+    const at = trail.indexOf(file.path);
+    if (at >= 0) {
+      const cycle = [...trail.slice(at), file.path].map((path) => path.slice(each.folder.length + 1));
+      problems.push({ path: file.path, message: `imports itself: ${cycle.join(" -> ")}` });
+      return;
+    }
+    if (done.has(file.path)) return;
+    for (const { specifier, isTypeOnly } of file.imports) {
+      // Types are erased: they cannot be met half-initialised.
+      if (isTypeOnly || !isRelative(specifier)) continue;
+      const next = byPath.get(posix.join(posix.dirname(file.path), specifier));
+      if (next !== undefined) visit(next, [...trail, file.path]);
+    }
+    done.add(file.path);
+  };
+  for (const file of each.files) visit(file, []);
+  return problems;
+}

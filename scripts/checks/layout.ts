@@ -1,0 +1,87 @@
+/**
+ * The same files in the same places.
+ *
+ * Y1: a library has src/index.ts: a comment that says its purpose, then named re-exports and nothing else.
+ * Y2: a service has src/main.ts of at most 60 lines, src/config.ts, src/service.ts and a README.
+ * Y3: packages are named after their folder, files are kebab-case, nothing is a default export.
+ * Y4: a file that passes 400 lines is split by concept.
+ */
+
+import {
+  isDevelopmentOnly,
+  isGenerated,
+  type Package,
+  type Problem,
+  type SourceFile,
+  type Workspace,
+} from "./workspace.ts";
+
+const MAX_LINES = 400;
+const MAX_MAIN_LINES = 60;
+const SERVICE_FILES = ["src/main.ts", "src/config.ts", "src/service.ts", "README.md"];
+const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.(int|full))?(\.(test|suite))?\.ts$/;
+
+export function checkLayout(workspace: Workspace): Problem[] {
+  const files = [...workspace.packages.flatMap((each) => each.files), ...workspace.looseFiles];
+  return [
+    ...workspace.packages.flatMap(checkPackage),
+    ...files.filter((file) => !isGenerated(file.path)).flatMap(checkFile),
+  ];
+}
+
+function checkPackage(each: Package): Problem[] {
+  const problems: Problem[] = [];
+  const report = (path: string, message: string) => problems.push({ path, message });
+  const [group, folder] = each.folder.split("/");
+  if (folder !== undefined && each.name !== `@hone/${folder}`) {
+    report(
+      `${each.folder}/package.json`,
+      `is named after its folder, @hone/${folder}: current value is ${each.name}`,
+    ); // Y3
+  }
+  if (group === "libs") {
+    const index = each.files.find((file) => file.path === `${each.folder}/src/index.ts`);
+    if (index === undefined)
+      report(each.folder, "has no src/index.ts"); // Y1
+    else problems.push(...checkIndex(index));
+  }
+  if (group === "services") {
+    for (const path of SERVICE_FILES.filter((path) => !each.paths.includes(path)))
+      report(each.folder, `has no ${path}`); // Y2
+    const main = each.files.find((file) => file.path === `${each.folder}/src/main.ts`);
+    const lines = main?.text.trimEnd().split("\n").length ?? 0;
+    if (lines > MAX_MAIN_LINES)
+      report(`${each.folder}/src/main.ts`, `has at most ${MAX_MAIN_LINES} lines: current value is ${lines}`);
+  }
+  return problems;
+}
+
+/** Y1 */
+function checkIndex(index: SourceFile): Problem[] {
+  const { path } = index;
+  if (!index.text.startsWith("/**"))
+    return [{ path, message: "begins with a comment that says the package's purpose" }];
+  const code = index.text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, "");
+  if (/export \*/.test(code)) return [{ path, message: "re-exports by name: current value is export *" }];
+  const rest = code.replace(/export (type )?\{[^}]*\} from "[^"]+";/g, "").trim();
+  if (rest === "") return [];
+  return [{ path, message: `holds re-exports only: current value is ${rest.split("\n")[0]}` }];
+}
+
+function checkFile(file: SourceFile): Problem[] {
+  const { path, text } = file;
+  const problems: Problem[] = [];
+  const name = path.split("/").at(-1) ?? "";
+  if (!KEBAB_CASE.test(name))
+    problems.push({ path, message: `files are named in kebab-case: current value is ${name}` }); // Y3
+  if (/^export default /m.test(text))
+    problems.push({ path, message: "exports by name: current value is export default" });
+  const lines = text.trimEnd().split("\n").length;
+  if (lines > MAX_LINES && !isDevelopmentOnly(path)) {
+    problems.push({
+      path,
+      message: `is split by concept past ${MAX_LINES} lines: current value is ${lines}`,
+    }); // Y4
+  }
+  return problems;
+}
