@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import {
+  BucketName,
+  type Bus,
+  connectBus,
+  ensureTopology,
+  openBucket,
+  publishStored,
+  readOrdered,
+  request,
+  StreamName,
+  subjects,
+  ValidatingService,
+} from "@hone/messaging";
+import { GenerateError_Reason as Reason } from "@hone/proto-gen/policy";
+import {
+  type Episode,
+  EpisodeSchema,
+  Outcome,
+  type RolloutJob,
+  RolloutJobSchema,
+} from "@hone/proto-gen/rollout";
+import { RunPhase, RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { eventually, startNats } from "@hone/testing";
+import { loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import { readConfig } from "./config.ts";
+import { agentRolloutService } from "./service.ts";
+import { type Behaviour, FakeGateway } from "./testing-gateway.ts";
+
+const examples = path.join(import.meta.dirname, "../../../examples");
+const LEAN_AGENT = {
+  systemPrompt: "",
+  instruction: "",
+  promptTemplate: "{observation}\n{player_row}{player_column}{goal_row}{goal_column}",
+  historyTurns: 0,
+};
+
+describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  let tokenizer: Tokenizer;
+  let service: RunningService;
+  const gateways: FakeGateway[] = [];
+
+  const startOwn = (overrides: Record<string, string> = {}) =>
+    startService(agentRolloutService, {
+      config: readConfig({
+        HONE_NATS_URL: nats.url,
+        HONE_STATE_DIR: examples,
+        HONE_POLICY_IDLE_TIMEOUT_MS: "400",
+        ...overrides,
+      }),
+      logger: silentLogger(),
+    });
+
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "agent-rollout-test" });
+    await ensureTopology(bus);
+    tokenizer = await loadTokenizer(path.join(examples, "01-frozen-lake"));
+    service = await startOwn();
+  });
+  after(async () => {
+    await service.stop();
+    for (const gateway of gateways) await gateway.stop();
+    await bus.close();
+    await nats.stop();
+  });
+
+  const answer = (text: string): Behaviour => ({
+    kind: "answer",
+    tokenIds: tokenizer.encode(`${text}<|end|>`),
+  });
+
+  const gatewayFor = async (
+    model: string,
+    replica: string,
+    behave: ConstructorParameters<typeof FakeGateway>[1]["behave"],
+    versions: readonly number[] = [0],
+  ) => {
+    const gateway = new FakeGateway(bus, { model, replica, behave, versions });
+    gateways.push(gateway);
+    await gateway.report();
+    return gateway;
+  };
+
+  const job = (
+    runId: string,
+    task: number,
+    overrides: Omit<Partial<RolloutJob>, "$typeName" | "$unknown"> = {},
+  ): RolloutJob =>
+    create(RolloutJobSchema, {
+      runId,
+      slot: { split: "train", step: 1, task, index: 0 },
+      runSeed: 7n,
+      task: {
+        id: `frozen_lake:${task}`,
+        environment: "frozen_lake",
+        environmentSeed: BigInt(task),
+        environmentConfigJson: "{}",
+      },
+      agentName: "frozen_lake",
+      agentConfigJson: JSON.stringify(LEAN_AGENT),
+      sampling: { temperature: 1, topP: 1, maxNewTokens: 8 },
+      limits: { maxTurns: 10, maxContextTokens: 256, deadlineMs: 20_000, maxAttempts: 3 },
+      judgesJson: '[{"kind":"environment","weight":1}]',
+      cursor: BigInt(task),
+      tokenizerDigest: tokenizer.digest,
+      tokenizerPath: "01-frozen-lake",
+      ...overrides,
+    });
+  const submit = (message: RolloutJob) =>
+    publishStored(bus, subjects.rolloutJob(message.runId), RolloutJobSchema, message);
+
+  /** The first `count` episodes of a run. */
+  const episodesOf = async (runId: string, count: number): Promise<Episode[]> => {
+    const stop = new AbortController();
+    const found: Episode[] = [];
+    const options = {
+      stream: StreamName.episodes,
+      filter: subjects.rolloutFinished(runId),
+      signal: stop.signal,
+    };
+    for await (const { message } of readOrdered(bus, EpisodeSchema, options)) {
+      found.push(message);
+      if (found.length === count) break;
+    }
+    stop.abort();
+    return found.toSorted((a, b) => a.slot!.task - b.slot!.task);
+  };
+  const jobsLeft = async () => (await bus.manager.streams.info(StreamName.jobs)).state.messages;
+
+  test("runs jobs against a replica and publishes what the engine saw and sampled", async () => {
+    const run = "exact-1";
+    const moves = ["Right", "Down", "Left", "Up", "Nowhere"];
+    let calls = 0;
+    const gateway = await gatewayFor(run, "a", () =>
+      answer(`<answer>${moves[calls++ % moves.length]}</answer>`),
+    );
+    await Promise.all(Array.from({ length: 20 }, (_, task) => submit(job(run, task))));
+    const episodes = await episodesOf(run, 20);
+    assert.equal(new Set(episodes.map(({ slot }) => slot!.task)).size, 20);
+    const seen = new Set(gateway.requests.map(({ promptIds }) => promptIds.join(",")));
+    for (const episode of episodes) {
+      assert.ok(episode.outcome === Outcome.COMPLETED || episode.outcome === Outcome.TRUNCATED);
+      assert.equal(episode.turns.length, episode.samples.length);
+      assert.equal(episode.judgesJson, '[{"kind":"environment","weight":1}]');
+      assert.equal(episode.environmentReturn, episode.metrics.success);
+      for (const turn of episode.turns) {
+        const { tokenIds, lossMask, logprobs, versions } = episode.samples[turn.sample]!;
+        assert.ok(seen.has(tokenIds.slice(0, turn.sampledBegin).join(",")));
+        assert.equal(lossMask.length, tokenIds.length);
+        assert.equal(logprobs.length, turn.sampledEnd - turn.sampledBegin);
+        assert.deepEqual(
+          versions.map(({ version, tokenCount }) => [version, tokenCount]),
+          [[0, logprobs.length]],
+        );
+        assert.equal(typeof JSON.parse(turn.infoJson).action_is_valid, "boolean");
+      }
+    }
+    await eventually("every job acknowledged", async () => (await jobsLeft()) === 0);
+  });
+
+  test("plays the scripted policy without any replica, and marks what it wrote", async () => {
+    const run = "script-1";
+    await Promise.all(
+      Array.from({ length: 50 }, (_, task) => submit(job(run, task, { scriptedPolicy: "random_legal" }))),
+    );
+    for (const episode of await episodesOf(run, 50)) {
+      assert.equal(JSON.parse(episode.metadataJson).scriptedPolicy, "random_legal");
+      for (const turn of episode.turns) assert.equal(JSON.parse(turn.infoJson).action_is_effective, true);
+      for (const sample of episode.samples) {
+        assert.equal(sample.logprobs.length, 0);
+        assert.equal(sample.lossMask.filter((bit) => bit === 1).length, 4);
+      }
+    }
+  });
+
+  test("asks another replica, with the same seed, when one is dead, busy or silent", async () => {
+    const run = "elsewhere-1";
+    const refusals: Behaviour[] = [
+      { kind: "refuse", reason: Reason.BUSY },
+      { kind: "refuse", reason: Reason.UNAVAILABLE },
+      { kind: "silence" },
+    ];
+    let next = 0;
+    const bad = await gatewayFor(run, "bad", () => refusals[next++ % refusals.length]!);
+    const good = await gatewayFor(run, "good", () => answer("<answer>Right</answer>"));
+    await Promise.all(Array.from({ length: 12 }, (_, task) => submit(job(run, task))));
+    for (const episode of await episodesOf(run, 12)) {
+      assert.equal(episode.attempt, 1);
+      assert.deepEqual(episode.failedAttempts, []);
+      assert.notEqual(episode.outcome, Outcome.INFRA_FAILED);
+    }
+    assert.ok(bad.requests.length > 0);
+    for (const refused of bad.requests) {
+      assert.ok(
+        good.requests.some(({ requestId, seed }) => requestId === refused.requestId && seed === refused.seed),
+      );
+    }
+  });
+
+  test("waits for a replica that has the version, with the clock stopped", async () => {
+    const run = "behind-1";
+    const gateway = await gatewayFor(run, "a", () => answer("<answer>Right</answer>"), [4]);
+    await submit(
+      job(run, 0, {
+        lowestVersion: 5,
+        highestVersion: 5,
+      }),
+    );
+    await eventually("the job in work", async () => (await jobsLeft()) === 1);
+    assert.equal(gateway.requests.length, 0);
+    await gateway.report([4, 5]);
+    const [episode] = await episodesOf(run, 1);
+    assert.equal(episode!.attempt, 1);
+    assert.equal(gateway.requests[0]!.lowestVersion, 5);
+  });
+
+  test("ends as timed_out when the engine works on a call for longer than the attempt has, and aborts the call", async () => {
+    const run = "late-1";
+    const gateway = await gatewayFor(run, "a", () => ({ kind: "heartbeats", queuePosition: 0 }));
+    const limits = { ...job(run, 0).limits!, deadlineMs: 100 };
+    await submit(job(run, 0, { limits }));
+    const [episode] = await episodesOf(run, 1);
+    assert.equal(episode!.outcome, Outcome.TIMED_OUT);
+    await eventually("the abort", () => gateway.aborted.length === 1);
+  });
+
+  test("ends as stale when the version is gone for good, and as infra_failed when the request is refused", async () => {
+    const run = "refused-1";
+    await gatewayFor(run, "a", ({ requestId }) => ({
+      kind: "refuse",
+      reason: requestId.includes("train.1.0.") ? Reason.STALE : Reason.INVALID,
+    }));
+    await submit(job(run, 0));
+    await submit(job(run, 1));
+    const [stale, invalid] = await episodesOf(run, 2);
+    assert.equal(stale!.outcome, Outcome.STALE);
+    assert.equal(invalid!.outcome, Outcome.INFRA_FAILED);
+    assert.match(invalid!.reason, /as the test wants it/);
+  });
+
+  test("ends the rollouts of a run that is cancelled", async () => {
+    const run = "cancel-1";
+    const gateway = await gatewayFor(run, "a", () => ({ kind: "heartbeats", queuePosition: 0 }));
+    await submit(job(run, 0));
+    await eventually("the call under way", () => gateway.requests.length === 1);
+    const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+    await bucket.put(run, create(RunStateSchema, { runId: run, phase: RunPhase.CANCELLED }));
+    const [episode] = await episodesOf(run, 1);
+    assert.equal(episode!.outcome, Outcome.CANCELLED);
+  });
+
+  test("an unknown agent ends as infra_failed, with what is known", async () => {
+    const run = "unknown-1";
+    await submit(job(run, 0, { agentName: "frozen_lack" }));
+    const [episode] = await episodesOf(run, 1);
+    assert.equal(episode!.outcome, Outcome.INFRA_FAILED);
+    assert.match(episode!.reason, /did you mean "frozen_lake"/);
+  });
+
+  test("a service that stops gives its rollouts back, and another one finishes them with the same seeds", async () => {
+    const run = "handover-1";
+    const gateway = await gatewayFor(run, "a", () =>
+      gateway.requests.length === 1
+        ? { kind: "heartbeats", queuePosition: 0 }
+        : answer("<answer>Right</answer>"),
+    );
+    await submit(job(run, 0));
+    await eventually("the call under way", () => gateway.requests.length === 1);
+    await service.stop({ graceMs: 600 });
+    service = await startOwn();
+    const [episode] = await episodesOf(run, 1);
+    assert.ok(episode!.outcome === Outcome.COMPLETED || episode!.outcome === Outcome.TRUNCATED);
+    const [first, second] = gateway.requests;
+    assert.equal(second!.seed, first!.seed);
+    assert.deepEqual(second!.promptIds, first!.promptIds);
+  });
+
+  test("validate names the key, the value and what is allowed", async () => {
+    const runFile = {
+      name: "x",
+      seed: 1,
+      model: { init: { architecture: "qwen3", hiddenSize: 64, numLayers: 1, numHeads: 4, tokenizer: "t" } },
+      warmStart: { kind: "sft", policy: "random_leagl", tasks: 10 },
+      dataset: { train: { source: "environment", environment: "frozen_lak", seeds: { from: 0, to: 10 } } },
+      agent: { name: "frozen_lake", config: { historyTurn: 0, promptTemplate: "{observed}" } },
+      rollout: { tasksPerStep: 1, groupSize: 2 },
+      trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.001 } },
+    };
+    const reply = await request(
+      bus,
+      subjects.validate(ValidatingService.agentRollout),
+      ValidateRequestSchema,
+      create(ValidateRequestSchema, { configJson: JSON.stringify(runFile) }),
+      ValidateReplySchema,
+      { timeoutMs: 5_000 },
+    );
+    const problems = new Map(reply.problems.map((problem) => [problem.key, problem]));
+    assert.match(problems.get("warmStart.policy")!.allowed, /random_legal \(did you mean "random_legal"\?\)/);
+    assert.match(problems.get("dataset.train.environment")!.allowed, /did you mean "frozen_lake"/);
+    assert.match(problems.get("agent.config.historyTurn")!.allowed, /did you mean "historyTurns"/);
+    assert.equal(problems.get("agent.config.historyTurn")!.valueJson, "0");
+    assert.match(problems.get("agent.config.promptTemplate")!.allowed, /\{observation\}/);
+  });
+});
