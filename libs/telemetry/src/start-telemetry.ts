@@ -27,6 +27,8 @@ export interface TelemetryOptions {
   readonly logger?: Logger | undefined;
   /** Longest time that a finished span waits for its batch, milliseconds. @default 1_000 */
   readonly exportDelayMs?: number | undefined;
+  /** Longest time that one request to the receiver may take, tries again included, milliseconds. @default 10_000 */
+  readonly exportTimeoutMs?: number | undefined;
 }
 
 /** Running telemetry. */
@@ -49,7 +51,7 @@ const MAX_LINKS = 65_536;
 const MAX_ATTRIBUTE_LENGTH = 4_096;
 /** Requests at once: all of a full queue, so that the flush at the end is not refused. */
 const MAX_CONCURRENT_EXPORTS = MAX_QUEUED_SPANS / MAX_BATCH_SPANS;
-const EXPORT_TIMEOUT_MS = 10_000;
+const DEFAULT_EXPORT_TIMEOUT_MS = 10_000;
 const DEFAULT_EXPORT_DELAY_MS = 1_000;
 const DEFAULT_SHUTDOWN_DEADLINE_MS = 2_000;
 
@@ -88,9 +90,10 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
       suppressOverrideMessage: true,
     });
   }
+  const exportTimeoutMs = options.exportTimeoutMs ?? DEFAULT_EXPORT_TIMEOUT_MS;
   const exporter = new OTLPTraceExporter({
     url,
-    timeoutMillis: EXPORT_TIMEOUT_MS,
+    timeoutMillis: exportTimeoutMs,
     concurrencyLimit: MAX_CONCURRENT_EXPORTS,
   });
   const sdk = new NodeSDK({
@@ -112,7 +115,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
         maxQueueSize: MAX_QUEUED_SPANS,
         maxExportBatchSize: MAX_BATCH_SPANS,
         scheduledDelayMillis: options.exportDelayMs ?? DEFAULT_EXPORT_DELAY_MS,
-        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+        exportTimeoutMillis: exportTimeoutMs,
       }),
     ],
   });

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
+import { removeReadyFile, writeReadyFile } from "./ready-file.ts";
+
+test("writeReadyFile() leaves one whole file, also where the folder is missing or an old file is in the way", async () => {
+  await using folder = await temporaryFolder("ready");
+  const path = join(folder.path, "services", "judge.json");
+  const content = { service: "judge", pid: 12, httpPort: 8080, instanceId: "one" };
+  await writeReadyFile(path, { ...content, pid: 11 });
+  await writeReadyFile(path, content);
+  assert.deepEqual(JSON.parse(await readFile(path, "utf8")), content);
+  assert.deepEqual(await readdir(dirname(path)), ["judge.json"]);
+  await removeReadyFile(path);
+  await removeReadyFile(path);
+  assert.deepEqual(await readdir(dirname(path)), []);
+});

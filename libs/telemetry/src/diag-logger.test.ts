@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { throttledDiagLogger } from "./diag-logger.ts";
+import { createLogger } from "./logger.ts";
+
+test("throttledDiagLogger() says a lasting complaint once in a while, with the count of those left out", () => {
+  const lines: string[] = [];
+  let now = 0;
+  const diag = throttledDiagLogger(
+    createLogger({ service: "judge", sink: { write: (line) => lines.push(line) } }),
+    () => now,
+  );
+  for (let i = 0; i < 10; i++) diag.error("export failed");
+  assert.equal(lines.length, 1);
+  now = 30_000;
+  diag.error("export failed");
+  assert.equal(lines.length, 2);
+  assert.match(lines[1] ?? "", /"leftOut":9/);
+});
