@@ -42,6 +42,8 @@ export class RunReporter {
   #softWriting: Promise<void> | undefined;
   #lastWrite = 0;
   #lastProgress = 0;
+  #latestProgress: RunEvent | undefined;
+  #progressTimer: NodeJS.Timeout | undefined;
 
   constructor(initial: RunStatus, deps: ReporterDeps) {
     this.#status = initial;
@@ -106,20 +108,15 @@ export class RunReporter {
     this.#outbox.send(event, messageId);
   }
 
-  /** Progress of a gathering, at most twice a second; the last one always. */
+  /** Progress of a gathering: at most twice a second, the latest always in the end. */
   progress(progress: { step: number; rolloutsDone: number; rolloutsTotal: number }): void {
-    const isLast = progress.rolloutsDone === progress.rolloutsTotal;
-    if (!isLast && Date.now() - this.#lastProgress < SOFT_INTERVAL_MS) return;
-    this.#lastProgress = Date.now();
-    this.event({ kind: "progress", ...progress });
+    this.#sendLatest({ kind: "progress", ...progress }, progress.rolloutsDone === progress.rolloutsTotal);
   }
 
   /** Progress of the warm start; while rollouts are gathered, at most twice a second. */
   warmStartProgress(progress: Omit<Extract<RunEvent, { kind: "warm-start" }>, "kind">): void {
-    const isLast = progress.updatesDone > 0 || progress.rolloutsDone === progress.rolloutsTotal;
-    if (!isLast && Date.now() - this.#lastProgress < SOFT_INTERVAL_MS) return;
-    this.#lastProgress = Date.now();
-    this.event({ kind: "warm-start", ...progress });
+    const isDone = progress.updatesDone > 0 || progress.rolloutsDone === progress.rolloutsTotal;
+    this.#sendLatest({ kind: "warm-start", ...progress }, isDone);
   }
 
   /** Publishes a change and returns when it stands (R2). @throws {OwnershipLostError} (R3) */
@@ -139,8 +136,31 @@ export class RunReporter {
 
   /** Brings out what was changed, unless the signal says that nobody listens any more; nothing is written after it. */
   async settle(): Promise<void> {
+    clearTimeout(this.#progressTimer);
     await this.#softWriting;
     await this.#writing?.catch(() => undefined);
+  }
+
+  #sendLatest(event: RunEvent, isDone: boolean): void {
+    this.#latestProgress = event;
+    const pauseMs = isDone ? 0 : this.#lastProgress + SOFT_INTERVAL_MS - Date.now();
+    if (pauseMs <= 0) {
+      clearTimeout(this.#progressTimer);
+      this.#progressTimer = undefined;
+      this.#sendProgress();
+    } else {
+      this.#progressTimer ??= setTimeout(() => {
+        this.#progressTimer = undefined;
+        this.#sendProgress();
+      }, pauseMs);
+    }
+  }
+
+  #sendProgress(): void {
+    if (this.#latestProgress === undefined) return;
+    this.event(this.#latestProgress);
+    this.#latestProgress = undefined;
+    this.#lastProgress = Date.now();
   }
 
   #change(change: Partial<RunStatus>): void {

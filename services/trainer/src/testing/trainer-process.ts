@@ -1,0 +1,90 @@
+/** A trainer on real servers, for tests: started in this process or as one of its own that can be killed. */
+
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { type Bus, readOrdered, StreamName } from "@hone/messaging";
+import { type RunEvent, RunEventSchema } from "@hone/proto-gen/run";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { readTrainerConfig } from "../config.ts";
+import { trainerService } from "../service.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../../../../examples/01-frozen-lake/", import.meta.url));
+
+/** Text of a small run file: 3 steps of 4 groups of 4 on a model that trains in milliseconds. */
+export async function runFile(changes: Record<string, unknown> = {}): Promise<string> {
+  const tokenizer = await readFile(`${EXAMPLE}tokenizer.json`, "utf8");
+  return JSON.stringify({
+    name: "small",
+    seed: 11,
+    model: {
+      init: {
+        architecture: "qwen3",
+        hiddenSize: 16,
+        numLayers: 1,
+        numHeads: 2,
+        tokenizer: { files: { "tokenizer.json": tokenizer } },
+      },
+    },
+    dataset: { train: { source: "environment", environment: "fake", seeds: { from: 0, to: 6 } } },
+    agent: { name: "fake" },
+    rollout: { tasksPerStep: 4, groupSize: 4, sampling: { maxNewTokens: 4 } },
+    trainer: {
+      steps: 3,
+      epochs: 2,
+      minibatches: 2,
+      optimizer: { kind: "adamw", learningRate: 0.01 },
+    },
+    ...changes,
+  });
+}
+
+/** Environment of a trainer. */
+export function trainerEnvironment(servers: { nats: string; postgres: string; stateDir: string }) {
+  return {
+    HONE_NATS_URL: servers.nats,
+    HONE_DATABASE_URL: servers.postgres,
+    HONE_STATE_DIR: servers.stateDir,
+    HONE_FILES: servers.stateDir,
+    HONE_INSTANCE_ID: "trainer-under-test",
+    HONE_TRAINER_LEASE_MS: "2000",
+    HONE_TRAINER_THREADS: "1",
+  };
+}
+
+/** Starts a trainer in this process. */
+export function startTrainer(
+  servers: { nats: string; postgres: string; stateDir: string },
+  changes: Record<string, string> = {},
+): Promise<RunningService> {
+  const config = readTrainerConfig({ ...trainerEnvironment(servers), ...changes });
+  return startService(trainerService, { config, logger: silentLogger() });
+}
+
+type EventKindCase = NonNullable<RunEvent["kind"]["case"]>;
+type EventOf<K extends EventKindCase> = Extract<RunEvent["kind"], { case: K; value: unknown }>;
+
+/** The events of a bus so far and from now on. */
+export function followEvents(bus: Bus, signal: AbortSignal) {
+  const seen: RunEvent[] = [];
+  void (async () => {
+    const events = readOrdered(bus, RunEventSchema, {
+      stream: StreamName.events,
+      filter: "hone.v1.event.>",
+      signal,
+    });
+    for await (const { message } of events) seen.push(message);
+  })();
+  return {
+    seen,
+    /** Values of the events of one kind, of one run if given. */
+    of<K extends EventKindCase>(kind: K, runId?: string): Array<EventOf<K>["value"]> {
+      const isWanted = (event: RunEvent["kind"]): event is EventOf<K> => event.case === kind;
+      return seen
+        .filter((event) => runId === undefined || event.runId === runId)
+        .map((event) => event.kind)
+        .filter(isWanted)
+        .map((event): EventOf<K>["value"] => event.value);
+    },
+  };
+}

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import {
+  BucketName,
+  type Bus,
+  connectBus,
+  ensureTopology,
+  openBucket,
+  publishBytes,
+  RunControl,
+  request,
+  subjects,
+} from "@hone/messaging";
+import {
+  ControlReplySchema,
+  ControlRequestSchema,
+  ProblemSchema,
+  RunPhase,
+  RunStateSchema,
+} from "@hone/proto-gen/run";
+import type { RunningService } from "@hone/service-kit";
+import { eventually, startNats, startPostgres, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import postgres from "postgres";
+import { type FakePeers, startFakePeers, startValidator } from "./testing/fake-peers.ts";
+import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
+
+const RUN_DEADLINE_MS = 60_000;
+
+describe("trainer", { timeout: 240_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let database: Awaited<ReturnType<typeof startPostgres>>;
+  let folder: TemporaryFolder;
+  let bus: Bus;
+  let peers: FakePeers;
+  let trainer: RunningService;
+  let sql: postgres.Sql;
+  let events: ReturnType<typeof followEvents>;
+  const ended = new AbortController();
+
+  const servers = () => ({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+
+  before(async () => {
+    [nats, database, folder] = await Promise.all([startNats(), startPostgres(), temporaryFolder("trainer")]);
+    bus = await connectBus({ url: nats.url, name: "test" });
+    await ensureTopology(bus);
+    peers = startFakePeers(bus);
+    events = followEvents(bus, ended.signal);
+    trainer = await startTrainer(servers());
+    sql = postgres(database.url, { onnotice: () => undefined });
+  });
+  after(async () => {
+    ended.abort();
+    await trainer?.stop();
+    await peers?.stop();
+    await sql?.end();
+    await bus?.close();
+    await Promise.all([nats?.stop(), database?.stop()]);
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  async function publishRun(text: string): Promise<number> {
+    return (await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence;
+  }
+
+  async function endOf(runId: string) {
+    return eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], {
+      deadlineMs: RUN_DEADLINE_MS,
+    });
+  }
+
+  function control(verb: RunControl, runId: string) {
+    return request(
+      bus,
+      subjects.runControl(verb, runId),
+      ControlRequestSchema,
+      create(ControlRequestSchema, { runId }),
+      ControlReplySchema,
+      { timeoutMs: 5_000 },
+    );
+  }
+
+  test("a run goes from request to checkpoint, each rollout trained once", async () => {
+    const runId = `small-${await publishRun(await runFile())}`;
+    const end = await endOf(runId);
+    assert.equal(end.phase, RunPhase.COMPLETED);
+    assert.equal(end.checkpoint, `runs/${runId}/checkpoints/step-3`);
+    assert.deepEqual(
+      events.of("stepCompleted", runId).map(({ step, version }) => [step, version]),
+      [
+        [1, 1],
+        [2, 2],
+        [3, 3],
+      ],
+    );
+    const { metrics } = events.of("stepCompleted", runId)[0]!;
+    assert.equal(metrics.episodes, 16);
+    assert.equal(metrics["outcome/completed"], 16);
+    assert.equal(metrics.updates, 4);
+    for (const name of ["reward/mean", "loss", "grad_norm", "entropy", "mismatch/max", "time/train_ms"]) {
+      assert.ok(Number.isFinite(metrics[name]), name);
+    }
+    const rows = await sql`select slot from trainer.ledger where run_id = ${runId}`;
+    assert.equal(rows.length, 48);
+    assert.deepEqual((await readdir(`${folder.path}/runs/${runId}/state`)).sort(), ["2-1", "3-1"]);
+    const names = await readdir(`${folder.path}/${end.checkpoint}`);
+    for (const name of ["config.json", "model.safetensors", "tokenizer.json"])
+      assert.ok(names.includes(name), name);
+    const { state } = await control(RunControl.status, runId);
+    assert.deepEqual([state?.phase, state?.version, state?.waitingFor], [RunPhase.COMPLETED, 3, ""]);
+    assert.equal(state?.location, `runs/${runId}/state/3-1`);
+  });
+
+  test("two runs of one file end with the same weights, another seed with others", async () => {
+    const text = await runFile({
+      name: "twin",
+      warmStart: { kind: "sft", policy: "random_legal", tasks: 6, epochs: 2, batchSize: 4 },
+    });
+    const first = `twin-${await publishRun(text)}`;
+    const second = `twin-${await publishRun(text)}`;
+    const other = `twin-${await publishRun(text.replace('"seed":11', '"seed":12'))}`;
+    await Promise.all([first, second, other].map(endOf));
+    const digests = await Promise.all(
+      [first, second, other].map(
+        async (runId) =>
+          (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest,
+      ),
+    );
+    assert.equal(digests[0], digests[1]);
+    assert.notEqual(digests[0], digests[2]);
+    const warm =
+      await sql`select count(*)::int as n from trainer.ledger where run_id = ${first} and version = 0`;
+    assert.equal(warm[0]?.n, 6);
+  });
+
+  test("evaluations come before the first step, in between and after the last, sampled and greedy", async () => {
+    const text = await runFile({
+      name: "judged",
+      dataset: {
+        train: { source: "environment", environment: "fake", seeds: { from: 0, to: 6 } },
+        eval: { source: "environment", environment: "fake", seeds: { from: 0, to: 6 } },
+      },
+      trainer: {
+        steps: 3,
+        minibatches: 2,
+        optimizer: { kind: "adamw", learningRate: 0.01 },
+        eval: { every: 2, tasks: 2 },
+      },
+    });
+    const runId = `judged-${await publishRun(text)}`;
+    await endOf(runId);
+    assert.deepEqual(
+      events.of("evaluated", runId).map(({ version, mode, episodes }) => [version, mode, episodes]),
+      [0, 2, 3].flatMap((version) =>
+        ["sampled", "greedy"].map((mode) => [version, mode, version === 2 ? 2 : 6]),
+      ),
+    );
+  });
+
+  test("a run file with an unknown key is refused with the key that was probably meant, and leaves nothing", async () => {
+    const text = await runFile({ name: "wrong", tainer: {} });
+    const sequence = await publishRun(text);
+    const refused = await eventually("the refusal", () =>
+      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+    );
+    assert.equal(refused.problems[0]?.key, "tainer");
+    assert.match(refused.problems[0]?.message ?? "", /did you mean `trainer`/);
+    assert.equal((await sql`select 1 from trainer.runs where request_sequence = ${sequence}`).length, 0);
+  });
+
+  test("text that is no run file at all is refused", async () => {
+    const sequence = await publishRun("\n\tno: [yaml");
+    await eventually("the refusal", () =>
+      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+    );
+  });
+
+  test("a run that a service refuses is answered with its problem and leaves nothing behind", async () => {
+    const problem = create(ProblemSchema, { key: "agent.name", valueJson: '"fake"', allowed: "frozen_lake" });
+    peers.problems.set("agent-rollout", [problem]);
+    try {
+      const sequence = await publishRun(await runFile({ name: "unwanted" }));
+      const refused = await eventually("the refusal", () =>
+        events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+      );
+      assert.equal(refused.problems[0]?.key, "agent.name");
+      const runId = `unwanted-${sequence}`;
+      await eventually("the row to be gone", async () => {
+        return (await sql`select 1 from trainer.runs where run_id = ${runId}`).length === 0;
+      });
+      assert.ok(!(await readdir(`${folder.path}/runs`)).includes(runId));
+      const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+      assert.equal(await bucket.get(runId), undefined);
+      assert.match((await control(RunControl.status, runId)).error, /must be known/);
+    } finally {
+      peers.problems.clear();
+    }
+  });
+
+  test("a cancelled run ends, its jobs are gone, and its state says so", async () => {
+    const hold = Promise.withResolvers<void>();
+    peers.beforeEpisode = (job) => (job.runId.startsWith("stopped") ? hold.promise : Promise.resolve());
+    const runId = `stopped-${await publishRun(await runFile({ name: "stopped" }))}`;
+    await eventually("its first job", () => peers.executed.length > 0 && events.of("accepted", runId)[0]);
+    await eventually("what it waits for", async () =>
+      (await control(RunControl.status, runId)).state?.waitingFor.includes("16 of 16 rollouts of step 1"),
+    );
+    assert.equal((await control(RunControl.cancel, runId)).error, "");
+    const end = await endOf(runId);
+    hold.resolve();
+    assert.equal(end.phase, RunPhase.CANCELLED);
+    const { state } = await control(RunControl.status, runId);
+    assert.equal(state?.phase, RunPhase.CANCELLED);
+    assert.match(
+      (await control(RunControl.pause, runId)).error,
+      /must be unfinished: current value is cancelled/,
+    );
+    peers.beforeEpisode = async () => undefined;
+  });
+
+  test("a paused run begins no further step until it is resumed", async () => {
+    const hold = Promise.withResolvers<void>();
+    peers.beforeEpisode = (job) => (job.slot?.step === 2 ? hold.promise : Promise.resolve());
+    const runId = `paused-${await publishRun(await runFile({ name: "paused" }))}`;
+    await eventually("its second step", () => events.of("stepCompleted", runId)[0]);
+    await control(RunControl.pause, runId);
+    hold.resolve();
+    await eventually(
+      "the pause",
+      async () => (await control(RunControl.status, runId)).state?.phase === RunPhase.PAUSED,
+    );
+    assert.equal(events.of("stepCompleted", runId).length, 2);
+    await control(RunControl.resume, runId);
+    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
+    peers.beforeEpisode = async () => undefined;
+  });
+
+  test("a stopped trainer's run goes on in the next one, and trains what an undisturbed run trains", async () => {
+    const undisturbed = `calm-${await publishRun(await runFile({ name: "calm" }))}`;
+    await endOf(undisturbed);
+    const hold = Promise.withResolvers<void>();
+    peers.beforeEpisode = (job) =>
+      job.runId.startsWith("moved") && job.slot?.step === 2 && job.slot.task > 1
+        ? hold.promise
+        : Promise.resolve();
+    const runId = `moved-${await publishRun(await runFile({ name: "moved" }))}`;
+    await eventually(
+      "half of its second step",
+      () => peers.executed.length > 0 && events.of("stepProgress", runId).some(({ step }) => step === 2),
+    );
+    await trainer.stop();
+    hold.resolve();
+    trainer = await startTrainer(servers());
+    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
+    peers.beforeEpisode = async () => undefined;
+    const slots = async (run: string) =>
+      (await sql`select slot from trainer.ledger where run_id = ${run} order by slot`).map(
+        ({ slot }) => slot,
+      );
+    assert.deepEqual(await slots(runId), await slots(undisturbed));
+    const digest = async (run: string) =>
+      (await sql`select state_digest from trainer.runs where run_id = ${run}`)[0]?.state_digest;
+    assert.equal(await digest(runId), await digest(undisturbed));
+  });
+});
+
+describe("admission", { timeout: 60_000 }, () => {
+  test("a run waits for a service that does not answer, says so, and goes on when it does", async () => {
+    await using nats = await startNats();
+    await using database = await startPostgres();
+    await using folder = await temporaryFolder("trainer");
+    const bus = await connectBus({ url: nats.url, name: "test" });
+    await ensureTopology(bus);
+    const peers = startFakePeers(bus, ["judge"]);
+    const ended = new AbortController();
+    const events = followEvents(bus, ended.signal);
+    const trainer = await startTrainer({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+    try {
+      const { sequence } = await publishBytes(bus, subjects.runRequest(), await runFile(), undefined);
+      const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+      const state = await eventually("the state to name what it waits for", async () => {
+        const entry = await bucket.get(`small-${sequence}`);
+        return entry?.value.waitingFor.includes("judge") ? entry.value : undefined;
+      });
+      assert.equal(state.phase, RunPhase.WAITING);
+      assert.ok(state.waitingSinceMs > 0n);
+      assert.equal(events.of("accepted").length, 0);
+      startValidator(bus, "judge", peers);
+      await eventually("the end", () => events.of("ended", `small-${sequence}`)[0], {
+        deadlineMs: RUN_DEADLINE_MS,
+      });
+    } finally {
+      ended.abort();
+      await trainer.stop();
+      await peers.stop();
+      await bus.close();
+    }
+  });
+});
