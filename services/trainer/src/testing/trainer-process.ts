@@ -61,8 +61,8 @@ export function startTrainer(
   return startService(trainerService, { config, logger: silentLogger() });
 }
 
-type EventKindCase = NonNullable<RunEvent["kind"]["case"]>;
-type EventOf<K extends EventKindCase> = Extract<RunEvent["kind"], { case: K; value: unknown }>;
+type KnownKind = Extract<RunEvent["kind"], { case: string }>;
+type EventValues = { readonly [Kind in KnownKind as Kind["case"]]: Kind["value"] };
 
 /** The events of a bus so far and from now on. */
 export function followEvents(bus: Bus, signal: AbortSignal) {
@@ -78,13 +78,11 @@ export function followEvents(bus: Bus, signal: AbortSignal) {
   return {
     seen,
     /** Values of the events of one kind, of one run if given. */
-    of<K extends EventKindCase>(kind: K, runId?: string): Array<EventOf<K>["value"]> {
-      const isWanted = (event: RunEvent["kind"]): event is EventOf<K> => event.case === kind;
+    of<K extends keyof EventValues>(kind: K, runId?: string): Array<EventValues[K]> {
       return seen
         .filter((event) => runId === undefined || event.runId === runId)
-        .map((event) => event.kind)
-        .filter(isWanted)
-        .map((event): EventOf<K>["value"] => event.value);
+        .filter((event) => event.kind.case === kind)
+        .map((event) => event.kind.value as EventValues[K]);
     },
   };
 }
