@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { startPostgres } from "@hone/testing";
+import { createLogger } from "@hone/telemetry";
+import { eventually, startPostgres, temporaryFolder } from "@hone/testing";
 import { sql } from "drizzle-orm";
 import { integer, pgTable, text } from "drizzle-orm/pg-core";
+import { type Relay, startRelay } from "../test/relay.ts";
 import { type Database, openDatabase, query } from "./database.ts";
 import {
   ConstraintViolationError,
@@ -55,6 +57,17 @@ describe("database", () => {
       places.map((row) => row["schemaname"]),
       ["counting"],
     );
+  });
+
+  test("query() writes and reads array columns", async () => {
+    const lists = pgTable("lists", {
+      words: text("words").array().notNull(),
+      sizes: integer("sizes").array(),
+    });
+    await query(database, (db) => db.execute(sql`create table lists (words text[] not null, sizes int[])`));
+    const row = { words: ['a "quoted" one', "with, comma", ""], sizes: [1, -2] };
+    await query(database, (db) => db.insert(lists).values(row));
+    assert.deepEqual(await query(database, (db) => db.select().from(lists)), [row]);
   });
 
   test("query() says which uniqueness a row breaks", async () => {
@@ -159,34 +172,104 @@ describe("database", () => {
   });
 
   test("openDatabase() waits for a server that comes later", async () => {
+    const target = Number(new URL(server.url).port);
     const port = await freePort();
-    const url = new URL(server.url);
-    const target = Number(url.port);
-    url.port = String(port);
-    let tries = 0;
-    let relay: Relay | undefined;
-    const opening = openDatabase({
-      url: url.href,
-      schema: "counting",
-      logger: {
-        level: "debug",
-        error: () => undefined,
-        warn: () => undefined,
-        debug: () => undefined,
-        child: () => assert.fail("no child is asked for"),
-        info: () => {
-          tries++;
-          relay ??= startRelay(port, target);
+    let starting: Promise<Relay> | undefined;
+    const lines: string[] = [];
+    const logger = createLogger({
+      service: "counter",
+      sink: {
+        write(line) {
+          lines.push(line);
+          starting ??= startRelay({ target, port });
         },
       },
     });
-    const late = await opening;
-    assert.equal(tries, 1);
+    const late = await openDatabase({ url: through(server.url, port), schema: "counting", logger });
+    assert.equal(lines.length, 1);
+    assert.match(lines[0] ?? "", /waiting for the database/);
     assert.deepEqual(await late.ping(), { isUp: true });
-    relay?.cut();
-    assert.equal((await late.ping()).isUp, false);
     await late.close();
-    relay?.stop();
+    await (await starting)?.[Symbol.asyncDispose]();
+  });
+
+  test("no query waits for ever when connections are reset under load", async () => {
+    await using relay = await startRelay({ target: Number(new URL(server.url).port) });
+    const shaken = await openDatabase({
+      url: through(server.url, relay.port),
+      schema: "counting",
+      maxConnections: 2,
+    });
+    const stopping = new AbortController();
+    let numDone = 0;
+    const work = Array.from({ length: 20 }, async () => {
+      while (!stopping.signal.aborted) {
+        await query(shaken, (db) => db.execute(sql`select ${numDone}::int`), { isRepeatable: true });
+        numDone++;
+      }
+    });
+    for (let round = 0; round < 20; round++) {
+      const before = numDone;
+      relay.reset();
+      await eventually(`progress after reset ${round}`, () => numDone > before + 20);
+    }
+    stopping.abort();
+    await Promise.all(work);
+    await shaken.close();
+  });
+
+  test("a query whose answer never comes ends at its deadline, and the next one finds a new connection", async () => {
+    const target = Number(new URL(server.url).port);
+    const port = await freePort();
+    const relay = await startRelay({ target, port });
+    const cut = await openDatabase({ url: through(server.url, port), schema: "counting" });
+    relay.freeze();
+    await assert.rejects(
+      query(cut, (db) => db.execute(sql`select 1`), { deadlineMs: 100 }),
+      DatabaseTimeoutError,
+    );
+    assert.equal((await cut.ping()).isUp, false);
+    await relay[Symbol.asyncDispose]();
+    await using _healed = await startRelay({ target, port });
+    await query(cut, (db) => db.execute(sql`select 1`), { isRepeatable: true });
+    await cut.close();
+  });
+
+  test("a transaction whose connection breaks says so, and nothing of it stays", async () => {
+    await using relay = await startRelay({ target: Number(new URL(server.url).port) });
+    const fragile = await openDatabase({ url: through(server.url, relay.port), schema: "counting" });
+    await assert.rejects(
+      transaction(fragile, async (tx) => {
+        await tx.insert(counters).values({ name: "lost", value: 1 });
+        relay.reset();
+        await tx.insert(counters).values({ name: "lost too", value: 1 });
+      }),
+      DatabaseUnavailableError,
+    );
+    const rows = await query(fragile, (db) => db.select().from(counters).where(sql`name like 'lost%'`), {
+      isRepeatable: true,
+    });
+    assert.deepEqual(rows, []);
+    await fragile.close();
+  });
+
+  test("a repeatable query waits for a server that restarts", async () => {
+    await using folder = await temporaryFolder("restart");
+    const first = await startPostgres({ folder: folder.path });
+    const patient = await openDatabase({ url: first.url, schema: "counting" });
+    await migrate(patient, { migrations: MIGRATIONS });
+    await first.stop();
+    await assert.rejects(
+      query(patient, (db) => db.select().from(counters)),
+      DatabaseUnavailableError,
+    );
+    const asked = query(patient, (db) => db.select().from(counters), { isRepeatable: true });
+    await using _second = await startPostgres({
+      folder: folder.path,
+      port: Number(new URL(first.url).port),
+    });
+    assert.deepEqual(await asked, []);
+    await patient.close();
   });
 
   test("openDatabase() gives up at its deadline, and at once when the signal aborts", async () => {
@@ -234,6 +317,12 @@ function meeting(count: number): () => Promise<void> {
   };
 }
 
+function through(url: string, port: number): string {
+  const relayed = new URL(url);
+  relayed.port = String(port);
+  return relayed.href;
+}
+
 async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
@@ -241,32 +330,4 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => probe.close(resolve));
   assert.ok(address !== null && typeof address === "object");
   return address.port;
-}
-
-interface Relay {
-  cut(): void;
-  stop(): void;
-}
-
-/** Passes bytes on to `target`; `cut` breaks what is connected and refuses what comes. */
-function startRelay(port: number, target: number): Relay {
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((inner) => {
-    const outer = connect(target, "127.0.0.1");
-    for (const socket of [inner, outer]) {
-      sockets.add(socket);
-      socket.on("error", () => socket.destroy());
-      socket.on("close", () => {
-        inner.destroy();
-        outer.destroy();
-      });
-    }
-    inner.pipe(outer).pipe(inner);
-  });
-  server.listen(port, "127.0.0.1");
-  const cut = () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  };
-  return { cut, stop: cut };
 }

@@ -76,6 +76,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
       connect_timeout: CONNECT_TRY_SECONDS,
       backoff: () => 0, // pauses are `bounded`'s
+      // Fetching them is a query that nobody awaits: a connection that breaks then would end the process. drizzle writes
+      // and reads array columns by itself.
+      fetch_types: false,
       onnotice: (notice) => logger.debug("database notice", { notice: notice["message"] }),
       connection: {
         application_name: `hone-${schema}`,
