@@ -13,6 +13,6 @@ export type { ModelSpec, ModelSpecInput } from "./model-spec.ts";
 export { configFromSpec, resolveModelSpec, specFromConfig } from "./model-spec.ts";
 export { packedAttend } from "./packed-attention.ts";
 export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
-export { initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
+export { EMBEDDING, initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
 export type { Attend, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";

@@ -27,3 +27,10 @@ export class NonFiniteError extends TerminalError {
     this.quantity = quantity;
   }
 }
+
+/** A forward-backward pass failed in its thread. */
+export class MicrobatchError extends TerminalError {
+  constructor(rule: string, current: string) {
+    super("MICROBATCH", `Cannot run a microbatch as ${rule}: current value is ${current}`);
+  }
+}

@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { type ModelSpec, specFromConfig } from "@hone/nn";
+import { MicrobatchError } from "./errors.ts";
 import { GradientRunner, type RunnerOptions } from "./gradient-runner.ts";
 import type { LossConfig } from "./losses.ts";
 import type { TrainingSample } from "./microbatches.ts";
 import { decodeSafeTensors } from "./safetensors.ts";
+import { shareWeights } from "./shared-weights.ts";
 
 interface Reference {
   readonly config: Record<string, unknown>;
@@ -116,15 +118,30 @@ describe("GradientRunner", () => {
       assertClose(packed.gradients[name]!, alone.gradients[name]!, name);
   });
 
-  test("the same call gives the same bits, with one thread and with two", async () => {
-    const run = (intraOpThreads: number) =>
-      withRunner({ intraOpThreads }, async (runner) => [
-        await runner.differentiate(weights, samples, objectives.ppo!),
-        await runner.differentiate(weights, samples, objectives.ppo!),
+  test("the same call gives the same bits on any number of threads", async () => {
+    const shared = shareWeights(weights);
+    const run = (options: Partial<RunnerOptions>) =>
+      withRunner({ maxRowTokens: 12, maxMicrobatchTokens: 12, ...options }, async (runner) => [
+        await runner.differentiate(shared, samples, objectives.ppo!),
+        await runner.differentiate(shared, samples, objectives.ppo!),
       ]);
-    const [first, second, third] = [...(await run(1)), ...(await run(2))];
-    assert.deepEqual(first, second);
-    assert.deepEqual(first, third);
+    const options = [{}, { session: { intraOpThreads: 1 } }, { threads: 2 }, { threads: 3 }];
+    const [first, ...others] = (await Promise.all(options.map(run))).flat();
+    for (const other of others) assert.deepEqual(other, first);
+  });
+
+  test("several threads want shared weights, and report a failure inside a thread", async () => {
+    await withRunner({ threads: 2 }, async (runner) => {
+      await assert.rejects(runner.score(weights, samples), /weights lie in shared memory/);
+      const outside = samples.map((sample) => ({ ...sample, tokenIds: sample.lossMask }));
+      const broken = {
+        ...shareWeights(weights),
+        "model.norm.weight": new Float32Array(new SharedArrayBuffer(4)),
+      };
+      await assert.rejects(runner.score(broken, outside), MicrobatchError);
+      const scored = await runner.score(shareWeights(weights), samples);
+      assert.equal(scored.logprobs.length, trainedCount);
+    });
   });
 
   test("a sample whose numbers do not fit its mask is refused", async () => {

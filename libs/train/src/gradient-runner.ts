@@ -1,29 +1,31 @@
 /**
  * Computes loss, log-probabilities and gradients of samples under given weights.
  *
- * R1  Weights are graph inputs and are read where they lie: whoever updates them in place does so between calls.
- * R2  Gradients of microbatches are added in their order, so the same samples give the same bits.
- * R3  One session per loss is kept; its sizes are symbolic, so it serves every batch.
+ * R1  Weights are read where they lie: whoever updates them in place does so between calls.
+ * R2  Microbatches are a function of the samples, and their gradients are added in their order: the same samples
+ *     give the same bits on any number of threads.
  */
-import { listParameters, type ModelSpec, type Weights } from "@hone/nn";
+import type { ModelSpec, Weights } from "@hone/nn";
 import type { PackableSample } from "@hone/rl";
-import { type Feed, type Fetched, GraphSession, type SessionOptions } from "@hone/tensor";
+import type { SessionOptions } from "@hone/tensor";
 import { comparesWithBehaviour, type LossConfig } from "./losses.ts";
+import { MicrobatchPool } from "./microbatch-pool.ts";
+import { type MicrobatchJob, type MicrobatchResult, MicrobatchRunner } from "./microbatch-runner.ts";
 import {
   flattenEntries,
   type Microbatch,
   type MicrobatchPlan,
-  microbatchFeeds,
   type PackingLimits,
   planMicrobatches,
   type TrainingSample,
 } from "./microbatches.ts";
-import { buildForwardGraph, buildTrainingGraph, gradientOutput, INPUT, OUTPUT } from "./training-graph.ts";
 
-const EMBEDDING = "model.embed_tokens.weight";
-
-export type RunnerOptions = PackingLimits &
-  Pick<SessionOptions, "intraOpThreads" | "isSpinning" | "profilePrefix">;
+export interface RunnerOptions extends PackingLimits {
+  /** Threads that run microbatches beside each other; default 1, the calling one. More need shared weights. */
+  readonly threads?: number;
+  /** Options of the graph sessions. */
+  readonly session?: SessionOptions;
+}
 
 /** The trained tokens of all samples under the weights, in order of (sample, token). N in all. */
 export interface ScoredEntries {
@@ -52,24 +54,22 @@ export interface Objective {
 }
 
 export class GradientRunner {
-  readonly #spec: ModelSpec;
-  readonly #options: RunnerOptions;
-  readonly #sessions = new Map<string, Promise<GraphSession>>();
+  readonly #limits: PackingLimits;
+  readonly #executor: MicrobatchRunner | MicrobatchPool;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
-    this.#spec = spec;
-    this.#options = options;
+    const { threads = 1, session = {} } = options;
+    this.#limits = options;
+    this.#executor =
+      threads === 1 ? new MicrobatchRunner(spec, session) : new MicrobatchPool(spec, session, threads);
   }
 
   /** Log-probabilities and entropies of the trained tokens. */
   async score(weights: Weights, samples: readonly PackableSample[]): Promise<ScoredEntries> {
-    const session = await this.#session("forward", () => buildForwardGraph(this.#spec));
-    const plan = planMicrobatches(samples, this.#options);
+    const plan = planMicrobatches(samples, this.#limits);
+    const jobs = plan.microbatches.map((batch): MicrobatchJob => ({ batch, objective: undefined }));
     const scored = emptyScores(plan);
-    for (const batch of plan.microbatches) {
-      const results = await session.run(this.#feeds(weights, batch));
-      takeScores(scored, batch, results);
-    }
+    for await (const { batch, result } of this.#run(weights, jobs)) takeScores(scored, batch, result);
     return scored;
   }
 
@@ -79,88 +79,78 @@ export class GradientRunner {
     samples: readonly TrainingSample[],
     objective: Objective,
   ): Promise<LossAndGradients> {
-    const { loss, entropyCoefficient } = objective;
-    const hasEntropyBonus = entropyCoefficient !== 0;
-    const session = await this.#session(JSON.stringify({ loss, hasEntropyBonus }), () =>
-      buildTrainingGraph(this.#spec, loss, hasEntropyBonus),
-    );
-    const plan = planMicrobatches(samples, this.#options);
+    const entries = entryArrays(samples, objective.loss);
+    const plan = planMicrobatches(samples, this.#limits);
+    const jobs = plan.microbatches.map((batch) => jobOf(batch, entries, objective));
     const scored = emptyScores(plan);
-    const weight = flattenEntries(samples, "weights");
-    const unused = new Float32Array(weight.length);
-    const hasBehaviour = comparesWithBehaviour(loss);
-    const entries = {
-      behaviourLogprob: hasBehaviour ? flattenEntries(samples, "logprobs") : unused,
-      advantage: hasBehaviour ? flattenEntries(samples, "advantages") : unused,
-      weight,
-    };
-    const sums = new Map<string, Float32Array>();
-    const embedding = new Float32Array(weights[EMBEDDING]!.length);
-    let total = 0;
-    for (const batch of plan.microbatches) {
-      const feeds = { ...this.#feeds(weights, batch), ...entryFeeds(batch, entries) };
-      if (hasEntropyBonus)
-        feeds[INPUT.entropyWeight] = entropyFeed(batch, entries.weight, entropyCoefficient);
-      const results = await session.run(feeds);
-      takeScores(scored, batch, results);
-      total += floats(results, OUTPUT.loss)[0]!;
-      for (const { name } of listParameters(this.#spec)) {
-        const gradient = results[gradientOutput(name)];
-        if (gradient !== undefined) addGradient(sums, name, gradient.data as Float32Array);
-      }
-      addEmbeddingGradient(embedding, batch, floats(results, gradientOutput(INPUT.embedded)));
+    const gradients: Record<string, Float32Array> = {};
+    let loss = 0;
+    for await (const { batch, result } of this.#run(weights, jobs)) {
+      takeScores(scored, batch, result);
+      loss += result.loss;
+      for (const [name, gradient] of Object.entries(result.gradients)) addTo(gradients, name, gradient); // R2
     }
-    addGradient(sums, EMBEDDING, embedding);
-    return { ...scored, loss: total, gradients: Object.fromEntries(sums) };
+    return { ...scored, loss, gradients };
   }
 
-  /** Frees the sessions. */
+  /** Frees sessions and threads. */
   async close(): Promise<void> {
-    const sessions = [...this.#sessions.values()];
-    this.#sessions.clear();
-    for (const session of sessions) await (await session).release();
+    await this.#executor.close();
   }
 
-  #session(key: string, build: () => Parameters<typeof GraphSession.create>[0]): Promise<GraphSession> {
-    let session = this.#sessions.get(key);
-    if (session === undefined) {
-      session = GraphSession.create(build(), this.#options);
-      this.#sessions.set(key, session); // R3
+  async *#run(
+    weights: Weights,
+    jobs: readonly MicrobatchJob[],
+  ): AsyncGenerator<{ batch: Microbatch; result: MicrobatchResult }> {
+    if (this.#executor instanceof MicrobatchRunner) {
+      for (const job of jobs) yield { batch: job.batch, result: await this.#executor.run(weights, job) };
+      return;
     }
-    return session;
-  }
-
-  #feeds(weights: Weights, batch: Microbatch): Record<string, Feed> {
-    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, this.#spec.vocabSize);
-    for (const { name, shape } of listParameters(this.#spec)) {
-      feeds[name] = { dtype: "float32", data: weights[name]!, shape };
-    }
-    return feeds;
+    let at = 0;
+    for await (const result of this.#executor.run(weights, jobs)) yield { batch: jobs[at++]!.batch, result };
   }
 }
 
 type EntryArrays = Readonly<Record<"behaviourLogprob" | "advantage" | "weight", Float32Array>>;
 
-function entryFeeds(batch: Microbatch, entries: EntryArrays): Record<string, Feed> {
-  const pick = (values: Float32Array): Feed => ({
-    dtype: "float32",
-    data: Float32Array.from(batch.entryIndex, (entry) => values[entry]!),
-    shape: [batch.entryIndex.length],
-  });
+function entryArrays(samples: readonly TrainingSample[], loss: LossConfig): EntryArrays {
+  const weight = flattenEntries(samples, "weights");
+  if (!comparesWithBehaviour(loss)) {
+    const unused = new Float32Array(weight.length);
+    return { behaviourLogprob: unused, advantage: unused, weight };
+  }
   return {
-    [INPUT.behaviourLogprob]: pick(entries.behaviourLogprob),
-    [INPUT.advantage]: pick(entries.advantage),
-    [INPUT.weight]: pick(entries.weight),
+    behaviourLogprob: flattenEntries(samples, "logprobs"),
+    advantage: flattenEntries(samples, "advantages"),
+    weight,
+  };
+}
+
+function jobOf(batch: Microbatch, entries: EntryArrays, objective: Objective): MicrobatchJob {
+  const pick = (values: Float32Array) => Float32Array.from(batch.entryIndex, (entry) => values[entry]!);
+  const weight = pick(entries.weight);
+  return {
+    batch,
+    objective: {
+      loss: objective.loss,
+      behaviourLogprob: pick(entries.behaviourLogprob),
+      advantage: pick(entries.advantage),
+      weight,
+      entropyWeight:
+        objective.entropyCoefficient === 0
+          ? undefined
+          : positionWeights(batch, weight, objective.entropyCoefficient),
+    },
   };
 }
 
 /** A position's entropy counts with the weights of all entries that read it. */
-function entropyFeed(batch: Microbatch, weight: Float32Array, coefficient: number): Feed {
-  const data = new Float32Array(batch.positions.length);
+function positionWeights(batch: Microbatch, weight: Float32Array, coefficient: number): Float32Array {
+  const weights = new Float32Array(batch.positions.length);
   batch.entryPosition.forEach((position, entry) => {
-    data[position]! += coefficient * weight[batch.entryIndex[entry]!]!;
+    weights[position]! += coefficient * weight[entry]!;
   });
-  return { dtype: "float32", data, shape: [data.length] };
+  return weights;
 }
 
 type Scores = { -readonly [K in keyof ScoredEntries]: ScoredEntries[K] };
@@ -175,34 +165,18 @@ function emptyScores({ packed }: MicrobatchPlan): Scores {
   };
 }
 
-function takeScores(scores: Scores, batch: Microbatch, results: Record<string, Fetched>): void {
-  const logprob = floats(results, OUTPUT.logprob);
-  const entropy = floats(results, OUTPUT.entropy);
+function takeScores(scores: Scores, batch: Microbatch, result: MicrobatchResult): void {
   batch.entryIndex.forEach((entry, at) => {
-    scores.logprobs[entry] = logprob[at]!;
-    scores.entropies[entry] = entropy[batch.entryPosition[at]!]!;
+    scores.logprobs[entry] = result.logprob[at]!;
+    scores.entropies[entry] = result.entropy[batch.entryPosition[at]!]!;
   });
 }
 
-function addGradient(sums: Map<string, Float32Array>, name: string, gradient: Float32Array): void {
-  const sum = sums.get(name);
+function addTo(sums: Record<string, Float32Array>, name: string, gradient: Float32Array): void {
+  const sum = sums[name];
   if (sum === undefined) {
-    sums.set(name, gradient);
+    sums[name] = gradient;
     return;
   }
   for (let i = 0; i < sum.length; i++) sum[i]! += gradient[i]!;
-}
-
-/** Adds each token's gradient to its row of the table, in the order of the tokens. */
-function addEmbeddingGradient(table: Float32Array, batch: Microbatch, gradient: Float32Array): void {
-  const width = gradient.length / batch.tokenIds.length;
-  for (let at = 0; at < batch.tokenIds.length; at++) {
-    const row = batch.tokenIds[at]! * width;
-    const from = at * width;
-    for (let i = 0; i < width; i++) table[row + i]! += gradient[from + i]!;
-  }
-}
-
-function floats(results: Record<string, Fetched>, name: string): Float32Array {
-  return results[name]!.data as Float32Array;
 }

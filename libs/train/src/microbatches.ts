@@ -26,6 +26,12 @@ export interface PackingLimits {
   readonly maxMicrobatchTokens: number;
 }
 
+/**
+ * The number of microbatches is a multiple of this, so that two or four threads share them evenly. A constant, not the
+ * number of threads: the order of the sums, and so the bits of the result, must not depend on the machine.
+ */
+const MICROBATCH_MULTIPLE = 2;
+
 /** Rows of one pass with the entries that they hold. */
 export interface Microbatch {
   readonly rowCount: number;
@@ -56,7 +62,8 @@ export interface MicrobatchPlan {
 export function planMicrobatches(samples: readonly PackableSample[], limits: PackingLimits): MicrobatchPlan {
   const packed = packSamples(samples, { maxRowTokens: limits.maxRowTokens });
   const rowsAtMost = Math.max(1, Math.floor(limits.maxMicrobatchTokens / packed.rowTokens));
-  const count = Math.ceil(packed.rowCount / rowsAtMost);
+  const needed = Math.ceil(packed.rowCount / rowsAtMost);
+  const count = Math.min(packed.rowCount, Math.ceil(needed / MICROBATCH_MULTIPLE) * MICROBATCH_MULTIPLE);
   const entriesOf: number[][] = Array.from({ length: count }, () => []);
   // Rows are dealt evenly: part i holds rows floor(i * rows / count) up to the next part's first.
   const firstRow = Array.from({ length: count + 1 }, (_, i) => Math.floor((i * packed.rowCount) / count));
@@ -140,9 +147,10 @@ function cutMicrobatch(
   return {
     rowCount: to - from,
     rowTokens,
-    tokenIds: packed.tokenIds.subarray(first, end),
-    positionIds: packed.positionIds.subarray(first, end),
-    visibleEnd: packed.visibleEnd.subarray(first, end),
+    // Copies, not views: a view that is sent to another thread takes its whole buffer along.
+    tokenIds: packed.tokenIds.slice(first, end),
+    positionIds: packed.positionIds.slice(first, end),
+    visibleEnd: packed.visibleEnd.slice(first, end),
     positions: Int32Array.from(indexOf.keys()),
     entryPosition,
     entryTarget: Int32Array.from(entries, (entry) => packed.entryTarget[entry]!),

@@ -10,6 +10,7 @@
 import {
   buildHead,
   buildTransformer,
+  EMBEDDING,
   listParameters,
   type ModelSpec,
   packedAttend,
@@ -141,7 +142,7 @@ function trainedTensors(spec: ModelSpec, forward: Forward): Map<string, Tensor> 
   const tensors = new Map<string, Tensor>([[INPUT.embedded, forward.embedded]]);
   for (const { name } of listParameters(spec)) {
     // An untied table is reached through the embedded tokens only.
-    if (spec.isTied || name !== "model.embed_tokens.weight") tensors.set(name, forward.weights[name]!);
+    if (spec.isTied || name !== EMBEDDING) tensors.set(name, forward.weights[name]!);
   }
   return tensors;
 }

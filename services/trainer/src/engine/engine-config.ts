@@ -9,8 +9,8 @@ export interface OnnxEngineConfig {
   readonly seed: number;
   /** Files that are written beside the weights, such as tokenizer.json; `load` adds those of its folder. */
   readonly companions: Companions;
-  /** Threads of one operator; default: every core. */
-  readonly intraOpThreads?: number;
+  /** Threads that compute, usually one per core. The result does not depend on it. */
+  readonly threads: number;
   /** Tokens of a packed row; default {@link DEFAULT_ROW_TOKENS}. */
   readonly maxRowTokens?: number;
   /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */
@@ -20,4 +20,4 @@ export interface OnnxEngineConfig {
 /** Long enough for a prompt with the branches of a group, short enough that attention stays a small part. */
 export const DEFAULT_ROW_TOKENS = 128;
 /** Bounds the memory of activations, which grows with it. */
-export const DEFAULT_MICROBATCH_TOKENS = 4096;
+export const DEFAULT_MICROBATCH_TOKENS = 1024;

@@ -17,6 +17,7 @@ import {
   NonFiniteError,
   type ScoredEntries,
   saveCheckpoint,
+  shareWeights,
   TrainingInputError,
   type TrainingSample,
   updateAdamW,
@@ -46,13 +47,19 @@ export class OnnxTrainer implements TrainingEngine {
     this.#runner = new GradientRunner(config.spec, {
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
-      ...(config.intraOpThreads === undefined ? {} : { intraOpThreads: config.intraOpThreads }),
+      threads: config.threads,
+      // Threads have a microbatch each; inside one, operators are too small to share.
+      session: { intraOpThreads: 1 },
     });
   }
 
   async initialise(): Promise<void> {
     const { spec, seed, companions } = this.#config;
-    this.#state = { weights: initialiseWeights(spec, seed), optimizer: initialiseAdamW(spec), companions };
+    this.#state = {
+      weights: shareWeights(initialiseWeights(spec, seed)),
+      optimizer: initialiseAdamW(spec),
+      companions,
+    };
   }
 
   async load(folder: string): Promise<void> {
@@ -61,7 +68,7 @@ export class OnnxTrainer implements TrainingEngine {
     requireSameShape(spec, model.spec, folder);
     const optimizer = (await loadOptimizer(folder, spec)) ?? initialiseAdamW(spec);
     const companions = { ...this.#config.companions, ...model.companions };
-    this.#state = { weights: model.weights, optimizer, companions };
+    this.#state = { weights: shareWeights(model.weights), optimizer, companions };
   }
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {

@@ -19,7 +19,7 @@ const spec = resolveModelSpec({
   headDim: 4,
   initializerRange: 0.2,
 });
-const config = { spec, seed: 3, companions: { "tokenizer.json": "{}" }, intraOpThreads: 1 };
+const config = { spec, seed: 3, companions: { "tokenizer.json": "{}" }, threads: 2 };
 
 function samplesOf(seed: number, count: number): TrainingSample[] {
   const random = new Random(seed);

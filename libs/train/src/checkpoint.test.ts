@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { initialiseAdamW } from "./adamw.ts";
+import { loadModel, loadOptimizer, MODEL_FILE, saveCheckpoint } from "./checkpoint.ts";
+import { CheckpointError } from "./errors.ts";
+
+const spec = resolveModelSpec({ vocabSize: 11, hiddenSize: 8, numLayers: 2, numHeads: 2, eosTokenIds: [3] });
+const companions = { "tokenizer.json": '{"a": 1}', "chat_template.jinja": "{{ x }}" };
+
+describe("checkpoints", () => {
+  let folder = "";
+  before(async () => {
+    folder = await mkdtemp(path.join(os.tmpdir(), "hone-checkpoint-"));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  test("model, companions and optimizer come back as they were", async () => {
+    const weights = initialiseWeights(spec, 4);
+    const optimizer = initialiseAdamW(spec);
+    optimizer.step = 17;
+    optimizer.m["model.norm.weight"]!.fill(0.25);
+    const saved = await saveCheckpoint(folder, { spec, weights, companions }, optimizer);
+    const model = await loadModel(folder);
+    assert.deepEqual(model.spec, spec);
+    assert.deepEqual(model.weights, weights);
+    assert.deepEqual(model.companions, companions);
+    assert.deepEqual(await loadOptimizer(folder, spec), optimizer);
+    const file = await readFile(path.join(folder, MODEL_FILE));
+    assert.equal(saved.digest, createHash("sha256").update(file).digest("hex"));
+    assert.equal(model.digest, saved.digest);
+  });
+
+  test("a folder without an optimizer says so", async () => {
+    const other = path.join(folder, "export");
+    await saveCheckpoint(other, { spec, weights: initialiseWeights(spec, 4), companions });
+    assert.equal(await loadOptimizer(other, spec), undefined);
+  });
+
+  test("weights that do not fit the configuration are refused by name and shape", async () => {
+    const other = path.join(folder, "misfit");
+    await saveCheckpoint(other, { spec, weights: initialiseWeights(spec, 4), companions });
+    const config = JSON.parse(await readFile(path.join(other, "config.json"), "utf8")) as Record<
+      string,
+      unknown
+    >;
+    await writeFile(path.join(other, "config.json"), JSON.stringify({ ...config, vocab_size: 12 }));
+    await assert.rejects(
+      loadModel(other),
+      /model.embed_tokens.weight of shape \[12, 8\]: current value is \[11, 8\]/,
+    );
+  });
+
+  test("a missing folder is an error that names the file", async () => {
+    await assert.rejects(loadModel(path.join(folder, "nowhere")), CheckpointError);
+  });
+});

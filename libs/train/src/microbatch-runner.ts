@@ -1,0 +1,130 @@
+/**
+ * Runs one microbatch on the thread that calls it: loss, scores and gradients of its entries.
+ *
+ * One session per loss is kept; its sizes are symbolic, so it serves every microbatch. Weights are graph inputs and
+ * are read where they lie.
+ */
+import { EMBEDDING, listParameters, type ModelSpec, type Weights } from "@hone/nn";
+import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
+import type { LossConfig } from "./losses.ts";
+import { type Microbatch, microbatchFeeds } from "./microbatches.ts";
+import { buildForwardGraph, buildTrainingGraph, gradientOutput, INPUT, OUTPUT } from "./training-graph.ts";
+
+/** What is differentiated: a loss with its numbers for each entry of the microbatch. */
+export interface MicrobatchObjective {
+  readonly loss: LossConfig;
+  /** [E] */
+  readonly behaviourLogprob: Float32Array;
+  /** [E] */
+  readonly advantage: Float32Array;
+  /** [E] */
+  readonly weight: Float32Array;
+  /** [U] factor of each position's entropy; undefined for no bonus. */
+  readonly entropyWeight: Float32Array | undefined;
+}
+
+/** A microbatch to run; without an objective it is only scored. */
+export interface MicrobatchJob {
+  readonly batch: Microbatch;
+  readonly objective: MicrobatchObjective | undefined;
+}
+
+export interface MicrobatchResult {
+  /** [E] */
+  readonly logprob: Float32Array;
+  /** [U] */
+  readonly entropy: Float32Array;
+  /** 0 where nothing was differentiated. */
+  readonly loss: number;
+  /** By parameter name; empty where nothing was differentiated. */
+  readonly gradients: Readonly<Record<string, Float32Array>>;
+}
+
+export class MicrobatchRunner {
+  readonly #spec: ModelSpec;
+  readonly #options: SessionOptions;
+  readonly #sessions = new Map<string, Promise<GraphSession>>();
+
+  constructor(spec: ModelSpec, options: SessionOptions) {
+    this.#spec = spec;
+    this.#options = options;
+  }
+
+  async run(weights: Weights, { batch, objective }: MicrobatchJob): Promise<MicrobatchResult> {
+    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, this.#spec.vocabSize);
+    for (const { name, shape } of listParameters(this.#spec)) {
+      feeds[name] = { dtype: "float32", data: weights[name]!, shape };
+    }
+    if (objective === undefined) {
+      const session = await this.#session("forward", () => buildForwardGraph(this.#spec));
+      return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
+    }
+    Object.assign(feeds, objectiveFeeds(objective));
+    const { loss, entropyWeight } = objective;
+    const key = JSON.stringify({ loss, hasEntropyBonus: entropyWeight !== undefined });
+    const session = await this.#session(key, () =>
+      buildTrainingGraph(this.#spec, loss, entropyWeight !== undefined),
+    );
+    const results = await session.run(feeds);
+    return {
+      ...scoresOf(results),
+      loss: floats(results[OUTPUT.loss])[0]!,
+      gradients: this.#gradientsOf(batch, results),
+    };
+  }
+
+  /** Frees the sessions. */
+  async close(): Promise<void> {
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    for (const session of sessions) await (await session).release();
+  }
+
+  #session(key: string, build: () => Graph): Promise<GraphSession> {
+    let session = this.#sessions.get(key);
+    if (session === undefined) {
+      session = GraphSession.create(build(), this.#options);
+      this.#sessions.set(key, session);
+    }
+    return session;
+  }
+
+  #gradientsOf(batch: Microbatch, results: Readonly<Record<string, Fetched>>): Record<string, Float32Array> {
+    const gradients: Record<string, Float32Array> = {};
+    for (const parameter of listParameters(this.#spec)) {
+      const { name, shape } = parameter;
+      const found = results[gradientOutput(name)];
+      gradients[name] = found === undefined ? new Float32Array(shape[0]! * shape[1]!) : floats(found);
+    }
+    addLookupGradient(gradients[EMBEDDING]!, batch, floats(results[gradientOutput(INPUT.embedded)]));
+    return gradients;
+  }
+}
+
+function objectiveFeeds(objective: MicrobatchObjective): Record<string, Feed> {
+  const feeds: Record<string, Feed> = {};
+  const names = ["behaviourLogprob", "advantage", "weight", "entropyWeight"] as const;
+  for (const name of names) {
+    const data = objective[name];
+    if (data !== undefined) feeds[INPUT[name]] = { dtype: "float32", data, shape: [data.length] };
+  }
+  return feeds;
+}
+
+/** Adds each token's gradient to its row of the table, in the order of the tokens. */
+function addLookupGradient(table: Float32Array, batch: Microbatch, gradient: Float32Array): void {
+  const width = gradient.length / batch.tokenIds.length;
+  for (let at = 0; at < batch.tokenIds.length; at++) {
+    const row = batch.tokenIds[at]! * width;
+    const from = at * width;
+    for (let i = 0; i < width; i++) table[row + i]! += gradient[from + i]!;
+  }
+}
+
+function scoresOf(results: Readonly<Record<string, Fetched>>): Pick<MicrobatchResult, "logprob" | "entropy"> {
+  return { logprob: floats(results[OUTPUT.logprob]), entropy: floats(results[OUTPUT.entropy]) };
+}
+
+function floats(value: Fetched | undefined): Float32Array {
+  return value!.data as Float32Array;
+}

@@ -1,0 +1,27 @@
+/** A thread that runs microbatches, one after the other, on weights that it shares with its owner. */
+import { parentPort, workerData } from "node:worker_threads";
+import { describeError } from "@hone/core";
+import type { Weights } from "@hone/nn";
+import type { PoolAnswer, PoolCall, PoolWorkerData } from "./microbatch-pool.ts";
+import { MicrobatchRunner } from "./microbatch-runner.ts";
+
+const { spec, options } = workerData as PoolWorkerData;
+const runner = new MicrobatchRunner(spec, options);
+let weights: Weights = {};
+
+parentPort?.on("message", async (call: PoolCall) => {
+  if (call.kind === "weights") {
+    weights = call.weights;
+    return;
+  }
+  const answer = await runner.run(weights, call.job).then(
+    (result): PoolAnswer => ({ kind: "result", result }),
+    (error): PoolAnswer => ({ kind: "error", message: describeError(error) }),
+  );
+  parentPort?.postMessage(answer, answer.kind === "result" ? buffersOf(answer) : []);
+});
+
+/** Gradients are handed over, not copied. */
+function buffersOf({ result }: Extract<PoolAnswer, { kind: "result" }>): ArrayBuffer[] {
+  return Object.values(result.gradients).map((gradient) => gradient.buffer as ArrayBuffer);
+}
