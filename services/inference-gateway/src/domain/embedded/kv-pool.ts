@@ -39,11 +39,6 @@ export class KvPool {
     return [this.#groups, this.#rows, this.#headDim];
   }
 
-  /** Bytes of one row over all layers. */
-  static bytesPerRow(spec: ModelSpec): number {
-    return spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
-  }
-
   /** Makes sure that rows below `needed` exist. */
   reserve(needed: number): void {
     if (needed <= this.#rows) return;
@@ -89,4 +84,11 @@ export class KvPool {
     }
     return larger;
   }
+}
+
+/** How many tokens' keys and values fit into some memory, over all layers. */
+export function contextRowsIn(spec: ModelSpec, bytes: number): number {
+  const bytesPerRow =
+    spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
+  return Math.floor(bytes / bytesPerRow);
 }

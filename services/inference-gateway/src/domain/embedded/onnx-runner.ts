@@ -13,11 +13,11 @@ import {
   type Weights,
 } from "@hone/nn";
 import { type Feed, GraphSession } from "@hone/tensor";
-import { KvPool } from "./kv-pool.ts";
+import { contextRowsIn, KvPool } from "./kv-pool.ts";
 import type { PolicyLimits, PolicyRunner, RunItem } from "./policy-runner.ts";
 
 export interface OnnxRunnerOptions {
-  /** Memory for K/V; at least what one sequence of the longest context needs is taken. */
+  /** Memory for K/V, used as far as needed. */
   readonly maxCacheBytes: number;
   /** Threads that share an operator. */
   readonly intraOpThreads: number;
@@ -60,8 +60,7 @@ export class OnnxRunner implements PolicyRunner {
       ...(process.env.HPROF ? { profilePrefix: process.env.HPROF } : {}),
       externalData: weights,
     });
-    const affordable = Math.floor(options.maxCacheBytes / KvPool.bytesPerRow(spec));
-    return new OnnxRunner(spec, session, new KvPool(spec, Math.max(affordable, spec.maxPositions) + 1));
+    return new OnnxRunner(spec, session, new KvPool(spec, contextRowsIn(spec, options.maxCacheBytes) + 1));
   }
 
   async run(items: readonly RunItem[]): Promise<Float32Array> {

@@ -1,0 +1,41 @@
+/** A generation that waits for its version: see rule 6 of the architecture, "the right policy". */
+
+import { VersionBehindError } from "./errors.ts";
+import type {
+  GenerateOptions,
+  GenerateRequest,
+  GenerateResult,
+  InferenceEngine,
+} from "./inference-engine.ts";
+import type { PolicyKeeper } from "./policy-keeper.ts";
+
+export interface GenerateWhenLoadedOptions extends GenerateOptions {
+  /** Longest wait for a version; 0 = refuse at once. */
+  readonly versionWaitMs: number;
+}
+
+/**
+ * Generates; where no loaded version is new enough, waits for the next load and tries again.
+ * @throws {VersionBehindError} when the wait is over, or the request's own deadline.
+ * @throws what {@link InferenceEngine.generate} throws.
+ */
+export async function generateWhenLoaded(
+  engine: InferenceEngine,
+  keeper: PolicyKeeper,
+  request: GenerateRequest,
+  options: GenerateWhenLoadedOptions,
+): Promise<GenerateResult> {
+  const { versionWaitMs, signal, onTokens } = options;
+  const startedAt = performance.now();
+  const mayWaitMs = Math.min(versionWaitMs, request.deadlineMs);
+  for (let waitedMs = 0; ; waitedMs = performance.now() - startedAt) {
+    try {
+      const deadlineMs = Math.max(1, request.deadlineMs - waitedMs);
+      return await engine.generate({ ...request, deadlineMs }, { signal, onTokens });
+    } catch (error) {
+      const leftMs = mayWaitMs - (performance.now() - startedAt);
+      if (!(error instanceof VersionBehindError) || leftMs <= 0 || signal?.aborted) throw error;
+      await keeper.nextLoad(request.model, leftMs, signal);
+    }
+  }
+}

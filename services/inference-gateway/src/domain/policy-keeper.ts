@@ -1,0 +1,147 @@
+/**
+ * Keeps the engine's models as the runs want them.
+ *
+ * K1: one load at a time per model; versions that are superseded while another one loads are skipped.
+ * K2: a load that fails is tried again, with growing pauses, until it works or something else is wanted.
+ * K3: whoever waits for a model is woken by each of its loads, and decides itself whether that was enough.
+ */
+
+import { delay } from "@hone/core";
+import type { InferenceEngine, PolicySource } from "./inference-engine.ts";
+
+export interface PolicyKeeperOptions {
+  readonly engine: InferenceEngine;
+  /** Told after a load or an unload, when one begins, and when one failed. */
+  readonly onChange: (change: PolicyChange) => void;
+}
+
+export type PolicyChange =
+  | { readonly kind: "loading"; readonly source: PolicySource }
+  | { readonly kind: "loaded"; readonly source: PolicySource; readonly tookMs: number }
+  | { readonly kind: "failed"; readonly source: PolicySource; readonly error: unknown }
+  | { readonly kind: "unloaded"; readonly model: string };
+
+/** Pauses between tries to load: a shared folder may lag behind the message that announces it. */
+const MIN_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+interface Keeping {
+  wanted: PolicySource | undefined;
+  loaded: PolicySource | undefined;
+  /** Ends the pause before the next try when something else is wanted. */
+  changed: AbortController;
+  working: Promise<void> | undefined;
+}
+
+export class PolicyKeeper {
+  readonly #engine: InferenceEngine;
+  readonly #onChange: (change: PolicyChange) => void;
+  readonly #models = new Map<string, Keeping>();
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #isClosed = false;
+
+  constructor(options: PolicyKeeperOptions) {
+    this.#engine = options.engine;
+    this.#onChange = options.onChange;
+  }
+
+  /** What is being loaded for a model, if anything. */
+  loading(model: string): PolicySource | undefined {
+    const keeping = this.#models.get(model);
+    return keeping === undefined || isSame(keeping.wanted, keeping.loaded) ? undefined : keeping.wanted;
+  }
+
+  /** Makes this the version that the model is to have; returns at once. */
+  want(source: PolicySource): void {
+    this.#set(source.model, source);
+  }
+
+  /** The model is needed no more. */
+  drop(model: string): void {
+    if (this.#models.has(model)) this.#set(model, undefined);
+  }
+
+  /** Resolves with the model's next load, or after `ms` milliseconds, or when the signal aborts. */
+  async nextLoad(model: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const waiting = this.#waiting.get(model) ?? new Set();
+    this.#waiting.set(model, waiting);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    waiting.add(resolve);
+    const onAbort = () => resolve();
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      waiting.delete(resolve);
+      if (waiting.size === 0) this.#waiting.delete(model);
+    }
+  }
+
+  /** Begins nothing new and waits for what is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const keeping of this.#models.values()) keeping.changed.abort();
+    await Promise.all(Array.from(this.#models.values(), (keeping) => keeping.working));
+  }
+
+  #set(model: string, wanted: PolicySource | undefined): void {
+    const keeping = this.#models.get(model) ?? {
+      wanted: undefined,
+      loaded: undefined,
+      changed: new AbortController(),
+      working: undefined,
+    };
+    this.#models.set(model, keeping);
+    if (isSame(keeping.wanted, wanted)) return;
+    keeping.wanted = wanted;
+    keeping.changed.abort();
+    keeping.changed = new AbortController();
+    keeping.working ??= this.#work(model, keeping);
+  }
+
+  /** K1 */
+  async #work(model: string, keeping: Keeping): Promise<void> {
+    let retryMs = MIN_RETRY_MS;
+    while (!this.#isClosed && !isSame(keeping.wanted, keeping.loaded)) {
+      const { wanted, changed } = keeping;
+      if (wanted === undefined) {
+        await this.#engine.unload(model);
+        keeping.loaded = undefined;
+        this.#onChange({ kind: "unloaded", model });
+        continue;
+      }
+      if (await this.#load(wanted)) {
+        keeping.loaded = wanted;
+        retryMs = MIN_RETRY_MS;
+      } else {
+        // K2
+        await delay(retryMs, { signal: changed.signal }).catch(() => undefined);
+        retryMs = changed.signal.aborted ? MIN_RETRY_MS : Math.min(MAX_RETRY_MS, retryMs * 2);
+      }
+    }
+    keeping.working = undefined;
+    if (keeping.wanted === undefined && !this.#isClosed) this.#models.delete(model);
+  }
+
+  async #load(source: PolicySource): Promise<boolean> {
+    this.#onChange({ kind: "loading", source });
+    const startedAt = performance.now();
+    try {
+      await this.#engine.loadPolicy(source);
+    } catch (error) {
+      this.#onChange({ kind: "failed", source, error });
+      return false;
+    }
+    this.#onChange({ kind: "loaded", source, tookMs: performance.now() - startedAt });
+    for (const wake of this.#waiting.get(source.model) ?? []) wake(); // K3
+    return true;
+  }
+}
+
+function isSame(a: PolicySource | undefined, b: PolicySource | undefined): boolean {
+  return a?.version === b?.version && a?.folder === b?.folder && a?.digest === b?.digest;
+}

@@ -1,0 +1,153 @@
+/**
+ * Answers `hone.v1.policy.generate.<model>.<replica>`.
+ *
+ * R1: a call ends with exactly one `done` or `error`; before that the caller never hears nothing for longer than the
+ *     heartbeat interval.
+ * R2: tokens are sent as they are made only to callers that ask.
+ * R3: a generation that this replica cuts off because it stops is answered as unavailable, so that the caller tries
+ *     another replica and gets the same tokens there.
+ */
+
+import {
+  type Bus,
+  type IncomingRequest,
+  modelOfSubject,
+  type Responder,
+  respond,
+  subjects,
+} from "@hone/messaging";
+import {
+  type GenerateReply,
+  GenerateReplySchema,
+  GenerateRequestSchema,
+  type GenerateRequest as WireRequest,
+} from "@hone/proto-gen/policy";
+import type { Logger } from "@hone/telemetry";
+import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
+import { generateWhenLoaded } from "../domain/generate-when-loaded.ts";
+import { FinishReason, type GenerateResult, type InferenceEngine } from "../domain/inference-engine.ts";
+import type { PolicyKeeper } from "../domain/policy-keeper.ts";
+import { type ChatSpan, startChatSpan } from "./chat-span.ts";
+import { doneReply, errorReply, heartbeatReply, requestFromWire, tokensReply } from "./generate-codec.ts";
+
+export interface ServeGenerateOptions {
+  readonly bus: Bus;
+  readonly engine: InferenceEngine;
+  readonly keeper: PolicyKeeper;
+  readonly replica: string;
+  readonly heartbeatMs: number;
+  readonly versionWaitMs: number;
+  readonly logger: Logger;
+}
+
+export interface GenerateServer {
+  /** Takes no new request and waits for those under way; they are cut off when the signal aborts (R3). */
+  drain(signal: AbortSignal): Promise<void>;
+}
+
+interface OpenCall {
+  readonly model: string;
+  readonly requestId: string;
+  readonly controller: AbortController;
+}
+
+export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
+  const { bus, engine, keeper, replica, heartbeatMs, versionWaitMs, logger } = options;
+  /** By the engine's id, in the order of arrival. */
+  const open = new Map<string, OpenCall>();
+  const stopping = new AbortController();
+  let calls = 0;
+
+  const onError = (error: unknown, subject: string) =>
+    logger.error("a generate request failed", { subject, error });
+  const responder: Responder = respond(
+    bus,
+    subjects.generate("*", replica),
+    GenerateRequestSchema,
+    GenerateReplySchema,
+    { handle: answer, onError },
+  );
+  const aborts = bus.connection.subscribe(subjects.abort("*", replica), {
+    callback: (error, message) => {
+      if (error !== null) return onError(error, subjects.abort("*", replica));
+      const requestId = message.string();
+      const model = modelOfSubject(message.subject);
+      for (const call of open.values()) {
+        if (call.requestId === requestId && call.model === model) call.controller.abort();
+      }
+    },
+  });
+
+  async function answer({
+    message,
+    trace,
+    reply,
+  }: IncomingRequest<WireRequest, GenerateReply>): Promise<void> {
+    // A caller that tries again uses its request id again, maybe before the first try has ended.
+    const id = `${message.requestId}#${calls++}`;
+    const controller = new AbortController();
+    open.set(id, { model: message.model, requestId: message.requestId, controller });
+    // R1: sending restarts the pause.
+    const heartbeat = setInterval(() => void send(heartbeatReply(queuePosition(id))), heartbeatMs);
+    const send = async (answered: GenerateReply): Promise<void> => {
+      heartbeat.refresh();
+      await reply(answered);
+    };
+    let span: ChatSpan | undefined;
+    try {
+      const request = requestFromWire(message, id);
+      span = startChatSpan(request, trace, replica);
+      const result = await generateWhenLoaded(engine, keeper, request, {
+        versionWaitMs,
+        signal: AbortSignal.any([controller.signal, stopping.signal]),
+        onTokens: message.isStreaming ? (chunk) => void send(tokensReply(chunk)) : undefined,
+      });
+      checkNotCutOff(result, controller.signal);
+      span.done(result);
+      await send(doneReply(result));
+    } catch (error) {
+      if (!(error instanceof InvalidRequestError)) logger.debug("a generation was refused", { id, error });
+      span?.failed(error);
+      await send(errorReply(error));
+    } finally {
+      clearInterval(heartbeat);
+      open.delete(id);
+    }
+  }
+
+  /** R3 */
+  function checkNotCutOff(result: GenerateResult, asked: AbortSignal): void {
+    if (result.finishReason === FinishReason.aborted && !asked.aborted) {
+      throw new EngineFailedError(
+        "Cannot finish the generation as this replica drops it: current value is stopping",
+      );
+    }
+  }
+
+  /** Calls that came before this one and are not running yet; 0 when it runs itself. */
+  function queuePosition(id: string): number {
+    const { model } = open.get(id)!;
+    let ahead = 0;
+    for (const [other, call] of open) {
+      if (other === id) break;
+      if (call.model === model) ahead++;
+    }
+    const loaded = engine.capacity().models.find((known) => known.model === model);
+    // Sequences are admitted in the order in which they came.
+    return loaded === undefined ? ahead + 1 : Math.max(0, ahead + 1 - loaded.running);
+  }
+
+  return {
+    async drain(signal) {
+      const cutOff = () => stopping.abort(signal.reason);
+      signal.addEventListener("abort", cutOff, { once: true });
+      if (signal.aborted) cutOff();
+      try {
+        await responder.drain();
+        aborts.unsubscribe();
+      } finally {
+        signal.removeEventListener("abort", cutOff);
+      }
+    },
+  };
+}
