@@ -10,7 +10,6 @@ export const migrations: readonly Migration[] = [
       create table runs (
         run_id text primary key,
         config_json text,
-        tokenizer_json text,
         accepted_at_ms bigint,
         first_sequence bigint not null,
         phase text not null default 'waiting',

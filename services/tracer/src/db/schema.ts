@@ -24,10 +24,8 @@ export type Metrics = Readonly<Record<string, number | null>>;
 /** One row per run. */
 export const runs = pgTable("runs", {
   runId: text("run_id").primaryKey(),
-  /** The resolved run file, tokenizer files left out. Text, as jsonb cannot hold every string that JSON can. */
+  /** The resolved run file. Text, as jsonb cannot hold every string that JSON can. */
   configJson: text("config_json"),
-  /** Files of the run's tokenizer by name as JSON, where the run file carries them. */
-  tokenizerJson: text("tokenizer_json"),
   acceptedAtMs: timeMs("accepted_at_ms"),
   /** Position of its first event: orders runs whose acceptance was not seen. */
   firstSequence: bigint("first_sequence", { mode: "number" }).notNull(),

@@ -53,7 +53,6 @@ async function writeAccepted(tx: Queryable, fact: Fact<"accepted">): Promise<voi
     .update(runs)
     .set({
       configJson: fact.configJson,
-      tokenizerJson: fact.tokenizerJson ?? null,
       acceptedAtMs: fact.timeMs,
     })
     .where(sql`${runs.runId} = ${fact.runId} and ${runs.acceptedAtMs} is null`);

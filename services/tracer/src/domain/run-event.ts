@@ -12,10 +12,8 @@ import type { RunProgress } from "./run-progress.ts";
 export type RunFact = { readonly runId: string; readonly sequence: number; readonly timeMs: number } & (
   | {
       readonly kind: "accepted";
-      /** The run file as JSON, the tokenizer's files replaced by their names. */
+      /** The resolved run file. */
       readonly configJson: string;
-      /** Those files by name, as JSON; undefined where the run file names a path instead. */
-      readonly tokenizerJson: string | undefined;
     }
   | {
       readonly kind: "refused";
@@ -46,7 +44,7 @@ export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
   const base = { runId: storable(event.runId), sequence, timeMs: Number(event.timeMs) };
   switch (event.kind.case) {
     case "accepted":
-      return { ...base, kind: "accepted", ...splitConfig(event.kind.value.configJson) };
+      return { ...base, kind: "accepted", configJson: storable(event.kind.value.configJson) };
     case "refused": {
       const { requestSequence, problems } = event.kind.value;
       return {
@@ -117,37 +115,4 @@ function warmStartOf(progress: RunEvent_WarmStartProgress): RunProgress {
     updatesTotal,
     loss: Number.isFinite(loss) ? loss : null,
   };
-}
-
-/** The run file without the tokenizer's files, which may be megabytes, and those files apart. */
-function splitConfig(configJson: string): { configJson: string; tokenizerJson: string | undefined } {
-  const config = parseObject(configJson);
-  const model = objectAt(config, "model");
-  const init = objectAt(model, "init");
-  const files = objectAt(objectAt(init, "tokenizer"), "files");
-  if (config === undefined || files === undefined) {
-    return { configJson: JSON.stringify(config ?? {}), tokenizerJson: undefined };
-  }
-  const slim = {
-    ...config,
-    model: { ...model, init: { ...init, tokenizer: { files: Object.keys(files) } } },
-  };
-  return { configJson: JSON.stringify(slim), tokenizerJson: JSON.stringify(files) };
-}
-
-function parseObject(json: string): Record<string, unknown> | undefined {
-  try {
-    return asObject(JSON.parse(json));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-function objectAt(value: Readonly<Record<string, unknown>> | undefined, key: string) {
-  return value === undefined ? undefined : asObject(value[key]);
-}
-
-function asObject(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
 }

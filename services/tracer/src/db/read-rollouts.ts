@@ -1,0 +1,128 @@
+/** Reads rollouts. */
+
+import { type Database, query } from "@hone/storage";
+import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import { rollouts, trainings } from "./schema.ts";
+
+const READ = { isRepeatable: true } as const;
+
+/** What a list of rollouts may ask for; absent = any. */
+export interface RolloutFilter {
+  readonly split?: string | undefined;
+  readonly step?: number | undefined;
+  readonly task?: number | undefined;
+  readonly outcome?: string | undefined;
+  readonly minReward?: number | undefined;
+  readonly maxReward?: number | undefined;
+  /** Only rollouts that were stored before the one with this id: the next page. */
+  readonly beforeId?: number | undefined;
+  readonly limit: number;
+}
+
+const row = {
+  id: rollouts.id,
+  slot: rollouts.slot,
+  split: rollouts.split,
+  step: rollouts.step,
+  task: rollouts.task,
+  index: rollouts.index,
+  attempt: rollouts.attempt,
+  outcome: rollouts.outcome,
+  reason: rollouts.reason,
+  reward: rollouts.reward,
+  success: rollouts.success,
+  turns: rollouts.turns,
+  sampledTokens: rollouts.sampledTokens,
+  totalTokens: rollouts.totalTokens,
+  durationMs: rollouts.durationMs,
+  taskId: rollouts.taskId,
+  traceId: rollouts.traceId,
+  storedAtMs: rollouts.storedAtMs,
+  advantage: trainings.advantage,
+} as const;
+
+const sameRollout = and(eq(trainings.runId, rollouts.runId), eq(trainings.slot, rollouts.slot));
+
+/** Newest first. */
+export async function readRollouts(database: Database, runId: string, filter: RolloutFilter) {
+  const conditions: (SQL | undefined)[] = [
+    eq(rollouts.runId, runId),
+    filter.split === undefined ? undefined : eq(rollouts.split, filter.split),
+    filter.step === undefined ? undefined : eq(rollouts.step, filter.step),
+    filter.task === undefined ? undefined : eq(rollouts.task, filter.task),
+    filter.outcome === undefined ? undefined : eq(rollouts.outcome, filter.outcome),
+    filter.minReward === undefined ? undefined : gte(rollouts.reward, filter.minReward),
+    filter.maxReward === undefined ? undefined : lte(rollouts.reward, filter.maxReward),
+    filter.beforeId === undefined ? undefined : lt(rollouts.id, filter.beforeId),
+  ];
+  const rows = await query(
+    database,
+    (db) =>
+      db
+        .select(row)
+        .from(rollouts)
+        .leftJoin(trainings, sameRollout)
+        .where(and(...conditions))
+        .orderBy(desc(rollouts.id))
+        .limit(filter.limit + 1),
+    { ...READ, action: "read rollouts" },
+  );
+  const page = rows.slice(0, filter.limit);
+  return { rollouts: page, nextBeforeId: rows.length > filter.limit ? (page.at(-1)?.id ?? null) : null };
+}
+
+/** How many rollouts there are of each split and outcome. */
+export async function readRolloutCounts(database: Database, runId: string) {
+  return query(
+    database,
+    (db) =>
+      db
+        .select({
+          split: rollouts.split,
+          outcome: rollouts.outcome,
+          count: sql<number>`count(*)::int`,
+          lastStep: sql<number>`max(${rollouts.step})::int`,
+        })
+        .from(rollouts)
+        .where(eq(rollouts.runId, runId))
+        .groupBy(rollouts.split, rollouts.outcome)
+        .orderBy(rollouts.split, rollouts.outcome),
+    { ...READ, action: "count rollouts" },
+  );
+}
+
+/** One rollout with its bytes and the others of its group; undefined when it is not stored. */
+export async function readRollout(database: Database, runId: string, slot: string) {
+  return query(
+    database,
+    async (db) => {
+      const [found] = await db
+        .select({ ...row, figures: trainings.figures, scored: rollouts.scored })
+        .from(rollouts)
+        .leftJoin(trainings, sameRollout)
+        .where(and(eq(rollouts.runId, runId), eq(rollouts.slot, slot)));
+      if (found === undefined) return undefined;
+      const group = await db
+        .select({
+          slot: rollouts.slot,
+          index: rollouts.index,
+          reward: rollouts.reward,
+          outcome: rollouts.outcome,
+          advantage: trainings.advantage,
+        })
+        .from(rollouts)
+        .leftJoin(trainings, sameRollout)
+        .where(
+          and(
+            eq(rollouts.runId, runId),
+            eq(rollouts.split, found.split),
+            eq(rollouts.step, found.step),
+            eq(rollouts.task, found.task),
+          ),
+        )
+        .orderBy(asc(rollouts.index));
+      return { ...found, group };
+    },
+    { ...READ, action: "read a rollout" },
+  );
+}

@@ -1,0 +1,153 @@
+/** Reads runs and their figures. */
+
+import { type Database, query } from "@hone/storage";
+import { and, asc, desc, eq, gt, inArray, sql } from "drizzle-orm";
+import { evaluations, refusals, runs, steps } from "./schema.ts";
+
+/** More than a page shows; older runs are found by their address. */
+const MAX_RUNS = 200;
+const MAX_REFUSALS = 10;
+/** Points of a run's small curve in the list. */
+const MAX_CURVE_POINTS = 100;
+/** Of one answer; a longer run is read in several. */
+const MAX_STEPS = 5_000;
+
+const READ = { isRepeatable: true } as const;
+
+/** All of a run but its file, which is read with the run alone. */
+const summary = {
+  runId: runs.runId,
+  acceptedAtMs: runs.acceptedAtMs,
+  phase: runs.phase,
+  step: runs.step,
+  totalSteps: runs.totalSteps,
+  version: runs.version,
+  waitingFor: runs.waitingFor,
+  waitingSinceMs: runs.waitingSinceMs,
+  progress: runs.progress,
+  endedAtMs: runs.endedAtMs,
+  endReason: runs.endReason,
+  checkpoint: runs.checkpoint,
+} as const;
+
+/** One point of the small curve; null where the step had no such figure. */
+export interface CurvePoint {
+  readonly step: number;
+  readonly success: number | null;
+  readonly reward: number | null;
+}
+
+/** Newest first, each with its latest steps. */
+export async function readRuns(database: Database) {
+  return query(
+    database,
+    async (db) => {
+      const found = await db
+        .select(summary)
+        .from(runs)
+        .orderBy(desc(sql`coalesce(${runs.acceptedAtMs}, 0)`), desc(runs.firstSequence), desc(runs.runId))
+        .limit(MAX_RUNS);
+      const curves = await readCurves(
+        db,
+        found.map(({ runId }) => runId),
+      );
+      return found.map((run) => ({ ...run, curve: curves.get(run.runId) ?? [] }));
+    },
+    { ...READ, action: "read runs" },
+  );
+}
+
+async function readCurves(
+  db: Parameters<Parameters<typeof query>[1]>[0],
+  runIds: readonly string[],
+): Promise<Map<string, CurvePoint[]>> {
+  const curves = new Map<string, CurvePoint[]>();
+  if (runIds.length === 0) return curves;
+  const latest = db
+    .select({
+      runId: steps.runId,
+      step: steps.step,
+      success: sql<number | null>`(${steps.metrics} ->> 'success')::float8`.as("success"),
+      reward: sql<number | null>`(${steps.metrics} ->> 'reward/mean')::float8`.as("reward"),
+      newer: sql<number>`row_number() over (partition by ${steps.runId} order by ${steps.step} desc)`.as(
+        "newer",
+      ),
+    })
+    .from(steps)
+    .where(inArray(steps.runId, [...runIds]))
+    .as("latest");
+  const rows = await db
+    .select({ runId: latest.runId, step: latest.step, success: latest.success, reward: latest.reward })
+    .from(latest)
+    .where(sql`${latest.newer} <= ${MAX_CURVE_POINTS}`)
+    .orderBy(latest.runId, latest.step);
+  for (const { runId, ...point } of rows) curves.set(runId, [...(curves.get(runId) ?? []), point]);
+  return curves;
+}
+
+/** The latest requests that never became runs. */
+export async function readRefusals(database: Database) {
+  return query(
+    database,
+    (db) => db.select().from(refusals).orderBy(desc(refusals.requestSequence)).limit(MAX_REFUSALS),
+    { ...READ, action: "read refusals" },
+  );
+}
+
+/** One run with its file and evaluations; undefined when it is not known. */
+export async function readRun(database: Database, runId: string) {
+  return query(
+    database,
+    async (db) => {
+      const [run] = await db
+        .select({ ...summary, configJson: runs.configJson })
+        .from(runs)
+        .where(eq(runs.runId, runId));
+      if (run === undefined) return undefined;
+      const evaluated = await db
+        .select({
+          version: evaluations.version,
+          mode: evaluations.mode,
+          episodes: evaluations.episodes,
+          timeMs: evaluations.timeMs,
+          metrics: evaluations.metrics,
+        })
+        .from(evaluations)
+        .where(eq(evaluations.runId, runId))
+        .orderBy(asc(evaluations.version), asc(evaluations.mode));
+      return { ...run, evaluations: evaluated };
+    },
+    { ...READ, action: "read a run" },
+  );
+}
+
+/** The completed steps behind `afterStep`, in order; `hasMore` when the answer stops short of the last. */
+export async function readSteps(database: Database, runId: string, afterStep: number) {
+  const rows = await query(
+    database,
+    (db) =>
+      db
+        .select({ step: steps.step, version: steps.version, timeMs: steps.timeMs, metrics: steps.metrics })
+        .from(steps)
+        .where(and(eq(steps.runId, runId), gt(steps.step, afterStep)))
+        .orderBy(asc(steps.step))
+        .limit(MAX_STEPS + 1),
+    { ...READ, action: "read steps" },
+  );
+  return { steps: rows.slice(0, MAX_STEPS), hasMore: rows.length > MAX_STEPS };
+}
+
+/** Revision of each run, for live views: a run whose revision moved has changed. */
+export async function readRevisions(database: Database): Promise<Map<string, number>> {
+  const rows = await query(
+    database,
+    (db) =>
+      db
+        .select({ runId: runs.runId, revision: runs.revision })
+        .from(runs)
+        .orderBy(desc(runs.revision))
+        .limit(MAX_RUNS),
+    { ...READ, action: "read revisions" },
+  );
+  return new Map(rows.map(({ runId, revision }) => [runId, revision]));
+}

@@ -1,0 +1,24 @@
+/** Reads traces. */
+
+import { type Database, query } from "@hone/storage";
+import { asc, eq } from "drizzle-orm";
+import { spanPieces } from "./schema.ts";
+
+/** A trace of a rollout has a handful; this bounds what a hostile one may cost. */
+const MAX_PIECES = 2_000;
+
+/** The pieces of a trace in the order in which they came. */
+export async function readPieces(database: Database, traceId: string): Promise<Uint8Array[]> {
+  const rows = await query(
+    database,
+    (db) =>
+      db
+        .select({ data: spanPieces.data })
+        .from(spanPieces)
+        .where(eq(spanPieces.traceId, traceId))
+        .orderBy(asc(spanPieces.id))
+        .limit(MAX_PIECES),
+    { isRepeatable: true, action: "read a trace" },
+  );
+  return rows.map(({ data }) => data);
+}

@@ -1,0 +1,135 @@
+/**
+ * The page's API: JSON, read only.
+ *
+ *   GET /api/runs                                    runs, newest first, with a small curve each; refused requests
+ *   GET /api/runs/:run                               one run with its file and evaluations
+ *   GET /api/runs/:run/steps?after=                  figures of its completed steps, by name
+ *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&before=&limit=
+ *   GET /api/runs/:run/rollout-counts                rollouts by split and outcome
+ *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
+ *   GET /api/runs/:run/rollouts/:slot/trace          the spans of its trace
+ *   GET /api/traces/:trace                           the spans of any trace
+ *   GET /api/intake                                  spans taken, dropped and forwarded since the start
+ */
+
+import { fromBinary } from "@bufbuild/protobuf";
+import { Outcome, Split } from "@hone/core";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { createHttpApp, errorBody } from "@hone/service-kit";
+import type { Database } from "@hone/storage";
+import type { Logger } from "@hone/telemetry";
+import type { Context, Hono } from "hono";
+import { z } from "zod";
+import { readRollout, readRolloutCounts, readRollouts } from "../db/read-rollouts.ts";
+import { readRefusals, readRun, readRuns, readSteps } from "../db/read-runs.ts";
+import { readPieces } from "../db/read-spans.ts";
+import { traceViewOf } from "../domain/otlp/trace-view.ts";
+import { rolloutViewOf } from "../domain/rollout-view.ts";
+import { seriesOf } from "../domain/series.ts";
+import type { TokenTexts } from "./token-texts.ts";
+import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.ts";
+
+export interface ApiOptions {
+  readonly database: Database;
+  readonly tokenTexts: TokenTexts;
+  /** Totals of the intake, for whoever looks after this service. */
+  readonly intakeCounts: () => Readonly<Record<string, number>>;
+  readonly logger: Logger;
+}
+
+const DEFAULT_PAGE = 50;
+const MAX_PAGE = 200;
+
+const runParameters = z.object({ run: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "a run id") });
+const slotParameters = runParameters.extend({
+  slot: z.string().regex(/^(train|eval|warm)(\.\d{1,10}){3}$/, "<split>.<step>.<task>.<index>"),
+});
+const traceParameters = z.object({ trace: z.string().regex(/^[0-9a-f]{32}$/, "32 hexadecimal digits") });
+const stepsQuery = z.object({ after: wholeNumber.optional() });
+const rolloutsQuery = z.object({
+  split: z.enum(Split).optional(),
+  step: wholeNumber.optional(),
+  task: wholeNumber.optional(),
+  outcome: z.enum(Outcome).optional(),
+  minReward: decimal.optional(),
+  maxReward: decimal.optional(),
+  before: rowId.optional(),
+  limit: wholeNumber.refine((value) => value >= 1 && value <= MAX_PAGE, `1 to ${MAX_PAGE}`).optional(),
+});
+
+export function apiRoutes(options: ApiOptions): Hono {
+  const { database, tokenTexts, intakeCounts, logger } = options;
+  const app = createHttpApp(logger);
+  app.use(async function neverCached(c, next) {
+    await next();
+    c.header("cache-control", "no-store");
+  });
+
+  app.get("/runs", async (c) => {
+    const [runs, refusals] = await Promise.all([readRuns(database), readRefusals(database)]);
+    return c.json({ runs, refusals });
+  });
+
+  app.get("/runs/:run", async (c) => {
+    const { run } = parseParameters(runParameters, c.req.param());
+    const found = await readRun(database, run);
+    if (found === undefined) return notFound(c, `run ${run}`);
+    const { configJson, ...rest } = found;
+    return c.json({ ...rest, config: configJson === null ? null : JSON.parse(configJson) });
+  });
+
+  app.get("/runs/:run/steps", async (c) => {
+    const { run } = parseParameters(runParameters, c.req.param());
+    const { after = 0 } = parseParameters(stepsQuery, c.req.query());
+    const { steps, hasMore } = await readSteps(database, run, after);
+    return c.json({ ...seriesOf(steps), hasMore });
+  });
+
+  app.get("/runs/:run/rollouts", async (c) => {
+    const { run } = parseParameters(runParameters, c.req.param());
+    const { before, limit = DEFAULT_PAGE, ...filter } = parseParameters(rolloutsQuery, c.req.query());
+    return c.json(await readRollouts(database, run, { ...filter, beforeId: before, limit }));
+  });
+
+  app.get("/runs/:run/rollout-counts", async (c) => {
+    const { run } = parseParameters(runParameters, c.req.param());
+    return c.json({ counts: await readRolloutCounts(database, run) });
+  });
+
+  app.get("/runs/:run/rollouts/:slot", async (c) => {
+    const { run, slot } = parseParameters(slotParameters, c.req.param());
+    const [stored, owner] = await Promise.all([readRollout(database, run, slot), readRun(database, run)]);
+    if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
+    const { scored: bytes, ...rest } = stored;
+    const scored = fromBinary(ScoredEpisodeSchema, bytes);
+    if (scored.episode === undefined) return notFound(c, `the episode of ${run}/${slot}`);
+    const texts = await tokenTexts.of(owner?.configJson ?? null);
+    return c.json({ ...rest, runId: run, ...rolloutViewOf(scored, scored.episode, texts) });
+  });
+
+  app.get("/runs/:run/rollouts/:slot/trace", async (c) => {
+    const { run, slot } = parseParameters(slotParameters, c.req.param());
+    const stored = await readRollout(database, run, slot);
+    if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
+    return traceAnswer(c, database, stored.traceId);
+  });
+
+  app.get("/traces/:trace", async (c) => {
+    const { trace } = parseParameters(traceParameters, c.req.param());
+    return traceAnswer(c, database, trace);
+  });
+
+  app.get("/intake", (c) => c.json(intakeCounts()));
+  return app;
+}
+
+async function traceAnswer(c: Context, database: Database, traceId: string): Promise<Response> {
+  const view = traceId === "" ? undefined : traceViewOf(traceId, await readPieces(database, traceId));
+  return view === undefined
+    ? notFound(c, `spans of trace ${traceId || "(none was recorded)"}`)
+    : c.json(view);
+}
+
+function notFound(c: Context, what: string): Response {
+  return c.json(errorBody("NOT_FOUND", `Cannot show ${what} as it is not stored`), 404);
+}

@@ -1,0 +1,30 @@
+/** Everything that this service answers over HTTP, beside the probes. */
+
+import { createHttpApp } from "@hone/service-kit";
+import type { Logger } from "@hone/telemetry";
+import type { Hono } from "hono";
+import { type ApiOptions, apiRoutes } from "./api-routes.ts";
+import type { LiveFeed } from "./live-feed.ts";
+import { liveRoutes } from "./live-routes.ts";
+import { type OtlpRoutesOptions, otlpRoutes } from "./otlp-routes.ts";
+import { pageRoutes, SECURITY_HEADERS } from "./page-routes.ts";
+
+export interface AppOptions {
+  readonly api: ApiOptions;
+  readonly otlp: OtlpRoutesOptions;
+  readonly feed: LiveFeed;
+  readonly logger: Logger;
+}
+
+export async function createApp(options: AppOptions): Promise<Hono> {
+  const app = createHttpApp(options.logger);
+  app.use(async function secureHeaders(c, next) {
+    await next();
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
+  });
+  app.route("/", otlpRoutes(options.otlp));
+  app.route("/api", liveRoutes(options.feed));
+  app.route("/api", apiRoutes(options.api));
+  app.route("/", await pageRoutes());
+  return app;
+}

@@ -1,0 +1,42 @@
+/** GET /api/live?run=: Server-Sent Events, one `changed` event with the ids of the runs that changed. */
+
+import { Hono } from "hono";
+import { streamSSE } from "hono/streaming";
+import { z } from "zod";
+import type { LiveFeed } from "./live-feed.ts";
+import { parseParameters } from "./validate-query.ts";
+
+/** Proxies cut connections that are silent for long. */
+const HEARTBEAT_MS = 15_000;
+/** A page has one; a browser allows six a site. Beyond this somebody does something else. */
+const MAX_LISTENERS = 256;
+
+const query = z.object({ run: z.string().max(128).optional() });
+
+export function liveRoutes(feed: LiveFeed): Hono {
+  const app = new Hono();
+  let listeners = 0;
+  app.get("/live", (c) => {
+    const { run } = parseParameters(query, c.req.query());
+    if (listeners >= MAX_LISTENERS) return c.text("too many open pages", 503);
+    c.header("cache-control", "no-store");
+    c.header("x-accel-buffering", "no");
+    return streamSSE(c, async (stream) => {
+      listeners++;
+      const gone = new AbortController();
+      stream.onAbort(() => gone.abort());
+      const heartbeat = setInterval(() => void stream.write(":\n\n"), HEARTBEAT_MS);
+      try {
+        await stream.writeSSE({ event: "open", data: "{}" });
+        for await (const changed of feed.changes(gone.signal)) {
+          if (run !== undefined && !changed.has(run)) continue;
+          await stream.writeSSE({ event: "changed", data: JSON.stringify({ runs: [...changed] }) });
+        }
+      } finally {
+        clearInterval(heartbeat);
+        listeners--;
+      }
+    });
+  });
+  return app;
+}

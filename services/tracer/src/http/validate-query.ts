@@ -1,0 +1,44 @@
+/** Query and path parameters, checked. */
+
+import { InvalidInputError } from "@hone/core";
+import { z } from "zod";
+
+/**
+ * Reads parameters by a schema; unknown ones are refused.
+ * @throws {InvalidInputError} naming the first parameter that is wrong; the HTTP app answers 400.
+ */
+export function parseParameters<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  parameters: Readonly<Record<string, string>>,
+): z.output<z.ZodObject<Shape>> {
+  const parsed = schema.strict().safeParse(parameters);
+  if (parsed.success) return parsed.data as z.output<z.ZodObject<Shape>>;
+  const issue = parsed.error.issues[0];
+  const name = issue?.code === "unrecognized_keys" ? issue.keys.join(", ") : (issue?.path.join(".") ?? "");
+  const allowed =
+    issue?.code === "unrecognized_keys" ? Object.keys(schema.shape).join(", ") : (issue?.message ?? "");
+  throw new InvalidInputError(
+    `Cannot answer as the parameter "${name}" breaks its rule (${allowed}): current value is ${JSON.stringify(parameters[name] ?? null)}`,
+    { path: name, allowed },
+  );
+}
+
+const MAX_INTEGER = 2_147_483_647;
+
+/** A whole number in a parameter. */
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,10}$/, "a whole number")
+  .transform(Number)
+  .refine((value) => value <= MAX_INTEGER, "a whole number below 2^31");
+
+/** Position of a row; larger than what `wholeNumber` takes. */
+export const rowId = z
+  .string()
+  .regex(/^\d{1,15}$/, "a whole number")
+  .transform(Number);
+
+export const decimal = z
+  .string()
+  .regex(/^-?\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?$/i, "a number")
+  .transform(Number);

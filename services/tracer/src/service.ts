@@ -1,0 +1,133 @@
+/**
+ * The tracer: what happens in runs, every rollout and every span, stored and shown.
+ *
+ *   EVENTS, EPISODES (scored), RUN_STATE ─▶ batched writes ─▶ PostgreSQL ─▶ API and page
+ *   OTLP/HTTP ─▶ span intake ─▶ batched writes ─▶ PostgreSQL
+ *             └▶ forwarder (HONE_OTLP_FORWARD)
+ *
+ * It keeps nothing but rows. Replicas share the streams by durable consumers, and each answers from the database.
+ */
+
+import { delay, TerminalError } from "@hone/core";
+import { BucketName, openBucket } from "@hone/messaging";
+import { RunStateSchema } from "@hone/proto-gen/run";
+import { READY, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
+import type { Database } from "@hone/storage";
+import type { Logger } from "@hone/telemetry";
+import { readTracerConfig, type TracerConfig } from "./config.ts";
+import { migrations } from "./db/migrations.ts";
+import { readRevisions } from "./db/read-runs.ts";
+import { enforceRetention, type RetentionLimits } from "./db/retention.ts";
+import { writeEvents } from "./db/write-events.ts";
+import { type StoredRollout, writeRollouts, writeTrainings } from "./db/write-rollouts.ts";
+import { writeSpans } from "./db/write-spans.ts";
+import { writeStates } from "./db/write-states.ts";
+import { BatchWriter } from "./domain/batch-writer.ts";
+import type { TracePiece } from "./domain/otlp/split-by-trace.ts";
+import type { TrainFigures } from "./domain/otlp/train-figures.ts";
+import type { RunFact } from "./domain/run-event.ts";
+import { SpanIntake } from "./domain/span-intake.ts";
+import { createApp } from "./http/app.ts";
+import { LiveFeed } from "./http/live-feed.ts";
+import { OtlpForwarder } from "./http/otlp-forwarder.ts";
+import { TokenTexts } from "./http/token-texts.ts";
+import { consumeEvents } from "./nats/consume-events.ts";
+import { consumeRollouts } from "./nats/consume-rollouts.ts";
+import { watchStates } from "./nats/watch-states.ts";
+
+/** Rows of one write: large enough that its cost per row is small, small enough that it takes milliseconds. */
+const MAX_BATCH = 256;
+/** What a page shows is at most this much older than what happened, plus the write. */
+const EVENT_DELAY_MS = 100;
+const ROLLOUT_DELAY_MS = 250;
+/** Spans are looked at after the fact. */
+const SPAN_DELAY_MS = 1_000;
+const RETENTION_INTERVAL_MS = 60_000;
+
+export const tracerService: ServiceDefinition<TracerConfig> = {
+  name: "tracer",
+  readConfig: readTracerConfig,
+  start: startTracer,
+};
+
+async function startTracer({ config, bus, logger, openDatabase }: ServiceContext<TracerConfig>) {
+  const database = await openDatabase({ schema: "tracer", migrations });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  const events = writerOf<RunFact>(EVENT_DELAY_MS, (items) => writeEvents(database, items));
+  const rollouts = writerOf<StoredRollout>(ROLLOUT_DELAY_MS, (items) => writeRollouts(database, items));
+  const pieces = writerOf<TracePiece>(SPAN_DELAY_MS, (items) => writeSpans(database, items));
+  const trainings = writerOf<TrainFigures>(SPAN_DELAY_MS, (items) => writeTrainings(database, items));
+
+  const intake = new SpanIntake(pieces, trainings, logger);
+  const forwarder =
+    config.otlpForward === undefined ? undefined : new OtlpForwarder(config.otlpForward, logger);
+  const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+  const consumers = [consumeEvents(bus, events, logger), consumeRollouts(bus, rollouts, logger)];
+  const background = [
+    watchStates({ bucket, write: (states) => writeStates(database, states), logger, signal }),
+    retain(database, config, logger, signal),
+  ];
+  const routes = await createApp({
+    api: {
+      database,
+      tokenTexts: new TokenTexts(config.stateDir, logger),
+      intakeCounts: () => ({
+        ...intake.counts,
+        forwarded: forwarder?.counts.forwarded ?? 0,
+        forwardDropped: forwarder?.counts.dropped ?? 0,
+      }),
+      logger,
+    },
+    otlp: { intake, forwarder, maxBodyBytes: config.maxBodyBytes },
+    feed: new LiveFeed(() => readRevisions(database), logger, signal),
+    logger,
+  });
+
+  return {
+    routes,
+    readiness: () => READY,
+    drain: async (drainSignal: AbortSignal) => {
+      stopping.abort(new TerminalError("STOPPING", "Cannot go on as the tracer stops"));
+      await Promise.all(consumers.map((consumer) => consumer.drain()));
+      await Promise.all([pieces.flush(), trainings.flush(), forwarder?.close(drainSignal), ...background]);
+    },
+    close: async () => {
+      await Promise.all(consumers.map((consumer) => consumer.stop()));
+    },
+  };
+}
+
+function writerOf<Item>(
+  maxDelayMs: number,
+  write: (items: readonly Item[]) => Promise<void>,
+): BatchWriter<Item> {
+  // A refusal that time does not mend is due to what was written.
+  return new BatchWriter({
+    write,
+    maxItems: MAX_BATCH,
+    maxDelayMs,
+    isItemsFault: (error) => error instanceof TerminalError,
+  });
+}
+
+/** Deletes what is too old, every now and then, until the signal aborts. */
+async function retain(
+  database: Database,
+  limits: RetentionLimits,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    // An aborted pause ends the loop by its condition.
+    await delay(RETENTION_INTERVAL_MS, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    try {
+      const gone = await enforceRetention(database, limits);
+      if (gone.spans + gone.rollouts > 0) logger.debug("old rows were deleted", gone);
+    } catch (error) {
+      logger.warn("old rows could not be deleted for now", { error });
+    }
+  }
+}
