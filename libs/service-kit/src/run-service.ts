@@ -3,15 +3,15 @@
  *
  * R1: SIGTERM or SIGINT starts the stop; more of them change nothing.
  * R2: an uncaught error is logged and ends the process at once with exit code 1: its state cannot be trusted, and the
- *     supervisor starts it again.
+ *     supervisor starts it again. What the stop itself ended (StoppingError) is no failure.
  * R3: the process ends by itself, always, with a code that says how.
  */
 
 import { ConfigError } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
-import { createLogger, type Logger, startTelemetry, type Telemetry } from "@hone/telemetry";
+import { createLogger, type Logger, type LogSink, startTelemetry, type Telemetry } from "@hone/telemetry";
 import type { BaseConfig, Environment } from "./environment.ts";
-import { SettingError } from "./errors.ts";
+import { SettingError, StoppingError } from "./errors.ts";
 import type { ServiceDefinition } from "./service.ts";
 import { listenForStop, type SignalSource, type StopReason } from "./signals.ts";
 import { DEFAULT_GRACE_MS, type RunningService, startService } from "./start-service.ts";
@@ -30,6 +30,8 @@ export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 /** The process that the runner runs in. */
 export interface ProcessHost extends SignalSource {
   readonly env: Environment;
+  /** Where the log goes. */
+  readonly stderr: LogSink;
   exit(code: number): void;
 }
 
@@ -56,10 +58,14 @@ export async function runService<Config extends BaseConfig>(
   const { host = process, graceMs = DEFAULT_GRACE_MS } = options;
   const asked = Promise.withResolvers<StopReason>();
   const abandonStart = new AbortController();
-  let logger = createLogger({ service: definition.name });
+  let logger = createLogger({ service: definition.name, sink: host.stderr });
 
   using _listening = listenForStop(host, (reason) => {
     if (reason.kind === "uncaught") {
+      if (reason.error instanceof StoppingError) {
+        logger.debug("ended by the stop", { error: reason.error });
+        return;
+      }
       logger.error("uncaught error, ending", { error: reason.error });
       host.exit(ExitCode.failed); // R2
       return;
@@ -73,7 +79,7 @@ export async function runService<Config extends BaseConfig>(
   let running: RunningService;
   try {
     const config = definition.readConfig(host.env);
-    logger = createLogger({ service: definition.name, level: config.logLevel });
+    logger = createLogger({ service: definition.name, level: config.logLevel, sink: host.stderr });
     [telemetry, running] = await startBoth(definition, config, logger, abandonStart.signal);
   } catch (error) {
     if (abandonStart.signal.aborted) {

@@ -75,7 +75,9 @@ export async function startService<Config extends BaseConfig>(
 ): Promise<RunningService> {
   const { name } = definition;
   const { config } = options;
-  const logger = (options.logger ?? createLogger({ service: name, level: config.logLevel })).child({
+  const logger = (
+    options.logger ?? createLogger({ service: name, level: config.logLevel, sink: process.stderr })
+  ).child({
     instance: config.instanceId,
   });
   const stopping = new AbortController();

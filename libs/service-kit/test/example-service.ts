@@ -16,26 +16,27 @@ import {
   type ServiceDefinition,
 } from "../src/index.ts";
 
+const BEHAVIOURS = ["normal", "never ready", "drain hangs", "fails", "throws", "leaves work behind"] as const;
+
 interface ExampleConfig extends BaseConfig {
   /** What happens while it runs. */
-  readonly behaviour: "normal" | "never ready" | "drain hangs" | "fails" | "throws";
+  readonly behaviour: (typeof BEHAVIOURS)[number];
 }
 
 export const exampleService: ServiceDefinition<ExampleConfig> = {
   name: "example",
   readConfig(environment) {
     const schema = z.object({
-      EXAMPLE_BEHAVIOUR: z
-        .enum(["normal", "never ready", "drain hangs", "fails", "throws"])
-        .default("normal"),
+      EXAMPLE_BEHAVIOUR: z.enum(BEHAVIOURS).default("normal"),
     });
     return {
       ...readBaseConfig(environment),
       behaviour: readEnvironment(schema, environment).EXAMPLE_BEHAVIOUR,
     };
   },
-  async start({ config, logger, fail }) {
+  async start({ config, logger, fail, signal }) {
     const { behaviour } = config;
+    if (behaviour === "leaves work behind") void delay(3_600_000, { signal });
     const routes = createHttpApp(logger);
     routes.get("/hello", (c) => c.text("hello"));
     routes.get("/broken", () => {

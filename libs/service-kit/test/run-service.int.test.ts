@@ -85,6 +85,12 @@ describe("runService()", () => {
     assert.match(running.log(), /"closing"/);
   });
 
+  test("ends with code 0 when the stop ends work that nobody waits for", async () => {
+    const running = start({ EXAMPLE_BEHAVIOUR: "leaves work behind" });
+    await untilReady(running);
+    assert.deepEqual(await stop(running, "SIGTERM"), { code: 0, signal: null });
+  });
+
   test("answers why it is not ready, and writes no ready file until it is", async () => {
     const running = start({ EXAMPLE_BEHAVIOUR: "never ready" });
     const port = await eventually("the HTTP port", () => listeningPort(running));

@@ -1,7 +1,7 @@
 /**
  * A small structured logger.
  *
- * One line an event on standard error: JSON where a program reads it, a short readable line on a terminal. Every
+ * One line an event: JSON where a program reads it, a short readable line on a terminal. Every
  * line carries the time, the level, the service and, inside a span, its trace id. Secrets are redacted.
  * Writing never throws and never waits.
  */
@@ -47,19 +47,22 @@ export interface LoggerOptions {
   readonly service: string;
   /** Lines above this are left out. @default "info" */
   readonly level?: LogLevel | undefined;
-  /** @default process.stderr */
-  readonly sink?: LogSink | undefined;
+  /** `process.stderr`, as a rule. */
+  readonly sink: LogSink;
   /** Fields of every line. */
   readonly fields?: LogFields | undefined;
 }
 
-/** @example createLogger({ service: "judge", level: config.logLevel }).info("scored", { episodes: 12 }) */
+/**
+ * @example
+ * const logger = createLogger({ service: "judge", level: config.logLevel, sink: process.stderr });
+ * logger.info("scored", { episodes: 12 });
+ */
 export function createLogger(options: LoggerOptions): Logger {
-  const sink = options.sink ?? process.stderr;
   return new StructuredLogger(
     options.service,
     options.level ?? LogLevel.info,
-    sink,
+    options.sink,
     redactFields(options.fields ?? {}),
   );
 }
