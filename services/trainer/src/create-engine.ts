@@ -26,7 +26,7 @@ export async function createEngine(
     spec: modelSpecOf(run.config, tokenizer),
     seed: deriveSeed(run.config.seed, "weights"),
     companions,
-    ...(threads === 0 ? {} : { intraOpThreads: threads }),
+    ...(threads === 0 ? {} : { threads }),
   });
 }
 

@@ -9,8 +9,8 @@ export interface OnnxEngineConfig {
   readonly seed: number;
   /** Files that are written beside the weights, such as tokenizer.json; `load` adds those of its folder. */
   readonly companions: Companions;
-  /** Threads that compute, usually one per core. The result does not depend on it. */
-  readonly threads: number;
+  /** Threads that compute; default: one per core. The result does not depend on it. */
+  readonly threads?: number;
   /** Tokens of a packed row; default {@link DEFAULT_ROW_TOKENS}. */
   readonly maxRowTokens?: number;
   /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */

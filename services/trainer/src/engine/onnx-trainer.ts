@@ -3,6 +3,7 @@
  *
  * Its methods occupy that thread while they compute: {@link OnnxTrainingEngine} runs it in a worker.
  */
+import { availableParallelism } from "node:os";
 import { initialiseWeights, type ModelSpec } from "@hone/nn";
 import {
   type AdamWState,
@@ -47,7 +48,7 @@ export class OnnxTrainer implements TrainingEngine {
     this.#runner = new GradientRunner(config.spec, {
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
-      threads: config.threads,
+      threads: config.threads ?? availableParallelism(),
       // Threads have a microbatch each; inside one, operators are too small to share.
       session: { intraOpThreads: 1 },
     });
