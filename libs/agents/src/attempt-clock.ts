@@ -69,6 +69,7 @@ export class AttemptClock {
       this.#onExpired();
     };
     if (this.remainingMs === 0) expire();
-    else this.#timer = setTimeout(expire, this.remainingMs);
+    // Timers take whole milliseconds: rounded up, so that it never expires early.
+    else this.#timer = setTimeout(expire, Math.ceil(this.remainingMs));
   }
 }

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { MOVES } from "./lake.ts";
+import { formatAnswer, parseAnswer } from "./parse-answer.ts";
+
+describe("parseAnswer()", () => {
+  test("reads each of the four moves", () => {
+    for (const move of MOVES) assert.equal(parseAnswer(formatAnswer(move)), move);
+  });
+
+  test("trims, takes any case, and spans lines", () => {
+    assert.equal(parseAnswer("I think <answer>\n  rIGHT \n</answer> is best"), "Right");
+  });
+
+  test("the first answer counts", () => {
+    assert.equal(parseAnswer("<answer>Up</answer><answer>Down</answer>"), "Up");
+    assert.equal(parseAnswer("<answer>Sideways</answer><answer>Down</answer>"), undefined);
+  });
+
+  test("control tokens that are spelt out do not matter", () => {
+    assert.equal(parseAnswer("<|im_start|><answer>Le<|im_end|>ft</answer><|im_end|>"), "Left");
+  });
+
+  test("anything else is no move", () => {
+    for (const text of [
+      "",
+      "Right",
+      "<answer>Right",
+      "<answer></answer>",
+      "<answer>Right Up</answer>",
+      "<Answer>Up</Answer>",
+    ]) {
+      assert.equal(parseAnswer(text), undefined, text);
+    }
+  });
+});
