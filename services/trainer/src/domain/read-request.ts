@@ -2,6 +2,7 @@
 
 import { ConfigError, inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
 import { runIdOf } from "@hone/core";
+import { checkConfig } from "./check-config.ts";
 import type { NewRun } from "./ports.ts";
 import type { Problem } from "./run-event.ts";
 
@@ -22,6 +23,8 @@ export async function readRequest(text: string, sequence: number, filesFolder: s
     if (!(error instanceof ConfigError)) throw error;
     return { kind: "refused", problems: error.problems.map(problemOf) };
   }
+  const problems = checkConfig(config);
+  if (problems.length > 0) return { kind: "refused", problems };
   return {
     kind: "run",
     run: {

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Slot } from "@hone/core";
+import { contextOfTraceparent } from "@hone/telemetry";
+import { RolloutInbox } from "./rollout-inbox.ts";
+import type { ScoredRollout } from "./scored-rollout.ts";
+
+const never = new AbortController().signal;
+
+function slot(index: number, step = 1): Slot {
+  return { split: "train", step, task: 0, index };
+}
+
+function scored(at: Slot, sequence: number, attempt = 1): ScoredRollout {
+  const rollout = {
+    slot: at,
+    attempt,
+    outcome: "completed",
+    scores: [],
+    samples: [],
+    metrics: {},
+    turnCount: 1,
+  } as const;
+  return { rollout, sequence, trace: contextOfTraceparent(undefined) };
+}
+
+describe("RolloutInbox", () => {
+  test("returns rollouts in the order of the slots, whatever their order of arrival", async () => {
+    const inbox = new RolloutInbox(() => false, 1);
+    const slots = [slot(0), slot(1), slot(2)];
+    const collected = inbox.collect(slots, () => undefined, never);
+    for (const [i, at] of [slot(2), slot(0), slot(1)].entries()) inbox.offer(scored(at, i + 1));
+    assert.deepEqual(
+      (await collected).map(({ rollout }) => rollout.slot.index),
+      [0, 1, 2],
+    );
+    assert.equal(inbox.size, 0);
+  });
+
+  test("keeps the first scored episode of a rollout", async () => {
+    const inbox = new RolloutInbox(() => false, 1);
+    assert.equal(inbox.offer(scored(slot(0), 1, 1)), true);
+    assert.equal(inbox.offer(scored(slot(0), 2, 2)), false);
+    const [first] = await inbox.collect([slot(0)], () => undefined, never);
+    assert.equal(first?.rollout.attempt, 1);
+  });
+
+  test("drops what a commit dealt with, and counts its position all the same", () => {
+    const inbox = new RolloutInbox(({ step }) => step <= 1, 5);
+    assert.equal(inbox.nextSequence, 5);
+    assert.equal(inbox.offer(scored(slot(0, 1), 7)), false);
+    assert.equal(inbox.size, 0);
+    assert.equal(inbox.nextSequence, 8);
+  });
+
+  test("prune() drops what became obsolete since it arrived", () => {
+    let committed = 0;
+    const inbox = new RolloutInbox(({ step }) => step <= committed, 1);
+    inbox.offer(scored(slot(0, 1), 1));
+    inbox.offer(scored(slot(0, 2), 2));
+    committed = 1;
+    inbox.prune();
+    assert.deepEqual(inbox.missing([slot(0, 1), slot(0, 2)]), [slot(0, 1)]);
+  });
+
+  test("tells how many are here, at once and at each arrival", async () => {
+    const inbox = new RolloutInbox(() => false, 1);
+    inbox.offer(scored(slot(1), 1));
+    const told: number[] = [];
+    const collected = inbox.collect([slot(0), slot(1)], (count) => told.push(count), never);
+    inbox.offer(scored(slot(0), 2));
+    await collected;
+    assert.deepEqual(told, [1, 2]);
+  });
+
+  test("collect() ends with the signal and takes nothing out", async () => {
+    const inbox = new RolloutInbox(() => false, 1);
+    inbox.offer(scored(slot(0), 1));
+    const stopping = new AbortController();
+    const collected = inbox.collect([slot(0), slot(1)], () => undefined, stopping.signal);
+    stopping.abort(new Error("stop"));
+    await assert.rejects(collected, /stop/);
+    assert.equal(inbox.size, 1);
+  });
+});
