@@ -1,0 +1,181 @@
+/**
+ * A run as the other services would tell of it, for tests of this service and for looking at the page: events, a state,
+ * scored episodes and spans, sent over the real bus and the real intake. The same run each time.
+ */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Random, rolloutIdOf, type Slot } from "@hone/core";
+import { BucketName, type Bus, EventKind, openBucket, publishStored, subjects } from "@hone/messaging";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { RunEventSchema, RunPhase, RunStateSchema } from "@hone/proto-gen/run";
+import { contextOfTraceparent } from "@hone/telemetry";
+import type { Tokenizer } from "@hone/tokenizer";
+import { sampleEpisode } from "./sample-episode.ts";
+import { encodeTrace, spanIdOf, traceIdOf } from "./sample-spans.ts";
+
+type EventInit = NonNullable<MessageInitShape<typeof RunEventSchema>["kind"]>;
+
+export interface SampleRun {
+  readonly runId: string;
+  readonly steps: number;
+  /** Train steps, from the last one back, whose rollouts are told too. */
+  readonly stepsWithRollouts: number;
+  readonly tokenizer: Tokenizer;
+  readonly startedAtMs: number;
+}
+
+const GROUPS = 4;
+const GROUP_SIZE = 8;
+const STEP_MS = 2_400;
+
+/** Tells the whole run. @param otlpUrl base address of the tracer, or undefined to send no spans. */
+export async function tellSampleRun(bus: Bus, run: SampleRun, otlpUrl: string | undefined): Promise<void> {
+  await tellEvents(bus, run);
+  await tellState(bus, run, RunPhase.ROLLOUT);
+  for (let step = run.steps - run.stepsWithRollouts + 1; step <= run.steps; step++) {
+    for (let task = 0; task < GROUPS; task++) await tellGroup(bus, run, step, task, otlpUrl);
+  }
+}
+
+/** Publishes the state of a run as its trainer would. */
+export async function tellState(bus: Bus, run: SampleRun, phase: RunPhase): Promise<void> {
+  const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+  const isWaiting = phase === RunPhase.ROLLOUT;
+  await bucket.put(
+    run.runId,
+    create(RunStateSchema, {
+      runId: run.runId,
+      phase,
+      version: run.steps,
+      totalSteps: 60,
+      waitingFor: isWaiting ? "rollouts of step 41: 160 of 256 are there" : "",
+      waitingSinceMs: isWaiting ? BigInt(run.startedAtMs + run.steps * STEP_MS) : 0n,
+    }),
+  );
+}
+
+/** Publishes one event of a run. */
+export async function tellEvent(bus: Bus, runId: string, timeMs: number, kind: EventInit): Promise<void> {
+  const event = create(RunEventSchema, { runId, timeMs: BigInt(timeMs), kind });
+  const subject =
+    event.kind.case === "refused"
+      ? subjects.requestRefused(Number(event.kind.value.requestSequence))
+      : subjects.event(runId, EventKind.progress);
+  await publishStored(bus, subject, RunEventSchema, event);
+}
+
+/** Figures of one step of the sample run. */
+export function sampleMetrics(step: number): Record<string, number> {
+  const random = new Random(step);
+  const success = 0.86 - 0.62 * Math.exp(-step / 14) + (random.next() - 0.5) * 0.09;
+  return {
+    "reward/mean": success - 0.02 * random.next(),
+    "reward/std": Math.sqrt(Math.max(0.01, success * (1 - success))),
+    success,
+    episodes: 256,
+    "turns/mean": 4.2 + 3.5 * Math.exp(-step / 10) + random.next() * 0.3,
+    tokens: 34_000 - 200 * step,
+    "tokens/trained": 5_400 - 40 * step,
+    loss: -0.02 + random.next() * 0.015,
+    grad_norm: 0.8 * Math.exp(-step / 30) + random.next() * 0.2,
+    entropy: 0.3 + 1.05 * Math.exp(-step / 12),
+    clip_fraction: 0.02 + random.next() * 0.05,
+    "ratio/max": 1.3 + random.next(),
+    "mismatch/max": 2e-7 + random.next() * 3e-7,
+    learning_rate: 0.002,
+    "groups/used": 24 - Math.floor(step / 5),
+    "groups/flat": 8 + Math.floor(step / 5),
+    "actions/invalid": 0.12 * Math.exp(-step / 6),
+    "outcome/completed": 250,
+    "outcome/truncated": 6,
+    "time/rollout_ms": 1_300 + random.next() * 200,
+    "time/train_ms": 800 + random.next() * 90,
+    "time/commit_ms": 40 + random.next() * 20,
+    "time/publish_ms": 60 + random.next() * 30,
+    tokens_per_second: 14_000 + random.next() * 900,
+    episodes_per_second: 105 + random.next() * 9,
+    unknown: Number.NaN,
+  };
+}
+
+async function tellEvents(bus: Bus, run: SampleRun): Promise<void> {
+  const at = (step: number) => run.startedAtMs + step * STEP_MS;
+  const tell = (timeMs: number, kind: EventInit) => tellEvent(bus, run.runId, timeMs, kind);
+  const config = {
+    name: "frozen-lake",
+    seed: 7,
+    model: {
+      init: { architecture: "qwen3", hiddenSize: 64, numLayers: 4, tokenizer: `runs/${run.runId}/tokenizer` },
+    },
+    rollout: { tasksPerStep: 32, groupSize: 8, maxTurns: 10 },
+    judge: [{ kind: "environment", weight: 1 }],
+  };
+  await tell(at(-4), {
+    case: "accepted",
+    value: { requestSequence: 1n, configJson: JSON.stringify(config) },
+  });
+  await tell(at(-3), {
+    case: "warmStartProgress",
+    value: { rolloutsDone: 2_000, rolloutsTotal: 2_000, updatesDone: 12, updatesTotal: 32, loss: 0.9 },
+  });
+  for (const [mode, success] of [["sampled", 0.21] as const, ["greedy", 0.18] as const]) {
+    await tell(at(0), {
+      case: "evaluated",
+      value: { version: 0, mode, episodes: 1_000, metrics: { success } },
+    });
+  }
+  for (let step = 1; step <= run.steps; step++) {
+    await tell(at(step), {
+      case: "stepCompleted",
+      value: { step, totalSteps: 60, version: step, metrics: sampleMetrics(step) },
+    });
+    if (step % 20 === 0) {
+      const success = 0.85 - 0.62 * Math.exp(-step / 14);
+      await tell(at(step), {
+        case: "evaluated",
+        value: {
+          version: step,
+          mode: "sampled",
+          episodes: 200,
+          metrics: { success, "reward/mean": success },
+        },
+      });
+    }
+  }
+  await tell(at(run.steps) + 900, {
+    case: "stepProgress",
+    value: { step: run.steps + 1, rolloutsDone: 160, rolloutsTotal: 256 },
+  });
+}
+
+/** The rollouts of one task, their advantages and, for each, its trace. */
+async function tellGroup(bus: Bus, run: SampleRun, step: number, task: number, otlpUrl: string | undefined) {
+  const episodes = Array.from({ length: GROUP_SIZE }, (_, index) =>
+    sampleEpisode(run.runId, { split: "train", step, task, index }, run.tokenizer),
+  );
+  const rewards = episodes.map(({ reward }) => reward);
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+  const std = Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards.length);
+  for (const [index, scored] of episodes.entries()) {
+    const slot: Slot = { split: "train", step, task, index };
+    const traceparent = `00-${traceIdOf(slot)}-${spanIdOf(slot, 0)}-01`;
+    await publishStored(bus, subjects.rolloutScored(run.runId), ScoredEpisodeSchema, scored, {
+      messageId: `${rolloutIdOf(run.runId, slot)}/1/scored`,
+      trace: contextOfTraceparent(traceparent),
+    });
+    const advantage = std < 1e-9 ? 0 : (scored.reward - mean) / (std + 1e-6);
+    if (otlpUrl === undefined) continue;
+    const body = encodeTrace({
+      runId: run.runId,
+      slot,
+      scored,
+      advantage,
+      beginMs: run.startedAtMs + step * STEP_MS,
+    });
+    await fetch(`${otlpUrl}/v1/traces`, {
+      method: "POST",
+      body: Uint8Array.from(body),
+      headers: { "content-type": "application/x-protobuf" },
+    });
+  }
+}

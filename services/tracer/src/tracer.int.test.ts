@@ -1,0 +1,264 @@
+import assert from "node:assert/strict";
+import { cp, mkdir } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { type Bus, connectBus, ensureTopology, StreamName } from "@hone/messaging";
+import { RunPhase } from "@hone/proto-gen/run";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { eventually, startNats, startPostgres, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { loadTokenizer } from "@hone/tokenizer";
+import { readTracerConfig } from "./config.ts";
+import { tracerService } from "./service.ts";
+import { type SampleRun, tellEvent, tellSampleRun, tellState } from "./testing/sample-run.ts";
+
+const EXAMPLE = path.join(import.meta.dirname, "../../../examples/01-frozen-lake");
+
+describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let postgres: Awaited<ReturnType<typeof startPostgres>>;
+  let folder: TemporaryFolder;
+  let bus: Bus;
+  let tracer: RunningService;
+  let run: SampleRun;
+
+  before(async () => {
+    [nats, postgres, folder] = await Promise.all([startNats(), startPostgres(), temporaryFolder("tracer")]);
+    bus = await connectBus({ url: nats.url, name: "tracer-test" });
+    await ensureTopology(bus);
+    run = {
+      runId: "frozen-lake-1",
+      steps: 40,
+      stepsWithRollouts: 2,
+      tokenizer: await loadTokenizer(EXAMPLE),
+      startedAtMs: Date.UTC(2026, 10, 20, 9),
+    };
+    const tokenizerFolder = path.join(folder.path, "runs", run.runId, "tokenizer");
+    await mkdir(tokenizerFolder, { recursive: true });
+    await cp(EXAMPLE, tokenizerFolder, { recursive: true });
+    tracer = await start();
+    await tellSampleRun(bus, run, tracer.http.url);
+    await stored();
+  });
+  after(async () => {
+    await tracer?.stop();
+    await bus?.close();
+    await Promise.all([nats?.stop(), postgres?.stop(), folder?.[Symbol.asyncDispose]()]);
+  });
+
+  const start = () =>
+    startService(tracerService, {
+      config: readTracerConfig({
+        HONE_NATS_URL: nats.url,
+        HONE_DATABASE_URL: postgres.url,
+        HONE_STATE_DIR: folder.path,
+        HONE_TRACER_MAX_BODY_BYTES: "1000000",
+      }),
+      logger: silentLogger(),
+    });
+  const unacknowledged = async (durable: string) => {
+    const stream = durable === "tracer-events" ? StreamName.events : StreamName.episodes;
+    const info = await bus.manager.consumers.info(stream, durable);
+    return info.num_pending + info.num_ack_pending;
+  };
+  const stored = () =>
+    eventually(
+      "the tracer to store what it was told",
+      async () => (await unacknowledged("tracer-events")) + (await unacknowledged("tracer-rollouts")) === 0,
+    );
+  const get = async (route: string) => {
+    const answer = await fetch(`${tracer.http.url}${route}`);
+    // biome-ignore lint/suspicious/noExplicitAny: answers are looked at by many tests, each at its own part
+    return { status: answer.status, body: (await answer.json()) as any };
+  };
+
+  test("shows a run with its state, its wait, its figures and its evaluations", async () => {
+    const { body } = await get("/api/runs");
+    assert.equal(body.runs.length, 1);
+    const [listed] = body.runs;
+    assert.equal(listed.runId, run.runId);
+    assert.equal(listed.phase, "rollout");
+    assert.match(listed.waitingFor, /160 of 256/);
+    assert.equal(listed.waitingSinceMs, run.startedAtMs + 40 * 2_400);
+    assert.deepEqual(listed.progress, { kind: "rollouts", step: 41, done: 160, total: 256 });
+    assert.equal(listed.curve.length, 40);
+    const detail = await get(`/api/runs/${run.runId}`);
+    assert.equal(detail.body.config.name, "frozen-lake");
+    assert.deepEqual(
+      detail.body.evaluations.map((evaluation: { version: number; mode: string }) => [
+        evaluation.version,
+        evaluation.mode,
+      ]),
+      [
+        [0, "greedy"],
+        [0, "sampled"],
+        [20, "sampled"],
+        [40, "sampled"],
+      ],
+    );
+    const series = await get(`/api/runs/${run.runId}/steps?after=30`);
+    assert.deepEqual(series.body.steps, [31, 32, 33, 34, 35, 36, 37, 38, 39, 40]);
+    assert.equal(series.body.metrics.success.length, 10);
+    assert.equal(series.body.metrics.unknown[0], null);
+  });
+
+  test("lists rollouts by what is asked for, page by page", async () => {
+    const all = `/api/runs/${run.runId}/rollouts`;
+    const first = await get(`${all}?limit=40`);
+    assert.equal(first.body.rollouts.length, 40);
+    const second = await get(`${all}?limit=40&before=${first.body.nextBeforeId}`);
+    assert.equal(second.body.rollouts.length, 24);
+    assert.equal(second.body.nextBeforeId, null);
+    const failed = await get(`${all}?outcome=infra_failed`);
+    assert.equal(failed.body.rollouts.length, 2);
+    assert.ok(failed.body.rollouts.every((rollout: { reward: unknown }) => rollout.reward === null));
+    const won = await get(`${all}?split=train&step=40&minReward=0.5`);
+    assert.ok(won.body.rollouts.length > 0);
+    assert.ok(
+      won.body.rollouts.every(
+        (rollout: { reward: number; step: number }) => rollout.reward === 1 && rollout.step === 40,
+      ),
+    );
+    const counts = await get(`/api/runs/${run.runId}/rollout-counts`);
+    assert.deepEqual(counts.body.counts, [
+      { split: "train", outcome: "completed", count: 62, lastStep: 40 },
+      { split: "train", outcome: "infra_failed", count: 2, lastStep: 40 },
+    ]);
+  });
+
+  test("shows each token of a rollout with its text, mask, logprob, version and advantage", async () => {
+    await eventually(
+      "the advantage",
+      async () => (await get(`/api/runs/${run.runId}/rollouts/train.40.1.2`)).body.advantage !== null,
+    );
+    const { body } = await get(`/api/runs/${run.runId}/rollouts/train.40.1.2`);
+    const [turn] = body.turns;
+    assert.equal(
+      turn.tokens.map((token: { text: string }) => token.text).join(""),
+      `${turn.promptText}${turn.responseText}<|end|>`,
+    );
+    const sampled = turn.tokens.filter((token: { isSampled: boolean }) => token.isSampled);
+    assert.equal(sampled[0].text, "<answer>");
+    assert.ok(
+      sampled.every(
+        (token: { logprob: number; version: number }) => token.logprob < 0 && token.version === 39,
+      ),
+    );
+    assert.ok(
+      turn.tokens
+        .filter((token: { isSampled: boolean }) => !token.isSampled)
+        .every((token: object) => !("logprob" in token)),
+    );
+    assert.equal(body.group.length, 8);
+    assert.equal(body.figures["hone.ratio.max"], 1.21);
+    assert.equal(body.task.environment, "frozen_lake");
+  });
+
+  test("shows the trace of a rollout, joined over the services that took part", async () => {
+    const route = `/api/runs/${run.runId}/rollouts/train.40.1.2/trace`;
+    await eventually("the trace", async () => (await get(route)).status === 200);
+    const { body } = await get(route);
+    assert.equal(body.spans[0].name, "rollout");
+    assert.deepEqual([...new Set(body.spans.map((span: { service: string }) => span.service))].toSorted(), [
+      "agent-rollout",
+      "judge",
+      "trainer",
+    ]);
+    const byTrace = await get(`/api/traces/${body.traceId}`);
+    assert.deepEqual(byTrace.body, body);
+  });
+
+  test("stores what comes again once", async () => {
+    await tellSampleRun(bus, { ...run, stepsWithRollouts: 0 }, undefined);
+    await stored();
+    const { body } = await get(`/api/runs/${run.runId}/steps`);
+    assert.equal(body.steps.length, 40);
+  });
+
+  test("tells open pages of a run that changed", async () => {
+    const gone = new AbortController();
+    const stream = await fetch(`${tracer.http.url}/api/live?run=${run.runId}`, { signal: gone.signal });
+    const decoder = new TextDecoder();
+    let heard = "";
+    for await (const chunk of stream.body!) {
+      const isFirst = heard === "";
+      heard += decoder.decode(chunk, { stream: true });
+      if (isFirst) await tellState(bus, run, RunPhase.TRAIN);
+      if (heard.includes("event: changed")) break;
+    }
+    assert.match(heard, /"frozen-lake-1"/);
+    gone.abort();
+    assert.equal((await get(`/api/runs/${run.runId}`)).body.phase, "train");
+  });
+
+  test("keeps the end of a run, and the reasons of a refused request", async () => {
+    await tellEvent(bus, run.runId, run.startedAtMs + 200_000, {
+      case: "ended",
+      value: { phase: RunPhase.COMPLETED, reason: "", checkpoint: "runs/frozen-lake-1/checkpoints/step-60" },
+    });
+    await tellEvent(bus, "", run.startedAtMs, {
+      case: "refused",
+      value: {
+        requestSequence: 9n,
+        problems: [{ key: "agent.name", message: "Cannot accept `agent.name` …\u0000" }],
+      },
+    });
+    await stored();
+    const { body } = await get("/api/runs");
+    assert.equal(body.runs[0].phase, "completed");
+    assert.equal(body.runs[0].checkpoint, "runs/frozen-lake-1/checkpoints/step-60");
+    assert.equal(body.refusals[0].problems[0].key, "agent.name");
+  });
+
+  test("refuses parameters that break their rule, and says which", async () => {
+    for (const [route, name] of [
+      ["/api/runs/a%20b", "run"],
+      [`/api/runs/${run.runId}/rollouts?step=-1`, "step"],
+      [`/api/runs/${run.runId}/rollouts?limit=100000`, "limit"],
+      [`/api/runs/${run.runId}/rollouts?outcome=won`, "outcome"],
+      [`/api/runs/${run.runId}/rollouts?sort=asc`, "sort"],
+      [`/api/runs/${run.runId}/rollouts/train.1`, "slot"],
+      ["/api/traces/xyz", "trace"],
+    ] as const) {
+      const { status, body } = await get(route);
+      assert.equal(status, 400, route);
+      assert.match(body.error.message, new RegExp(`"${name}"`));
+    }
+    assert.equal((await get("/api/runs/other-1")).status, 404);
+    assert.equal((await get(`/api/runs/${run.runId}/rollouts/train.9.9.9`)).status, 404);
+    assert.equal((await get(`/api/traces/${"0".repeat(31)}1`)).status, 404);
+  });
+
+  test("answers bodies that are no spans with 400, oversized ones with 413, and goes on", async () => {
+    const send = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
+      fetch(`${tracer.http.url}/v1/traces`, { method: "POST", body, headers });
+    const protobuf = { "content-type": "application/x-protobuf" };
+    const json = { "content-type": "application/json" };
+    assert.equal((await send("not protobuf at all", protobuf)).status, 400);
+    assert.equal((await send('{"resourceSpans":1}', json)).status, 400);
+    assert.equal((await send("{}", { "content-type": "text/plain" })).status, 415);
+    assert.equal((await send("broken", { ...json, "content-encoding": "gzip" })).status, 400);
+    assert.equal((await send("{}", { ...json, "content-encoding": "br" })).status, 400);
+    assert.equal((await send(new Uint8Array(1_000_001), protobuf)).status, 413);
+    const bomb = Uint8Array.from(gzipSync(new Uint8Array(50_000_000)));
+    assert.equal((await send(bomb, { ...protobuf, "content-encoding": "gzip" })).status, 413);
+    const span = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "00f067aa0ba902b7", name: "hello" };
+    const good = JSON.stringify({
+      resourceSpans: [{ scopeSpans: [{ spans: [span, { ...span, traceId: "" }] }] }],
+    });
+    const answer = await send(Uint8Array.from(gzipSync(good)), { ...json, "content-encoding": "gzip" });
+    assert.deepEqual(await answer.json(), {
+      partialSuccess: { rejectedSpans: "1", errorMessage: "spans need a trace id and a span id" },
+    });
+    await eventually("the span", async () => (await get(`/api/traces/${span.traceId}`)).status === 200);
+  });
+
+  test("a tracer that comes back shows what it had stored", async () => {
+    const report = await tracer.stop();
+    assert.deepEqual(report.problems, []);
+    tracer = await start();
+    assert.equal((await get(`/api/runs/${run.runId}`)).body.phase, "completed");
+    assert.equal((await get(`/api/runs/${run.runId}/rollouts/train.40.1.2`)).status, 200);
+  });
+});
