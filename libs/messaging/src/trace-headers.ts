@@ -1,13 +1,12 @@
-/** Trace context in NATS headers (W3C traceparent, tracestate, baggage; lower case, as headers are case-sensitive). */
+/**
+ * Trace context in NATS headers (W3C traceparent, tracestate; lower case, as headers are case-sensitive).
+ *
+ * It travels through processes that make no spans of their own too: nothing here needs a started SDK.
+ */
 
+import { type Context, extractContext, type HeaderCarrier, injectContext } from "@hone/telemetry";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
-import { type Context, context, propagation, ROOT_CONTEXT } from "@opentelemetry/api";
-
-const setter = { set: (carrier: MsgHdrs, key: string, value: string) => carrier.set(key, value) };
-const getter = {
-  get: (carrier: MsgHdrs, key: string) => carrier.get(key) || undefined,
-  keys: (carrier: MsgHdrs) => carrier.keys(),
-};
+import { context, ROOT_CONTEXT } from "@opentelemetry/api";
 
 /** The headers with the context added; none are made when there is nothing to say. */
 export function injectTrace(
@@ -16,11 +15,20 @@ export function injectTrace(
 ): MsgHdrs | undefined {
   if (from === ROOT_CONTEXT) return into;
   const carrier = into ?? headers();
-  propagation.inject(from, carrier, setter);
+  injectContext(carrierOf(carrier), from);
   return into === undefined && carrier.keys().length === 0 ? undefined : carrier;
 }
 
 /** The context that a message came with, or the root context. */
 export function extractTrace(from: MsgHdrs | undefined): Context {
-  return from === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, from, getter);
+  return from === undefined ? ROOT_CONTEXT : extractContext(carrierOf(from), ROOT_CONTEXT);
+}
+
+/** NATS gives "" for an absent header. */
+function carrierOf(message: MsgHdrs): HeaderCarrier {
+  return {
+    get: (key) => message.get(key) || undefined,
+    set: (key, value) => message.set(key, value),
+    keys: () => message.keys(),
+  };
 }
