@@ -1,9 +1,9 @@
 /**
  * The decoder for generation: attention over keys and values of earlier runs, which the caller keeps in pools.
  *
- * Letters: N new tokens, S sequences, Q queries per sequence (the most new tokens of one, padded), L context rows per
- * sequence (padded), W wanted logits, P pool rows, C hidden size, H query heads, G key/value heads, R = H / G,
- * D head size, V vocabulary.
+ * Letters: N new tokens, S sequences, Q queries per sequence (the most new tokens of one, padded), L context positions
+ * per sequence (padded), W wanted logits, P pool pages of A = PAGE_ROWS rows, C hidden size, H query heads,
+ * G key/value heads, R = H / G, D head size, V vocabulary.
  *
  * Everything but attention runs on the N new tokens, without padding. For attention the context of each sequence is
  * brought together in its order, earlier rows from the pools and new ones from this run, so that one product gives
@@ -28,6 +28,7 @@ import {
   Graph,
   LessOrEqual,
   MatMul,
+  Mul,
   multiplyDims,
   RangeAlong,
   Reshape,
@@ -42,15 +43,17 @@ import { MASKED_SCORE } from "./attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import { type Attend, buildHead, buildTransformer, weightInitializers } from "./transformer.ts";
 
+/** Consecutive positions of a sequence whose rows lie together in a pool; gathering row by row takes three times as long. */
+export const PAGE_ROWS = 16;
 /** Contexts are padded to multiples of this: four vectors of sixteen floats, the widest step of the softmax kernels. */
-export const CONTEXT_BUCKET = 64;
+export const CONTEXT_BUCKET = 4 * PAGE_ROWS;
 
 /** Fewest queries per sequence that a run is padded to (D3). */
 export function minQueries(spec: ModelSpec): number {
   return spec.numHeads > spec.numKeyValueHeads ? 1 : 2;
 }
 
-/** Names of the pools of a layer: inputs [G, P, D], float32. Row 0 is zero. */
+/** Names of the pools of a layer: inputs [G, P, A*D], float32. Page 0 is zero. */
 export function poolInputs(layer: number): { readonly keys: string; readonly values: string } {
   return { keys: `keys.${layer}`, values: `values.${layer}` };
 }
@@ -59,7 +62,8 @@ export function poolInputs(layer: number): { readonly keys: string; readonly val
  * Builds the graph. Inputs beside the pools, int32 but where stated:
  *
  *   tokenIds [1, N], positionIds [1, N]   the new tokens
- *   contextRows [S, L]                    pool row of each position; 0 where it is new or padding
+ *   contextPages [S, L/A]                 pool page of each A positions; 0 where there is none yet. What it holds for
+ *                                         new positions is replaced, behind them it is masked and must be finite
  *   queryTokens [S, Q]                    new token of each query; padding repeats the sequence's last one
  *   queryPositions [S, Q]                 its position
  *   tokenQueries [1, N]                   query s * Q + q of each new token
@@ -91,12 +95,18 @@ function pooledAttend(graph: Graph, spec: ModelSpec): PooledAttention {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
   const queries: Dim = multiplyDims(repeats, "queries");
-  const contextRows = graph.input("contextRows", "int32", ["sequences", "context"]);
+  const contextPages = graph.input("contextPages", "int32", ["sequences", "pages"]);
+  const context = multiplyDims(PAGE_ROWS, "pages");
   const queryTokens = graph.input("queryTokens", "int32", ["sequences", "queries"]);
   const queryPositions = graph.input("queryPositions", "int32", ["sequences", "queries"]);
   const tokenQueries = graph.input("tokenQueries", "int32", [1, "tokens"]);
 
-  const position_L = Cast(RangeAlong(contextRows, 1), "int32");
+  const page_P1 = Unsqueeze(Mul(RangeAlong(contextPages, 1), PAGE_ROWS), [1]);
+  const rowsOfPage = graph.constant(
+    "int64",
+    Array.from({ length: PAGE_ROWS }, (_, row) => row),
+  );
+  const position_L = Cast(Reshape(Add(page_P1, rowsOfPage), [context]), "int32");
   const perHead_SQR = Add(
     Unsqueeze(queryPositions, [2]),
     graph.constant("int32", new Array(repeats).fill(0)),
@@ -112,8 +122,8 @@ function pooledAttend(graph: Graph, spec: ModelSpec): PooledAttention {
   };
   /** Earlier rows from the pool, new ones in their places: [G, S, L, D]. D1 */
   const bringTogether = (name: string, fresh: Tensor): Tensor => {
-    const pool = graph.input(name, "float32", [groups, "rows", headDim]);
-    const earlier = Gather(pool, contextRows, 1);
+    const pool = graph.input(name, "float32", [groups, "poolPages", PAGE_ROWS * headDim]);
+    const earlier = Reshape(Gather(pool, contextPages, 1), [groups, "sequences", context, headDim]);
     const fresh_GSQD = Transpose(perQuery(fresh, [groups]), [2, 0, 1, 3]);
     return ScatterElements(earlier, ExpandLike(places_1SQ1, fresh_GSQD), fresh_GSQD, 2);
   };

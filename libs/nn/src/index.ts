@@ -7,7 +7,7 @@
  *   const logits = buildHead(spec, hidden, weights);
  */
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
-export { buildDecodeGraph, CONTEXT_BUCKET, minQueries, poolInputs } from "./decode-graph.ts";
+export { buildDecodeGraph, CONTEXT_BUCKET, minQueries, PAGE_ROWS, poolInputs } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export type { ModelSpec, ModelSpecInput } from "./model-spec.ts";
 export { configFromSpec, resolveModelSpec, specFromConfig } from "./model-spec.ts";

@@ -53,15 +53,16 @@ let runMs = 0;
 let computed = 0;
 const measured = {
   limits: runner.limits,
-  rowCapacity: runner.rowCapacity,
+  pageCapacity: runner.pageCapacity,
+  copyRows: (from: number, to: number, count: number) => runner.copyRows(from, to, count),
   dispose: () => runner.dispose(),
   run: async (items: Parameters<OnnxRunner["run"]>[0]) => {
     const begin = performance.now();
-    const logits = await runner.run(items);
+    const output = await runner.run(items);
     runMs += performance.now() - begin;
     runs++;
     for (const item of items) computed += item.count;
-    return logits;
+    return output;
   },
 };
 const core = new EngineCore({

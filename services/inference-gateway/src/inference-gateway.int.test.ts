@@ -95,7 +95,11 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     return started;
   }
 
-  async function publish(run: string, version: number, change: Partial<Pick<RunState, "phase">> = {}): Promise<void> {
+  async function publish(
+    run: string,
+    version: number,
+    change: Partial<Pick<RunState, "phase">> = {},
+  ): Promise<void> {
     const location = path.join("runs", run, `${version}-1`);
     const weights = initialiseWeights(spec, version);
     const { digest } = await saveCheckpoint(path.join(folder.path, location), {

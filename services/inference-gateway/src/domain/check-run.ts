@@ -2,7 +2,7 @@
 
 import { type ConfigProblem, problemMessage, type RunConfig } from "@hone/config";
 import { ModelSpecError, resolveModelSpec } from "@hone/nn";
-import { contextRowsIn } from "./embedded/kv-pool.ts";
+import { contextTokensIn } from "./embedded/kv-pool.ts";
 
 /** @param maxCacheBytes memory for keys and values of one policy version. */
 export function checkRun(run: RunConfig, maxCacheBytes: number): ConfigProblem[] {
@@ -19,7 +19,7 @@ export function checkRun(run: RunConfig, maxCacheBytes: number): ConfigProblem[]
       ...(init.intermediateSize !== undefined && { intermediateSize: init.intermediateSize }),
       maxPositions: init.maxPositions,
     });
-    const most = contextRowsIn(spec, maxCacheBytes);
+    const most = contextTokensIn(spec, maxCacheBytes);
     const asked = run.rollout.maxContextTokens;
     if (asked <= most) return [];
     const allowed = `at most ${most}, which the engine's ${Math.floor(maxCacheBytes / 2 ** 20)} MiB for keys and values hold`;

@@ -65,7 +65,7 @@ function sampleOf(result: GenerateResult | undefined) {
 describe("EngineCore", () => {
   test("gives every sequence what it gets alone, under joining, leaving, chunks, sharing and eviction", async () => {
     const random = new Random(3);
-    const { core, runner } = await coreWith({ rowCapacity: 300 }, { maxStepTokens: 13, maxSequences: 6 });
+    const { core, runner } = await coreWith({ pageCapacity: 20 }, { maxStepTokens: 13, maxSequences: 6 });
     const requests = Array.from({ length: 60 }, (_, i) =>
       request({
         promptIds: Array.from({ length: 1 + random.nextInt(30) }, (_, at) =>
@@ -88,7 +88,7 @@ describe("EngineCore", () => {
   });
 
   test("starts the youngest over when rows run out, and gives the same tokens", async () => {
-    const { core, runner } = await coreWith({ rowCapacity: 64 });
+    const { core, runner } = await coreWith({ pageCapacity: 9 });
     const requests = Array.from({ length: 8 }, (_, i) =>
       request({
         promptIds: [i + 1, i + 2],
@@ -194,7 +194,7 @@ describe("EngineCore", () => {
   });
 
   test("refuses what exceeds its queue, and prompts that no model can take", async () => {
-    const { core } = await coreWith({ rowCapacity: 40 }, { maxWaiting: 2 });
+    const { core } = await coreWith({ pageCapacity: 3 }, { maxWaiting: 2 });
     core.submit(request({ id: "empty", promptIds: [] }), false);
     core.submit(request({ id: "stranger", promptIds: [16] }), false);
     core.submit(request({ id: "long", promptIds: new Array(256).fill(1) }), false);
@@ -212,7 +212,7 @@ describe("EngineCore", () => {
 
   test("ends aborted and late sequences with what they have, and no row is lost", async () => {
     let now = 0;
-    const { core } = await coreWith({ rowCapacity: 64 }, { now: () => now });
+    const { core } = await coreWith({ pageCapacity: 6 }, { now: () => now });
     const sampling = { ...request().sampling, maxNewTokens: 20, stopTokenIds: [] };
     for (let round = 0; round < 10; round++) {
       const aborted = request({ sampling, promptIds: [round, 1] });
@@ -253,7 +253,7 @@ describe("EngineCore", () => {
   test("fails what was running when a run fails, and serves what comes after", async () => {
     let isBroken = true;
     const { core } = await coreWith({
-      rowCapacity: 20,
+      pageCapacity: 3,
       beforeRun: () => {
         if (isBroken) throw new Error("out of memory");
       },

@@ -1,14 +1,15 @@
 /**
  * Continuous batching: which sequences run on which weights, step by step. Single-threaded; lives in the worker.
  *
- * C1: the composition of sequences, policies and row pools changes only between steps: what arrives during a step
+ * C1: the composition of sequences, policies and page pools changes only between steps: what arrives during a step
  *     is queued and applied before the next.
  * C2: K/V never crosses versions: a sequence that moves to another version is computed anew there.
  * C3: a policy that is not the newest lives as long as a sequence needs it.
- * C4: when rows run out, unused prefixes go first, then the youngest sequence starts over, later: the oldest always
+ * C4: when pages run out, unused prefixes go first, then the youngest sequence starts over, later: the oldest always
  *     comes to its end.
  */
 
+import { PAGE_ROWS } from "@hone/nn";
 import { uniformAt } from "../counter-random.ts";
 import {
   EngineBusyError,
@@ -24,10 +25,10 @@ import {
   type LoadedModel,
 } from "../inference-engine.ts";
 import { Sampler } from "../sampler.ts";
+import { PagePool } from "./page-pool.ts";
 import { groupRuns, type PlannedWork, planStep, type RunCost } from "./plan-step.ts";
 import type { PolicyRunner } from "./policy-runner.ts";
 import { PrefixCache } from "./prefix-cache.ts";
-import { RowPool } from "./row-pool.ts";
 import { Sequence } from "./sequence.ts";
 
 export interface EngineCoreOptions {
@@ -48,10 +49,12 @@ export type EngineEvent =
   | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
   | { readonly kind: "failed"; readonly id: string; readonly error: Error };
 
+const DIVERGED = "Cannot generate as the weights must give finite numbers: current value is not finite";
+
 interface LoadedPolicy {
   readonly version: number;
   readonly runner: PolicyRunner;
-  readonly pool: RowPool;
+  readonly pool: PagePool;
   readonly cache: PrefixCache;
   readonly sampler: Sampler;
   running: Sequence[];
@@ -185,7 +188,7 @@ export class EngineCore {
       return new InvalidRequestError("promptIds", stranger, `must be token ids below ${vocabularySize}`);
     }
     const needed = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
-    const rows = policy.runner.rowCapacity - 1;
+    const rows = (policy.runner.pageCapacity - 1) * PAGE_ROWS;
     if (needed > rows) {
       return new InvalidRequestError(
         "promptIds.length + sampling.maxNewTokens",
@@ -205,7 +208,7 @@ export class EngineCore {
   }
 
   #install(model: string, version: number, runner: PolicyRunner): void {
-    const pool = new RowPool(runner.rowCapacity);
+    const pool = new PagePool(runner.pageCapacity);
     const policy: LoadedPolicy = {
       version,
       runner,
@@ -254,21 +257,25 @@ export class EngineCore {
   async #compute(policy: LoadedPolicy): Promise<void> {
     const { maxStepTokens, runCost, now } = this.#options;
     const { vocabularySize } = policy.runner.limits;
-    for (const sequence of policy.running) sequence.catchUp(policy.cache);
-    const planned = planStep(policy.running, maxStepTokens).filter((work) => this.#takeRows(policy, work));
-    // A sequence may have lost its rows again, to an older one.
+    for (const sequence of policy.running) sequence.catchUp(policy.cache, now());
+    const planned = planStep(policy.running, maxStepTokens).filter((work) => this.#takePages(policy, work));
+    // A sequence may have lost its pages again, to an older one.
     const items = planned
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
     for (const group of groupRuns(items, runCost)) {
-      const logits = await policy.runner.run(group);
+      const { logits, broken } = await policy.runner.run(group);
       const at = now();
       let begin = 0;
-      for (const { sequence, wantsLogits } of group) {
+      for (const [index, { sequence, wantsLogits }] of group.entries()) {
+        const row = wantsLogits ? logits.subarray(begin, begin + vocabularySize) : undefined;
+        begin += wantsLogits ? vocabularySize : 0;
+        if (broken.includes(index)) {
+          this.#drop(policy, sequence, new EngineFailedError(DIVERGED));
+          continue;
+        }
         sequence.advance(policy.cache);
-        if (!wantsLogits) continue;
-        this.#sample(policy, sequence, logits.subarray(begin, begin + vocabularySize), at);
-        begin += vocabularySize;
+        if (row !== undefined) this.#sample(policy, sequence, row, at);
       }
     }
   }
@@ -279,9 +286,7 @@ export class EngineCore {
     try {
       sampler.sample(logits, sampling, uniformAt(seed, sequence.length));
     } catch (error) {
-      policy.running = policy.running.filter((other) => other !== sequence);
-      sequence.discard(policy.cache, policy.pool);
-      this.#fail(sequence, error);
+      this.#drop(policy, sequence, error);
       return;
     }
     sequence.append(sampler.id, sampler.logprob, policy.version, now);
@@ -295,17 +300,18 @@ export class EngineCore {
     }
   }
 
-  /** Gives the work its rows (C4). @returns false when it has to wait. */
-  #takeRows(policy: LoadedPolicy, { sequence, count }: PlannedWork): boolean {
-    const { pool, cache } = policy;
+  /** Gives the work its pages (C4). @returns false when it has to wait. */
+  #takePages(policy: LoadedPolicy, { sequence, count }: PlannedWork): boolean {
+    const { pool, cache, runner, running, waiting } = policy;
     while (sequence.lease !== undefined) {
-      if (sequence.takeRows(pool, count)) return true;
-      cache.evict(count - pool.free);
-      if (sequence.takeRows(pool, count)) return true;
-      const youngest = policy.running.at(-1)!;
+      if (sequence.takePages(pool, count, runner)) return true;
+      cache.evict(Math.ceil(count / PAGE_ROWS) + 1);
+      if (sequence.takePages(pool, count, runner)) return true;
+      const youngest = running.pop()!;
       youngest.discard(cache, pool);
-      policy.running.pop();
-      policy.waiting.unshift(youngest);
+      waiting.unshift(youngest);
+      // The last one may be held up by the prefix it shares: without any, what it needs is there.
+      if (running.length === 0) cache.evict(pool.capacity);
     }
     return false;
   }
@@ -339,6 +345,13 @@ export class EngineCore {
     if (sequence.isStreaming) this.#reportTokens(sequence);
     this.#sequences.delete(sequence.request.id);
     this.#events.push({ kind: "done", id: sequence.request.id, result: sequence.result(reason, now) });
+  }
+
+  /** Ends a sequence that cannot go on; nothing of it is kept. */
+  #drop(policy: LoadedPolicy, sequence: Sequence, error: unknown): void {
+    policy.running = policy.running.filter((other) => other !== sequence);
+    sequence.discard(policy.cache, policy.pool);
+    this.#fail(sequence, error);
   }
 
   #fail(sequence: Sequence, error: unknown): void {

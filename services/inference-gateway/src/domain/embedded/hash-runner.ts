@@ -4,10 +4,12 @@
  * changes every token after it.
  */
 
-import type { PolicyLimits, PolicyRunner, RunItem } from "./policy-runner.ts";
+import assert from "node:assert/strict";
+import { PAGE_ROWS } from "@hone/nn";
+import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
 
 export interface HashRunnerOptions {
-  readonly rowCapacity?: number;
+  readonly pageCapacity?: number;
   readonly vocabularySize?: number;
   readonly maxContextTokens?: number;
   /** Other weights give other hashes. */
@@ -18,21 +20,21 @@ export interface HashRunnerOptions {
 
 export class HashRunner implements PolicyRunner {
   readonly limits: PolicyLimits;
-  readonly rowCapacity: number;
+  readonly pageCapacity: number;
   readonly runs: { readonly tokens: number; readonly sequences: number }[] = [];
   isDisposed = false;
   readonly #rows: Int32Array;
   readonly #options: HashRunnerOptions;
 
   constructor(options: HashRunnerOptions = {}) {
-    const { rowCapacity = 10_000, vocabularySize = 16, maxContextTokens = 256 } = options;
+    const { pageCapacity = 1_000, vocabularySize = 16, maxContextTokens = 256 } = options;
     this.#options = options;
     this.limits = { vocabularySize, maxContextTokens };
-    this.rowCapacity = rowCapacity;
-    this.#rows = new Int32Array(rowCapacity);
+    this.pageCapacity = pageCapacity;
+    this.#rows = new Int32Array(pageCapacity * PAGE_ROWS);
   }
 
-  async run(items: readonly RunItem[]): Promise<Float32Array> {
+  async run(items: readonly RunItem[]): Promise<RunOutput> {
     await this.#options.beforeRun?.(items);
     this.runs.push({
       tokens: items.reduce((sum, item) => sum + item.count, 0),
@@ -43,18 +45,27 @@ export class HashRunner implements PolicyRunner {
     // Written after all are computed: no item may see the rows of another one of its run.
     const written: [number, number][] = [];
     let at = 0;
-    for (const { tokens, rows, start, count, wantsLogits } of items) {
-      let state = start === 0 ? (this.#options.salt ?? 0) : this.#rows[rows[start - 1]!]!;
+    for (const { tokens, pages, start, count, wantsLogits } of items) {
+      const rowOf = (i: number) => pages[Math.floor(i / PAGE_ROWS)]! * PAGE_ROWS + (i % PAGE_ROWS);
+      let state = start === 0 ? (this.#options.salt ?? 0) : this.#rows[rowOf(start - 1)]!;
+      for (let i = 0; i < start; i++) {
+        // The whole context is read, as attention reads it.
+        assert.notEqual(this.#rows[rowOf(i)], 0, `row ${i} was never written`);
+      }
       for (let i = start; i < start + count; i++) {
         state = mix(state, tokens[i]! + 1);
-        written.push([rows[i]!, state]);
+        written.push([rowOf(i), state]);
       }
       for (let id = 0; wantsLogits && id < this.limits.vocabularySize; id++) {
         logits[at++] = (mix(state, -id - 1) & 0xffff) / 0x8000;
       }
     }
     for (const [row, state] of written) this.#rows[row] = state;
-    return logits;
+    return { logits, broken: [] };
+  }
+
+  copyRows(fromPage: number, toPage: number, count: number): void {
+    this.#rows.copyWithin(toPage * PAGE_ROWS, fromPage * PAGE_ROWS, fromPage * PAGE_ROWS + count);
   }
 
   async dispose(): Promise<void> {

@@ -1,20 +1,23 @@
 /**
- * The buffers that hold keys and values of all sequences of one policy version: per layer two arrays [G, P, D] (G
- * key/value heads, P rows, D head size). onnxruntime reads them in place; rows are written between runs.
+ * The buffers that hold keys and values of all sequences of one policy version: per layer two arrays [G, P, A, D] (G
+ * key/value heads, P pages of A = PAGE_ROWS rows, D head size). onnxruntime reads them in place; rows are written
+ * between runs.
  *
- * Row 0 stays zero. The arrays grow as rows are first used, by doubling, up to the capacity.
+ * Page 0 stays zero. The arrays grow as pages are first used, by doubling, up to the capacity. What they hold is
+ * always finite: masked rows are multiplied by 0, which leaves infinities and NaN as they are.
  */
 
-import type { ModelSpec } from "@hone/nn";
+import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
 
-/** Rows before the first growth. */
-const INITIAL_ROWS = 1024;
+/** Pages before the first growth. */
+const INITIAL_PAGES = 64;
 
 export class KvPool {
+  /** In pages. */
   readonly capacity: number;
   readonly keys: Float32Array[];
   readonly values: Float32Array[];
-  #rows: number;
+  #pages: number;
   readonly #groups: number;
   readonly #headDim: number;
 
@@ -22,73 +25,100 @@ export class KvPool {
     this.capacity = capacity;
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
-    this.#rows = Math.min(INITIAL_ROWS, capacity);
+    this.#pages = Math.min(INITIAL_PAGES, capacity);
     const buffers = () =>
-      Array.from({ length: spec.numLayers }, () => new Float32Array(this.#size(this.#rows)));
+      Array.from(
+        { length: spec.numLayers },
+        () => new Float32Array(this.#groups * this.#stride(this.#pages)),
+      );
     this.keys = buffers();
     this.values = buffers();
   }
 
-  /** Rows that the arrays have now. */
-  get rows(): number {
-    return this.#rows;
-  }
-
-  /** Shape of each array. */
+  /** Shape of each array as the graph reads it: [G, P, A*D]. */
   get shape(): readonly [number, number, number] {
-    return [this.#groups, this.#rows, this.#headDim];
+    return [this.#groups, this.#pages, PAGE_ROWS * this.#headDim];
   }
 
-  /** Makes sure that rows below `needed` exist. */
+  /** Makes sure that pages below `needed` exist. */
   reserve(needed: number): void {
-    if (needed <= this.#rows) return;
-    let rows = this.#rows;
-    while (rows < needed) rows *= 2;
-    rows = Math.min(rows, this.capacity);
+    if (needed <= this.#pages) return;
+    let pages = this.#pages;
+    while (pages < needed) pages *= 2;
+    pages = Math.min(pages, this.capacity);
     for (const buffers of [this.keys, this.values]) {
       for (let layer = 0; layer < buffers.length; layer++) {
-        buffers[layer] = this.#grown(buffers[layer]!, rows);
+        buffers[layer] = this.#grown(buffers[layer]!, pages);
       }
     }
-    this.#rows = rows;
+    this.#pages = pages;
   }
 
   /**
-   * Writes new rows.
+   * Writes the row of a position; one that is not finite is written as zeros.
    * @param fresh [N, 2*layers*G*D]: per token the keys of layer 0, 1, ..., then the values.
    * @param token which of the N.
+   * @returns whether it was finite.
    */
-  write(row: number, fresh: Float32Array, token: number): void {
+  write(page: number, position: number, fresh: Float32Array, token: number): boolean {
     const width = this.#headDim;
-    const stride = this.#rows * width;
+    const stride = this.#stride(this.#pages);
+    const row = (page * PAGE_ROWS + (position % PAGE_ROWS)) * width;
     let from = token * (this.keys.length * 2 * this.#groups * width);
+    let sum = 0;
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers) {
-        for (let group = 0, to = row * width; group < this.#groups; group++, to += stride) {
-          for (let i = 0; i < width; i++) buffer[to + i] = fresh[from++]!;
+        for (let group = 0, to = row; group < this.#groups; group++, to += stride) {
+          for (let i = 0; i < width; i++) {
+            const value = fresh[from++]!;
+            sum += value;
+            buffer[to + i] = value;
+          }
         }
       }
     }
+    // Float32 values cannot overflow a float64 sum.
+    if (Number.isFinite(sum)) return true;
+    this.#forEachHead((buffer, head) => buffer.fill(0, head + row, head + row + width));
+    return false;
   }
 
-  #size(rows: number): number {
-    return this.#groups * rows * this.#headDim;
+  /** Copies the first `count` rows of a page. */
+  copyRows(fromPage: number, toPage: number, count: number): void {
+    this.reserve(toPage + 1);
+    const pageSize = PAGE_ROWS * this.#headDim;
+    const [from, to] = [fromPage * pageSize, toPage * pageSize];
+    const length = count * this.#headDim;
+    this.#forEachHead((buffer, head) => buffer.copyWithin(head + to, head + from, head + from + length));
+  }
+
+  #forEachHead(use: (buffer: Float32Array, head: number) => void): void {
+    const stride = this.#stride(this.#pages);
+    for (const buffers of [this.keys, this.values]) {
+      for (const buffer of buffers)
+        for (let group = 0; group < this.#groups; group++) use(buffer, group * stride);
+    }
+  }
+
+  /** Elements of one head. */
+  #stride(pages: number): number {
+    return pages * PAGE_ROWS * this.#headDim;
   }
 
   /** The array moves head by head, since a longer pool sets the heads further apart. */
-  #grown(buffer: Float32Array, rows: number): Float32Array {
-    const larger = new Float32Array(this.#size(rows));
-    const before = this.#rows * this.#headDim;
+  #grown(buffer: Float32Array, pages: number): Float32Array {
+    const [before, after] = [this.#stride(this.#pages), this.#stride(pages)];
+    const larger = new Float32Array(this.#groups * after);
     for (let group = 0; group < this.#groups; group++) {
-      larger.set(buffer.subarray(group * before, (group + 1) * before), group * rows * this.#headDim);
+      larger.set(buffer.subarray(group * before, (group + 1) * before), group * after);
     }
     return larger;
   }
 }
 
-/** How many tokens' keys and values fit into some memory, over all layers. */
-export function contextRowsIn(spec: ModelSpec, bytes: number): number {
+/** How many tokens' keys and values fit into some memory, over all layers; a whole number of pages. */
+export function contextTokensIn(spec: ModelSpec, bytes: number): number {
   const bytesPerRow =
     spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
-  return Math.floor(bytes / bytesPerRow);
+  return Math.floor(bytes / (bytesPerRow * PAGE_ROWS)) * PAGE_ROWS;
 }

@@ -9,12 +9,13 @@ import {
   CONTEXT_BUCKET,
   type ModelSpec,
   minQueries,
+  PAGE_ROWS,
   poolInputs,
   type Weights,
 } from "@hone/nn";
 import { type Feed, GraphSession } from "@hone/tensor";
-import { contextRowsIn, KvPool } from "./kv-pool.ts";
-import type { PolicyLimits, PolicyRunner, RunItem } from "./policy-runner.ts";
+import { contextTokensIn, KvPool } from "./kv-pool.ts";
+import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
 
 export interface OnnxRunnerOptions {
   /** Memory for K/V, used as far as needed. */
@@ -25,12 +26,12 @@ export interface OnnxRunnerOptions {
   readonly isSpinning: boolean;
 }
 
-/** Sizes of one run; letters as in the graph: S, N, Q, L, W. */
+/** Sizes of one run; letters as in the graph: S, N, Q, L/A, W. */
 interface RunShape {
   readonly sequences: number;
   readonly tokens: number;
   readonly queries: number;
-  readonly context: number;
+  readonly contextPages: number;
   readonly wanted: number;
 }
 
@@ -39,7 +40,7 @@ const MAX_INTRA_OP_THREADS = 8;
 
 export class OnnxRunner implements PolicyRunner {
   readonly limits: PolicyLimits;
-  readonly rowCapacity: number;
+  readonly pageCapacity: number;
   readonly #spec: ModelSpec;
   readonly #session: GraphSession;
   readonly #pool: KvPool;
@@ -50,7 +51,7 @@ export class OnnxRunner implements PolicyRunner {
     this.#session = session;
     this.#pool = pool;
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
-    this.rowCapacity = pool.capacity;
+    this.pageCapacity = pool.capacity;
   }
 
   static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
@@ -60,10 +61,11 @@ export class OnnxRunner implements PolicyRunner {
       ...(process.env.HPROF ? { profilePrefix: process.env.HPROF } : {}),
       externalData: weights,
     });
-    return new OnnxRunner(spec, session, new KvPool(spec, contextRowsIn(spec, options.maxCacheBytes) + 1));
+    const pages = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
+    return new OnnxRunner(spec, session, new KvPool(spec, pages + 1));
   }
 
-  async run(items: readonly RunItem[]): Promise<Float32Array> {
+  async run(items: readonly RunItem[]): Promise<RunOutput> {
     const shape = this.#shapeOf(items);
     const feeds = this.#fill(items, shape);
     for (let layer = 0; layer < this.#spec.numLayers; layer++) {
@@ -74,11 +76,19 @@ export class OnnxRunner implements PolicyRunner {
     }
     const { logits, newKeyValues } = await this.#session.run(feeds);
     const fresh = newKeyValues!.data as Float32Array;
+    const broken = new Set<number>();
     let token = 0;
-    for (const { rows, start, count } of items) {
-      for (let i = start; i < start + count; i++) this.#pool.write(rows[i]!, fresh, token++);
+    for (const [index, { pages, start, count }] of items.entries()) {
+      for (let i = start; i < start + count; i++) {
+        const page = pages[Math.floor(i / PAGE_ROWS)]!;
+        if (!this.#pool.write(page, i, fresh, token++)) broken.add(index);
+      }
     }
-    return logits!.data as Float32Array;
+    return { logits: logits!.data as Float32Array, broken: [...broken] };
+  }
+
+  copyRows(fromPage: number, toPage: number, count: number): void {
+    this.#pool.copyRows(fromPage, toPage, count);
   }
 
   dispose(): Promise<void> {
@@ -90,35 +100,36 @@ export class OnnxRunner implements PolicyRunner {
     let queries = minQueries(this.#spec);
     let longest = 1;
     let wanted = 0;
-    let lastRow = 0;
-    for (const { rows, start, count, wantsLogits } of items) {
+    let lastPage = 0;
+    for (const { pages, start, count, wantsLogits } of items) {
       tokens += count;
       queries = Math.max(queries, count);
       longest = Math.max(longest, start + count);
       if (wantsLogits) wanted++;
-      for (let i = start; i < start + count; i++) lastRow = Math.max(lastRow, rows[i]!);
+      const used = Math.ceil((start + count) / PAGE_ROWS);
+      for (let i = Math.floor(start / PAGE_ROWS); i < used; i++) lastPage = Math.max(lastPage, pages[i]!);
     }
-    this.#pool.reserve(lastRow + 1);
-    const context = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
-    return { sequences: items.length, tokens, queries, context, wanted };
+    this.#pool.reserve(lastPage + 1);
+    const contextPages = Math.ceil(longest / CONTEXT_BUCKET) * (CONTEXT_BUCKET / PAGE_ROWS);
+    return { sequences: items.length, tokens, queries, contextPages, wanted };
   }
 
   #fill(items: readonly RunItem[], shape: RunShape): Record<string, Feed> {
-    const { sequences, tokens, queries, context, wanted } = shape;
+    const { sequences, tokens, queries, contextPages, wanted } = shape;
     const buffers = this.#buffers;
     const tokenIds = buffers.view("tokenIds", [1, tokens]);
     const positionIds = buffers.view("positionIds", [1, tokens]);
-    const contextRows = buffers.view("contextRows", [sequences, context]);
+    const pagesOf = buffers.view("contextPages", [sequences, contextPages]);
     const queryTokens = buffers.view("queryTokens", [sequences, queries]);
     const queryPositions = buffers.view("queryPositions", [sequences, queries]);
     const tokenQueries = buffers.view("tokenQueries", [1, tokens]);
     const wantedTokens = buffers.view("wantedTokens", [wanted]);
-    contextRows.fill(0);
+    pagesOf.fill(0);
     let token = 0;
     let want = 0;
     for (let sequence = 0; sequence < sequences; sequence++) {
-      const { tokens: ids, rows, start, count, wantsLogits } = items[sequence]!;
-      contextRows.set(rows.subarray(0, start), sequence * context);
+      const { tokens: ids, pages, start, count, wantsLogits } = items[sequence]!;
+      pagesOf.set(pages.subarray(0, Math.ceil(start / PAGE_ROWS)), sequence * contextPages);
       const firstQuery = sequence * queries;
       for (let i = 0; i < count; i++, token++) {
         tokenIds[token] = ids[start + i]!;

@@ -7,8 +7,8 @@
 export interface RunItem {
   /** The sequence so far. */
   readonly tokens: Int32Array;
-  /** Pool row of each token; `rows[0, start)` hold K/V already, `rows[start, start + count)` receive it. */
-  readonly rows: Int32Array;
+  /** Pool page of every PAGE_ROWS positions; the rows before `start` hold K/V already, the next `count` receive it. */
+  readonly pages: Int32Array;
   readonly start: number;
   readonly count: number;
   /** Whether the logits after the last of these tokens are wanted. */
@@ -22,14 +22,21 @@ export interface PolicyLimits {
   readonly maxContextTokens: number;
 }
 
+/** What a run gives. */
+export interface RunOutput {
+  /** Rows [S, V] of the items that want logits, in their order; valid until the next run. */
+  readonly logits: Float32Array;
+  /** Indices of items whose K/V is not finite: the weights have diverged. Their rows are zeroed, to harm no one else. */
+  readonly broken: readonly number[];
+}
+
 export interface PolicyRunner {
   readonly limits: PolicyLimits;
-  /** Rows of the K/V pool, row 0 included, which stays zero. */
-  readonly rowCapacity: number;
-  /**
-   * Computes all items in one go. No item may need a row that another item of the same call computes.
-   * @returns the logits rows [S, V] of the items that want them, in their order; valid until the next call.
-   */
-  run(items: readonly RunItem[]): Promise<Float32Array>;
+  /** Pages of the K/V pool, page 0 included, which stays zero. */
+  readonly pageCapacity: number;
+  /** Computes all items in one go. No item may need a row that another item of the same call computes. */
+  run(items: readonly RunItem[]): Promise<RunOutput>;
+  /** Copies the first `count` rows of a page. */
+  copyRows(fromPage: number, toPage: number, count: number): void;
   dispose(): Promise<void>;
 }

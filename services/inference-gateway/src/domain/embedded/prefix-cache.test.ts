@@ -1,130 +1,147 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
+import { PAGE_ROWS } from "@hone/nn";
+import { PagePool } from "./page-pool.ts";
 import { type Lease, PrefixCache } from "./prefix-cache.ts";
-import { RowPool } from "./row-pool.ts";
 
-/** A sequence that owns rows and remembers which tokens each row was computed for. */
+/** A sequence that holds pages and checks what is in them: each row remembers the prefix it was computed for. */
 class Holder {
   readonly tokens: Int32Array;
-  readonly rows: Int32Array;
+  readonly pages: Int32Array;
   lease: Lease;
   computed: number;
-  readonly #cache: PrefixCache;
-  readonly #pool: RowPool;
-  readonly #contents: Map<number, string>;
+  #ownFrom: number;
+  #ownCount = 0;
+  readonly #setup: Setup;
 
-  constructor(cache: PrefixCache, pool: RowPool, contents: Map<number, string>, tokens: number[]) {
-    this.#cache = cache;
-    this.#pool = pool;
-    this.#contents = contents;
+  constructor(setup: Setup, tokens: number[]) {
+    this.#setup = setup;
     this.tokens = Int32Array.from(tokens);
-    this.rows = new Int32Array(tokens.length);
-    this.lease = cache.match(this.tokens, tokens.length, this.rows);
+    this.pages = new Int32Array(Math.ceil(tokens.length / PAGE_ROWS));
+    this.lease = setup.cache.match(this.tokens, tokens.length, this.pages);
     this.computed = this.lease.length;
+    this.#ownFrom = Math.floor(this.lease.length / PAGE_ROWS);
     this.check();
   }
 
   compute(): boolean {
-    const missing = this.tokens.length - this.computed;
-    if (missing > this.#pool.free) this.#cache.evict(missing - this.#pool.free);
-    if (!this.#pool.take(missing, this.rows, this.computed)) return false;
+    const { pool, cache, contents } = this.#setup;
+    const count = this.pages.length - this.#ownFrom;
+    const shared = this.pages[this.#ownFrom]!;
+    if (count > pool.free) cache.evict(count);
+    if (!pool.take(count, this.pages, this.#ownFrom)) return false;
+    this.#ownCount = count;
+    for (let i = 0; i < this.computed % PAGE_ROWS; i++) {
+      contents.set(this.pages[this.#ownFrom]! * PAGE_ROWS + i, contents.get(shared * PAGE_ROWS + i)!);
+    }
     for (let i = this.computed; i < this.tokens.length; i++) {
-      this.#contents.set(this.rows[i]!, this.tokens.slice(0, i + 1).join());
+      contents.set(this.#row(i), this.tokens.slice(0, i + 1).join());
     }
     this.computed = this.tokens.length;
     return true;
   }
 
   share(): void {
-    this.lease = this.#cache.extend(this.lease, this.tokens, this.computed, this.rows);
+    this.lease = this.#setup.cache.extend(this.lease, this.tokens, this.computed, this.pages);
     this.check();
   }
 
   release(): void {
-    this.#cache.release(this.lease);
+    for (let i = 0; i < this.#ownCount; i++) this.#setup.pool.letGo(this.pages[this.#ownFrom + i]!);
+    this.#setup.cache.release(this.lease);
   }
 
   check(): void {
     for (let i = 0; i < this.computed; i++) {
-      assert.equal(this.#contents.get(this.rows[i]!), this.tokens.slice(0, i + 1).join());
+      assert.equal(this.#setup.contents.get(this.#row(i)), this.tokens.slice(0, i + 1).join());
     }
+  }
+
+  #row(position: number): number {
+    return this.pages[Math.floor(position / PAGE_ROWS)]! * PAGE_ROWS + (position % PAGE_ROWS);
   }
 }
 
 function setUp(capacity: number) {
-  const pool = new RowPool(capacity);
-  const cache = new PrefixCache(pool);
-  const contents = new Map<number, string>();
-  return { pool, cache, hold: (tokens: number[]) => new Holder(cache, pool, contents, tokens) };
+  const pool = new PagePool(capacity);
+  return { pool, cache: new PrefixCache(pool), contents: new Map<number, string>() };
 }
+type Setup = ReturnType<typeof setUp>;
+
+const tokens = (length: number, first = 1) => [first, ...Array.from({ length: length - 1 }, (_, i) => i % 5)];
 
 describe("PrefixCache", () => {
-  test("serves the longest known prefix and splits a node inside which it ends", () => {
-    const { cache, hold } = setUp(100);
-    const first = hold([1, 2, 3, 4, 5]);
+  test("serves the longest known prefix, also one that ends inside a node and inside a page", () => {
+    const setup = setUp(100);
+    const first = new Holder(setup, tokens(40));
     assert.equal(first.lease.length, 0);
     first.compute();
     first.share();
-    assert.equal(cache.cachedRows, 5);
-    assert.equal(hold([1, 2, 3, 9]).lease.length, 3);
-    assert.equal(hold([1, 2, 3, 4, 5, 6]).lease.length, 5);
-    assert.equal(hold([2]).lease.length, 0);
+    assert.equal(new Holder(setup, [...tokens(33), 9]).lease.length, 33);
+    assert.equal(new Holder(setup, [...tokens(32), 9]).lease.length, 32);
+    assert.equal(new Holder(setup, [...tokens(40), 6]).lease.length, 40);
+    assert.equal(new Holder(setup, [2]).lease.length, 0);
     first.check();
   });
 
   test("keeps one copy when two sequences computed the same tokens", () => {
-    const { cache, pool, hold } = setUp(100);
-    const [a, b] = [hold([1, 2, 3]), hold([1, 2, 3, 4])];
-    a.compute();
-    b.compute();
-    a.share();
-    b.share();
-    assert.equal(cache.cachedRows, 4);
-    assert.equal(pool.free, 99 - 4);
-    assert.deepEqual(a.rows, b.rows.slice(0, 3));
-  });
-
-  test("evicts what was unused longest, leaves first, and never what is leased", () => {
-    const { pool, hold, cache } = setUp(17);
-    const old = hold([1, 2, 3, 4]);
-    const recent = hold([5, 6, 7, 8]);
-    const held = hold([9, 10, 11, 12]);
-    for (const holder of [old, recent, held]) {
+    const setup = setUp(100);
+    const [a, b] = [new Holder(setup, tokens(48)), new Holder(setup, tokens(60))];
+    for (const holder of [a, b]) {
       holder.compute();
       holder.share();
     }
+    a.release();
+    b.release();
+    assert.equal(setup.pool.free, 99 - Math.ceil(60 / PAGE_ROWS));
+    const later = new Holder(setup, tokens(60));
+    assert.equal(later.lease.length, 60);
+  });
+
+  test("evicts what was unused longest, leaves first, and never what is leased", () => {
+    const setup = setUp(10);
+    const holders = [1, 2, 3].map((first) => new Holder(setup, tokens(3 * PAGE_ROWS, first)));
+    for (const holder of holders) {
+      holder.compute();
+      holder.share();
+    }
+    const [old, recent, held] = holders as [Holder, Holder, Holder];
     old.release();
     recent.release();
-    assert.equal(pool.free, 4);
-    cache.evict(4);
-    assert.equal(pool.free, 8);
-    const again = hold([5, 6, 7, 8]);
-    assert.equal(again.lease.length, 4);
+    assert.equal(setup.pool.free, 0);
+    setup.cache.evict(2);
+    assert.equal(setup.pool.free, 3);
+    const again = new Holder(setup, tokens(3 * PAGE_ROWS, 2));
+    assert.equal(again.lease.length, 3 * PAGE_ROWS);
     again.release();
-    cache.evict(16);
-    assert.equal(pool.free, 12);
+    setup.cache.evict(9);
+    assert.equal(setup.pool.free, 6);
     held.check();
-    assert.equal(cache.cachedRows, 4);
   });
 
   test("says no rather than evicting what is in use", () => {
-    const { hold } = setUp(5);
-    const held = hold([1, 2, 3]);
+    const setup = setUp(3);
+    const held = new Holder(setup, tokens(2 * PAGE_ROWS));
     assert.ok(held.compute());
     held.share();
-    assert.ok(!hold([4, 5]).compute());
+    assert.ok(!new Holder(setup, tokens(5, 7)).compute());
     held.check();
   });
 
-  test("never serves a row of other tokens and loses none, whatever the order of operations", () => {
+  test("never serves a row of other tokens and loses no page, whatever the order of operations", () => {
     const random = new Random(11);
-    const { pool, cache, hold } = setUp(200);
+    const setup = setUp(60);
     let held: Holder[] = [];
     for (let round = 0; round < 3_000; round++) {
       if (held.length < 8) {
-        const length = 1 + random.nextInt(20);
-        const holder = hold(Array.from({ length }, () => random.nextInt(2)));
+        // Few distinct prefixes, which part at any place.
+        const length = 1 + random.nextInt(4 * PAGE_ROWS);
+        const parts = random.nextInt(length);
+        const holder = new Holder(
+          setup,
+          Array.from({ length }, (_, i) => (i < parts ? 0 : random.nextInt(2))),
+        );
         assert.ok(holder.compute());
         holder.share();
         held.push(holder);
@@ -133,12 +150,10 @@ describe("PrefixCache", () => {
         leaving.release();
         held = held.filter((holder) => holder !== leaving);
       }
-      if (round % 100 === 0) for (const holder of held) holder.check();
-      assert.equal(pool.free + cache.cachedRows, 199);
+      if (round % 50 === 0) for (const holder of held) holder.check();
     }
     for (const holder of held) holder.release();
-    cache.evict(199);
-    assert.equal(pool.free, 199);
-    assert.equal(cache.cachedRows, 0);
+    setup.cache.evict(59);
+    assert.equal(setup.pool.free, 59);
   });
 });

@@ -1,28 +1,28 @@
 /**
  * One generation inside the engine: its tokens, where their K/V lies, and what it has cost so far.
  *
- * Q1: `tokens[0, length)` are known, `rows[0, computed)` hold their K/V, and `computed < length` while it lives:
- *     what is left is the next prefill chunk, or the one token of a decode step.
- * Q2: `rows[0, lease.length)` belong to the prefix cache, `rows[lease.length, allocated)` to the sequence.
+ * Q1: `tokens[0, length)` are known, K/V of the first `computed` of them lies in `pages`, and `computed < length` while
+ *     it lives: what is left is the next prefill chunk, or the one token of a decode step.
+ * Q2: pages before `#ownFrom` are those of the lease; the `#ownCount` from there on are held by the sequence. Where the
+ *     lease ends inside a page, the first own page has a copy of what the lease covers in it.
  */
 
+import { PAGE_ROWS } from "@hone/nn";
 import type { FinishReason, GenerateRequest, GenerateResult, VersionSpan } from "../inference-engine.ts";
-import type { RunItem } from "./policy-runner.ts";
+import type { PagePool } from "./page-pool.ts";
+import type { PolicyRunner, RunItem } from "./policy-runner.ts";
 import type { Lease, PrefixCache } from "./prefix-cache.ts";
-import type { RowPool } from "./row-pool.ts";
 
 export class Sequence {
   readonly request: GenerateRequest;
   /** Whether the caller wants tokens as they are made. */
   readonly isStreaming: boolean;
   readonly tokens: Int32Array;
-  readonly rows: Int32Array;
+  readonly pages: Int32Array;
   readonly deadlineAt: number;
   readonly logprobs: number[] = [];
   length: number;
   computed = 0;
-  /** Rows taken, those for tokens still to compute included. */
-  allocated = 0;
   lease: Lease | undefined;
   isAborted = false;
   /** Tokens already reported to a caller that streams. */
@@ -32,6 +32,10 @@ export class Sequence {
   #startedAt: number | undefined;
   #firstTokenAt: number | undefined;
   #cachedTokens: number | undefined;
+  #ownFrom = 0;
+  #ownCount = 0;
+  /** Tokens that the next run computes: their rows are taken. */
+  #next = 0;
 
   /** @param maxContextTokens the model's; new tokens beyond it are cut off. */
   constructor(request: GenerateRequest, isStreaming: boolean, maxContextTokens: number, submittedAt: number) {
@@ -41,7 +45,7 @@ export class Sequence {
     const capacity = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
     this.tokens = new Int32Array(capacity);
     this.tokens.set(prompt);
-    this.rows = new Int32Array(capacity);
+    this.pages = new Int32Array(Math.ceil(capacity / PAGE_ROWS));
     this.length = prompt.length;
     this.#submittedAt = submittedAt;
     this.deadlineAt = submittedAt + request.deadlineMs;
@@ -62,38 +66,41 @@ export class Sequence {
 
   /** Takes what the cache knows. The last token is always computed, since its logits are needed. */
   start(cache: PrefixCache, now: number): void {
-    this.lease = cache.match(this.tokens, this.length - 1, this.rows);
+    this.lease = cache.match(this.tokens, this.length - 1, this.pages);
     this.computed = this.lease.length;
-    this.allocated = this.lease.length;
+    this.#ownFrom = Math.floor(this.lease.length / PAGE_ROWS);
     this.#startedAt ??= now;
   }
 
   /** Takes what has come to the cache since, where it has nothing of its own yet. */
-  catchUp(cache: PrefixCache): void {
-    if (this.lease === undefined || this.pending === 1 || this.lease.length < this.allocated) return;
+  catchUp(cache: PrefixCache, now: number): void {
+    if (this.lease === undefined || this.pending === 1 || this.#ownCount > 0) return;
     const before = this.lease;
-    this.lease = cache.match(this.tokens, this.length - 1, this.rows);
-    this.computed = this.lease.length;
-    this.allocated = this.lease.length;
+    this.start(cache, now);
     cache.release(before);
   }
 
-  /** Takes rows for its next `count` tokens. @returns false, taking none, when there are too few. */
-  takeRows(pool: RowPool, count: number): boolean {
-    const isTaken = pool.take(count, this.rows, this.allocated);
-    if (isTaken) this.allocated += count;
-    return isTaken;
+  /** Takes pages for its next `count` tokens. @returns false, taking none, when there are too few. */
+  takePages(pool: PagePool, count: number, runner: PolicyRunner): boolean {
+    const owned = this.#ownFrom + this.#ownCount;
+    const missing = Math.ceil((this.computed + count) / PAGE_ROWS) - owned;
+    const shared = this.pages[owned] ?? 0;
+    if (missing > 0 && !pool.take(missing, this.pages, owned)) return false;
+    const begun = this.computed % PAGE_ROWS;
+    if (this.#ownCount === 0 && begun > 0) runner.copyRows(shared, this.pages[owned]!, begun); // Q2
+    this.#ownCount += Math.max(0, missing);
+    this.#next = count;
+    return true;
   }
 
-  /** The tokens that the next run computes for it: those whose rows are taken. */
+  /** What the next run computes for it. */
   item(): RunItem {
-    const count = this.allocated - this.computed;
     return {
       tokens: this.tokens,
-      rows: this.rows,
+      pages: this.pages,
       start: this.computed,
-      count,
-      wantsLogits: count === this.pending,
+      count: this.#next,
+      wantsLogits: this.#next === this.pending,
     };
   }
 
@@ -101,9 +108,10 @@ export class Sequence {
   advance(cache: PrefixCache): void {
     const wasPrefilling = this.isPrefilling;
     this.#cachedTokens ??= this.computed;
-    this.computed = this.allocated;
+    this.computed += this.#next;
+    this.#next = 0;
     if (wasPrefilling && this.lease !== undefined) {
-      this.lease = cache.extend(this.lease, this.tokens, this.computed, this.rows);
+      this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
     }
   }
 
@@ -117,20 +125,22 @@ export class Sequence {
   }
 
   /** Leaves its K/V to the cache, for its session's next turn and its group. */
-  release(cache: PrefixCache, pool: RowPool): void {
+  release(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
-    this.lease = cache.extend(this.lease, this.tokens, this.computed, this.rows);
+    this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
     this.discard(cache, pool);
   }
 
-  /** Gives its rows back without keeping them. It can be started again, and repeats itself bit by bit. */
-  discard(cache: PrefixCache, pool: RowPool): void {
+  /** Gives its pages back without keeping them. It can be started again, and repeats itself bit by bit. */
+  discard(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
-    for (let i = this.lease.length; i < this.allocated; i++) pool.give(this.rows[i]!);
+    for (let i = 0; i < this.#ownCount; i++) pool.letGo(this.pages[this.#ownFrom + i]!);
     cache.release(this.lease);
     this.lease = undefined;
     this.computed = 0;
-    this.allocated = 0;
+    this.#ownFrom = 0;
+    this.#ownCount = 0;
+    this.#next = 0;
   }
 
   result(finishReason: FinishReason, now: number): GenerateResult {
