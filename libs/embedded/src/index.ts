@@ -16,6 +16,8 @@ export type { FetchRoute, FindNatsOptions, NatsBinary } from "./nats-binary.ts";
 export { CACHE_VARIABLE, findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats-binary.ts";
 export type { NatsOptions, RunningServer } from "./nats-server.ts";
 export { launchNats } from "./nats-server.ts";
+export { postgresAccount } from "./postgres-account.ts";
+export { findPostgres } from "./postgres-files.ts";
 export type { PostgresOptions } from "./postgres-server.ts";
 export { launchPostgres } from "./postgres-server.ts";
 export type { ProcessIdentity } from "./process-identity.ts";

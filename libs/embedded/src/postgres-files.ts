@@ -68,6 +68,13 @@ export async function postgresPrograms(
   return programsIn(copied);
 }
 
+/** Version of the PostgreSQL that npm installed, as it runs here: `18.4`. */
+export async function findPostgres(account: Account | undefined, copyTo: string): Promise<string> {
+  const { postgres } = await postgresPrograms(account, copyTo);
+  const ran = await runProgram(postgres, ["--version"], { timeoutMs: TIMEOUT_MS, account });
+  return /(\d+(\.\d+)*)/.exec(ran.output)?.[1] ?? ran.output;
+}
+
 /**
  * The folder for the server's data and password, in a place where the account can enter it (F1).
  * @param folder the state folder; it holds the data itself unless the account cannot enter it.

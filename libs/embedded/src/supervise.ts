@@ -3,12 +3,13 @@
  *
  * S1: the first start is the caller's: its failure is thrown, nothing is retried behind the caller's back.
  * S2: a child that lived for `STEADY_MS` counts as healthy; only lives shorter than that make the pause grow.
- * S3: after `maxShortLives` short lives in a row it gives up, says so by `gaveUp`, and stays down.
+ * S3: after `maxShortLives` short lives in a row, or one that ended in a way that starting again cannot mend, it
+ *     gives up, says so by `gaveUp`, and stays down.
  * S4: `stop` is idempotent and wins over a restart that is under way.
  */
 
 import { delay, describeError } from "@hone/core";
-import { type Child, describeExit, logTail, type StopOptions } from "./child-process.ts";
+import { type Child, type ChildExit, describeExit, logTail, type StopOptions } from "./child-process.ts";
 import { StartError } from "./errors.ts";
 
 export type SupervisedEvent =
@@ -20,6 +21,8 @@ export interface SuperviseOptions<T extends Child> {
   readonly name: string;
   /** Starts the child and waits until it is ready. Called again for each restart. */
   start(signal: AbortSignal): Promise<T>;
+  /** Whether an exit says that starting again cannot help, as with wrong settings. @default never */
+  readonly isFatal?: (exit: ChildExit) => boolean;
   readonly onEvent?: (event: SupervisedEvent) => void;
   /** Ends the first start. */
   readonly signal?: AbortSignal | undefined;
@@ -65,18 +68,21 @@ export async function supervise<T extends Child>(options: SuperviseOptions<T>): 
     let shortLives = 0;
     let reason = "";
     while (true) {
+      let isFatal = false;
       if (current !== undefined) {
         const { logFile } = current;
         const exit = await current.exited;
         current = undefined;
+        isFatal = options.isFatal?.(exit) ?? false;
         reason = `${describeExit(exit)}\n${logTail(logFile)}`.trim();
       }
       if (stopping.signal.aborted) return;
       shortLives = performance.now() - startedAt >= STEADY_MS ? 1 : shortLives + 1; // S2
-      if (shortLives > maxShortLives) {
+      if (isFatal || shortLives > maxShortLives) {
+        const lives = isFatal ? "an end that a restart cannot mend" : `${shortLives} short lives in a row`;
         const error = new StartError(
           name,
-          `Cannot keep ${name} running as it must live longer than ${STEADY_MS} ms: current value is ${shortLives} short lives in a row, the last one ended with ${reason}`,
+          `Cannot keep ${name} running as it must live longer than ${STEADY_MS} ms: current value is ${lives}, the last one ended with ${reason}`,
           "",
         );
         tell({ kind: "gave_up", error });

@@ -1,0 +1,109 @@
+/** `hone doctor`: checks everything that a start needs, and tells how to mend what is missing. */
+
+import { access, constants, mkdir, statfs } from "node:fs/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
+import { describeError } from "@hone/core";
+import { findNatsServer, findPostgres, freePort, postgresAccount } from "@hone/embedded";
+import { honeCommand } from "../define.ts";
+import { span } from "../format.ts";
+import type { Session } from "../session.ts";
+import { readStack, stackHolder } from "../stack/stack-file.ts";
+import { table } from "../terminal.ts";
+
+/** `warn`: it works, but less well than it could. */
+interface Finding {
+  readonly state: "ok" | "warn" | "bad";
+  readonly text: string;
+}
+
+const OLDEST_NODE = 24;
+/** Bus, database and six services with a small model. */
+const MIN_MEMORY_GIB = 3;
+/** Weights, episodes and logs of a few runs. */
+const MIN_DISK_GIB = 2;
+const GIB = 1024 ** 3;
+
+const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> = {
+  Node: async () => {
+    const isNewEnough = Number(process.versions.node.split(".")[0]) >= OLDEST_NODE;
+    return isNewEnough
+      ? ok(process.version)
+      : bad(`${process.version}, ${OLDEST_NODE} or newer is needed: start through npm run hone`);
+  },
+  processor: async () => {
+    const cores = availableParallelism();
+    const text = `${cores} cores, ${process.arch}`;
+    return cores >= 2 ? ok(text) : warn(`${text}: training and sampling share one`);
+  },
+  memory: async () => {
+    const gib = totalmem() / GIB;
+    const text = `${gib.toFixed(1)} GiB`;
+    return gib >= MIN_MEMORY_GIB ? ok(text) : warn(`${text}: ${MIN_MEMORY_GIB} GiB or more is better`);
+  },
+  "state folder": async ({ project }) => {
+    await mkdir(project.state, { recursive: true });
+    await access(project.state, constants.W_OK);
+    const { bavail, bsize } = await statfs(project.state);
+    const gib = (bavail * bsize) / GIB;
+    const text = `${project.state}, ${gib.toFixed(1)} GiB free`;
+    return gib >= MIN_DISK_GIB ? ok(text) : warn(`${text}: ${MIN_DISK_GIB} GiB or more is better`);
+  },
+  ports: async () => ok(`port ${await freePort()} and others are free on the loopback address`),
+  "nats-server": async ({ project, signal }) => {
+    if (process.env.HONE_NATS_URL) return ok("not needed, as HONE_NATS_URL is set");
+    const { path, version } = await findNatsServer({
+      fallbackCacheDir: join(project.state, "nats", "cache"),
+      signal,
+    });
+    return ok(`${version}, ${path}`);
+  },
+  PostgreSQL: async ({ project }) => {
+    if (process.env.HONE_DATABASE_URL) return ok("not needed, as HONE_DATABASE_URL is set");
+    const account = await postgresAccount();
+    const version = await findPostgres(account, join(project.state, "postgres", "programs"));
+    return ok(
+      account === undefined ? version : `${version}, run as account ${account.uid} (PostgreSQL refuses root)`,
+    );
+  },
+  stack: async ({ project }) => {
+    const stack = readStack(project);
+    if (stack !== undefined)
+      return ok(`up for ${span(Date.now() - stack.startedAtMs)}, page ${stack.pageUrl}`);
+    return ok(stackHolder(project) === undefined ? "none runs here" : "one is starting or ending");
+  },
+};
+
+export const doctorCommand = honeCommand({
+  name: "doctor",
+  description: "Check what a start needs on this machine",
+  args: {},
+  run: async (session) => {
+    const { terminal } = session;
+    const rows: string[][] = [];
+    let numBad = 0;
+    for (const [name, check] of Object.entries(CHECKS)) {
+      terminal.live(`checking ${name} …`);
+      const { state, text } = await check(session).catch((error: unknown) => bad(describeError(error)));
+      if (state === "bad") numBad++;
+      const style = state === "ok" ? "green" : state === "warn" ? "yellow" : "red";
+      const [first = "", ...more] = text.split("\n");
+      rows.push([terminal.style(style, state), name, first], ...more.map((line) => ["", "", line]));
+    }
+    terminal.live("");
+    for (const line of table(rows)) terminal.line(line);
+    return numBad === 0 ? 0 : 1;
+  },
+});
+
+function ok(text: string): Finding {
+  return { state: "ok", text };
+}
+
+function warn(text: string): Finding {
+  return { state: "warn", text };
+}
+
+function bad(text: string): Finding {
+  return { state: "bad", text };
+}

@@ -1,0 +1,20 @@
+/** `hone run FILE`: trains what a run file says. */
+
+import { resolve } from "node:path";
+import { honeCommand } from "../define.ts";
+import { userFolder } from "../project.ts";
+import { runOnStack } from "../run/run-on-stack.ts";
+
+export const runCommand = honeCommand({
+  name: "run",
+  description: "Submit a run file and follow the run; starts a stack when none is up",
+  args: {
+    file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
+    keep: {
+      type: "boolean",
+      description: "Keep a stack that this command started, and its page, until Ctrl-C",
+    },
+  },
+  run: (session, args) =>
+    runOnStack(session, { file: resolve(userFolder(), args.file), isKept: args.keep === true }),
+});

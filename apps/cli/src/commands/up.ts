@@ -1,0 +1,103 @@
+/** `hone up`: the stack without a run, for as long as it is wanted. */
+
+import { spawn } from "node:child_process";
+import { mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { delay, raceAbortable } from "@hone/core";
+import { identifyProcess, isRunning, logTail } from "@hone/embedded";
+import { honeCommand } from "../define.ts";
+import { UsageError } from "../errors.ts";
+import { shownPath } from "../project.ts";
+import type { Session } from "../session.ts";
+import { SERVICES, type ServiceName } from "../stack/service-process.ts";
+import { readStack } from "../stack/stack-file.ts";
+import { startAndTell, stopAndTell } from "../stack/use-stack.ts";
+
+/** Longer than every start deadline within the stack. */
+const UP_DEADLINE_MS = 180_000;
+const LOOK_EVERY_MS = 100;
+
+export const upCommand = honeCommand({
+  name: "up",
+  description: "Start bus, database and the six services, and keep them up until Ctrl-C or hone down",
+  args: {
+    detach: { type: "boolean", description: "Return once everything is up" },
+    without: {
+      type: "string",
+      description: "Services that you start yourself, as in a debugger",
+      valueHint: "NAME,NAME",
+    },
+    "log-level": {
+      type: "enum",
+      options: ["debug", "info", "warn", "error"],
+      default: "info",
+      description: "Of the services",
+    },
+  },
+  run: async (session, args) => {
+    const without = serviceNames(args.without);
+    if (args.detach) return detach(session, args["log-level"], without);
+    const stack = await startAndTell(session, { logLevel: args["log-level"], without });
+    try {
+      session.terminal.line("hone run FILE trains on it; Ctrl-C or hone down ends it");
+      throw await raceAbortable(stack.failed, session.signal);
+    } catch (error) {
+      if (!session.signal.aborted) throw error;
+    } finally {
+      await stopAndTell(session, stack);
+    }
+    return 0;
+  },
+});
+
+function serviceNames(text: string | undefined): ServiceName[] {
+  const names = (text ?? "").split(",").filter((name) => name !== "");
+  return names.map((name) => {
+    const known = SERVICES.find((each) => each === name);
+    if (known !== undefined) return known;
+    throw new UsageError(
+      `Cannot leave out a service as it must be one of ${SERVICES.join(", ")}: current value is ${name}`,
+    );
+  });
+}
+
+/** Runs `hone up` in a process of its own and waits until it is up. */
+async function detach(
+  { terminal, project, signal }: Session,
+  logLevel: string,
+  without: readonly ServiceName[],
+): Promise<number> {
+  mkdirSync(project.logs, { recursive: true });
+  const logFile = join(project.logs, "up.log");
+  const log = openSync(logFile, "w");
+  const args = [
+    "up",
+    "--log-level",
+    logLevel,
+    ...(without.length > 0 ? ["--without", without.join(",")] : []),
+  ];
+  const { HONE_BOOTSTRAP_PID: _, ...env } = process.env;
+  const main = join(import.meta.dirname, "..", "main.ts");
+  const child = spawn(process.execPath, [main, ...args], {
+    detached: true,
+    stdio: ["ignore", log, log],
+    env,
+  });
+  child.unref();
+  const identity = identifyProcess(child.pid ?? 0);
+  const until = performance.now() + UP_DEADLINE_MS;
+  while (performance.now() < until) {
+    const record = readStack(project);
+    if (record !== undefined && record.supervisor.pid === child.pid) {
+      terminal.line(`bus    ${record.natsUrl}`);
+      terminal.line(`page   ${terminal.style("cyan", record.pageUrl)}`);
+      terminal.line(`up in process ${child.pid}; hone down ends it`);
+      return 0;
+    }
+    if (identity === undefined || !isRunning(identity)) break;
+    await delay(LOOK_EVERY_MS, { signal });
+  }
+  throw new UsageError(
+    `Cannot bring the stack up as its process must keep running, see ${shownPath(logFile)}:\n${logTail(logFile)}`,
+  );
+}

@@ -1,0 +1,31 @@
+/**
+ * `hone`: the command line. One file per command in commands/, loaded when it is asked for.
+ */
+
+// citty decides about colour when it is loaded, and does not look whether its output is a terminal.
+if (!process.stdout.isTTY) process.env.NO_COLOR ??= "1";
+const { defineCommand, runMain } = await import("citty");
+
+await runMain(
+  defineCommand({
+    meta: {
+      name: "hone",
+      version: "0.1.0",
+      description:
+        "Trains LLM agents with reinforcement learning, on this machine's bus, database and six services.",
+    },
+    subCommands: {
+      start: () => import("./commands/start.ts").then((module) => module.startCommand),
+      up: () => import("./commands/up.ts").then((module) => module.upCommand),
+      down: () => import("./commands/down.ts").then((module) => module.downCommand),
+      run: () => import("./commands/run.ts").then((module) => module.runCommand),
+      status: () => import("./commands/status.ts").then((module) => module.statusCommand),
+      eval: () => import("./commands/eval.ts").then((module) => module.evalCommand),
+      cancel: () => import("./commands/control.ts").then((module) => module.cancelCommand),
+      pause: () => import("./commands/control.ts").then((module) => module.pauseCommand),
+      resume: () => import("./commands/control.ts").then((module) => module.resumeCommand),
+      validate: () => import("./commands/validate.ts").then((module) => module.validateCommand),
+      doctor: () => import("./commands/doctor.ts").then((module) => module.doctorCommand),
+    },
+  }),
+);

@@ -1,0 +1,56 @@
+/**
+ * Where things lie: the project folder, and in its `.hone/` everything that Hone writes.
+ *
+ *   .hone/stack.json      what runs now: processes, addresses
+ *   .hone/stack.lock      held by the one process that runs the stack
+ *   .hone/logs/           one log per process
+ *   .hone/ready/          one file per service, written by it once it is ready
+ *   .hone/nats/           bus: configuration and streams
+ *   .hone/postgres/       database (or where it lies)
+ *   .hone/runs/           weights and checkpoints of runs
+ *   .hone/service.env     settings for a service started by hand, as from an editor
+ */
+
+import { isAbsolute, join, relative, resolve } from "node:path";
+
+export interface Project {
+  /** Run files, agents and data lie below it (HONE_FILES). */
+  readonly folder: string;
+  /** `.hone` in it (HONE_STATE_DIR). */
+  readonly state: string;
+  readonly stackFile: string;
+  readonly lockFile: string;
+  readonly logs: string;
+  readonly ready: string;
+  readonly serviceEnvFile: string;
+}
+
+/** The repository: the command line runs from its clone. */
+export const REPOSITORY = resolve(import.meta.dirname, "..", "..", "..");
+
+/** HONE_FILES and HONE_STATE_DIR choose other folders than the clone and its `.hone`. */
+export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
+  const folder = resolve(env.HONE_FILES || REPOSITORY);
+  const state = resolve(env.HONE_STATE_DIR || join(folder, ".hone"));
+  return {
+    folder,
+    state,
+    stackFile: join(state, "stack.json"),
+    lockFile: join(state, "stack.lock"),
+    logs: join(state, "logs"),
+    ready: join(state, "ready"),
+    serviceEnvFile: join(state, "service.env"),
+  };
+}
+
+/** Where the user stands: npm runs scripts in the package's folder and names the real one. */
+export function userFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return env.INIT_CWD ?? process.cwd();
+}
+
+/** A path as a person types it from where they stand; absolute where that is shorter. */
+export function shownPath(path: string): string {
+  const fromHere = relative(userFolder(), path);
+  if (fromHere === "") return ".";
+  return isAbsolute(path) && fromHere.startsWith("../..") ? path : fromHere;
+}

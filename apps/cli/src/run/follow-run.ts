@@ -1,0 +1,139 @@
+/**
+ * Submits a run and follows its events, as anyone on the bus could.
+ *
+ * A request gets its sequence from the stream; the run that it becomes is `<name>-<sequence>`, and a refusal comes as
+ * an event of the request. Both are listened for from before the request was published, so that nothing is missed.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { runIdOf } from "@hone/core";
+import {
+  BucketName,
+  type Bus,
+  openBucket,
+  publishStored,
+  readOrdered,
+  StreamName,
+  subjects,
+} from "@hone/messaging";
+import {
+  type Problem,
+  type RunEvent,
+  RunEventSchema,
+  RunPhase,
+  RunRequestSchema,
+  type RunState,
+  RunStateSchema,
+} from "@hone/proto-gen/run";
+
+/** How a request went. */
+export type RequestOutcome =
+  | { readonly kind: "refused"; readonly problems: readonly Problem[] }
+  | { readonly kind: "ended"; readonly runId: string };
+
+export interface FollowOptions {
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: RunEvent, runId: string) => void;
+}
+
+const PUBLISH_DEADLINE_MS = 15_000;
+
+/** A request as the stream took it. */
+export interface SubmittedRequest {
+  readonly sequence: number;
+  readonly runId: string;
+  /** Position of the event stream before the request. */
+  readonly eventsFrom: number;
+}
+
+/** Publishes a run request. */
+export async function submitRun(
+  bus: Bus,
+  name: string,
+  runFile: string,
+  signal: AbortSignal,
+): Promise<SubmittedRequest> {
+  const { state } = await bus.manager.streams.info(StreamName.events);
+  const { sequence } = await publishStored(
+    bus,
+    subjects.runRequest(),
+    RunRequestSchema,
+    create(RunRequestSchema, { runFile, requestedBy: "hone run" }),
+    { messageId: crypto.randomUUID(), deadlineMs: PUBLISH_DEADLINE_MS, signal },
+  );
+  return { sequence, runId: runIdOf(name, sequence), eventsFrom: state.last_seq + 1 };
+}
+
+/** Follows a request to its end. */
+export async function followRequest(
+  bus: Bus,
+  request: SubmittedRequest,
+  options: FollowOptions,
+): Promise<RequestOutcome> {
+  const done = new AbortController();
+  const signal = AbortSignal.any([options.signal, done.signal]);
+  try {
+    return await Promise.race([
+      followRun(bus, request.runId, request.eventsFrom, { ...options, signal }),
+      untilRefused(bus, request, signal),
+    ]);
+  } finally {
+    done.abort();
+    options.signal.throwIfAborted();
+  }
+}
+
+/** Follows a run from a position of the event stream to its end. */
+export async function followRun(
+  bus: Bus,
+  runId: string,
+  eventsFrom: number,
+  options: FollowOptions,
+): Promise<RequestOutcome> {
+  const events = readOrdered(bus, RunEventSchema, {
+    stream: StreamName.events,
+    filter: subjects.event(runId, "*"),
+    fromSequence: eventsFrom,
+    signal: options.signal,
+  });
+  for await (const { message } of events) {
+    options.onEvent(message, runId);
+    if (message.kind.case === "ended") return { kind: "ended", runId };
+  }
+  return never(options.signal);
+}
+
+async function untilRefused(
+  bus: Bus,
+  request: SubmittedRequest,
+  signal: AbortSignal,
+): Promise<RequestOutcome> {
+  const events = readOrdered(bus, RunEventSchema, {
+    stream: StreamName.events,
+    filter: subjects.requestRefused(request.sequence),
+    fromSequence: request.eventsFrom,
+    signal,
+  });
+  for await (const { message } of events) {
+    if (message.kind.case === "refused") return { kind: "refused", problems: message.kind.value.problems };
+  }
+  return never(signal);
+}
+
+/** The state of every run that has one. */
+export async function runStates(bus: Bus): Promise<RunState[]> {
+  const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+  const entries = await bucket.entries();
+  return entries.map(({ value }) => value);
+}
+
+/** Whether a run has come to its end. */
+export function isEnded(phase: RunPhase): boolean {
+  return phase === RunPhase.COMPLETED || phase === RunPhase.FAILED || phase === RunPhase.CANCELLED;
+}
+
+/** A stream that ended because its signal aborted has no outcome: the signal's reason is thrown. */
+function never(signal: AbortSignal): never {
+  signal.throwIfAborted();
+  throw new Error("unreachable: the event stream ends by its signal only");
+}

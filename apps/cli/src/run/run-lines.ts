@@ -1,0 +1,107 @@
+/** A run in words: its live line, its plain lines, its end. */
+
+import { RunPhase } from "@hone/proto-gen/run";
+import { clock, figure, share } from "../format.ts";
+import { drawCurve } from "./curve.ts";
+import { type EvaluationRecord, type RunView, type StepRecord, timeLeftMs } from "./run-view.ts";
+
+const CURVE = { width: 64, height: 8 } as const;
+
+/** The line that is rewritten in place: where the run stands now. */
+export function liveLine(view: RunView): string {
+  const last = view.steps.at(-1);
+  const now = nowText(view);
+  if (last === undefined) return now;
+  return `${stepLine(view, last)}  ${now}`.trimEnd();
+}
+
+/** One committed step: step, success, reward, tokens and episodes a second, time left. */
+export function stepLine(view: RunView, record: StepRecord): string {
+  const { metrics } = record;
+  const width = String(view.totalSteps).length;
+  const left = record === view.steps.at(-1) ? timeLeftMs(view) : undefined;
+  const parts = [
+    `step ${String(record.step).padStart(width)}/${view.totalSteps}`,
+    `success ${share(metrics.success)}`,
+    `reward ${share(metrics["reward/mean"])}`,
+    `${figure(metrics.tokens_per_second)} tokens/s`,
+    `${figure(metrics.episodes_per_second)} episodes/s`,
+  ];
+  if (left !== undefined) parts.push(`${clock(left)} left`);
+  return parts.join("  ");
+}
+
+/** `version 120: held-out success 0.74 greedy (1,000 tasks)`. */
+export function evaluationLine(record: EvaluationRecord): string {
+  const value = record.metrics.success ?? record.metrics["reward/mean"];
+  const what = record.metrics.success === undefined ? "held-out reward" : "held-out success";
+  return `version ${record.version}: ${what} ${share(value)} ${record.mode} (${figure(record.episodes)} tasks)`;
+}
+
+/** What the run does now, in a few words; what it waits for where it waits. */
+export function nowText(view: RunView): string {
+  const rollouts =
+    view.rollouts === undefined ? "" : ` ${view.rollouts.done}/${view.rollouts.total} rollouts`;
+  switch (view.phase) {
+    case RunPhase.UNSPECIFIED:
+    case RunPhase.WAITING:
+      return view.waitingFor === "" ? "waiting" : `waiting for ${view.waitingFor}`;
+    case RunPhase.WARM_START:
+      return warmStartText(view);
+    case RunPhase.ROLLOUT:
+      return rollouts.trim() || "rollouts";
+    case RunPhase.TRAIN:
+      return "training";
+    case RunPhase.COMMIT:
+      return "committing";
+    case RunPhase.EVALUATE:
+      return `evaluating${rollouts}`;
+    case RunPhase.PAUSED:
+      return "paused";
+    case RunPhase.COMPLETED:
+      return "completed";
+    case RunPhase.FAILED:
+      return "failed";
+    case RunPhase.CANCELLED:
+      return "cancelled";
+    default:
+      // An open enum: a newer trainer may know phases that this command line does not.
+      return `phase ${view.phase}`;
+  }
+}
+
+function warmStartText({ warmStart }: RunView): string {
+  if (warmStart === undefined) return "warm start";
+  const { rollouts, updates, loss } = warmStart;
+  if (updates.total === 0) return `warm start: ${rollouts.done}/${rollouts.total} rollouts`;
+  const shownLoss = Number.isNaN(loss) ? "" : `, loss ${figure(loss)}`;
+  return `warm start: ${updates.done}/${updates.total} updates${shownLoss}`;
+}
+
+/** The end of a run: its curve, held-out success before and after, and where the checkpoint lies. */
+export function endLines(view: RunView, checkpoint: string | undefined): string[] {
+  const lines: string[] = [];
+  const success = view.steps.map(({ metrics }) => metrics.success ?? metrics["reward/mean"] ?? 0);
+  if (success.length > 1) {
+    const name = view.steps.some(({ metrics }) => metrics.success !== undefined) ? "success" : "reward";
+    lines.push(
+      ...drawCurve(success, CURVE),
+      `     └ ${name} of the rollouts, steps 1 to ${view.steps.at(-1)?.step}`,
+      "",
+    );
+  }
+  for (const mode of new Set(view.evaluations.map((each) => each.mode))) {
+    const ofMode = view.evaluations
+      .filter((each) => each.mode === mode)
+      .sort((a, b) => a.version - b.version);
+    const [first, last] = [ofMode[0], ofMode.at(-1)];
+    if (first === undefined || last === undefined) continue;
+    const value = (record: EvaluationRecord) =>
+      share(record.metrics.success ?? record.metrics["reward/mean"]);
+    lines.push(
+      `held-out success, ${mode.padEnd("sampled".length)}  ${value(first)} before (version ${first.version}), ${value(last)} after (version ${last.version}), ${figure(last.episodes)} tasks`,
+    );
+  }
+  if (checkpoint !== undefined) lines.push(`checkpoint  ${checkpoint}`);
+  return lines;
+}

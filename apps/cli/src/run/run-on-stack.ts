@@ -1,0 +1,121 @@
+/**
+ * `hone start` and `hone run`: submits a run file to a stack, follows it, and tells how it ended.
+ *
+ * U1: an unfinished run of the very same file, left by a stack that was ended, goes on instead of being made anew:
+ *     the trainer takes it up as soon as it runs.
+ * U2: a stack that this command started ends with it; a stack that ran before is left alone, and so is its run.
+ */
+
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { raceAbortable } from "@hone/core";
+import type { Bus } from "@hone/messaging";
+import { type RunEvent, RunPhase } from "@hone/proto-gen/run";
+import { RunFailedError } from "../errors.ts";
+import { shownPath } from "../project.ts";
+import { Interrupted, type Session } from "../session.ts";
+import { connectTo, useStack } from "../stack/use-stack.ts";
+import {
+  followRequest,
+  followRun,
+  isEnded,
+  type RequestOutcome,
+  runStates,
+  submitRun,
+} from "./follow-run.ts";
+import { type LoadedRun, loadRunFile, problemLines } from "./load-run-file.ts";
+import { RunPrinter } from "./run-printer.ts";
+
+export interface RunOnStackOptions {
+  readonly file: string;
+  /** Keeps an own stack, and so its page, until Ctrl-C. */
+  readonly isKept: boolean;
+}
+
+/**
+ * @returns the exit code.
+ * @throws {RunFailedError} when the run is refused, fails or is cancelled.
+ */
+export async function runOnStack(session: Session, options: RunOnStackOptions): Promise<number> {
+  const { terminal, project, signal } = session;
+  // Before anything is started: a wrong file costs no time and leaves nothing behind.
+  const loaded = await loadRunFile(options.file, project.folder);
+  await using stack = await useStack(session);
+  const bus = await connectTo(stack, "run", signal);
+  try {
+    const following = new AbortController();
+    const failed = stack.failed.then((error) => following.abort(error));
+    failed.catch(() => undefined);
+    const printer = new RunPrinter(terminal);
+    const followSignal = AbortSignal.any([signal, following.signal]);
+    const outcome = await follow(bus, loaded, options.file, printer, session, followSignal).finally(() =>
+      printer.close(),
+    );
+    tellEnd(outcome, printer, session, stack.pageUrl);
+  } catch (error) {
+    if (error instanceof Interrupted) tellInterrupted(session, stack.isOwn, options.file);
+    throw error;
+  } finally {
+    await bus.close();
+  }
+  if (!stack.isOwn || !options.isKept) return 0;
+  terminal.line(`\nthe page stays up at ${terminal.style("cyan", stack.pageUrl)}; Ctrl-C ends it`);
+  await raceAbortable(stack.failed, signal).then(
+    (error) => {
+      throw error;
+    },
+    () => undefined, // Ctrl-C is how this is meant to end
+  );
+  return 0;
+}
+
+async function follow(
+  bus: Bus,
+  loaded: LoadedRun,
+  file: string,
+  printer: RunPrinter,
+  { terminal }: Session,
+  signal: AbortSignal,
+): Promise<RequestOutcome> {
+  const onEvent = (event: RunEvent, runId: string) => printer.take(event, runId);
+  const unfinished = await findUnfinished(bus, loaded);
+  if (unfinished !== undefined) {
+    terminal.line(`\nrun ${terminal.style("bold", unfinished)} of this file is unfinished: it goes on`);
+    return followRun(bus, unfinished, 1, { signal, onEvent });
+  }
+  const request = await submitRun(bus, loaded.name, loaded.text, signal);
+  terminal.line(`\nrun ${terminal.style("bold", request.runId)} of ${shownPath(file)}`);
+  return followRequest(bus, request, { signal, onEvent });
+}
+
+/** U1 */
+async function findUnfinished(bus: Bus, loaded: LoadedRun): Promise<string | undefined> {
+  const wanted: unknown = JSON.parse(loaded.text);
+  const states = await runStates(bus);
+  const isSame = (configJson: string) =>
+    configJson !== "" && isDeepStrictEqual(JSON.parse(configJson), wanted);
+  return states.find((state) => !isEnded(state.phase) && isSame(state.configJson))?.runId;
+}
+
+/** @throws {RunFailedError} unless the run completed. */
+function tellEnd(outcome: RequestOutcome, printer: RunPrinter, { project }: Session, pageUrl: string): void {
+  if (outcome.kind === "refused") {
+    const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
+    throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);
+  }
+  const { ended } = printer.view;
+  const checkpoint = ended?.checkpoint ? shownPath(join(project.state, ended.checkpoint)) : undefined;
+  printer.end(checkpoint);
+  if (ended?.phase === RunPhase.COMPLETED) return;
+  const what = ended?.phase === RunPhase.CANCELLED ? "was cancelled" : "failed";
+  throw new RunFailedError(`The run ${what}: ${ended?.reason || "no reason was given"} (page ${pageUrl})`);
+}
+
+function tellInterrupted({ terminal, project }: Session, isOwn: boolean, file: string): void {
+  terminal.live("");
+  terminal.line(
+    isOwn
+      ? `the run is unfinished: the next start of ${shownPath(file)} goes on with it`
+      : `the run goes on in the stack of ${project.folder}: see hone status`,
+  );
+}

@@ -1,0 +1,82 @@
+/**
+ * Prints a run as its events come: on a terminal a live line under the milestones, elsewhere plain lines at a bounded
+ * pace. Events from before this command (a run that goes on) are counted, not printed.
+ */
+
+import { type RunEvent, RunPhase } from "@hone/proto-gen/run";
+import type { Terminal } from "../terminal.ts";
+import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./run-lines.ts";
+import { afterEvent, newRunView, type RunView } from "./run-view.ts";
+
+/** The time left and the waiting go on between events. */
+const REFRESH_MS = 500;
+/** Without a terminal: at most one line of progress in this time. Milestones are always told. */
+const PLAIN_LINE_EVERY_MS = 2_000;
+
+export class RunPrinter {
+  readonly #terminal: Terminal;
+  readonly #startedAtMs = Date.now();
+  readonly #timer: NodeJS.Timeout;
+  #view: RunView = newRunView("");
+  #lastPlainAt = 0;
+  #lastText = "";
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+    this.#timer = setInterval(() => terminal.live(liveLine(this.#view)), REFRESH_MS);
+  }
+
+  get view(): RunView {
+    return this.#view;
+  }
+
+  take(event: RunEvent, runId: string): void {
+    if (this.#view.runId === "") this.#view = newRunView(runId);
+    this.#view = afterEvent(this.#view, event);
+    if (Number(event.timeMs) >= this.#startedAtMs) this.#tell(event);
+    this.#terminal.live(liveLine(this.#view));
+  }
+
+  /** Stops the live line. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#terminal.live("");
+  }
+
+  /** The curve and the figures of the whole run. */
+  end(checkpoint: string | undefined): void {
+    this.#terminal.line();
+    for (const line of endLines(this.#view, checkpoint)) this.#terminal.line(line);
+  }
+
+  #tell(event: RunEvent): void {
+    const { kind } = event;
+    if (kind.case === "evaluated") {
+      const { version, mode, episodes, metrics } = kind.value;
+      this.#terminal.line(evaluationLine({ version, mode, episodes, metrics }));
+      return;
+    }
+    if (this.#terminal.isInteractive) return; // the live line tells the rest
+    const step = this.#view.steps.at(-1);
+    const isLast = kind.case === "stepCompleted" && step?.step === this.#view.totalSteps;
+    const text =
+      kind.case === "stepCompleted" && step !== undefined
+        ? stepLine(this.#view, step)
+        : this.#waitText(event);
+    if (text === undefined || text === this.#lastText) return;
+    if (!isLast && performance.now() - this.#lastPlainAt < PLAIN_LINE_EVERY_MS && this.#lastPlainAt > 0)
+      return;
+    this.#lastPlainAt = performance.now();
+    this.#lastText = text;
+    this.#terminal.line(text);
+  }
+
+  /** What happens outside of the steps: waiting and the warm start. */
+  #waitText(event: RunEvent): string | undefined {
+    const isOutside =
+      event.kind.case === "warmStartProgress" ||
+      (event.kind.case === "phaseChanged" &&
+        (this.#view.phase === RunPhase.WAITING || this.#view.phase === RunPhase.PAUSED));
+    return isOutside ? nowText(this.#view) : undefined;
+  }
+}

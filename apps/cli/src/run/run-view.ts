@@ -1,0 +1,117 @@
+/**
+ * What is known of a run, gathered from its events. Pure: event in, view out.
+ */
+
+import type { RunEvent } from "@hone/proto-gen/run";
+import { RunPhase } from "@hone/proto-gen/run";
+
+/** One committed step. */
+export interface StepRecord {
+  readonly step: number;
+  readonly timeMs: number;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** One evaluation on held-out tasks. */
+export interface EvaluationRecord {
+  readonly version: number;
+  /** `sampled` (the run's temperature) or `greedy`. */
+  readonly mode: string;
+  readonly episodes: number;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface RunView {
+  readonly runId: string;
+  readonly phase: RunPhase;
+  readonly waitingFor: string;
+  readonly totalSteps: number;
+  readonly steps: readonly StepRecord[];
+  readonly evaluations: readonly EvaluationRecord[];
+  /** Rollouts of the step or evaluation under way. */
+  readonly rollouts: Progress | undefined;
+  readonly warmStart:
+    | { readonly rollouts: Progress; readonly updates: Progress; readonly loss: number }
+    | undefined;
+  readonly ended:
+    | { readonly phase: RunPhase; readonly reason: string; readonly checkpoint: string }
+    | undefined;
+}
+
+export function newRunView(runId: string): RunView {
+  return {
+    runId,
+    phase: RunPhase.WAITING,
+    waitingFor: "",
+    totalSteps: 0,
+    steps: [],
+    evaluations: [],
+    rollouts: undefined,
+    warmStart: undefined,
+    ended: undefined,
+  };
+}
+
+/** The view after an event. An event that is told again (after a restart of the trainer) changes nothing twice. */
+export function afterEvent(view: RunView, event: RunEvent): RunView {
+  const { kind } = event;
+  switch (kind.case) {
+    case "accepted":
+      return { ...view, totalSteps: stepsOf(kind.value.configJson) };
+    case "phaseChanged":
+      return { ...view, phase: kind.value.phase, waitingFor: kind.value.waitingFor, rollouts: undefined };
+    case "stepProgress":
+      return {
+        ...view,
+        rollouts: { done: kind.value.rolloutsDone, total: kind.value.rolloutsTotal },
+      };
+    case "warmStartProgress": {
+      const { rolloutsDone, rolloutsTotal, updatesDone, updatesTotal, loss } = kind.value;
+      return {
+        ...view,
+        warmStart: {
+          rollouts: { done: rolloutsDone, total: rolloutsTotal },
+          updates: { done: updatesDone, total: updatesTotal },
+          loss,
+        },
+      };
+    }
+    case "stepCompleted": {
+      const { step, totalSteps, metrics } = kind.value;
+      const record = { step, timeMs: Number(event.timeMs), metrics };
+      const steps = [...view.steps.filter((other) => other.step !== step), record];
+      return { ...view, totalSteps, steps: steps.sort((a, b) => a.step - b.step), rollouts: undefined };
+    }
+    case "evaluated": {
+      const { version, mode, episodes, metrics } = kind.value;
+      const others = view.evaluations.filter((each) => each.version !== version || each.mode !== mode);
+      return { ...view, evaluations: [...others, { version, mode, episodes, metrics }], rollouts: undefined };
+    }
+    case "ended":
+      return { ...view, phase: kind.value.phase, waitingFor: "", rollouts: undefined, ended: kind.value };
+    default:
+      return view;
+  }
+}
+
+/** Milliseconds until the last step at the pace of the newest steps; undefined before the second step. */
+export function timeLeftMs(view: RunView): number | undefined {
+  const recent = view.steps.slice(-PACE_STEPS);
+  const [first, last] = [recent[0], recent.at(-1)];
+  if (first === undefined || last === undefined || last.step === first.step) return undefined;
+  const perStep = (last.timeMs - first.timeMs) / (last.step - first.step);
+  return perStep * (view.totalSteps - last.step);
+}
+
+/** Steps that the pace is taken from: enough to even out an evaluation among them. */
+const PACE_STEPS = 20;
+
+function stepsOf(configJson: string): number {
+  const config = JSON.parse(configJson) as { trainer?: { steps?: number } };
+  return config.trainer?.steps ?? 0;
+}

@@ -1,0 +1,106 @@
+/**
+ * One service as a child process: the contract with `libs/service-kit`.
+ *
+ * A service gets its settings as environment variables, writes its ready file (with its pid and port) when it can
+ * work, answers /livez and /readyz, drains on SIGTERM, and exits with 2 when its settings are wrong.
+ */
+
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type Child, type ChildExit, spawnChild, untilReady } from "@hone/embedded";
+import { type Project, REPOSITORY } from "../project.ts";
+
+/** In the order in which they are told of. The tracer comes first: the others send it their spans. */
+export const SERVICES = [
+  "tracer",
+  "dataset",
+  "judge",
+  "inference-gateway",
+  "agent-rollout",
+  "trainer",
+] as const;
+export type ServiceName = (typeof SERVICES)[number];
+
+/** What all services of a stack share. */
+export interface ServiceSettings {
+  readonly natsUrl: string;
+  readonly databaseUrl: string;
+  readonly otlpEndpoint: string;
+  readonly logLevel: string;
+}
+
+export interface RunningService extends Child {
+  readonly httpPort: number;
+}
+
+/** Six Node processes starting on two busy cores. */
+const START_DEADLINE_MS = 60_000;
+/** Services drain within 8 s by themselves; the rest is for a busy machine. */
+export const SERVICE_GRACE_MS = 10_000;
+/** The watchdog ends services before the bus and the database. */
+const SERVICE_STAGE = 1;
+const BAD_SETTINGS = 2;
+
+/** A service that says so cannot be helped by starting it again. */
+export function isBadSettings(exit: ChildExit): boolean {
+  return exit.code === BAD_SETTINGS;
+}
+
+/** The environment variables of a service; see `libs/service-kit/src/environment.ts`. */
+export function serviceEnvironment(
+  project: Project,
+  name: ServiceName,
+  settings: ServiceSettings,
+  httpPort: number,
+): Record<string, string> {
+  return {
+    HONE_NATS_URL: settings.natsUrl,
+    HONE_DATABASE_URL: settings.databaseUrl,
+    HONE_STATE_DIR: project.state,
+    HONE_FILES: project.folder,
+    HONE_HTTP_HOST: "127.0.0.1",
+    HONE_HTTP_PORT: String(httpPort),
+    HONE_READY_FILE: join(project.ready, `${name}.json`),
+    HONE_LOG_LEVEL: settings.logLevel,
+    // Fixed, so that a trainer that is started again takes up its runs without waiting for its own lease to end.
+    HONE_INSTANCE_ID: `${name}-0`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: settings.otlpEndpoint,
+  };
+}
+
+/**
+ * Starts a service and waits until it is ready.
+ * @param httpPort 0 = any free one; the result tells which.
+ * @throws {StartError} when it does not get there.
+ */
+export async function startServiceProcess(
+  project: Project,
+  name: ServiceName,
+  settings: ServiceSettings,
+  httpPort: number,
+  signal: AbortSignal,
+): Promise<RunningService> {
+  const readyFile = join(project.ready, `${name}.json`);
+  await rm(readyFile, { force: true });
+  const child = await spawnChild({
+    name,
+    command: process.execPath,
+    args: [join(REPOSITORY, "services", name, "src", "main.ts")],
+    cwd: project.folder,
+    env: { ...process.env, ...serviceEnvironment(project, name, settings, httpPort) },
+    logFile: join(project.logs, `${name}.log`),
+    graceMs: SERVICE_GRACE_MS,
+    stage: SERVICE_STAGE,
+  });
+  const port = await untilReady(child, () => readyPort(readyFile, child.pid), {
+    deadlineMs: START_DEADLINE_MS,
+    signal,
+  });
+  return Object.assign(child, { httpPort: port });
+}
+
+/** Undefined until this very process has written the file. */
+async function readyPort(readyFile: string, pid: number): Promise<number | undefined> {
+  const content = JSON.parse(await readFile(readyFile, "utf8")) as { pid: number; httpPort: number };
+  return content.pid === pid ? content.httpPort : undefined;
+}

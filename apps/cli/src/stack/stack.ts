@@ -1,0 +1,251 @@
+/**
+ * The whole of Hone on one machine: bus, database and six services, kept running.
+ *
+ * T1: bus and database first, both at once; then all services at once. Each is started again when it dies, on the
+ *     port that it had, so that the others find it again.
+ * T2: `stop` is idempotent, ordered and bounded: services drain, then the bus and the database end.
+ * T3: what was started is ended when a later part fails to start.
+ * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
+ */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Child,
+  freePort,
+  isPortFree,
+  LOOPBACK,
+  launchNats,
+  launchPostgres,
+  type RunningServer,
+  type StartError,
+  type Supervised,
+  type SupervisedEvent,
+  supervise,
+} from "@hone/embedded";
+import type { Project } from "../project.ts";
+import {
+  isBadSettings,
+  type RunningService,
+  SERVICE_GRACE_MS,
+  SERVICES,
+  type ServiceName,
+  type ServiceSettings,
+  serviceEnvironment,
+  startServiceProcess,
+} from "./service-process.ts";
+import { takeStackLock, writeStack } from "./stack-file.ts";
+
+/** Something that a person may want to know of. */
+export type StackEvent =
+  | { readonly kind: "progress"; readonly text: string }
+  | { readonly kind: "restarted"; readonly name: string; readonly reason: string; readonly restarts: number };
+
+export interface StartStackOptions {
+  readonly onEvent?: (event: StackEvent) => void;
+  readonly signal: AbortSignal;
+  /** Services that somebody else runs, as in a debugger. @default none */
+  readonly without?: readonly ServiceName[];
+  /** @default "info" */
+  readonly logLevel?: string;
+}
+
+export interface Stack extends AsyncDisposable {
+  readonly natsUrl: string;
+  readonly databaseUrl: string;
+  /** The tracer's page. */
+  readonly pageUrl: string;
+  /** Resolves with the reason when a part stays down; the stack is then of no use and its owner stops it. */
+  readonly failed: Promise<StartError>;
+  /** @param isHurried gives everything a second instead of its grace time. */
+  stop(options?: { readonly isHurried?: boolean }): Promise<void>;
+}
+
+const HURRIED_GRACE_MS = 1_000;
+const SERVER_GRACE_MS = 10_000;
+
+/**
+ * @throws {UsageError} when a stack runs in this project already.
+ * @throws {ProgramMissingError | StateFolderError | StartError} when a part cannot be started.
+ */
+export async function startStack(project: Project, options: StartStackOptions): Promise<Stack> {
+  const lock = takeStackLock(project);
+  const servers: Supervised<RunningServer>[] = [];
+  const services = new Map<ServiceName, Supervised<RunningService>>();
+  const abandon = new AbortController();
+  const signal = AbortSignal.any([options.signal, abandon.signal]);
+  let stopping: Promise<void> | undefined;
+  const stop: Stack["stop"] = ({ isHurried = false } = {}) => {
+    stopping ??= stopAll(isHurried);
+    return stopping;
+  };
+  async function stopAll(isHurried: boolean): Promise<void> {
+    abandon.abort();
+    const graceMs = isHurried ? HURRIED_GRACE_MS : undefined;
+    await Promise.all(
+      [...services.values()].map((each) => each.stop({ graceMs: graceMs ?? SERVICE_GRACE_MS })),
+    );
+    await Promise.all(servers.map((each) => each.stop({ graceMs: graceMs ?? SERVER_GRACE_MS })));
+    lock.release();
+  }
+
+  try {
+    await Promise.all([project.logs, project.ready].map((folder) => mkdir(folder, { recursive: true })));
+    const tell = options.onEvent ?? (() => undefined);
+    const [natsUrl, databaseUrl] = await allOrNothing(
+      [
+        serverUrl(process.env.HONE_NATS_URL, servers, "nats-server", tell, signal, (port, startSignal) =>
+          launchNats({
+            folder: join(project.state, "nats"),
+            ...port,
+            signal: startSignal,
+            onProgress: (text) => tell({ kind: "progress", text }),
+          }),
+        ),
+        serverUrl(process.env.HONE_DATABASE_URL, servers, "postgres", tell, signal, (port, startSignal) =>
+          launchPostgres({ folder: join(project.state, "postgres"), ...port, signal: startSignal }),
+        ),
+      ],
+      abandon,
+    );
+    tell({ kind: "progress", text: "starting the services" });
+
+    // The tracer's port is chosen before it runs, so that all six can start at once and know where to send spans.
+    const tracerPort = await freePort();
+    const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
+    const settings = { natsUrl, databaseUrl, otlpEndpoint: pageUrl, logLevel: options.logLevel ?? "info" };
+    const record = () =>
+      writeStack(project, {
+        startedAtMs,
+        natsUrl,
+        databaseUrl,
+        pageUrl,
+        services: Object.fromEntries([...services].flatMap(([name, each]) => serviceRecord(name, each))),
+      });
+    const startedAtMs = Date.now();
+    const wanted = SERVICES.filter((name) => !(options.without ?? []).includes(name));
+    await allOrNothing(
+      wanted.map(async (name) => {
+        const onEvent = (event: SupervisedEvent) => {
+          if (event.kind === "ended") lastReason.set(name, event.reason);
+          if (event.kind !== "started" || event.restarts === 0) return;
+          tell({ kind: "restarted", name, reason: lastReason.get(name) ?? "", restarts: event.restarts });
+          record();
+        };
+        const lastReason = new Map<ServiceName, string>();
+        const supervised = await superviseService(
+          project,
+          name,
+          settings,
+          name === "tracer" ? tracerPort : 0,
+          signal,
+          onEvent,
+        );
+        services.set(name, supervised);
+      }),
+      abandon,
+    );
+    await writeServiceEnv(project, settings);
+    record();
+    return {
+      natsUrl,
+      databaseUrl,
+      pageUrl,
+      failed: Promise.race([...servers, ...services.values()].map((each) => each.gaveUp)),
+      stop,
+      [Symbol.asyncDispose]: () => stop(),
+    };
+  } catch (error) {
+    await stop(); // T3
+    throw error;
+  }
+}
+
+/** T1, T4: the address of a server that is there, or of one that is started and kept running on its first port. */
+async function serverUrl(
+  given: string | undefined,
+  servers: Supervised<RunningServer>[],
+  name: string,
+  tell: (event: StackEvent) => void,
+  signal: AbortSignal,
+  launch: (port: { port?: number }, signal: AbortSignal) => Promise<RunningServer>,
+): Promise<string> {
+  if (given !== undefined && given !== "") return given;
+  let port: number | undefined;
+  let url = "";
+  let lastReason = "";
+  const supervised = await supervise({
+    name,
+    signal,
+    start: async (startSignal) => {
+      const server = await launch(port === undefined ? {} : { port }, startSignal);
+      ({ port, url } = server);
+      return server;
+    },
+    onEvent: (event) => {
+      if (event.kind === "ended") lastReason = event.reason;
+      if (event.kind === "started" && event.restarts > 0) {
+        tell({ kind: "restarted", name, reason: lastReason, restarts: event.restarts });
+      }
+    },
+  });
+  servers.push(supervised);
+  return url;
+}
+
+async function superviseService(
+  project: Project,
+  name: ServiceName,
+  settings: ServiceSettings,
+  wantedPort: number,
+  signal: AbortSignal,
+  onEvent: (event: SupervisedEvent) => void,
+): Promise<Supervised<RunningService>> {
+  let port = wantedPort;
+  return supervise({
+    name,
+    signal,
+    isFatal: isBadSettings,
+    onEvent,
+    start: async (startSignal) => {
+      // The port that it had; should somebody have taken it meanwhile, any other (the tracer's is in its address).
+      const isTaken = port !== 0 && name !== "tracer" && !(await isPortFree(port));
+      const service = await startServiceProcess(project, name, settings, isTaken ? 0 : port, startSignal);
+      port = service.httpPort;
+      return service;
+    },
+  });
+}
+
+/** Waits for all; on the first failure the others are given up and waited for, so that nothing is left behind (T3). */
+async function allOrNothing<T extends readonly unknown[]>(
+  promises: { readonly [Index in keyof T]: Promise<T[Index]> },
+  abandon: AbortController,
+): Promise<T> {
+  try {
+    return (await Promise.all(promises)) as unknown as T;
+  } catch (error) {
+    abandon.abort(error);
+    await Promise.allSettled(promises);
+    throw error;
+  }
+}
+
+function serviceRecord(name: ServiceName, each: Supervised<RunningService>) {
+  const child: (Child & { httpPort: number }) | undefined = each.current;
+  if (child === undefined) return [];
+  return [[name, { pid: child.pid, httpPort: child.httpPort, restarts: each.restarts }] as const];
+}
+
+/** For a service that an editor starts on this stack's bus and database. */
+async function writeServiceEnv(project: Project, settings: ServiceSettings): Promise<void> {
+  const env = {
+    ...serviceEnvironment(project, "trainer", settings, 0),
+    HONE_READY_FILE: "",
+    HONE_INSTANCE_ID: "debugger",
+  };
+  const lines = Object.entries(env).filter(([, value]) => value !== "");
+  await writeFile(project.serviceEnvFile, `${lines.map(([key, value]) => `${key}=${value}`).join("\n")}\n`, {
+    mode: 0o600,
+  });
+}

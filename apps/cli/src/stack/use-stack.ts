@@ -1,0 +1,115 @@
+/** A stack to work with: the one that runs, or one of one's own. */
+
+import { type Bus, connectBus } from "@hone/messaging";
+import { UsageError } from "../errors.ts";
+import type { Session } from "../session.ts";
+import { type Stack, type StackEvent, startStack } from "./stack.ts";
+import { readStack, type StackRecord } from "./stack-file.ts";
+
+/** A stack that this session may use. */
+export interface UsableStack extends AsyncDisposable {
+  /** Whether this session started it, and so ends it. */
+  readonly isOwn: boolean;
+  readonly natsUrl: string;
+  readonly pageUrl: string;
+  /** Resolves with the reason when a part of an own stack stays down. */
+  readonly failed: Promise<Error>;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Connects to the bus of a stack. */
+export function connectTo(
+  stack: { readonly natsUrl: string },
+  name: string,
+  signal: AbortSignal,
+): Promise<Bus> {
+  return connectBus({
+    url: stack.natsUrl,
+    name: `hone ${name}`,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    signal,
+  });
+}
+
+/**
+ * The stack that runs in this project.
+ * @throws {UsageError} when there is none.
+ */
+export function requireStack({ project }: Session): StackRecord {
+  const record = readStack(project);
+  if (record !== undefined) return record;
+  throw new UsageError(
+    `Cannot reach a stack as one must run in ${project.folder}: current value is none; start one with hone up`,
+  );
+}
+
+/** Uses the stack that runs, or starts one and tells about it. Dispose ends an own stack, and leaves another alone. */
+export async function useStack(session: Session): Promise<UsableStack> {
+  const record = readStack(session.project);
+  if (record !== undefined) {
+    session.terminal.line(`using the stack that runs here (process ${record.supervisor.pid})`);
+    const failed = new Promise<never>(() => undefined);
+    return {
+      isOwn: false,
+      natsUrl: record.natsUrl,
+      pageUrl: record.pageUrl,
+      failed,
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+  const stack = await startAndTell(session);
+  return {
+    isOwn: true,
+    natsUrl: stack.natsUrl,
+    pageUrl: stack.pageUrl,
+    failed: stack.failed,
+    [Symbol.asyncDispose]: () => stopAndTell(session, stack),
+  };
+}
+
+/** Starts a stack, with a live line while it comes up and its addresses when it is there. */
+export async function startAndTell(
+  session: Session,
+  options: {
+    readonly logLevel?: string;
+    readonly without?: Parameters<typeof startStack>[1]["without"];
+  } = {},
+): Promise<Stack> {
+  const { terminal, project, signal } = session;
+  const startedAt = performance.now();
+  terminal.live("starting bus and database …");
+  const onEvent = (event: StackEvent) => {
+    if (event.kind === "progress") terminal.live(`${event.text} …`);
+    else {
+      const why = event.reason.split("\n")[0] ?? "";
+      terminal.line(terminal.style("yellow", `${event.name} ended (${why}) and was started again`));
+    }
+  };
+  const { logLevel, without } = options;
+  const stack = await startStack(project, {
+    signal,
+    onEvent,
+    ...(logLevel === undefined ? {} : { logLevel }),
+    ...(without === undefined ? {} : { without }),
+  });
+  terminal.live("");
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  terminal.line(`bus    ${stack.natsUrl}`);
+  terminal.line(`page   ${terminal.style("cyan", stack.pageUrl)}`);
+  terminal.line(terminal.style("dim", `bus, database and six services are up after ${seconds} s`));
+  return stack;
+}
+
+/** Ends a stack; a second Ctrl-C hurries it. */
+export async function stopAndTell({ terminal, hurry }: Session, stack: Stack): Promise<void> {
+  terminal.live("ending services, bus and database …");
+  const onHurry = () => void stack.stop({ isHurried: true });
+  hurry.addEventListener("abort", onHurry, { once: true });
+  try {
+    await stack.stop();
+  } finally {
+    hurry.removeEventListener("abort", onHurry);
+    terminal.live("");
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * What the command line prints: lines, and on a terminal one live line below them that is rewritten in place.
+ *
+ * Elsewhere (a pipe, a log) live text is left out: its caller prints plain lines at its own pace.
+ * Colour follows NO_COLOR, FORCE_COLOR and whether the output is a terminal (`util.styleText`).
+ */
+
+import type { Writable } from "node:stream";
+import { stripVTControlCharacters, styleText } from "node:util";
+
+type Style = Parameters<typeof styleText>[0];
+
+export interface OutputStream extends Writable {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+const CLEAR_LINE = "\r\u001b[K";
+const DEFAULT_COLUMNS = 80;
+
+export class Terminal {
+  readonly #output: OutputStream;
+  #live = "";
+
+  constructor(output: OutputStream = process.stdout) {
+    this.#output = output;
+  }
+
+  /** Whether somebody sees the live line. */
+  get isInteractive(): boolean {
+    return this.#output.isTTY === true;
+  }
+
+  /** Prints lines; the live line stays below them. */
+  line(text = ""): void {
+    if (!this.isInteractive) {
+      this.#output.write(`${text}\n`);
+      return;
+    }
+    this.#output.write(`${CLEAR_LINE}${text}\n${this.#live}`);
+  }
+
+  /** Rewrites the live line; an empty text removes it. */
+  live(text: string): void {
+    if (!this.isInteractive) return;
+    this.#live = truncate(text, (this.#output.columns ?? DEFAULT_COLUMNS) - 1);
+    this.#output.write(`${CLEAR_LINE}${this.#live}`);
+  }
+
+  style(style: Style, text: string): string {
+    return styleText(style, text, { stream: this.#output });
+  }
+}
+
+/** Cuts what would wrap: a wrapped line cannot be rewritten. Text that is cut loses its colours. */
+function truncate(text: string, columns: number): string {
+  const plain = stripVTControlCharacters(text);
+  return plain.length <= columns ? text : `${plain.slice(0, Math.max(0, columns - 1))}…`;
+}
+
+/** Columns of a table, two spaces apart, sized by their longest cell. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, stripVTControlCharacters(cell).length);
+    }
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - stripVTControlCharacters(cell).length))
+      .join("  ")
+      .trimEnd(),
+  );
+}
