@@ -43,6 +43,7 @@ export class RunReporter {
   #lastWrite = 0;
   #lastProgress = 0;
   #latestProgress: RunEvent | undefined;
+  readonly #hurry = new AbortController();
   #progressTimer: NodeJS.Timeout | undefined;
 
   constructor(initial: RunStatus, deps: ReporterDeps) {
@@ -137,6 +138,7 @@ export class RunReporter {
   /** Brings out what was changed, unless the signal says that nobody listens any more; nothing is written after it. */
   async settle(): Promise<void> {
     clearTimeout(this.#progressTimer);
+    this.#hurry.abort();
     await this.#softWriting;
     await this.#writing?.catch(() => undefined);
   }
@@ -175,13 +177,23 @@ export class RunReporter {
     const { signal, logger } = this.#deps;
     try {
       while (this.#written < this.#wanted) {
-        await delay(Math.max(0, this.#lastWrite + SOFT_INTERVAL_MS - Date.now()), { signal });
+        await this.#pauseBetweenWrites();
+        signal.throwIfAborted();
         if (this.#written < this.#wanted) await this.#write();
       }
     } catch (error) {
       // The signal, or a lost ownership that `onOwnershipLost` was told of: nothing more is published.
       logger.debug("the state is published no more", { error: describeError(error) });
     }
+  }
+
+  /** R2; ends early when the reporter settles or the signal aborts. */
+  async #pauseBetweenWrites(): Promise<void> {
+    const pauseMs = this.#lastWrite + SOFT_INTERVAL_MS - Date.now();
+    if (pauseMs <= 0 || this.#hurry.signal.aborted) return;
+    await delay(pauseMs, { signal: AbortSignal.any([this.#deps.signal, this.#hurry.signal]) }).catch(
+      () => undefined,
+    );
   }
 
   /** One write at a time; callers that come meanwhile share the one that runs. */

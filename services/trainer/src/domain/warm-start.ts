@@ -112,8 +112,6 @@ function imitationSamples(batch: readonly ScoredRollout[]): TrainingSample[] {
       return {
         tokenIds: sample.tokenIds,
         lossMask: sample.lossMask,
-        logprobs: new Float32Array(count),
-        advantages: new Float32Array(count),
         weights: new Float32Array(count).fill(1 / total),
       };
     }),

@@ -1,0 +1,279 @@
+/**
+ * The world around a run in memory: database, bus, agents and an engine whose weights are a hash of all it was
+ * trained on. Every effect on it goes through `point`, where a test may let the process "die".
+ *
+ * For tests of the domain only. What the database promises (epoch and version checked in one transaction) is tested
+ * against PostgreSQL in db/.
+ */
+
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Random, slotKey, turnSeed } from "@hone/core";
+import { contextOfTraceparent } from "@hone/telemetry";
+import type { TrainingSample } from "@hone/train";
+import type {
+  Commit,
+  EvaluationRecord,
+  Job,
+  JobQueue,
+  RunEnding,
+  RunEvents,
+  RunLedger,
+  RunStateBoard,
+  ScoredRollouts,
+  Task,
+  TaskRequest,
+  TaskSource,
+} from "../domain/ports.ts";
+import type { RunEvent } from "../domain/run-event.ts";
+import type { RunRecord } from "../domain/run-record.ts";
+import type { RunStatus } from "../domain/run-status.ts";
+import type { ScoredRollout } from "../domain/scored-rollout.ts";
+import type {
+  Minibatch,
+  MinibatchResult,
+  SampleScores,
+  SavedState,
+  TrainingEngine,
+} from "../domain/training-engine.ts";
+
+const STATE_FILE = "state";
+const VOCABULARY = [5, 6, 7];
+const EVAL_SIZE = 3;
+
+export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
+  /** Called before and after each effect with its name; throwing is the process's death. */
+  point: (name: string) => void = () => undefined;
+  run: RunRecord;
+  readonly ledger = new Map<string, number>();
+  readonly steps = new Map<number, Record<string, number>>();
+  readonly records: EvaluationRecord[] = [];
+  readonly stream: ScoredRollout[] = [];
+  readonly events: Array<{ event: RunEvent; messageId: string | undefined }> = [];
+  status: RunStatus | undefined;
+  ending: RunEnding | undefined;
+  /** How often each slot was executed. */
+  readonly executions = new Map<string, number>();
+  readonly jobs: JobQueue = {
+    publish: async (run, job) => this.#execute(run, job),
+    purge: async () => this.point("purge"),
+  };
+  readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
+  readonly eventSink: RunEvents = {
+    publish: async (_runId, event, messageId) => this.#publishEvent(event, messageId),
+  };
+  readonly #jobIds = new Set<string>();
+  #arrival = Promise.withResolvers<void>();
+
+  constructor(run: RunRecord) {
+    this.run = run;
+  }
+
+  /** A new owner takes the run: what it knows is what is stored. */
+  takeOver(): RunRecord {
+    this.run = { ...this.run, epoch: this.run.epoch + 1 };
+    return this.run;
+  }
+
+  async renew() {
+    return this.run;
+  }
+
+  async load(): Promise<RunRecord> {
+    return this.run;
+  }
+
+  async commit(commit: Commit): Promise<boolean> {
+    this.point("before commit");
+    const { epoch, version, stateFolder, stateDigest, nextSequence } = commit;
+    const previous = version === 0 ? undefined : version - 1;
+    if (epoch !== this.run.epoch || this.run.version !== previous) return false;
+    for (const { rollout } of commit.entries) {
+      const key = slotKey(rollout.slot);
+      if (this.ledger.has(key)) throw new Error(`${key} is trained twice`);
+      this.ledger.set(key, version);
+    }
+    this.steps.set(version, { ...commit.metrics });
+    this.run = { ...this.run, version, stateFolder, stateDigest, nextSequence };
+    this.point("after commit");
+    return true;
+  }
+
+  async recordEvaluation(
+    _runId: string,
+    epoch: number,
+    records: readonly EvaluationRecord[],
+    nextSequence: number,
+  ): Promise<boolean> {
+    this.point("before evaluation row");
+    if (epoch !== this.run.epoch) return false;
+    this.records.push(...records);
+    this.run = { ...this.run, nextSequence };
+    this.point("after evaluation row");
+    return true;
+  }
+
+  async evaluations(_runId: string, version: number): Promise<EvaluationRecord[]> {
+    return this.records.filter((record) => record.version === version);
+  }
+
+  async stepMetrics(_runId: string, version: number): Promise<Record<string, number> | undefined> {
+    return this.steps.get(version);
+  }
+
+  async end(_runId: string, epoch: number, ending: RunEnding): Promise<boolean> {
+    this.point("before end");
+    if (epoch !== this.run.epoch) return false;
+    this.ending = ending;
+    return true;
+  }
+
+  async *read(_runId: string, fromSequence: number, signal: AbortSignal): AsyncGenerator<ScoredRollout> {
+    for (let next = fromSequence; ; ) {
+      const found = this.stream.find(({ sequence }) => sequence >= next);
+      if (found !== undefined) {
+        next = found.sequence + 1;
+        yield found;
+        continue;
+      }
+      if (signal.aborted) return;
+      const stopped = Promise.withResolvers<void>();
+      const onAbort = () => stopped.resolve();
+      signal.addEventListener("abort", onAbort, { once: true });
+      await Promise.race([this.#arrival.promise, stopped.promise]);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async lastSequence(): Promise<number> {
+    return this.stream.at(-1)?.sequence ?? 0;
+  }
+
+  /** Nothing below the row's own position is needed, and it is really gone. */
+  async purgeBelow(_runId: string, sequence: number): Promise<void> {
+    if (sequence > this.run.nextSequence)
+      throw new Error(`${sequence} is purged, ${this.run.nextSequence} is needed`);
+    this.stream.splice(0, this.stream.findLastIndex((scored) => scored.sequence < sequence) + 1);
+  }
+
+  async batch(request: TaskRequest): Promise<{ tasks: Task[]; size: number }> {
+    const tasks = Array.from({ length: request.count }, (_, i) => ({
+      id: `task-${request.cursor + i}`,
+      environment: "e",
+      environmentSeed: BigInt(request.cursor + i),
+      environmentConfigJson: "",
+      rowJson: "",
+    }));
+    return { tasks, size: EVAL_SIZE };
+  }
+
+  #publishEvent(event: RunEvent, messageId: string | undefined): void {
+    if (messageId !== undefined && this.events.some((known) => known.messageId === messageId)) return;
+    if (event.kind !== "progress" && event.kind !== "warm-start") this.events.push({ event, messageId });
+  }
+
+  #publishStatus(status: RunStatus): boolean {
+    this.point("before state");
+    if (this.status !== undefined && this.status.epoch > status.epoch) return false;
+    this.status = status;
+    this.point("after state");
+    return true;
+  }
+
+  /** Executes a job at once, by its seeds; the answer is in the stream before the publisher hears of it. */
+  #execute(run: RunRecord, job: Job): boolean {
+    this.point("before job");
+    const key = slotKey(job.slot);
+    if (this.#jobIds.has(key)) return false;
+    this.#jobIds.add(key);
+    this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
+    const random = new Random(turnSeed(run.config.seed, job.slot, 0));
+    const tokens = [1, random.pick(VOCABULARY), random.pick(VOCABULARY)];
+    const sequence = (this.stream.at(-1)?.sequence ?? this.run.nextSequence - 1) + 1;
+    this.stream.push({
+      rollout: {
+        slot: job.slot,
+        attempt: 1,
+        outcome: "completed",
+        scores: [{ judge: "environment", weight: 1, value: tokens[1] === VOCABULARY[0] ? 1 : 0 }],
+        samples: [
+          {
+            tokenIds: Uint32Array.from(tokens),
+            lossMask: Uint8Array.of(0, 1, 1),
+            logprobs: Float32Array.of(-1, -1),
+            versions: [{ version: job.lowestVersion, tokenCount: 2 }],
+          },
+        ],
+        metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
+        turnCount: 1,
+      },
+      sequence,
+      trace: contextOfTraceparent(undefined),
+    });
+    this.#arrival.resolve();
+    this.#arrival = Promise.withResolvers<void>();
+    this.point("after job");
+    return true;
+  }
+}
+
+/** An engine whose state is a hash of everything that it was trained on, in order. */
+export class HashEngine implements TrainingEngine {
+  readonly #world: MemoryWorld;
+  #state = "";
+
+  constructor(world: MemoryWorld) {
+    this.#world = world;
+  }
+
+  async initialise(): Promise<void> {
+    this.#state = "fresh";
+  }
+
+  async load(folder: string): Promise<void> {
+    this.#world.point("load");
+    this.#state = await readFile(path.join(folder, STATE_FILE), "utf8");
+  }
+
+  async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
+    this.#world.point("train");
+    const { samples, loss, optimizer } = minibatch;
+    const hash = createHash("sha256").update(this.#state).update(JSON.stringify({ loss, optimizer }));
+    for (const { tokenIds, advantages, weights } of samples) {
+      hash.update(JSON.stringify([tokenIds, advantages, weights]));
+    }
+    this.#state = hash.digest("hex");
+    return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
+  }
+
+  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+    return {
+      logprobs: samples.map(({ weights, logprobs }) =>
+        Float32Array.from(logprobs ?? new Float32Array(weights.length)),
+      ),
+      entropies: samples.map(({ weights }) => new Float32Array(weights.length)),
+      sampleTokenCount: 0,
+      packedTokenCount: 0,
+      elapsedMs: 0,
+    };
+  }
+
+  async save(folder: string): Promise<SavedState> {
+    this.#world.point("before save");
+    await writeFile(path.join(folder, STATE_FILE), this.#state);
+    this.#world.point("after save");
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
+  async exportTo(folder: string): Promise<SavedState> {
+    this.#world.point("before export");
+    await writeFile(path.join(folder, STATE_FILE), this.#state);
+    this.#world.point("after export");
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
+  async close(): Promise<void> {
+    this.#state = "closed";
+  }
+}
