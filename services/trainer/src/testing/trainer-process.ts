@@ -1,5 +1,6 @@
 /** A trainer on real servers, for tests: started in this process or as one of its own that can be killed. */
 
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type Bus, readOrdered, StreamName } from "@hone/messaging";
@@ -85,4 +86,39 @@ export function followEvents(bus: Bus, signal: AbortSignal) {
         .map((event) => event.kind.value as EventValues[K]);
     },
   };
+}
+
+/** A trainer in a process of its own, started again under the same instance id each time it is killed. */
+export class KillableTrainer {
+  readonly #environment: Record<string, string>;
+  #child: ChildProcess | undefined;
+  kills = 0;
+
+  constructor(servers: { nats: string; postgres: string; stateDir: string }) {
+    this.#environment = trainerEnvironment(servers);
+  }
+
+  start(): void {
+    const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+    this.#child = spawn(process.execPath, [main], {
+      env: { ...process.env, ...this.#environment, HONE_LOG_LEVEL: "error" },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+  }
+
+  /** SIGKILL, and a new process at once. */
+  async killAndRestart(): Promise<void> {
+    await this.kill();
+    this.kills++;
+    this.start();
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await exited;
+    this.#child = undefined;
+  }
 }

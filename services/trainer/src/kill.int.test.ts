@@ -1,0 +1,87 @@
+/** SIGKILL of the trainer's process at the moments that matter, on real servers with the real engine. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
+import { RunPhase } from "@hone/proto-gen/run";
+import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
+import postgres from "postgres";
+import { startFakePeers } from "./testing/fake-peers.ts";
+import { followEvents, KillableTrainer, runFile } from "./testing/trainer-process.ts";
+
+const STEPS = 4;
+const RUN_DEADLINE_MS = 60_000;
+
+test("a run whose trainer is killed again and again trains what an undisturbed run trains", {
+  timeout: 180_000,
+}, async () => {
+  await using nats = await startNats();
+  await using database = await startPostgres();
+  await using folder = await temporaryFolder("kill");
+  const bus = await connectBus({ url: nats.url, name: "test" });
+  await ensureTopology(bus);
+  const peers = startFakePeers(bus);
+  const ended = new AbortController();
+  const events = followEvents(bus, ended.signal);
+  const sql = postgres(database.url, { onnotice: () => undefined });
+  const trainer = new KillableTrainer({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+  trainer.start();
+  try {
+    const text = await runFile({
+      warmStart: { kind: "sft", policy: "random_legal", tasks: 8, epochs: 1, batchSize: 4 },
+      trainer: {
+        steps: STEPS,
+        epochs: 2,
+        minibatches: 2,
+        optimizer: { kind: "adamw", learningRate: 0.01 },
+        checkpoint: { every: 2, keep: 2 },
+      },
+    });
+    const submit = async () =>
+      `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+    const endOf = (runId: string) =>
+      eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], { deadlineMs: RUN_DEADLINE_MS });
+    const outcomeOf = async (runId: string) => ({
+      digest: (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest,
+      ledger: (
+        await sql`select slot, version, reward from trainer.ledger where run_id = ${runId} order by slot`
+      ).map(({ slot, version, reward }) => [slot, version, reward]),
+      steps: events.of("stepCompleted", runId).map(({ step }) => step),
+    });
+
+    const calm = await submit();
+    await endOf(calm);
+    const expected = await outcomeOf(calm);
+    assert.equal(expected.ledger.length, 8 + STEPS * 16);
+
+    const runId = await submit();
+    const phaseOf = (phase: RunPhase, step: number) => () =>
+      events.of("phaseChanged", runId).some((event) => event.phase === phase && event.step === step);
+    const moments: Array<[string, () => boolean]> = [
+      ["its acceptance", () => events.of("accepted", runId).length > 0],
+      ["its warm start", phaseOf(RunPhase.WARM_START, 0)],
+      ["the commit of version 0", phaseOf(RunPhase.COMMIT, 0)],
+      ["the rollouts of step 1", phaseOf(RunPhase.ROLLOUT, 1)],
+      ["the training of step 2", phaseOf(RunPhase.TRAIN, 2)],
+      ["the commit of step 2", phaseOf(RunPhase.COMMIT, 2)],
+      ["the end of step 3", () => events.of("stepCompleted", runId).some(({ step }) => step === 3)],
+      ["the commit of the last step", phaseOf(RunPhase.COMMIT, STEPS)],
+    ];
+    for (const [moment, hasCome] of moments) {
+      await eventually(moment, hasCome, { deadlineMs: RUN_DEADLINE_MS });
+      await trainer.killAndRestart();
+    }
+    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
+    assert.equal(trainer.kills, moments.length);
+    assert.deepEqual(await outcomeOf(runId), expected);
+    const twice = peers.executed.filter((slot, i) => peers.executed.indexOf(slot) !== i);
+    // Both runs have the same slots, so each slot comes twice in all: once per run.
+    assert.equal(twice.length, peers.executed.length / 2, "a rollout was made again");
+  } finally {
+    ended.abort();
+    await trainer.kill();
+    await peers.stop();
+    await sql.end();
+    await bus.close();
+  }
+});
