@@ -25,7 +25,10 @@ export interface ModelSpec {
   readonly isTied: boolean;
   /** Positions that the model is meant for; stored for other programs, the graph does not depend on it. */
   readonly maxPositions: number;
-  /** Standard deviation of fresh weights. */
+  /**
+   * Standard deviation of fresh weights, by default 1 / sqrt(hiddenSize): a narrow model that starts with the 0.02 of
+   * wide ones needs several times as many updates.
+   */
   readonly initializerRange: number;
   readonly bosTokenId: number | undefined;
   /** Tokens that end a text. */
@@ -49,7 +52,7 @@ export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
     rmsNormEps: 1e-6,
     isTied: true,
     maxPositions: 4096,
-    initializerRange: 0.02,
+    initializerRange: 1 / Math.sqrt(input.hiddenSize),
     bosTokenId: undefined,
     eosTokenIds: [],
     padTokenId: undefined,
@@ -109,7 +112,7 @@ export function specFromConfig(config: Readonly<Record<string, unknown>>): Model
     rmsNormEps: number(config, "rms_norm_eps"),
     isTied: config.tie_word_embeddings === true,
     maxPositions: number(config, "max_position_embeddings"),
-    initializerRange: typeof config.initializer_range === "number" ? config.initializer_range : 0.02,
+    ...(typeof config.initializer_range === "number" ? { initializerRange: config.initializer_range } : {}),
     bosTokenId: tokenIds(config, "bos_token_id")[0],
     eosTokenIds: tokenIds(config, "eos_token_id"),
     padTokenId: tokenIds(config, "pad_token_id")[0],

@@ -144,6 +144,35 @@ describe("GradientRunner", () => {
     });
   });
 
+  test("a temperature divides the logits, as dividing the head does", async () => {
+    const untied = { ...spec, isTied: false };
+    const table = weights["model.embed_tokens.weight"]!;
+    const runner = new GradientRunner(untied, { maxRowTokens: 64, maxMicrobatchTokens: 1024 });
+    const halved = await runner.score(
+      { ...weights, "lm_head.weight": table.map((value) => value / 2) },
+      samples,
+    );
+    const warm = await runner.score({ ...weights, "lm_head.weight": table }, samples, 2);
+    await runner.close();
+    assertClose(warm.logprobs, halved.logprobs, "logprobs");
+  });
+
+  test("gradients of an untied table and head add up to those of the tied one", async () => {
+    const table = "model.embed_tokens.weight";
+    const runner = new GradientRunner(
+      { ...spec, isTied: false },
+      { maxRowTokens: 64, maxMicrobatchTokens: 1024 },
+    );
+    const untied = await runner.differentiate(
+      { ...weights, "lm_head.weight": weights[table]! },
+      samples,
+      objectives.ppo!,
+    );
+    await runner.close();
+    const sum = untied.gradients[table]!.map((value, i) => value + untied.gradients["lm_head.weight"]![i]!);
+    assertClose(sum, tensors.get(`ppo.g.${table}`)!.data, table);
+  });
+
   test("a sample whose numbers do not fit its mask is refused", async () => {
     const broken = [{ ...samples[0]!, advantages: [1] }];
     await withRunner({}, (runner) =>

@@ -51,6 +51,8 @@ export interface LossAndGradients extends ScoredEntries {
 export interface Objective {
   readonly loss: LossConfig;
   readonly entropyCoefficient: number;
+  /** Temperature that the tokens were sampled at, which all log-probabilities refer to; default 1. */
+  readonly temperature?: number;
 }
 
 export class GradientRunner {
@@ -64,10 +66,12 @@ export class GradientRunner {
       threads === 1 ? new MicrobatchRunner(spec, session) : new MicrobatchPool(spec, session, threads);
   }
 
-  /** Log-probabilities and entropies of the trained tokens. */
-  async score(weights: Weights, samples: readonly PackableSample[]): Promise<ScoredEntries> {
+  /** Log-probabilities and entropies of the trained tokens at a temperature. */
+  async score(weights: Weights, samples: readonly PackableSample[], temperature = 1): Promise<ScoredEntries> {
     const plan = planMicrobatches(samples, this.#limits);
-    const jobs = plan.microbatches.map((batch): MicrobatchJob => ({ batch, objective: undefined }));
+    const jobs = plan.microbatches.map(
+      (batch): MicrobatchJob => ({ batch, temperature, objective: undefined }),
+    );
     const scored = emptyScores(plan);
     for await (const { batch, result } of this.#run(weights, jobs)) takeScores(scored, batch, result);
     return scored;
@@ -131,6 +135,7 @@ function jobOf(batch: Microbatch, entries: EntryArrays, objective: Objective): M
   const weight = pick(entries.weight);
   return {
     batch,
+    temperature: objective.temperature ?? 1,
     objective: {
       loss: objective.loss,
       behaviourLogprob: pick(entries.behaviourLogprob),

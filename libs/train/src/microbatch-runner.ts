@@ -26,6 +26,8 @@ export interface MicrobatchObjective {
 /** A microbatch to run; without an objective it is only scored. */
 export interface MicrobatchJob {
   readonly batch: Microbatch;
+  /** Logits are divided by it. */
+  readonly temperature: number;
   readonly objective: MicrobatchObjective | undefined;
 }
 
@@ -50,20 +52,22 @@ export class MicrobatchRunner {
     this.#options = options;
   }
 
-  async run(weights: Weights, { batch, objective }: MicrobatchJob): Promise<MicrobatchResult> {
+  async run(weights: Weights, { batch, temperature, objective }: MicrobatchJob): Promise<MicrobatchResult> {
     const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, this.#spec.vocabSize);
     for (const { name, shape } of listParameters(this.#spec)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
     if (objective === undefined) {
-      const session = await this.#session("forward", () => buildForwardGraph(this.#spec));
+      const session = await this.#session(`forward ${temperature}`, () =>
+        buildForwardGraph(this.#spec, temperature),
+      );
       return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
     }
     Object.assign(feeds, objectiveFeeds(objective));
-    const { loss, entropyWeight } = objective;
-    const key = JSON.stringify({ loss, hasEntropyBonus: entropyWeight !== undefined });
-    const session = await this.#session(key, () =>
-      buildTrainingGraph(this.#spec, loss, entropyWeight !== undefined),
+    const hasEntropyBonus = objective.entropyWeight !== undefined;
+    const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus };
+    const session = await this.#session(JSON.stringify(graphObjective), () =>
+      buildTrainingGraph(this.#spec, graphObjective),
     );
     const results = await session.run(feeds);
     return {

@@ -69,10 +69,18 @@ export function gradientOutput(name: string): string {
   return `gradient:${name}`;
 }
 
+/** What a training graph computes; graphs of equal objectives are the same. */
+export interface GraphObjective {
+  readonly loss: LossConfig;
+  /** Logits are divided by it, as they were when the tokens were sampled. */
+  readonly temperature: number;
+  readonly hasEntropyBonus: boolean;
+}
+
 /** Log-probabilities and entropies of the entries under the fed weights. */
-export function buildForwardGraph(spec: ModelSpec): Graph {
+export function buildForwardGraph(spec: ModelSpec, temperature: number): Graph {
   const graph = new Graph("forward");
-  const { logprob, entropy } = buildForward(graph, spec);
+  const { logprob, entropy } = buildForward(graph, spec, temperature);
   graph.output(OUTPUT.logprob, logprob);
   graph.output(OUTPUT.entropy, entropy);
   return graph;
@@ -85,9 +93,10 @@ export function buildForwardGraph(spec: ModelSpec): Graph {
  *
  * Without `hasEntropyBonus` the second sum and its input are left out.
  */
-export function buildTrainingGraph(spec: ModelSpec, loss: LossConfig, hasEntropyBonus: boolean): Graph {
+export function buildTrainingGraph(spec: ModelSpec, objective: GraphObjective): Graph {
+  const { loss, temperature, hasEntropyBonus } = objective;
   const graph = new Graph(`train ${loss.kind}`);
-  const forward = buildForward(graph, spec);
+  const forward = buildForward(graph, spec, temperature);
   const perEntry = (name: string) => graph.input(name, "float32", ["entries"]);
   const entryLoss = buildLoss(loss, {
     logprob: forward.logprob,
@@ -119,7 +128,7 @@ interface Forward {
   readonly entropy: Tensor;
 }
 
-function buildForward(graph: Graph, spec: ModelSpec): Forward {
+function buildForward(graph: Graph, spec: ModelSpec, temperature: number): Forward {
   const weights = weightInputs(graph, spec);
   const embedded = graph.input(INPUT.embedded, "float32", ["rows", "tokens", spec.hiddenSize]);
   const positionIds = graph.input(INPUT.positionIds, "int32", ["rows", "tokens"]);
@@ -130,7 +139,8 @@ function buildForward(graph: Graph, spec: ModelSpec): Forward {
   const attend = packedAttend(graph, visibleEnd);
   const hidden_BTC = buildTransformer(graph, spec, { embedded, positionIds, weights, attend });
   const read_UC = Gather(Reshape(hidden_BTC, [-1, spec.hiddenSize]), positions, 0, { isDistinct: true });
-  const logprobs_UV = LogSoftmax(buildHead(spec, read_UC, weights));
+  const logits_UV = buildHead(spec, read_UC, weights);
+  const logprobs_UV = LogSoftmax(temperature === 1 ? logits_UV : Mul(logits_UV, 1 / temperature));
   const logprob = Gather(Reshape(logprobs_UV, [-1]), choices);
   // -sum over the vocabulary of p log p
   const entropy = Neg(ReduceSum(Mul(Exp(logprobs_UV), logprobs_UV), { axes: [1], keepDims: false }));

@@ -3,7 +3,7 @@
  *
  * An engine is made for one model and knows nothing of runs, rollouts or rewards: losses are data. Calls are executed
  * one after the other in the order they were made; a call never blocks the caller's event loop. The same calls on the
- * same state give the same bits.
+ * same state give the same bits. A call ends when it is done or when the engine is closed, which stops it at once.
  */
 import type { AdamWOptions, LossConfig, TrainingSample } from "@hone/train";
 
@@ -14,6 +14,8 @@ export interface Minibatch {
   readonly loss: LossConfig;
   /** Factor of the entropy bonus, which is averaged with the samples' weights; 0 for none. */
   readonly entropyCoefficient: number;
+  /** Temperature that the samples were sampled at, above 0; log-probabilities refer to it. Default 1. */
+  readonly temperature?: number;
   readonly optimizer: AdamWOptions;
   /** Gradients of a larger global norm are scaled down to it. */
   readonly maxGradNorm: number;
@@ -53,8 +55,8 @@ export interface TrainingEngine {
   load(folder: string): Promise<void>;
   /** Updates the weights once. Where numbers are not finite, it fails and leaves the state as it was. */
   trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult>;
-  /** Log-probabilities under the present weights. */
-  logprobs(samples: readonly TrainingSample[]): Promise<SampleScores>;
+  /** Log-probabilities under the present weights, at a temperature (default 1). */
+  logprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
   /** Writes all that `load` needs; syncing and renaming the folder is the caller's. */
   save(folder: string): Promise<SavedState>;
   /** Writes a Hugging Face folder without the optimizer. */

@@ -74,10 +74,12 @@ export class OnnxTrainer implements TrainingEngine {
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     const started = performance.now();
-    const { samples, loss, entropyCoefficient, optimizer, maxGradNorm } = minibatch;
+    const { samples, loss, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
     const { weights, optimizer: moments } = this.#ready("train");
     checkLoss(loss);
-    const found = await this.#runner.differentiate(weights, samples, { loss, entropyCoefficient });
+    checkTemperature(temperature);
+    const objective = { loss, entropyCoefficient, temperature };
+    const found = await this.#runner.differentiate(weights, samples, objective);
     const gradNorm = globalNorm(Object.values(found.gradients));
     if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);
     if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
@@ -86,10 +88,11 @@ export class OnnxTrainer implements TrainingEngine {
     return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
   }
 
-  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+  async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
     const started = performance.now();
+    checkTemperature(temperature);
     const { weights } = this.#ready("score samples");
-    return splitScores(samples, await this.#runner.score(weights, samples), started);
+    return splitScores(samples, await this.#runner.score(weights, samples, temperature), started);
   }
 
   async save(folder: string): Promise<SavedState> {
@@ -138,6 +141,16 @@ function splitScores(
     packedTokenCount: scored.packedTokenCount,
     elapsedMs: performance.now() - started,
   };
+}
+
+function checkTemperature(temperature: number): void {
+  if (!(temperature > 0)) {
+    throw new TrainingInputError(
+      "compute log-probabilities",
+      "the temperature is above 0",
+      String(temperature),
+    );
+  }
 }
 
 function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {

@@ -44,8 +44,8 @@ export class OnnxTrainingEngine implements TrainingEngine {
     return (await this.#call("trainMinibatch", minibatch)) as MinibatchResult;
   }
 
-  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
-    return (await this.#call("logprobs", samples)) as SampleScores;
+  async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+    return (await this.#call("logprobs", samples, temperature)) as SampleScores;
   }
 
   async save(folder: string): Promise<SavedState> {

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { GraphError, ShapeError } from "./errors.ts";
+import { gradients } from "./gradients.ts";
+import { Graph } from "./graph.ts";
+import { Add, ArgMax, Cast, Exp, MatMul, Mul, ReduceSum, Reshape, ReshapeLike } from "./index.ts";
+import { neededNodes } from "./serialize.ts";
+
+describe("Graph", () => {
+  test("stores equal constants once", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", [2]);
+    Add(Mul(x, 2), 2);
+    assert.equal(g.initializers.length, 1);
+  });
+
+  test("refuses names that are taken, tensors of another graph, and data of another size", () => {
+    const [a, b] = [new Graph("a"), new Graph("b")];
+    const x = a.input("x", "float32", [2]);
+    assert.throws(() => a.input("x", "float32", [2]), GraphError);
+    assert.throws(() => Add(x, b.input("x", "float32", [2])), GraphError);
+    assert.throws(() => b.output("x", x), GraphError);
+    assert.throws(() => a.initializer("w", "float32", [3], new Float32Array(2)), GraphError);
+  });
+
+  test("operators name the rule that their inputs break", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", [2, 3]);
+    const n = g.input("n", "int64", [2]);
+    assert.throws(() => MatMul(x, x), /Cannot apply MatMul as the summed axes have one size/);
+    assert.throws(() => Exp(n), ShapeError);
+    assert.throws(() => Reshape(x, [4, 2]), ShapeError);
+    assert.throws(() => Add(x, n), /one type/);
+  });
+
+  test("a reshape may infer one symbolic size, and take more from another tensor at run time", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", ["b", "t", 6]);
+    assert.deepEqual(Reshape(x, ["b", "t", 2, 3]).shape, ["b", "t", 2, 3]);
+    const flat = Reshape(x, [-1, 6]);
+    assert.deepEqual(flat.shape, ["b*t", 6]);
+    assert.throws(() => Reshape(flat, ["b", "t", 6]), /ReshapeLike/);
+    assert.deepEqual(ReshapeLike(flat, x).shape, ["b", "t", 6]);
+  });
+});
+
+describe("gradients()", () => {
+  test("refuses a loss of several numbers and a tensor that the loss does not see", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", [2]);
+    const y = g.input("y", "float32", [2]);
+    assert.throws(() => gradients(g, x, [x]), /a loss is one number/);
+    assert.throws(() => gradients(g, ReduceSum(x), [y]), /depends on every wanted tensor/);
+  });
+
+  test("does not pass whole numbers", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", [2]);
+    const loss = ReduceSum(Cast(ArgMax(x, 0, true), "float32"));
+    assert.throws(() => gradients(g, loss, [x]), GraphError);
+  });
+
+  test("adds no node that an output does not need", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", [2, 3]);
+    const w = g.input("w", "float32", [3, 4]);
+    const loss = ReduceSum(MatMul(x, w));
+    g.output("dw", gradients(g, loss, [w])[0]!);
+    const products = neededNodes(g).filter((node) => node.primitive.endsWith("MatMul"));
+    assert.equal(products.length, 1, "neither the forward product nor dx is needed for dw");
+  });
+});
