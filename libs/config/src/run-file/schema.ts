@@ -84,8 +84,8 @@ const algorithm = z.strictObject({
       kind: z.literal("ppo_clip"),
       clipLow: z.number().gt(0).lt(1).default(0.2),
       clipHigh: z.number().gt(0).default(0.28),
-      /** Lower bound for negative advantages (dual clip); absent = none. */
-      dualClip: z.number().gt(1).optional(),
+      /** Where the advantage is negative, a ratio above this adds nothing; null = no such bound. */
+      dualClip: z.number().gt(1).nullable().default(3),
       aggregate: z
         .enum(["token_mean", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"])
         .default("token_mean"),

@@ -66,7 +66,7 @@ export async function optimise(
 
 function lossOf({ algorithm }: RunConfig): LossConfig {
   const { kind, clipLow, clipHigh, dualClip } = algorithm.loss;
-  return { kind, clipLow, clipHigh, ...(dualClip === undefined ? {} : { dualClip }) };
+  return { kind, clipLow, clipHigh, ...(dualClip === null ? {} : { dualClip }) };
 }
 
 function trainingSample({ credited, sample, weight }: PlannedSample): TrainingSample {

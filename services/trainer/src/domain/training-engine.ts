@@ -55,6 +55,8 @@ export interface TrainingEngine {
   load(folder: string): Promise<void>;
   /** Updates the weights once. Where numbers are not finite, it fails and leaves the state as it was. */
   trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult>;
+  /** Forgets what earlier updates taught the optimizer; the weights stay. For a phase with another loss. */
+  resetOptimizer(): Promise<void>;
   /** Log-probabilities under the present weights, at a temperature (default 1). */
   logprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
   /** Writes all that `load` needs; syncing and renaming the folder is the caller's. */

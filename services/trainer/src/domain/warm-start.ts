@@ -4,6 +4,8 @@
  * W1: its rollouts come by the same road as all others (jobs, episodes, scores), so a restart makes none again.
  * W2: only rollouts whose outcome says something about the agent are imitated; what was sampled is what is learnt.
  * W3: the order of each epoch is a function of the run's seed.
+ * W4: the steps start with a fresh optimizer: moments of the small gradients at the end of imitation would turn the
+ *     first policy gradients into large updates.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -100,6 +102,7 @@ async function imitate(
       });
     }
   }
+  await engine.resetOptimizer(); // W4
   logger.info("warm start done", { rollouts: usable.length, updates: updatesDone });
 }
 

@@ -88,6 +88,10 @@ export class OnnxTrainer implements TrainingEngine {
     return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
   }
 
+  async resetOptimizer(): Promise<void> {
+    this.#state = { ...this.#ready("reset the optimizer"), optimizer: initialiseAdamW(this.#config.spec) };
+  }
+
   async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
     const started = performance.now();
     checkTemperature(temperature);

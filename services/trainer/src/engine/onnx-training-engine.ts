@@ -44,6 +44,10 @@ export class OnnxTrainingEngine implements TrainingEngine {
     return (await this.#call("trainMinibatch", minibatch)) as MinibatchResult;
   }
 
+  async resetOptimizer(): Promise<void> {
+    await this.#call("resetOptimizer");
+  }
+
   async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
     return (await this.#call("logprobs", samples, temperature)) as SampleScores;
   }

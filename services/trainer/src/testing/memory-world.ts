@@ -152,7 +152,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
   /** Nothing below the row's own position is needed, and it is really gone. */
   async purgeBelow(_runId: string, sequence: number): Promise<void> {
-    if (sequence > this.run.nextSequence)
+    if (this.ending === undefined && sequence > this.run.nextSequence)
       throw new Error(`${sequence} is purged, ${this.run.nextSequence} is needed`);
     this.stream.splice(0, this.stream.findLastIndex((scored) => scored.sequence < sequence) + 1);
   }
@@ -245,6 +245,10 @@ export class HashEngine implements TrainingEngine {
     }
     this.#state = hash.digest("hex");
     return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
+  }
+
+  async resetOptimizer(): Promise<void> {
+    this.#state = createHash("sha256").update(`${this.#state} without moments`).digest("hex");
   }
 
   async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
