@@ -43,8 +43,8 @@ export interface EmbeddedEngineOptions {
   readonly onFailure?: (error: EngineFailedError) => void;
 }
 
-/** What a run costs on two cores of 2026, in microseconds; see bench/engine.ts. Wrong figures cost time, never bits. */
-const RUN_COST = { perRun: 500, perContextRow: 0.02, perAttention: 0.01 };
+/** Measured by bench/run-cost.ts on one core, in microseconds. Wrong figures cost time, never bits. */
+export const RUN_COST = { perRun: 400, perContextRow: 0.19, perAttention: 0.04, maxContextRows: 16_384 };
 /** The thread ends late sequences itself; only a thread that hangs leaves a call to the sweep. */
 const SWEEP_GRACE_MS = 5_000;
 const SWEEP_EVERY_MS = 1_000;

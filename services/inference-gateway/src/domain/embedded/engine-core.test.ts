@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { EngineBusyError, EngineFailedError, VersionBehindError, VersionStaleError } from "../errors.ts";
 import { FinishReason, type GenerateRequest, type GenerateResult } from "../inference-engine.ts";
+import { RUN_COST } from "./embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
 import { HashRunner, type HashRunnerOptions } from "./hash-runner.ts";
 
@@ -10,7 +11,7 @@ const options: EngineCoreOptions = {
   maxSequences: 32,
   maxWaiting: 100,
   maxStepTokens: 64,
-  runCost: { perRun: 500, perContextRow: 0.02, perAttention: 0.01 },
+  runCost: RUN_COST,
   now: () => performance.now(),
 };
 

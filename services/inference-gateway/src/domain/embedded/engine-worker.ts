@@ -22,6 +22,7 @@ const port = parentPort!;
 const options = workerData as EngineWorkerData;
 const core = new EngineCore({ ...options.core, now: sharedClock });
 let isClosed = false;
+let postedLoad = "";
 let wake: (() => void) | undefined;
 
 port.on("message", (message: ToWorker) => {
@@ -32,7 +33,12 @@ port.on("message", (message: ToWorker) => {
 while (!isClosed) {
   if (core.hasWork) await core.step();
   const events = core.takeEvents();
-  if (events.length > 0) post({ kind: "step", events: events.map(encodeEvent), models: core.models() });
+  const models = core.models();
+  const load = models.map(({ model, running, waiting }) => `${model} ${running} ${waiting}`).join();
+  if (events.length > 0 || load !== postedLoad) {
+    post({ kind: "step", events: events.map(encodeEvent), models });
+    postedLoad = load;
+  }
   if (core.hasWork || isClosed) continue;
   await new Promise<void>((resolve) => {
     wake = resolve;

@@ -8,6 +8,7 @@ import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { initialiseWeights, type ModelSpecInput, resolveModelSpec } from "@hone/nn";
 import type { GenerateRequest, GenerateResult } from "../inference-engine.ts";
+import { RUN_COST } from "./embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
 import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
 
@@ -37,7 +38,7 @@ const coreOptions: EngineCoreOptions = {
   maxSequences: 64,
   maxWaiting: 1000,
   maxStepTokens: 4096,
-  runCost: { perRun: 500, perContextRow: 0.02, perAttention: 0.01 },
+  runCost: RUN_COST,
   now: () => performance.now(),
 };
 const runnerOptions: OnnxRunnerOptions = { maxCacheBytes: 0, intraOpThreads: 1, isSpinning: false };
@@ -147,7 +148,8 @@ for (const [name, input] of Object.entries(shapes)) {
     });
 
     test("one run over all, padded to the longest, gives the same bits", async () => {
-      const runCost = { perRun: Number.MAX_VALUE, perContextRow: 0, perAttention: 0 };
+      const everything = Number.MAX_VALUE;
+      const runCost = { perRun: everything, perContextRow: 0, perAttention: 0, maxContextRows: everything };
       assert.deepEqual(await allTogether({ core: { runCost } }), expected);
     });
 

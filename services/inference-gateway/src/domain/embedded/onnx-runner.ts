@@ -58,7 +58,6 @@ export class OnnxRunner implements PolicyRunner {
     const session = await GraphSession.create(buildDecodeGraph(spec), {
       intraOpThreads: Math.min(options.intraOpThreads, MAX_INTRA_OP_THREADS),
       isSpinning: options.isSpinning,
-      ...(process.env.HPROF ? { profilePrefix: process.env.HPROF } : {}),
       externalData: weights,
     });
     const pages = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;

@@ -68,6 +68,8 @@ export interface RunCost {
   readonly perContextRow: number;
   /** Of one query attending to one row. */
   readonly perAttention: number;
+  /** Most context rows in one run: beyond, what a layer brings together falls out of the processor's cache. */
+  readonly maxContextRows: number;
 }
 
 /** Splits items into runs so that padding costs less than the runs. Keeps every item; the order within a run is free. */
@@ -89,7 +91,7 @@ export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
         attentionCost(group.length, last.count, longest, cost) +
         attentionCost(1, item.count, context, cost) +
         cost.perRun;
-      if (together > apart) {
+      if (together > apart || (group.length + 1) * joined > cost.maxContextRows) {
         groups.push(group);
         group = [];
         longest = 0;
