@@ -21,6 +21,8 @@ export interface SupervisorOptions {
   readonly owner: string;
   /** A run of a dead process is free after this. */
   readonly leaseMs: number;
+  /** Pause after a first failure; it doubles each time. @default 250 */
+  readonly minPauseMs?: number;
 }
 
 export interface SupervisorDeps {
@@ -35,7 +37,7 @@ export interface SupervisorDeps {
 const RENEWALS_PER_LEASE = 3;
 /** Failures without a commit in between after which the run has failed (S3). */
 const MAX_FAILURES = 5;
-const MIN_PAUSE_MS = 250;
+const DEFAULT_MIN_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
 interface Held {
@@ -143,16 +145,13 @@ export class RunSupervisor {
   }
 
   async #tenure(run: RunRecord, control: TenureControl): Promise<void> {
-    const { registry, admission, tenure, logger } = this.#deps;
+    const { registry, tenure, logger } = this.#deps;
     const log = logger.child({ runId: run.runId, epoch: run.epoch });
     const renewal = this.#keepLease(run, control);
     try {
       log.info("owns the run", { stage: run.stage, version: run.version });
       this.#heed(run.runId, control, run);
-      if (run.stage === RunStage.admitting) {
-        const signal = AbortSignal.any([control.ending.signal, control.stopping]);
-        if (!(await admission.admit(run, signal))) return;
-      }
+      if (run.stage === RunStage.admitting && !(await this.#isAdmitted(run, control))) return;
       const ending = await holdTenure(run, tenure, control);
       this.#failures.delete(run.runId);
       log.info("the run is over", { ending });
@@ -161,6 +160,17 @@ export class RunSupervisor {
     } finally {
       renewal.stop();
       if (control.stopping.aborted) await this.#quietly(log, () => registry.release(run.runId, run.epoch));
+    }
+  }
+
+  /** @returns false when the run was refused. A cancelled one passes, to be ended like any other. */
+  async #isAdmitted(run: RunRecord, control: TenureControl): Promise<boolean> {
+    const signal = AbortSignal.any([control.ending.signal, control.stopping]);
+    try {
+      return await this.#deps.admission.admit(run, signal);
+    } catch (error) {
+      if (signal.reason instanceof RunCancelledError) return true;
+      throw error;
     }
   }
 
@@ -174,7 +184,8 @@ export class RunSupervisor {
     const known = this.#failures.get(run.runId);
     const hasProgressed = known === undefined || known.version !== run.version;
     const count = (hasProgressed ? 0 : known.count) + 1;
-    const notBefore = Date.now() + Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** (count - 1));
+    const { minPauseMs = DEFAULT_MIN_PAUSE_MS } = this.#options;
+    const notBefore = Date.now() + Math.min(MAX_PAUSE_MS, minPauseMs * 2 ** (count - 1));
     this.#failures.set(run.runId, { count, version: run.version, notBefore });
     log.error("the run failed and is tried again", { count, error });
     if (isPassing || count < MAX_FAILURES) return;

@@ -6,7 +6,7 @@
  * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
  */
 
-import { describeError, retry } from "@hone/core";
+import { delay, describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
 import { OwnershipLostError, RunCancelledError } from "./errors.ts";
@@ -31,6 +31,10 @@ import { RunPhase, type RunStatus } from "./run-status.ts";
 import type { WishBoard } from "./run-wishes.ts";
 import { SplitTasks } from "./split-tasks.ts";
 import type { TrainingEngine } from "./training-engine.ts";
+
+/** Judge and tracer read behind the trainer; what they have not read after this many tries is left to them. */
+const MAX_DROPS = 20;
+const DROP_PAUSE_MS = 500;
 
 /** What every tenure of this process shares. */
 export interface TenureDeps {
@@ -73,11 +77,16 @@ export async function holdTenure(
   try {
     await work(run, deps, control, { logger, folders, signal, reporter });
     await reporter.drain();
-    return await endRun(run, deps, reporter, folders, RunPhase.completed, "");
+    const ending = await endRun(run, deps, reporter, folders, RunPhase.completed, "");
+    await dropEpisodes(run, deps, control.stopping);
+    return ending;
   } catch (error) {
     if (signal.reason instanceof RunCancelledError) {
       await deps.jobs.purge(run.runId);
-      return endRun(run, deps, reporter, folders, RunPhase.cancelled, "its cancellation was asked for");
+      const reason = "its cancellation was asked for";
+      const ending = await endRun(run, deps, reporter, folders, RunPhase.cancelled, reason);
+      await dropEpisodes(run, deps, control.stopping);
+      return ending;
     }
     signal.throwIfAborted();
     throw error;
@@ -100,6 +109,7 @@ interface Tools {
 async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, tools: Tools): Promise<void> {
   const { folders, reporter, logger, signal } = tools;
   const { ledger, jobs, rollouts } = deps;
+  signal.throwIfAborted();
   const progress = { version: run.version };
   const inbox = new RolloutInbox(
     ({ split, step }) =>
@@ -167,6 +177,23 @@ async function endRun(
     throw new OwnershipLostError(run.runId, run.epoch); // T3
   }
   return phase;
+}
+
+/** Drops the episodes of a run that ended, as soon as the other readers are through with them. */
+async function dropEpisodes(run: RunRecord, deps: TenureDeps, stopping: AbortSignal): Promise<void> {
+  try {
+    for (let tries = 0; tries < MAX_DROPS; tries++) {
+      await deps.rollouts.purgeBelow(run.runId, Number.MAX_SAFE_INTEGER);
+      if ((await deps.rollouts.lastSequence(run.runId)) === 0) return;
+      await delay(DROP_PAUSE_MS, { signal: stopping });
+    }
+    deps.logger.info("episodes of an ended run are left to their other readers", { runId: run.runId });
+  } catch (error) {
+    deps.logger.warn("episodes of an ended run are not dropped", {
+      runId: run.runId,
+      error: describeError(error),
+    });
+  }
 }
 
 /** State of a run that was just taken over. */

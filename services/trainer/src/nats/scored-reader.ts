@@ -25,6 +25,7 @@ const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
 export class ScoredReader implements ScoredRollouts {
   readonly #bus: Bus;
   readonly #logger: Logger;
+  readonly #purging = new Map<string, Promise<number>>();
 
   constructor(bus: Bus, logger: Logger) {
     this.#bus = bus;
@@ -58,8 +59,14 @@ export class ScoredReader implements ScoredRollouts {
     }
   }
 
+  /** One purge of a run at a time: a later one would wait for the same answers. */
   async purgeBelow(runId: string, sequence: number): Promise<void> {
-    await purgeEpisodes(this.#bus, runId, sequence);
+    let purging = this.#purging.get(runId);
+    if (purging === undefined) {
+      purging = purgeEpisodes(this.#bus, runId, sequence).finally(() => this.#purging.delete(runId));
+      this.#purging.set(runId, purging);
+    }
+    await purging;
   }
 
   /**
