@@ -35,14 +35,11 @@ export {
   Min,
   Mul,
   Neg,
-  Not,
-  Or,
   Reciprocal,
   Sigmoid,
   Sin,
   Sqrt,
   Sub,
-  Tanh,
   Where,
 } from "./ops/elementwise.ts";
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
@@ -66,14 +63,11 @@ export {
 } from "./ops/movement.ts";
 export type { ReduceOptions } from "./ops/reduce.ts";
 export {
-  ArgMax,
-  CumSum,
   LogSoftmax,
   ReduceMax,
   ReduceMean,
   ReduceSum,
   Softmax,
-  TopK,
 } from "./ops/reduce.ts";
 export type { PrimitiveName, Primitives } from "./primitives.ts";
 export { serialize } from "./serialize.ts";

@@ -15,10 +15,8 @@ export interface Primitives {
   Sqrt: Record<never, never>;
   Reciprocal: Record<never, never>;
   Sigmoid: Record<never, never>;
-  Tanh: Record<never, never>;
   Cos: Record<never, never>;
   Sin: Record<never, never>;
-  Not: Record<never, never>;
   Identity: Record<never, never>;
   Cast: { to: number };
   // Element-wise, two or three inputs, with broadcasting.
@@ -36,7 +34,6 @@ export interface Primitives {
   Greater: Record<never, never>;
   GreaterOrEqual: Record<never, never>;
   And: Record<never, never>;
-  Or: Record<never, never>;
   // Products.
   MatMul: Record<never, never>;
   FusedMatMul: { transA: number; transB: number; alpha: number };
@@ -44,9 +41,6 @@ export interface Primitives {
   ReduceSum: { keepdims: number };
   ReduceMean: { keepdims: number };
   ReduceMax: { keepdims: number };
-  ArgMax: { axis: number; keepdims: number };
-  TopK: { axis: number; largest: number; sorted: number };
-  CumSum: { exclusive: number; reverse: number };
   Softmax: { axis: number };
   LogSoftmax: { axis: number };
   // Movement.
@@ -87,10 +81,8 @@ export const ATTRIBUTE_KINDS: {
   Sqrt: {},
   Reciprocal: {},
   Sigmoid: {},
-  Tanh: {},
   Cos: {},
   Sin: {},
-  Not: {},
   Identity: {},
   Cast: { to: "int" },
   Add: {},
@@ -107,15 +99,11 @@ export const ATTRIBUTE_KINDS: {
   Greater: {},
   GreaterOrEqual: {},
   And: {},
-  Or: {},
   MatMul: {},
   FusedMatMul: { transA: "int", transB: "int", alpha: "float" },
   ReduceSum: { keepdims: "int" },
   ReduceMean: { keepdims: "int" },
   ReduceMax: { keepdims: "int" },
-  ArgMax: { axis: "int", keepdims: "int" },
-  TopK: { axis: "int", largest: "int", sorted: "int" },
-  CumSum: { exclusive: "int", reverse: "int" },
   Softmax: { axis: "int" },
   LogSoftmax: { axis: "int" },
   Reshape: {},

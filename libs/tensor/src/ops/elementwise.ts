@@ -7,7 +7,7 @@ import { checkBroadcastShape } from "../shape.ts";
 /** A tensor, or a number that becomes a scalar constant of the other operand's type. */
 export type Operand = Tensor | number;
 
-type Unary = "Neg" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Tanh" | "Cos" | "Sin";
+type Unary = "Neg" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Cos" | "Sin";
 type Arithmetic = "Add" | "Sub" | "Mul" | "Div" | "Min" | "Max";
 type Comparison = "Equal" | "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual";
 
@@ -23,8 +23,6 @@ export const Sqrt = (x: Tensor): Tensor => unary("Sqrt", x);
 export const Reciprocal = (x: Tensor): Tensor => unary("Reciprocal", x);
 /** 1 / (1 + e^-x) */
 export const Sigmoid = (x: Tensor): Tensor => unary("Sigmoid", x);
-/** Hyperbolic tangent. */
-export const Tanh = (x: Tensor): Tensor => unary("Tanh", x);
 /** Cosine of radians. */
 export const Cos = (x: Tensor): Tensor => unary("Cos", x);
 /** Sine of radians. */
@@ -54,15 +52,12 @@ export const Greater = (a: Operand, b: Operand): Tensor => comparison("Greater",
 /** a >= b */
 export const GreaterOrEqual = (a: Operand, b: Operand): Tensor => comparison("GreaterOrEqual", a, b);
 
-/** Both. */
-export const And = (a: Tensor, b: Tensor): Tensor => logical("And", a, b);
-/** Either. */
-export const Or = (a: Tensor, b: Tensor): Tensor => logical("Or", a, b);
-
-/** Negation of a boolean. */
-export function Not(x: Tensor): Tensor {
-  requireType("Not", x, "bool");
-  return x.graph.emit("Not", [x], {}, [x]).outputs[0]!;
+/** Both hold. */
+export function And(a: Tensor, b: Tensor): Tensor {
+  requireType("And", a, "bool");
+  requireType("And", b, "bool");
+  const shape = checkBroadcastShape("And", a.shape, b.shape);
+  return a.graph.emit("And", [a, b], {}, [{ dtype: "bool", shape }]).outputs[0]!;
 }
 
 /** The tensor under another name; keeps an output apart from the value it shows. */
@@ -113,13 +108,6 @@ function comparison(primitive: Comparison, a: Operand, b: Operand): Tensor {
   const { graph, left, right } = operands(primitive, a, b);
   const shape = checkBroadcastShape(primitive, left.shape, right.shape);
   return graph.emit(primitive, [left, right], {}, [{ dtype: "bool", shape }]).outputs[0]!;
-}
-
-function logical(primitive: "And" | "Or", a: Tensor, b: Tensor): Tensor {
-  requireType(primitive, a, "bool");
-  requireType(primitive, b, "bool");
-  const shape = checkBroadcastShape(primitive, a.shape, b.shape);
-  return a.graph.emit(primitive, [a, b], {}, [{ dtype: "bool", shape }]).outputs[0]!;
 }
 
 function operands(primitive: string, a: Operand, b: Operand): { graph: Graph; left: Tensor; right: Tensor } {

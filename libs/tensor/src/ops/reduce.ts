@@ -1,5 +1,4 @@
 /** Reductions and functions along an axis. Axes may count from the end. */
-import type { DType } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
 import { checkAxis, type TensorShape } from "../shape.ts";
@@ -23,38 +22,6 @@ export const ReduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor => red
 export const Softmax = (x: Tensor, axis = -1): Tensor => alongAxis("Softmax", x, axis);
 /** Logarithm of the softmax. */
 export const LogSoftmax = (x: Tensor, axis = -1): Tensor => alongAxis("LogSoftmax", x, axis);
-
-/** Index (int64) of the largest element along an axis; the first of equals. */
-export function ArgMax(x: Tensor, axis = -1, keepDims = false): Tensor {
-  const at = checkAxis("ArgMax", axis, x.shape.length);
-  const shape = reducedShape(x.shape, [at], keepDims);
-  const attributes = { axis: at, keepdims: keepDims ? 1 : 0 };
-  return x.graph.emit("ArgMax", [x], attributes, [{ dtype: "int64", shape }]).outputs[0]!;
-}
-
-/** The k largest elements along an axis in falling order, with their indices (int64). */
-export function TopK(x: Tensor, k: number, axis = -1): { values: Tensor; indices: Tensor } {
-  const at = checkAxis("TopK", axis, x.shape.length);
-  const size = x.shape[at]!;
-  if (!Number.isInteger(k) || k < 1 || (typeof size === "number" && k > size)) {
-    throw new ShapeError("TopK", `k is a whole number from 1 to the size ${size} of the axis`, String(k));
-  }
-  const shape = x.shape.map((dim, i) => (i === at ? k : dim));
-  const types: { dtype: DType; shape: TensorShape }[] = [
-    { dtype: x.dtype, shape },
-    { dtype: "int64", shape },
-  ];
-  const inputs = [x, x.graph.constant("int64", [k])];
-  const node = x.graph.emit("TopK", inputs, { axis: at, largest: 1, sorted: 1 }, types);
-  return { values: node.outputs[0]!, indices: node.outputs[1]! };
-}
-
-/** Running sum along an axis, each element included. */
-export function CumSum(x: Tensor, axis: number): Tensor {
-  const at = checkAxis("CumSum", axis, x.shape.length);
-  const inputs = [x, x.graph.scalar("int64", at)];
-  return x.graph.emit("CumSum", inputs, { exclusive: 0, reverse: 0 }, [x]).outputs[0]!;
-}
 
 function reduce(primitive: "ReduceSum" | "ReduceMean" | "ReduceMax", x: Tensor, options: ReduceOptions) {
   const rank = x.shape.length;

@@ -11,6 +11,7 @@ import {
   LessOrEqual,
   Mul,
   Neg,
+  Sigmoid,
   Sin,
   Sub,
   Where,
@@ -34,9 +35,6 @@ export const reciprocalRule = unaryRule<"Reciprocal">((g, _x, y) => Neg(Mul(g, M
 
 /** dx = g y (1 - y) */
 export const sigmoidRule = unaryRule<"Sigmoid">((g, _x, y) => Mul(g, Mul(y, Sub(1, y))));
-
-/** dx = g (1 - y^2) */
-export const tanhRule = unaryRule<"Tanh">((g, _x, y) => Mul(g, Sub(1, Mul(y, y))));
 
 /** dx = -g sin(x) */
 export const cosRule = unaryRule<"Cos">((g, x) => Neg(Mul(g, Sin(x))));
@@ -91,7 +89,7 @@ export const whereRule: GradientRule<"Where"> = ({ inputs, gradients }) => {
 /** x sigmoid(alpha x), with s the sigmoid: dx = g (s + alpha y (1 - s)) */
 export const quickGeluRule = unaryRule<"QuickGelu">((g, x, y, node) => {
   const { alpha } = node.attributes;
-  const s = x.graph.emit("Sigmoid", [alpha === 1 ? x : Mul(x, alpha)], {}, [x]).outputs[0]!;
+  const s = Sigmoid(alpha === 1 ? x : Mul(x, alpha));
   const scaled = alpha === 1 ? y : Mul(y, alpha);
   return Mul(g, Add(s, Mul(scaled, Sub(1, s))));
 });

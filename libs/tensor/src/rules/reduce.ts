@@ -2,8 +2,7 @@
 import { GraphError } from "../errors.ts";
 import type { GraphNode, Tensor } from "../graph.ts";
 import { Cast, Div, Equal, Exp, Mul, Sub } from "../ops/elementwise.ts";
-import { ScatterElements } from "../ops/indexing.ts";
-import { ExpandLike, Unsqueeze, ZerosLike } from "../ops/movement.ts";
+import { ExpandLike, Unsqueeze } from "../ops/movement.ts";
 import { ReduceSum } from "../ops/reduce.ts";
 import { divideDims, elementCount, formatShape } from "../shape.ts";
 import { type GradientRule, unaryRule } from "./rule.ts";
@@ -44,20 +43,6 @@ export const logSoftmaxRule = unaryRule<"LogSoftmax">((g, _x, y, node) => {
   const sum = ReduceSum(g, { axes: [node.attributes.axis] });
   return Sub(g, Mul(Exp(y), sum));
 });
-
-/** dx = the running sum of g from the other end */
-export const cumSumRule: GradientRule<"CumSum"> = ({ node, inputs, gradients }) => {
-  const [x, axis] = inputs as readonly [Tensor, Tensor];
-  const attributes = { ...node.attributes, reverse: 1 - node.attributes.reverse };
-  return [x.graph.emit("CumSum", [gradients[0], axis], attributes, [x]).outputs[0]!];
-};
-
-/** dx[indices] = g, 0 elsewhere */
-export const topKRule: GradientRule<"TopK"> = ({ node, inputs, outputs, gradients }) => {
-  const x = inputs[0]!;
-  if (gradients[0] === undefined) return [];
-  return [ScatterElements(ZerosLike(x), outputs[1]!, gradients[0], node.attributes.axis, "add")];
-};
 
 /** A result of the reduction with the reduced axes put back as 1. */
 function withReducedAxes(node: GraphNode<Reduction>, result: Tensor): Tensor {

@@ -5,15 +5,7 @@ import { rotaryEmbeddingRule, simplifiedLayerNormalizationRule } from "./fused.t
 import { gatherElementsRule, gatherRule, scatterElementsRule, scatterNDRule } from "./indexing.ts";
 import { fusedMatMulRule, matMulRule } from "./linalg.ts";
 import { concatRule, expandRule, reshapeRule, sliceRule, splitRule, transposeRule } from "./movement.ts";
-import {
-  cumSumRule,
-  logSoftmaxRule,
-  reduceMaxRule,
-  reduceMeanRule,
-  reduceSumRule,
-  softmaxRule,
-  topKRule,
-} from "./reduce.ts";
+import { logSoftmaxRule, reduceMaxRule, reduceMeanRule, reduceSumRule, softmaxRule } from "./reduce.ts";
 import { type GradientRule, stopRule } from "./rule.ts";
 
 export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } = {
@@ -23,10 +15,8 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   Sqrt: elementwise.sqrtRule,
   Reciprocal: elementwise.reciprocalRule,
   Sigmoid: elementwise.sigmoidRule,
-  Tanh: elementwise.tanhRule,
   Cos: elementwise.cosRule,
   Sin: elementwise.sinRule,
-  Not: stopRule,
   Identity: elementwise.identityRule,
   Cast: elementwise.castRule,
   Add: elementwise.addRule,
@@ -43,15 +33,11 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   Greater: stopRule,
   GreaterOrEqual: stopRule,
   And: stopRule,
-  Or: stopRule,
   MatMul: matMulRule,
   FusedMatMul: fusedMatMulRule,
   ReduceSum: reduceSumRule,
   ReduceMean: reduceMeanRule,
   ReduceMax: reduceMaxRule,
-  ArgMax: stopRule,
-  TopK: topKRule,
-  CumSum: cumSumRule,
   Softmax: softmaxRule,
   LogSoftmax: logSoftmaxRule,
   Reshape: reshapeRule,
