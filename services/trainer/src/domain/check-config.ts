@@ -4,18 +4,23 @@ import { problemMessage, type RunConfig } from "@hone/config";
 import type { Problem } from "./run-event.ts";
 
 /**
- * The embedded engine recomputes log-probabilities under the plain softmax of the logits. Rollouts that sampled from
- * another distribution would be trained with ratios that are wrong from the start.
+ * @returns what is wrong with a resolved run file for this trainer; empty when it can train it.
+ *
+ * The embedded engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts that sampled
+ * from another distribution (cut off by topP or topK, or not sampled at all) would be trained with wrong ratios.
  */
-const PLAIN_SAMPLING = { temperature: 1, topP: 1, topK: 0 } as const;
-
-/** @returns what is wrong with a resolved run file for this trainer; empty when it can train it. */
 export function checkConfig({ rollout }: RunConfig): Problem[] {
-  return Object.entries(PLAIN_SAMPLING).flatMap(([name, allowedValue]) => {
-    const value = rollout.sampling[name as keyof typeof PLAIN_SAMPLING];
-    if (value === allowedValue) return [];
-    const key = `rollout.sampling.${name}`;
-    const allowed = `${allowedValue} with the training engine "onnx", which trains on the plain distribution of the model`;
-    return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
-  });
+  const { temperature, topP, topK } = rollout.sampling;
+  return [
+    ...problemUnless(temperature > 0, "temperature", temperature, "greater than 0"),
+    ...problemUnless(topP === 1, "topP", topP, "1"),
+    ...problemUnless(topK === 0, "topK", topK, "0"),
+  ];
+}
+
+function problemUnless(isAllowed: boolean, name: string, value: number, rule: string): Problem[] {
+  if (isAllowed) return [];
+  const key = `rollout.sampling.${name}`;
+  const allowed = `${rule} with the training engine "onnx", which trains on the model's whole distribution`;
+  return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
 }

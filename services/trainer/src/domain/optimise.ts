@@ -47,6 +47,7 @@ export async function optimise(
         samples: samples.map(trainingSample),
         loss,
         entropyCoefficient: config.algorithm.loss.entropy,
+        temperature: config.rollout.sampling.temperature,
         optimizer: adamW,
         maxGradNorm: optimizer.maxGradNorm,
       });
