@@ -42,7 +42,17 @@ const DEFAULT_MAX_WAIT_MS = 600_000;
 const LOOK_AGAIN_MS = 100;
 /** What a replica gets beyond the call's own deadline, so that its answer "out of time" still arrives. */
 const DEADLINE_GRACE_MS = 1_000;
+/**
+ * A replica counts a call's deadline from its receipt, its queue included. One that it cut off there used up the attempt's
+ * time only if it worked on it for about that long; otherwise the queue did, which is not the attempt's fault.
+ */
+const OWN_TIME_SHARE = 0.8;
 const MAX_UINT32 = 0xffff_ffff;
+
+/** What came of asking one replica. */
+type Try =
+  | { readonly kind: "done"; readonly generation: Generation }
+  | { readonly kind: "again"; readonly reason: string };
 
 export class BusPolicy implements Policy {
   readonly #bus: Bus;
@@ -88,13 +98,8 @@ export class BusPolicy implements Policy {
     }
   }
 
-  async #try(
-    request: GenerateRequest,
-    call: GenerateCall,
-    replica: string,
-  ): Promise<{ kind: "done"; generation: Generation } | { kind: "again"; reason: string }> {
+  async #try(request: GenerateRequest, call: GenerateCall, replica: string): Promise<Try> {
     const { model, signal } = call;
-    const sentAt = performance.now();
     const close = this.#replicas.open(model, replica);
     // Unknown until the replica says where the request stands.
     let queuePosition: number | undefined;
@@ -116,7 +121,7 @@ export class BusPolicy implements Policy {
           signal,
         },
       );
-      return this.#read(reply, replica, performance.now() - sentAt);
+      return read(reply, call, replica);
     } catch (error) {
       if (error instanceof BusUnavailableError) {
         this.#replicas.setAside(model, replica);
@@ -137,17 +142,6 @@ export class BusPolicy implements Policy {
     }
   }
 
-  #read(
-    reply: GenerateReply,
-    replica: string,
-    elapsedMs: number,
-  ): { kind: "done"; generation: Generation } | { kind: "again"; reason: string } {
-    const { kind } = reply;
-    if (kind.case === "done") return { kind: "done", generation: fromWire(kind.value, replica, elapsedMs) };
-    if (kind.case === "error") return { kind: "again", reason: retryReason(kind.value) };
-    return { kind: "again", reason: "an answer without content" };
-  }
-
   #abort(model: string, replica: string, requestId: string): void {
     if (this.#bus.connection.isClosed()) return;
     this.#bus.connection.publish(subjects.abort(model, replica), requestId);
@@ -165,6 +159,17 @@ export class BusPolicy implements Policy {
       ended.abort();
     }
   }
+}
+
+function read({ kind }: GenerateReply, call: GenerateCall, replica: string): Try {
+  if (kind.case === "error") return { kind: "again", reason: retryReason(kind.value) };
+  if (kind.case !== "done") return { kind: "again", reason: "an answer without content" };
+  const generation = fromWire(kind.value, replica);
+  const isCutOff = generation.finishReason === FinishReason.aborted;
+  if (isCutOff && generation.generationMs < OWN_TIME_SHARE * call.deadlineMs) {
+    return { kind: "again", reason: `cut off after ${Math.round(kind.value.queueMs)} ms in its queue` };
+  }
+  return { kind: "done", generation };
 }
 
 /** Why another try is worth it. @throws when it is not. */
@@ -203,14 +208,14 @@ function toWire(call: GenerateCall): GenerateRequest {
   });
 }
 
-function fromWire(done: GenerateDone, replica: string, elapsedMs: number): Generation {
+function fromWire(done: GenerateDone, replica: string): Generation {
   return {
     tokenIds: done.tokenIds,
     logprobs: done.logprobs,
     versions: done.versions,
     finishReason: finishReasonOf(done.finishReason),
     cachedTokens: done.cachedTokens,
-    generationMs: Math.max(0, elapsedMs - done.queueMs),
+    generationMs: done.prefillMs + done.decodeMs,
     replica,
   };
 }

@@ -58,7 +58,7 @@ export interface Generation {
   readonly finishReason: FinishReason;
   /** Prompt tokens whose K/V was there already. */
   readonly cachedTokens: number;
-  /** Time that counts as the attempt's own: from the request that succeeded to its answer, its queue left out. */
+  /** Time that counts as the attempt's own: what the engine worked on it, queues and failed tries left out. */
   readonly generationMs: number;
   /** Who answered; empty for a script. */
   readonly replica: string;

@@ -232,6 +232,19 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     await eventually("the abort", () => gateway.aborted.length === 1);
   });
 
+  test("tries again what was cut off in a queue, and ends as timed_out what was cut off at work", async () => {
+    const run = "queue-1";
+    const gateway = await gatewayFor(run, "a", ({ deadlineMs }) =>
+      gateway.requests.length <= 2
+        ? { kind: "cut_off", queueMs: deadlineMs, decodeMs: 0 }
+        : { kind: "cut_off", queueMs: 0, decodeMs: deadlineMs },
+    );
+    await submit(job(run, 0));
+    const [episode] = await episodesOf(run, 1);
+    assert.equal(episode!.outcome, Outcome.TIMED_OUT);
+    assert.equal(gateway.requests.length, 3);
+  });
+
   test("ends as stale when the version is gone for good, and as infra_failed when the request is refused", async () => {
     const run = "refused-1";
     await gatewayFor(run, "a", ({ requestId }) => ({

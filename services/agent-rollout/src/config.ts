@@ -12,7 +12,7 @@ export const EnvironmentVariable = {
   policyIdleTimeoutMs: "HONE_POLICY_IDLE_TIMEOUT_MS",
 } as const;
 
-/** Enough to fill an engine's batch several times over; a waiting rollout costs some kilobytes. */
+/** Enough to fill an engine's batch several times over; a waiting rollout of a short game takes 60 KiB. */
 const DEFAULT_CONCURRENCY = 512;
 /** Several heartbeats of a gateway. */
 const DEFAULT_POLICY_IDLE_TIMEOUT_MS = 6_000;

@@ -16,6 +16,8 @@ import {
 /** What it does with a request: tokens to answer with, a refusal, silence, or heartbeats until it is aborted. */
 export type Behaviour =
   | { readonly kind: "answer"; readonly tokenIds: readonly number[]; readonly version?: number }
+  /** Time was over: this long in the queue, this long at work. */
+  | { readonly kind: "cut_off"; readonly queueMs: number; readonly decodeMs: number }
   | { readonly kind: "refuse"; readonly reason: Reason }
   | { readonly kind: "silence" }
   | { readonly kind: "heartbeats"; readonly queuePosition: number };
@@ -93,6 +95,11 @@ export class FakeGateway {
             },
           }),
         );
+      }
+      case "cut_off": {
+        const { queueMs, decodeMs } = behaviour;
+        const value = { finishReason: FinishReason.ABORTED, queueMs, decodeMs };
+        return reply(create(GenerateReplySchema, { kind: { case: "done", value } }));
       }
       case "refuse":
         return reply(

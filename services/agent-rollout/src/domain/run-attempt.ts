@@ -32,6 +32,7 @@ import {
   RetryableError,
   rolloutIdOf,
   slotKey,
+  TerminalError,
   turnSeed,
 } from "@hone/core";
 import {
@@ -87,6 +88,12 @@ type Verdict =
 
 /** An environment that does not let go is left to the garbage collector. */
 const CLOSE_DEADLINE_MS = 5_000;
+
+/** Why a call is refused that an agent makes after its attempt. One for all: making errors takes time. */
+const ATTEMPT_OVER = new TerminalError(
+  "ATTEMPT_OVER",
+  "Cannot work for an attempt as it is over: current value is over",
+);
 
 /** Runs one attempt (A1). */
 export function runAttempt(
@@ -147,7 +154,7 @@ async function runTraced(
   } finally {
     clock.end();
     options.signal.removeEventListener("abort", onAbort);
-    over.abort(new RolloutCancelledError(job.runId));
+    over.abort(ATTEMPT_OVER);
   }
   const environmentMetrics = environment?.metrics() ?? {};
   await close(environment, span);

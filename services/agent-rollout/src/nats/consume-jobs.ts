@@ -19,6 +19,7 @@ import {
 } from "@hone/messaging";
 import { EpisodeSchema, RolloutJobSchema, type RolloutJob as WireJob } from "@hone/proto-gen/rollout";
 import type { Logger } from "@hone/telemetry";
+import { ServiceStoppingError } from "../domain/errors.ts";
 import { type RolloutDependencies, runRollout } from "../domain/run-rollout.ts";
 import type { ActiveRuns } from "./active-runs.ts";
 import { decodeJob } from "./decode-job.ts";
@@ -45,8 +46,12 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
     filter: subjects.rolloutJob("*"),
     concurrency,
     handle: (item) => runJob(bus, item, options),
-    onError: (error, { subject, sequence }) =>
-      logger.warn("a rollout job goes back to the queue", { subject, sequence, error }),
+    onError: (error, { subject, sequence }) => {
+      // At a stop that is the rule, not a fault, and it may be hundreds at once.
+      if (error instanceof ServiceStoppingError)
+        logger.debug("a rollout job goes back", { subject, sequence });
+      else logger.warn("a rollout job goes back to the queue", { subject, sequence, error });
+    },
   });
 }
 
