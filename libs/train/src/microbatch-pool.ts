@@ -43,7 +43,7 @@ export class MicrobatchPool {
     this.#workers = Array.from({ length: size }, () => this.#start(workerData));
   }
 
-  /** Runs the jobs and hands their results over in order. @throws MicrobatchError where one fails. */
+  /** Runs the jobs and hands their results over in order; one run at a time. @throws MicrobatchError where one fails. */
   async *run(weights: Weights, jobs: readonly MicrobatchJob[]): AsyncGenerator<MicrobatchResult> {
     requireShared(weights);
     const results = jobs.map(() => Promise.withResolvers<MicrobatchResult>());

@@ -6,15 +6,12 @@ import type { OnnxEngineConfig } from "./engine-config.ts";
 import type { EngineAnswer, EngineCall } from "./messages.ts";
 import { OnnxTrainer } from "./onnx-trainer.ts";
 
-const port = parentPort;
-if (port === null)
-  throw new Error("Cannot start the engine's thread as it is a worker: current value is the main thread");
 const engine: TrainingEngine = new OnnxTrainer(workerData as OnnxEngineConfig);
 let last: Promise<void> = Promise.resolve();
 
-port.on("message", (call: EngineCall) => {
+parentPort?.on("message", (call: EngineCall) => {
   last = last.then(async () => {
-    port.postMessage(await answer(call));
+    parentPort?.postMessage(await answer(call));
   });
 });
 
