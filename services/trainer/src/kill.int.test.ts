@@ -24,7 +24,11 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
   const ended = new AbortController();
   const events = followEvents(bus, ended.signal);
   const sql = postgres(database.url, { onnotice: () => undefined });
-  const trainer = new KillableTrainer({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+  const trainer = new KillableTrainer(process, {
+    nats: nats.url,
+    postgres: database.url,
+    stateDir: folder.path,
+  });
   trainer.start();
   try {
     const text = await runFile({

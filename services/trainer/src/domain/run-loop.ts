@@ -11,6 +11,7 @@ import { evaluate, isEvaluationDue } from "./evaluation.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import type { WishBoard } from "./run-wishes.ts";
+import { sendStepEvent } from "./step-event.ts";
 import { trainStep } from "./train-step.ts";
 import { warmStart } from "./warm-start.ts";
 
@@ -54,16 +55,6 @@ async function restore(context: RunContext): Promise<void> {
     ledger.stepMetrics(run.runId, version),
   );
   if (version > 0 && metrics !== undefined) sendStepEvent(context, version, metrics);
-}
-
-/** Says that a step is committed. */
-export function sendStepEvent(
-  { run, reporter }: Pick<RunContext, "run" | "reporter">,
-  version: number,
-  metrics: Readonly<Record<string, number>>,
-): void {
-  const totalSteps = run.config.trainer.steps;
-  reporter.event({ kind: "step", step: version, totalSteps, version, metrics }, `step-${version}`);
 }
 
 async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {

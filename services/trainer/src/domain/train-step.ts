@@ -16,9 +16,9 @@ import { type Optimised, optimise } from "./optimise.ts";
 import type { Job, LedgerEntry } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
-import { sendStepEvent } from "./run-loop.ts";
 import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import { sendStepEvent } from "./step-event.ts";
 import { traceTraining } from "./trace-training.ts";
 import { planTraining } from "./training-plan.ts";
 

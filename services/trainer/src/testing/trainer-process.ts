@@ -88,20 +88,29 @@ export function followEvents(bus: Bus, signal: AbortSignal) {
   };
 }
 
+/** How a test starts other processes. */
+export interface ProcessHost {
+  readonly execPath: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
 /** A trainer in a process of its own, started again under the same instance id each time it is killed. */
 export class KillableTrainer {
+  readonly #host: ProcessHost;
   readonly #environment: Record<string, string>;
   #child: ChildProcess | undefined;
   kills = 0;
 
-  constructor(servers: { nats: string; postgres: string; stateDir: string }) {
+  /** @param host the test's own process. */
+  constructor(host: ProcessHost, servers: { nats: string; postgres: string; stateDir: string }) {
+    this.#host = host;
     this.#environment = trainerEnvironment(servers);
   }
 
   start(): void {
     const main = fileURLToPath(new URL("../main.ts", import.meta.url));
-    this.#child = spawn(process.execPath, [main], {
-      env: { ...process.env, ...this.#environment, HONE_LOG_LEVEL: "error" },
+    this.#child = spawn(this.#host.execPath, [main], {
+      env: { ...this.#host.env, ...this.#environment, HONE_LOG_LEVEL: "error" },
       stdio: ["ignore", "ignore", "inherit"],
     });
   }
