@@ -92,6 +92,11 @@ export class KvPool {
     this.#forEachHead((buffer, head) => buffer.copyWithin(head + to, head + from, head + from + length));
   }
 
+  /** Gives the memory back at once; waiting for the collector would keep a version's worth of it for a while. */
+  dispose(): void {
+    for (const buffers of [this.keys, this.values]) for (const buffer of buffers.splice(0)) free(buffer);
+  }
+
   #forEachHead(use: (buffer: Float32Array, head: number) => void): void {
     const stride = this.#stride(this.#pages);
     for (const buffers of [this.keys, this.values]) {
@@ -112,8 +117,14 @@ export class KvPool {
     for (let group = 0; group < this.#groups; group++) {
       larger.set(buffer.subarray(group * before, (group + 1) * before), group * after);
     }
+    free(buffer);
     return larger;
   }
+}
+
+/** Detaches an array from its memory, which is freed by that. */
+function free(buffer: Float32Array): void {
+  (buffer.buffer as ArrayBuffer).transfer(0);
 }
 
 /** How many tokens' keys and values fit into some memory, over all layers; a whole number of pages. */

@@ -87,7 +87,7 @@ for (const [name, input] of Object.entries(shapes)) {
   const requests: GenerateRequest[] = Array.from({ length: 32 }, (_, i) => ({
     id: `r${i}`,
     model: "m",
-    promptIds: Array.from({ length: 1 + random.nextInt(i < 4 ? 200 : 70) }, () => random.nextInt(64)),
+    promptIds: [i, ...Array.from({ length: random.nextInt(i < 4 ? 200 : 70) }, () => random.nextInt(64))],
     sampling: {
       temperature: 1,
       topP: i % 3 === 0 ? 0.9 : 1,
@@ -107,14 +107,15 @@ for (const [name, input] of Object.entries(shapes)) {
     return { ids: result.ids, logprobs: result.logprobs };
   }
 
-  /** Each request on an engine where nothing is cached and nothing runs beside it. */
-  async function eachAlone(setup: Setup = {}) {
-    return withCore(setup, async (core) => {
+  /** Each request by itself; no two prompts begin alike, so nothing is cached. */
+  async function eachAlone() {
+    return withCore({}, async (core) => {
       const samples = [];
       for (const request of requests) {
-        // Memory for one sequence only would still keep a prefix: another first token shares none.
         core.submit(request, false);
-        samples.push(sampleOf((await finish(core)).get(request.id)));
+        const result = (await finish(core)).get(request.id);
+        assert.equal(result?.metrics.cachedTokens, 0);
+        samples.push(sampleOf(result));
       }
       return samples;
     });
@@ -168,6 +169,28 @@ for (const [name, input] of Object.entries(shapes)) {
       });
     });
 
+    test("members of a group that arrive together give the bits of each alone", async () => {
+      const group = Array.from({ length: 4 }, (_, i) => ({
+        ...requests[1]!,
+        id: `member${i}`,
+        seed: 100 + i,
+      }));
+      const together = await withCore({}, async (core) => {
+        for (const member of group) core.submit(member, false);
+        return finish(core);
+      });
+      const prompt = requests[1]!.promptIds.length;
+      const cached = [...together.values()].filter((result) => result.metrics.cachedTokens === prompt - 1);
+      assert.equal(cached.length, group.length - 1);
+      for (const member of group) {
+        const alone = await withCore({}, async (core) => {
+          core.submit(member, false);
+          return (await finish(core)).get(member.id);
+        });
+        assert.deepEqual(sampleOf(together.get(member.id)), sampleOf(alone));
+      }
+    });
+
     test("a context built over five turns gives the bits of one given at once", async () => {
       await withCore({}, async (core) => {
         const random = new Random(4);
@@ -199,3 +222,60 @@ for (const [name, input] of Object.entries(shapes)) {
     });
   });
 }
+
+describe("OnnxRunner with weights that diverge on one token", () => {
+  const spec = resolveModelSpec({
+    vocabSize: 32,
+    hiddenSize: 32,
+    numLayers: 2,
+    numHeads: 4,
+    isTied: false,
+    initializerRange: 0.3,
+    maxPositions: 128,
+  });
+  const POISON = 31;
+  const weights = initialiseWeights(spec, 2);
+  weights["model.embed_tokens.weight"]!.fill(Number.POSITIVE_INFINITY, POISON * spec.hiddenSize);
+
+  async function answers(prompts: number[][]) {
+    const core = new EngineCore(coreOptions);
+    // Few pages, so that those of the failed sequence are used again.
+    const runner = await OnnxRunner.create(spec, weights, { ...runnerOptions, maxCacheBytes: 96 * 1024 });
+    const installed = core.install("m", 1, runner);
+    await core.step();
+    await installed;
+    for (const [i, promptIds] of prompts.entries()) {
+      core.submit(
+        {
+          id: `${i}`,
+          model: "m",
+          promptIds,
+          // Should the token itself be sampled, it ends the sequence and is never computed.
+          sampling: { temperature: 0, topP: 1, topK: 0, maxNewTokens: 20, stopTokenIds: [POISON] },
+          seed: i,
+          sessionId: "",
+          groupId: "",
+          versionRange: { lowest: 1, highest: 1 },
+          deadlineMs: 600_000,
+        },
+        false,
+      );
+      if (i % 3 === 2) while (core.hasWork) await core.step();
+    }
+    while (core.hasWork) await core.step();
+    const outcomes = new Array<string>(prompts.length);
+    for (const event of core.takeEvents()) {
+      outcomes[Number(event.id)] = event.kind === "done" ? event.result.ids.join() : event.kind;
+    }
+    await runner.dispose();
+    return outcomes;
+  }
+
+  test("fails the sequences that hold it and leaves the others as they are alone", async () => {
+    const prompts = Array.from({ length: 12 }, (_, i) => (i % 3 === 0 ? [i, POISON, 3] : [i, 2, 3]));
+    const isHealthy = (_: unknown, i: number) => i % 3 !== 0;
+    const together = await answers(prompts);
+    assert.deepEqual(together.filter(isHealthy), await answers(prompts.filter(isHealthy)));
+    for (const [i, outcome] of together.entries()) assert.equal(outcome === "failed", !isHealthy(outcome, i));
+  });
+});

@@ -90,8 +90,9 @@ export class OnnxRunner implements PolicyRunner {
     this.#pool.copyRows(fromPage, toPage, count);
   }
 
-  dispose(): Promise<void> {
-    return this.#session.release();
+  async dispose(): Promise<void> {
+    await this.#session.release();
+    this.#pool.dispose();
   }
 
   #shapeOf(items: readonly RunItem[]): RunShape {
