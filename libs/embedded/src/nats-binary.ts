@@ -27,6 +27,8 @@ export interface FindNatsOptions {
   readonly signal?: AbortSignal | undefined;
   /** Told before something slow happens. */
   readonly onProgress?: (line: string) => void;
+  /** Looked into behind PATH: Debian puts servers there, and an ordinary user's PATH leaves it out. */
+  readonly sbinFolders?: readonly string[];
   /** The ways to fetch a binary, in order; for tests. */
   readonly routes?: readonly FetchRoute[];
 }
@@ -45,6 +47,7 @@ export interface NatsBinary {
 
 /** Streams, key-value buckets and the object store as Hone uses them are complete since 2.9. */
 const OLDEST = { major: 2, minor: 9 } as const;
+const SBIN_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
 const VERSION_TIMEOUT_MS = 10_000;
 
 const ROUTES: readonly FetchRoute[] = [
@@ -72,7 +75,7 @@ export async function findNatsServer(options: FindNatsOptions): Promise<NatsBina
     tried.push(`${where}: ${checked.problem}`);
     return undefined;
   };
-  for (const path of await onPath(env.PATH ?? "")) {
+  for (const path of await onPath(env.PATH ?? "", options.sbinFolders ?? SBIN_FOLDERS)) {
     const found = await attempt(path, path);
     if (found !== undefined) return found;
   }
@@ -137,9 +140,8 @@ async function checkBinary(
   return isTooOld ? { problem: `it is too old: ${version}` } : { binary: { path, version } };
 }
 
-async function onPath(pathVariable: string): Promise<string[]> {
-  // Debian puts servers into sbin, which an ordinary user's PATH leaves out.
-  const folders = [...pathVariable.split(delimiter), "/usr/sbin", "/usr/local/sbin"];
+async function onPath(pathVariable: string, sbinFolders: readonly string[]): Promise<string[]> {
+  const folders = [...pathVariable.split(delimiter), ...sbinFolders];
   const candidates = [...new Set(folders)].filter(Boolean).map((folder) => join(folder, "nats-server"));
   const isThere = await Promise.all(candidates.map(isExecutable));
   return candidates.filter((_, index) => isThere[index]);

