@@ -78,20 +78,20 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
     },
   });
 
-  async function answer({
-    message,
-    trace,
-    reply,
-  }: IncomingRequest<WireRequest, GenerateReply>): Promise<void> {
+  async function answer(incoming: IncomingRequest<WireRequest, GenerateReply>): Promise<void> {
+    const { message, subject, trace, reply } = incoming;
     // A caller that tries again uses its request id again, maybe before the first try has ended.
     const id = `${message.requestId}#${calls++}`;
     const controller = new AbortController();
     open.set(id, { model: message.model, requestId: message.requestId, controller });
     // R1: sending restarts the pause.
-    const heartbeat = setInterval(() => void send(heartbeatReply(queuePosition(id))), heartbeatMs);
+    const heartbeat = setInterval(() => sendOnTheWay(heartbeatReply(queuePosition(id))), heartbeatMs);
     const send = async (answered: GenerateReply): Promise<void> => {
       heartbeat.refresh();
       await reply(answered);
+    };
+    const sendOnTheWay = (answered: GenerateReply): void => {
+      send(answered).catch((error: unknown) => onError(error, subject));
     };
     let span: ChatSpan | undefined;
     try {
@@ -100,7 +100,7 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
       const result = await generateWhenLoaded(engine, keeper, request, {
         versionWaitMs,
         signal: AbortSignal.any([controller.signal, stopping.signal]),
-        onTokens: message.isStreaming ? (chunk) => void send(tokensReply(chunk)) : undefined,
+        onTokens: message.isStreaming ? (chunk) => sendOnTheWay(tokensReply(chunk)) : undefined,
       });
       checkNotCutOff(result, controller.signal);
       span.done(result);

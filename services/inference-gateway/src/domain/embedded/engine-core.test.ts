@@ -5,7 +5,7 @@ import { EngineBusyError, EngineFailedError, VersionBehindError, VersionStaleErr
 import { FinishReason, type GenerateRequest, type GenerateResult } from "../inference-engine.ts";
 import { RUN_COST } from "./embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
-import { HashRunner, type HashRunnerOptions } from "./hash-runner.ts";
+import { HashRunner, type HashRunnerOptions } from "./testing-hash-runner.ts";
 
 const options: EngineCoreOptions = {
   maxSequences: 32,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { HashRunner } from "./hash-runner.ts";
 import { PagePool } from "./page-pool.ts";
 import { groupRuns, planStep, type RunCost } from "./plan-step.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { Sequence } from "./sequence.ts";
+import { HashRunner } from "./testing-hash-runner.ts";
 
 const cost: RunCost = { perRun: 400, perContextRow: 0.2, perAttention: 0.04, maxContextRows: 16_384 };
 
