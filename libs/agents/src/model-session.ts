@@ -113,6 +113,8 @@ export class ModelSession {
         [Attr.genAiOperation]: AttrValue.operationChat,
         [Attr.genAiProvider]: AttrValue.providerHone,
         [Attr.genAiRequestModel]: model,
+        [Attr.genAiRequestTemperature]: sampling.temperature,
+        [Attr.genAiRequestMaxTokens]: maxNewTokens,
         [Attr.turn]: turnIndex,
       },
     });

@@ -8,6 +8,6 @@
 export type { ChatMessage, RenderedAnswer, RenderedExtension, RenderedPrompt } from "./chat-renderer.ts";
 export { ChatRenderer } from "./chat-renderer.ts";
 export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
-export { loadTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
+export { loadTokenizer, makeTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
 export type { TokenizerFiles } from "./tokenizer.ts";
 export { Tokenizer } from "./tokenizer.ts";

@@ -20,34 +20,41 @@ export const TOKENIZER_FILES = [
  * @throws {TokenizerLoadError} when a file is missing or cannot be read as what it should be.
  */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
-  const digest = createHash("sha256");
-  const texts = new Map<string, string>();
+  const texts: Record<string, string> = {};
   for (const name of TOKENIZER_FILES) {
     const text = await readIfPresent(path.join(folder, name));
-    if (text === undefined) continue;
-    texts.set(name, text);
-    digest.update(`${name}\u0000${text.length}\u0000`).update(text);
+    if (text !== undefined) texts[name] = text;
   }
-  const tokenizerText = texts.get("tokenizer.json");
+  return makeTokenizer(texts, folder);
+}
+
+/**
+ * {@link loadTokenizer} for files that are read already.
+ * @param texts contents by file name; other names are left alone.
+ * @param source named in errors.
+ */
+export function makeTokenizer(texts: Readonly<Record<string, string>>, source: string): Tokenizer {
+  const digest = createHash("sha256");
+  for (const name of TOKENIZER_FILES) {
+    const text = texts[name];
+    if (text !== undefined) digest.update(`${name}\u0000${text.length}\u0000`).update(text);
+  }
+  const tokenizerText = texts["tokenizer.json"];
   if (tokenizerText === undefined)
-    throw new TokenizerLoadError("its folder must hold tokenizer.json", folder);
-  const config = parseObject(texts.get("tokenizer_config.json") ?? "{}", "tokenizer_config.json", folder);
-  const generation = parseObject(
-    texts.get("generation_config.json") ?? "{}",
-    "generation_config.json",
-    folder,
-  );
+    throw new TokenizerLoadError("its folder must hold tokenizer.json", source);
+  const config = parseObject(texts["tokenizer_config.json"] ?? "{}", "tokenizer_config.json", source);
+  const generation = parseObject(texts["generation_config.json"] ?? "{}", "generation_config.json", source);
   try {
     return new Tokenizer({
-      tokenizer: parseObject(tokenizerText, "tokenizer.json", folder),
+      tokenizer: parseObject(tokenizerText, "tokenizer.json", source),
       config,
-      chatTemplate: texts.get("chat_template.jinja") ?? readChatTemplate(config.chat_template),
+      chatTemplate: texts["chat_template.jinja"] ?? readChatTemplate(config.chat_template),
       generationStopIds: readIds(generation.eos_token_id),
       digest: digest.digest("hex"),
     });
   } catch (error) {
     if (error instanceof TokenizerLoadError) throw error;
-    throw new TokenizerLoadError("its tokenizer.json must be one that Hone can run", folder, {
+    throw new TokenizerLoadError("its tokenizer.json must be one that Hone can run", source, {
       cause: error,
     });
   }

@@ -11,11 +11,14 @@ import {
   scriptOf,
   unknownName,
 } from "@hone/agents";
+import { ChatRenderer, ChatTemplateError, makeTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 
 /** The parts of a run file that this service looks at. */
 export interface RunParts {
   readonly agent: { readonly name: string; readonly config?: unknown; readonly configPath?: string };
   readonly warmStart?: { readonly policy: string };
+  /** The tokenizer's files by name; absent = they are not inlined. */
+  readonly tokenizerFiles?: Readonly<Record<string, string>>;
   readonly environments: ReadonlyArray<{
     readonly key: string;
     readonly name: string;
@@ -34,7 +37,12 @@ export interface RunProblem {
 
 /** Everything that is wrong, not the first thing only. */
 export function validateRun(run: RunParts): RunProblem[] {
-  return [...agentProblems(run), ...scriptProblems(run), ...run.environments.flatMap(environmentProblems)];
+  return [
+    ...agentProblems(run),
+    ...scriptProblems(run),
+    ...run.environments.flatMap(environmentProblems),
+    ...tokenizerProblems(run),
+  ];
 }
 
 function agentProblems({ agent, environments }: RunParts): RunProblem[] {
@@ -89,6 +97,22 @@ function environmentProblems({ key, name, config }: RunParts["environments"][num
   if (definition === undefined) return at(`${key}.environment`, unknownName(name, environmentNames()));
   const checked = checkConfig(definition.configSchema, config);
   return checked.kind === "valid" ? [] : at(`${key}.config`, checked.problems);
+}
+
+/** What conversations need of a tokenizer; whether it can be read at all is the trainer's to say. */
+function tokenizerProblems({ tokenizerFiles }: RunParts): RunProblem[] {
+  if (tokenizerFiles === undefined) return [];
+  const key = "model.init.tokenizer";
+  const value = Object.keys(tokenizerFiles);
+  try {
+    const { tokenizer } = new ChatRenderer(makeTokenizer(tokenizerFiles, key));
+    if (tokenizer.stopTokenIds.length > 0) return [];
+    return at(key, [{ path: [], value, allowed: "one whose tokenizer_config.json names an eos_token" }]);
+  } catch (error) {
+    if (error instanceof TokenizerLoadError) return [];
+    if (!(error instanceof ChatTemplateError)) throw error;
+    return at(key, [{ path: [], value, allowed: `one with a chat template (${error.message})` }]);
+  }
 }
 
 function at(key: string, problems: readonly InputProblem[]): RunProblem[] {

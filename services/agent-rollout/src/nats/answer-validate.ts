@@ -37,7 +37,8 @@ function problemsOf(configJson: string): readonly RunProblem[] {
 }
 
 function partsOf(run: RunConfig): RunParts {
-  const { agent, warmStart, dataset } = run;
+  const { agent, warmStart, dataset, model } = run;
+  const { tokenizer } = model.init;
   return {
     agent: {
       name: agent.name,
@@ -45,6 +46,7 @@ function partsOf(run: RunConfig): RunParts {
       ...(agent.configPath !== undefined && { configPath: agent.configPath }),
     },
     ...(warmStart !== undefined && { warmStart: { policy: warmStart.policy } }),
+    ...(typeof tokenizer !== "string" && { tokenizerFiles: tokenizer.files }),
     environments: (["train", "eval"] as const).flatMap((split) => {
       const source = dataset[split];
       return source?.source === "environment"
