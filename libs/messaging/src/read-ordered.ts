@@ -31,6 +31,10 @@ export interface ReadOrderedOptions {
 }
 
 const RECOVERY_DELAY_MS = 250;
+/** One pull; the server says something at every heartbeat within it. */
+const PULL_EXPIRES_MS = 5_000;
+/** A consumer that a restarted server has forgotten is noticed after two of these. The library's default costs half a minute. */
+const HEARTBEAT_MS = 1_000;
 /** Messages that may wait in this process. */
 const MAX_BUFFERED = 512;
 
@@ -54,7 +58,11 @@ export async function* readOrdered<Schema extends DescMessage>(
         deliver_policy: DeliverPolicy.StartSequence,
         opt_start_seq: next,
       });
-      messages = await consumer.consume({ max_messages: MAX_BUFFERED });
+      messages = await consumer.consume({
+        max_messages: MAX_BUFFERED,
+        expires: PULL_EXPIRES_MS,
+        idle_heartbeat: HEARTBEAT_MS,
+      });
       signal.addEventListener("abort", stop, { once: true });
       for await (const message of messages) {
         if (signal.aborted) return;
