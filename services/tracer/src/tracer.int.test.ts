@@ -1,72 +1,31 @@
 import assert from "node:assert/strict";
-import { cp, mkdir } from "node:fs/promises";
-import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { type Bus, connectBus, ensureTopology, StreamName } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
-import { type RunningService, startService } from "@hone/service-kit";
-import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, startPostgres, type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import { loadTokenizer } from "@hone/tokenizer";
-import { readTracerConfig } from "./config.ts";
-import { tracerService } from "./service.ts";
+import type { RunningService } from "@hone/service-kit";
+import { eventually } from "@hone/testing";
 import { type SampleRun, tellEvent, tellSampleRun, tellState } from "./testing/sample-run.ts";
-
-const EXAMPLE = path.join(import.meta.dirname, "../../../examples/01-frozen-lake");
+import { startStack, type TracerStack } from "./testing/tracer-stack.ts";
 
 describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let postgres: Awaited<ReturnType<typeof startPostgres>>;
-  let folder: TemporaryFolder;
-  let bus: Bus;
+  let stack: TracerStack;
   let tracer: RunningService;
   let run: SampleRun;
 
+  const start = () => stack.startTracer({ HONE_TRACER_MAX_BODY_BYTES: "1000000" });
+
   before(async () => {
-    [nats, postgres, folder] = await Promise.all([startNats(), startPostgres(), temporaryFolder("tracer")]);
-    bus = await connectBus({ url: nats.url, name: "tracer-test" });
-    await ensureTopology(bus);
-    run = {
-      runId: "frozen-lake-1",
-      steps: 40,
-      stepsWithRollouts: 2,
-      tokenizer: await loadTokenizer(EXAMPLE),
-      startedAtMs: Date.UTC(2026, 10, 20, 9),
-    };
-    const tokenizerFolder = path.join(folder.path, "runs", run.runId, "tokenizer");
-    await mkdir(tokenizerFolder, { recursive: true });
-    await cp(EXAMPLE, tokenizerFolder, { recursive: true });
+    stack = await startStack(Date.UTC(2026, 10, 20, 9));
+    run = stack.run;
     tracer = await start();
-    await tellSampleRun(bus, run, tracer.http.url);
-    await stored();
+    await tellSampleRun(stack.bus, run, tracer.http.url);
+    await stack.stored();
   });
   after(async () => {
     await tracer?.stop();
-    await bus?.close();
-    await Promise.all([nats?.stop(), postgres?.stop(), folder?.[Symbol.asyncDispose]()]);
+    await stack?.[Symbol.asyncDispose]();
   });
 
-  const start = () =>
-    startService(tracerService, {
-      config: readTracerConfig({
-        HONE_NATS_URL: nats.url,
-        HONE_DATABASE_URL: postgres.url,
-        HONE_STATE_DIR: folder.path,
-        HONE_TRACER_MAX_BODY_BYTES: "1000000",
-      }),
-      logger: silentLogger(),
-    });
-  const unacknowledged = async (durable: string) => {
-    const stream = durable === "tracer-events" ? StreamName.events : StreamName.episodes;
-    const info = await bus.manager.consumers.info(stream, durable);
-    return info.num_pending + info.num_ack_pending;
-  };
-  const stored = () =>
-    eventually(
-      "the tracer to store what it was told",
-      async () => (await unacknowledged("tracer-events")) + (await unacknowledged("tracer-rollouts")) === 0,
-    );
   const get = async (route: string) => {
     const answer = await fetch(`${tracer.http.url}${route}`);
     // biome-ignore lint/suspicious/noExplicitAny: answers are looked at by many tests, each at its own part
@@ -170,8 +129,8 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
   });
 
   test("stores what comes again once", async () => {
-    await tellSampleRun(bus, { ...run, stepsWithRollouts: 0 }, undefined);
-    await stored();
+    await tellSampleRun(stack.bus, { ...run, stepsWithRollouts: 0 }, undefined);
+    await stack.stored();
     const { body } = await get(`/api/runs/${run.runId}/steps`);
     assert.equal(body.steps.length, 40);
   });
@@ -184,7 +143,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     for await (const chunk of stream.body!) {
       const isFirst = heard === "";
       heard += decoder.decode(chunk, { stream: true });
-      if (isFirst) await tellState(bus, run, RunPhase.TRAIN);
+      if (isFirst) await tellState(stack.bus, run, RunPhase.TRAIN);
       if (heard.includes("event: changed")) break;
     }
     assert.match(heard, /"frozen-lake-1"/);
@@ -193,18 +152,18 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
   });
 
   test("keeps the end of a run, and the reasons of a refused request", async () => {
-    await tellEvent(bus, run.runId, run.startedAtMs + 200_000, {
+    await tellEvent(stack.bus, run.runId, run.startedAtMs + 200_000, {
       case: "ended",
       value: { phase: RunPhase.COMPLETED, reason: "", checkpoint: "runs/frozen-lake-1/checkpoints/step-60" },
     });
-    await tellEvent(bus, "", run.startedAtMs, {
+    await tellEvent(stack.bus, "", run.startedAtMs, {
       case: "refused",
       value: {
         requestSequence: 9n,
         problems: [{ key: "agent.name", message: "Cannot accept `agent.name` …\u0000" }],
       },
     });
-    await stored();
+    await stack.stored();
     const { body } = await get("/api/runs");
     assert.equal(body.runs[0].phase, "completed");
     assert.equal(body.runs[0].checkpoint, "runs/frozen-lake-1/checkpoints/step-60");

@@ -9,6 +9,7 @@
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
  *   GET /api/runs/:run/rollouts/:slot/trace          the spans of its trace
  *   GET /api/traces/:trace                           the spans of any trace
+ *   GET /api/metrics                                 unit and description of the figures that have one
  *   GET /api/intake                                  spans taken, dropped and forwarded since the start
  */
 
@@ -17,7 +18,7 @@ import { Outcome, Split } from "@hone/core";
 import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { createHttpApp, errorBody } from "@hone/service-kit";
 import type { Database } from "@hone/storage";
-import type { Logger } from "@hone/telemetry";
+import { type Logger, METRICS } from "@hone/telemetry";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { readRollout, readRolloutCounts, readRollouts } from "../db/read-rollouts.ts";
@@ -118,6 +119,8 @@ export function apiRoutes(options: ApiOptions): Hono {
     const { trace } = parseParameters(traceParameters, c.req.param());
     return traceAnswer(c, database, trace);
   });
+
+  app.get("/metrics", (c) => c.json(METRICS));
 
   app.get("/intake", (c) => c.json(intakeCounts()));
   return app;

@@ -6,7 +6,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Random, rolloutIdOf, type Slot } from "@hone/core";
 import { BucketName, type Bus, EventKind, openBucket, publishStored, subjects } from "@hone/messaging";
-import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { Outcome, type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { RunEventSchema, RunPhase, RunStateSchema } from "@hone/proto-gen/run";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { Tokenizer } from "@hone/tokenizer";
@@ -153,7 +153,8 @@ async function tellGroup(bus: Bus, run: SampleRun, step: number, task: number, o
   const episodes = Array.from({ length: GROUP_SIZE }, (_, index) =>
     sampleEpisode(run.runId, { split: "train", step, task, index }, run.tokenizer),
   );
-  const rewards = episodes.map(({ reward }) => reward);
+  const isTrained = ({ episode }: ScoredEpisode) => episode?.outcome === Outcome.COMPLETED;
+  const rewards = episodes.filter(isTrained).map(({ reward }) => reward);
   const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
   const std = Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards.length);
   for (const [index, scored] of episodes.entries()) {
@@ -163,7 +164,7 @@ async function tellGroup(bus: Bus, run: SampleRun, step: number, task: number, o
       messageId: `${rolloutIdOf(run.runId, slot)}/1/scored`,
       trace: contextOfTraceparent(traceparent),
     });
-    const advantage = std < 1e-9 ? 0 : (scored.reward - mean) / (std + 1e-6);
+    const advantage = isTrained(scored) ? (scored.reward - mean) / (std + 1e-6) : undefined;
     if (otlpUrl === undefined) continue;
     const body = encodeTrace({
       runId: run.runId,

@@ -12,7 +12,8 @@ export interface TracedRollout {
   readonly runId: string;
   readonly slot: Slot;
   readonly scored: ScoredEpisode;
-  readonly advantage: number;
+  /** Undefined where it was left out of training. */
+  readonly advantage: number | undefined;
   /** Begin of the rollout; Unix milliseconds. */
   readonly beginMs: number;
 }
@@ -65,13 +66,18 @@ export function encodeTrace({ runId, slot, scored, advantage, beginMs }: TracedR
       },
     ],
   };
-  const train = span(SpanName.train, 0, 401, 401.01, {
-    ...identity,
-    [Attr.advantage]: advantage,
-    [Attr.ratioMax]: 1.21,
-  });
+  const train =
+    advantage === undefined
+      ? []
+      : [
+          span(SpanName.train, 0, 401, 401.01, {
+            ...identity,
+            [Attr.advantage]: advantage,
+            [Attr.ratioMax]: 1.21,
+          }),
+        ];
   const services = [
-    ["trainer", [root, train]],
+    ["trainer", [root, ...train]],
     ["agent-rollout", [agent, ...turns]],
     ["judge", [judged]],
   ] as const;

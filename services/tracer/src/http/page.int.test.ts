@@ -1,0 +1,234 @@
+// biome-ignore-all lint/performance/useDomNodeTextContent: what a reader sees is what is tested
+/** The page in a real browser, against a tracer with stored data. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { publishStored, subjects } from "@hone/messaging";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import type { RunningService } from "@hone/service-kit";
+import { eventually } from "@hone/testing";
+import type { Browser, Page } from "playwright-core";
+import { findChromium, launchChromium } from "../testing/find-chromium.ts";
+import { sampleEpisode } from "../testing/sample-episode.ts";
+import { sampleMetrics, tellEvent, tellSampleRun } from "../testing/sample-run.ts";
+import { startStack, type TracerStack } from "../testing/tracer-stack.ts";
+
+const chromium = await findChromium();
+const skip =
+  chromium === undefined
+    ? "no chromium: install it (apt-get install chromium) or name it by HONE_CHROMIUM"
+    : false;
+if (skip !== false) console.warn(`SKIPPED: the page is not tested in a browser, as there is ${skip}`);
+
+const RUN = "/runs/frozen-lake-1";
+interface Extent {
+  readonly begin: { readonly x: number; readonly y: number };
+  readonly end: { readonly x: number; readonly y: number };
+}
+
+const EVIL = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+
+describe("the page in a browser", { timeout: 120_000, skip }, () => {
+  let stack: TracerStack;
+  let tracer: RunningService;
+  let browser: Browser;
+  let page: Page;
+  let complaints: string[];
+
+  before(async () => {
+    stack = await startStack(Date.now() - 100_000);
+    tracer = await stack.startTracer();
+    browser = await launchChromium(chromium ?? "");
+    page = await browser.newPage({ viewport: { width: 1_280, height: 900 } });
+    complaints = [];
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(tracer.http.url)) complaints.push(`asks ${request.url()}`);
+    });
+  });
+  after(async () => {
+    await browser?.close();
+    await tracer?.stop();
+    await stack?.[Symbol.asyncDispose]();
+  });
+
+  const rows = (count: number) =>
+    eventually(`${count} rows`, async () => (await page.locator(".rollouts tbody tr").count()) === count);
+  /** Evaluates an expression in the page; text, as the compiler knows no DOM here. */
+  const look = async <T>(expression: string) => (await page.evaluate(expression)) as T;
+  const open = (path: string) => page.goto(`${tracer.http.url}${path}`);
+
+  test("says what to do while there is no run, and shows the first one by itself", async () => {
+    await open("/");
+    await page.getByText("No runs yet").waitFor();
+    await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+    await tellSampleRun(stack.bus, stack.run, tracer.http.url);
+    const row = page.locator(".run-row");
+    await row.waitFor();
+    await row.getByText("40 of 60 steps").waitFor();
+    assert.match(await row.innerText(), /Waits for rollouts of step 41: 160 of 256 are there since/);
+  });
+
+  test("draws the learning curve and goes on drawing as steps complete", async () => {
+    await stack.stored();
+    await page.locator(".run-row").click();
+    const chart = page.locator("#learning-curve .chart");
+    await eventually("the lines", async () => (await page.locator("#learning-curve path.line").count()) >= 4);
+    // Both ends of the drawn line: it begins at the left of the plot and ends at its right, higher up.
+    const extent = () =>
+      look<Extent>(`{
+        const line = document.querySelector("#learning-curve path.line:not(.line-raw).curve-1");
+        const at = (length) => { const { x, y } = line.getPointAtLength(length); return { x, y }; };
+        ({ begin: at(0), end: at(line.getTotalLength()) });
+      }`);
+    const before = await extent();
+    assert.ok(before.end.x - before.begin.x > 700, JSON.stringify(before));
+    assert.ok(before.begin.y - before.end.y > 80, JSON.stringify(before));
+    assert.match((await chart.getAttribute("aria-label")) ?? "", /success in training: .* at step 40/);
+    await tellEvent(stack.bus, stack.run.runId, Date.now(), {
+      case: "stepCompleted",
+      value: { step: 41, totalSteps: 60, version: 41, metrics: sampleMetrics(41) },
+    });
+    await eventually("the curve to grow", async () =>
+      ((await chart.getAttribute("aria-label")) ?? "").includes("at step 41"),
+    );
+  });
+
+  test("tells the values at a step by the keyboard", async () => {
+    const chart = page.locator("#learning-curve .chart");
+    await chart.focus();
+    await page.keyboard.press("Home");
+    const card = chart.locator(".chart-card");
+    await card.waitFor();
+    assert.match(await card.innerText(), /step 0\s+held out, sampled\s+0\.21/);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await card.innerText(), /step 1\s+success in training/);
+    await page.keyboard.press("Escape");
+    assert.equal(await card.isHidden(), true);
+  });
+
+  test("shows a figure small for every metric that came", async () => {
+    const names = await page.locator(".multiple-name").allInnerTexts();
+    for (const name of ["entropy", "loss", "clip fraction", "time rollout", "outcome completed"]) {
+      assert.ok(names.includes(name), `${name} is missing in ${names.join(", ")}`);
+    }
+    assert.ok(!names.includes("unknown"), "a figure without any value is not shown");
+  });
+
+  test("filters rollouts, keeps the filter in the address, and opens one", async () => {
+    await page.locator("select[name=outcome]").selectOption("infra_failed");
+    await rows(2);
+    assert.match(page.url(), /\?outcome=infra_failed$/);
+    await page.reload();
+    await rows(2);
+    await page.getByRole("button", { name: "Clear" }).click();
+    await rows(25);
+    await page.locator(".slot-link").first().click();
+    await page.locator(".turn").first().waitFor();
+    assert.match(page.url(), /\/rollouts\/train\.40\.3\.7$/);
+  });
+
+  test("colours tokens by mask and advantage, and tells of each under the pointer", async () => {
+    const slot = "train.40.1.2";
+    await eventually("the advantage to be stored", async () => {
+      const answer = await fetch(`${tracer.http.url}/api${RUN}/rollouts/${slot}`);
+      return ((await answer.json()) as { advantage: number | null }).advantage !== null;
+    });
+    await open(`${RUN}/rollouts/${slot}`);
+    const turn = page.locator(".turn").first();
+    const sampled = turn.locator('.token[data-mask="1"]');
+    assert.equal(await sampled.first().innerText(), "<answer>");
+    const color = (mask: 0 | 1) =>
+      look<string>(`getComputedStyle(document.querySelector('.token[data-mask="${mask}"]')).backgroundColor`);
+    const pushed = await color(1);
+    assert.notEqual(pushed, await color(0));
+    assert.equal(await sampled.first().getAttribute("data-sign"), "down");
+    await sampled.nth(1).hover();
+    const card = page.locator(".token-card");
+    assert.match(
+      await card.innerText(),
+      /logprob\s+−\d.*probability\s+\d+\.\d+ %.*advantage\s+−1\.291.*policy version\s+39/s,
+    );
+    await page.getByText("Mask", { exact: true }).click();
+    await eventually("the colour of the mask", async () => (await color(1)) !== pushed);
+  });
+
+  test("moves through tokens by the arrow keys", async () => {
+    // The first stop of the tab key behind the colours.
+    await page.getByText("Mask", { exact: true }).click();
+    await page.keyboard.press("Tab");
+    assert.ok(await look<boolean>(`document.activeElement === document.querySelector(".tokens")`));
+    const card = page.locator(".token-card");
+    assert.match(await card.innerText(), /"<answer>"/);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await card.innerText(), /"(Left|Down|Right|Up)"/);
+    await page.keyboard.press("Home");
+    assert.match(await card.innerText(), /"<\|user\|>".*mask\s+0, context/s);
+    await page.keyboard.press("]");
+    await page.waitForURL(/train\.40\.1\.3$/);
+  });
+
+  test("leads to the trace of the rollout", async () => {
+    await page.getByRole("link", { name: "Trace" }).click();
+    await page.locator(".span-row").first().waitFor();
+    assert.equal(await page.locator(".span-name").first().innerText(), "rollout");
+    await page.getByRole("button", { name: /^train/ }).click();
+    assert.match(await page.locator(".span-panel").innerText(), /hone\.advantage/);
+  });
+
+  test("shows what models write as text, never as markup", async () => {
+    const slot = { split: "eval", step: 40, task: 0, index: 0 } as const;
+    const scored = sampleEpisode(stack.run.runId, slot, stack.run.tokenizer);
+    const turn = scored.episode?.turns[0];
+    assert.ok(turn !== undefined && scored.episode !== undefined);
+    turn.responseText = EVIL;
+    turn.infoJson = JSON.stringify({ action: EVIL, [EVIL]: EVIL });
+    scored.episode.reason = EVIL;
+    scored.episode.failedAttempts = [EVIL];
+    scored.episode.metadataJson = JSON.stringify({ answer: EVIL });
+    if (scored.episode.task !== undefined) scored.episode.task.id = EVIL;
+    await publishStored(
+      stack.bus,
+      subjects.rolloutScored(stack.run.runId),
+      ScoredEpisodeSchema,
+      create(ScoredEpisodeSchema, scored),
+    );
+    await stack.stored();
+    await open(`${RUN}/rollouts/eval.40.0.0`);
+    await page.locator(".turn").first().waitFor();
+    assert.match(await page.locator("#view").innerText(), /<img src=x onerror/);
+    assert.equal(await page.locator("#view img, #view script").count(), 0);
+    assert.equal(await page.title(), "eval.40.0.0 · Hone");
+  });
+
+  test("forbids everything that is not its own, by policy", async () => {
+    const answer = await fetch(tracer.http.url);
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'/);
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+    assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+    // Even a script that got into the page would not run.
+    await page.evaluate(`{
+      const script = document.createElement("script");
+      script.textContent = "document.title = 'owned'";
+      document.body.append(script);
+    }`);
+    assert.notEqual(await page.title(), "owned");
+    assert.ok(complaints.some((complaint) => /Content Security Policy/.test(complaint)));
+    complaints = complaints.filter((complaint) => !/Content Security Policy/.test(complaint));
+  });
+
+  test("keeps the chosen colours, and says what is not stored", async () => {
+    await page.getByRole("button", { name: "Colours: system" }).click();
+    await page.getByRole("button", { name: "Colours: light" }).click();
+    await page.reload();
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    assert.deepEqual(complaints, []);
+    await open("/runs/other-7");
+    await page.getByText("Cannot show run other-7 as it is not stored").waitFor();
+  });
+});

@@ -1,0 +1,84 @@
+/** From values to places on a chart. All pure. */
+
+/** Evenly spaced round values that cover a range: 1, 2 or 5 times a power of ten apart. */
+export function niceTicks(low, high, wanted) {
+  const span = high - low;
+  if (!(span > 0)) return [low];
+  const rough = span / Math.max(1, wanted);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
+  const ticks = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++)
+    ticks.push(Number((k * step).toPrecision(12)));
+  return ticks;
+}
+
+/** The range of values with some air, never empty; `fixed` bounds win. */
+export function domainOf(values, fixed = {}) {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (low > high) [low, high] = [0, 1];
+  if (low === high) {
+    const air = low === 0 ? 1 : Math.abs(low) * 0.1;
+    low -= air;
+    high += air;
+  }
+  const air = (high - low) * 0.06;
+  // A range that begins near nothing begins at nothing.
+  const isNearZero = low >= 0 && low < (high - low) * 0.35;
+  return [fixed.low ?? (isNearZero ? 0 : low - air), fixed.high ?? high + air];
+}
+
+export function linear([low, high], [begin, end]) {
+  const factor = high === low ? 0 : (end - begin) / (high - low);
+  return (value) => begin + (value - low) * factor;
+}
+
+/** Exponential moving average without the pull towards the first value (bias-corrected, as in Adam). */
+export function smooth(points, span) {
+  const keep = 1 - 2 / (span + 1);
+  let sum = 0;
+  let weight = 0;
+  return points.map(({ x, y }) => {
+    sum = sum * keep + y * (1 - keep);
+    weight = weight * keep + (1 - keep);
+    return { x, y: sum / weight };
+  });
+}
+
+/** At most `most` points: means of neighbours. A screen has no more columns. */
+export function thin(points, most) {
+  if (points.length <= most) return points;
+  const size = points.length / most;
+  return Array.from({ length: most }, (_, i) => {
+    const part = points.slice(
+      Math.floor(i * size),
+      Math.max(Math.floor(i * size) + 1, Math.floor((i + 1) * size)),
+    );
+    const mean = (of) => part.reduce((sum, point) => sum + of(point), 0) / part.length;
+    return { x: mean((point) => point.x), y: mean((point) => point.y) };
+  });
+}
+
+/** The `d` of a path through points. */
+export function pathThrough(points, x, y) {
+  return points
+    .map((point, i) => `${i === 0 ? "M" : "L"}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`)
+    .join("");
+}
+
+/** Index of the value in an ascending list that lies nearest. */
+export function nearestIndex(values, wanted) {
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && wanted - values[low - 1] < values[low] - wanted ? low - 1 : low;
+}

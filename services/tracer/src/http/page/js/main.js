@@ -1,0 +1,110 @@
+/** The start: routes between views. A view draws into `#view` and stops when its signal aborts. */
+
+import { ApiError } from "./api.js";
+import { h, replace } from "./dom.js";
+import { setUpTheme } from "./theme.js";
+import { rolloutView } from "./views/rollout.js";
+import { runView } from "./views/run.js";
+import { runsView } from "./views/runs.js";
+import { traceView } from "./views/trace.js";
+
+const ROUTES = [
+  { pattern: /^\/$/, view: runsView, names: [] },
+  { pattern: /^\/runs\/([^/]+)$/, view: runView, names: ["run"] },
+  { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)$/, view: rolloutView, names: ["run", "slot"] },
+  { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)\/trace$/, view: traceView, names: ["run", "slot"] },
+  { pattern: /^\/traces\/([^/]+)$/, view: traceView, names: ["trace"] },
+];
+
+const root = document.getElementById("view");
+const crumbs = document.getElementById("crumbs");
+let current;
+
+/** Draws the view of the address. */
+async function show() {
+  current?.abort();
+  current = new AbortController();
+  const { signal } = current;
+  const { pathname } = window.location;
+  const route = ROUTES.find(({ pattern }) => pattern.test(pathname));
+  if (route === undefined) {
+    setPlace("Not found", []);
+    replace(root, emptyState("There is nothing here", `No page has the address ${pathname}.`));
+    return;
+  }
+  const [, ...values] = route.pattern.exec(pathname);
+  const params = Object.fromEntries(route.names.map((name, i) => [name, decodeURIComponent(values[i])]));
+  replace(root, skeleton());
+  try {
+    await route.view({ root, params, signal, setPlace, navigate });
+  } catch (error) {
+    if (signal.aborted) return;
+    replace(root, failure(error));
+  }
+}
+
+/** Names the place: the window's title, and the way to it. @param trail pairs of text and address; the last has none. */
+function setPlace(title, trail) {
+  document.title = title === "" ? "Hone" : `${title} · Hone`;
+  replace(
+    crumbs,
+    trail.map(([text, href]) =>
+      href === undefined ? h("span", { "aria-current": "page" }, text) : h("a", { href }, text),
+    ),
+  );
+}
+
+/** Goes to another address of this page. */
+function navigate(href) {
+  window.history.pushState(null, "", href);
+  void show();
+  window.scrollTo(0, 0);
+  root.focus({ preventScroll: true });
+}
+
+function emptyState(title, text) {
+  return h(
+    "div",
+    { class: "card empty" },
+    h("h2", {}, title),
+    h("p", {}, text),
+    h("p", {}, h("a", { href: "/" }, "All runs")),
+  );
+}
+
+function failure(error) {
+  if (error instanceof ApiError && error.status === 404) return emptyState("Not stored", error.message);
+  const text = error instanceof ApiError ? error.message : "This view could not be drawn.";
+  if (!(error instanceof ApiError)) console.error(error);
+  return h(
+    "div",
+    { class: "notice", role: "alert" },
+    h("span", {}, text),
+    h("button", { class: "button", type: "button", onclick: () => void show() }, "Try again"),
+  );
+}
+
+function skeleton() {
+  return h(
+    "div",
+    { "aria-busy": "true", "aria-label": "Loading" },
+    h("div", { class: "skeleton", vars: { height: "2.2rem" } }),
+    h("div", { class: "section skeleton", vars: { height: "18rem" } }),
+  );
+}
+
+document.addEventListener("click", (event) => {
+  const anchor = event.target instanceof Element ? event.target.closest("a[href]") : null;
+  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  if (anchor === null || !isPlain || event.defaultPrevented || anchor.target !== "") return;
+  const url = new URL(anchor.href);
+  const isElsewhere = url.origin !== window.location.origin || url.pathname.startsWith("/api/");
+  // A fragment of the same page is the browser's business.
+  if (isElsewhere || (url.hash !== "" && url.pathname === window.location.pathname)) return;
+  event.preventDefault();
+  navigate(url.pathname + url.search);
+});
+window.addEventListener("popstate", () => void show());
+
+setUpTheme(document.getElementById("theme"));
+void show();

@@ -1,0 +1,88 @@
+/** Parts that several views share. */
+
+import { h } from "../dom.js";
+import { words } from "../format.js";
+
+const PHASES = {
+  waiting: ["Waiting", "warn"],
+  warm_start: ["Warm start", "active"],
+  rollout: ["Making rollouts", "active"],
+  train: ["Training", "active"],
+  commit: ["Committing", "active"],
+  evaluate: ["Evaluating", "active"],
+  paused: ["Paused", "warn"],
+  completed: ["Completed", "good"],
+  failed: ["Failed", "bad"],
+  cancelled: ["Cancelled", "plain"],
+};
+
+const OUTCOMES = {
+  completed: "good",
+  truncated: "warn",
+  agent_failed: "bad",
+  timed_out: "bad",
+  infra_failed: "bad",
+  cancelled: "plain",
+  stale: "plain",
+};
+
+/** Names of the outcomes, in the order in which a filter offers them. */
+export const OUTCOME_NAMES = Object.keys(OUTCOMES);
+
+export function phaseBadge(phase) {
+  const [label, tone] = PHASES[phase] ?? [words(phase), "plain"];
+  return h("span", { class: "badge", data: { tone } }, label);
+}
+
+export function outcomeBadge(outcome) {
+  return h("span", { class: "badge", data: { tone: OUTCOMES[outcome] ?? "plain" } }, words(outcome));
+}
+
+/** The same for a table, where a column of badges would shout. */
+export function outcomeText(outcome) {
+  return h("span", { class: "outcome", data: { tone: OUTCOMES[outcome] ?? "plain" } }, words(outcome));
+}
+
+/** Whether a run will change by itself. */
+export function isOver(phase) {
+  return phase === "completed" || phase === "failed" || phase === "cancelled";
+}
+
+/** A bar filled to a share of 0 to 1. */
+export function progressBar(share, label) {
+  const percent = Math.round(Math.max(0, Math.min(1, share)) * 100);
+  return h(
+    "div",
+    {
+      class: "bar",
+      role: "progressbar",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+      "aria-valuenow": percent,
+      "aria-label": label,
+    },
+    h("span", { vars: { share: percent / 100 } }),
+  );
+}
+
+/** What a run does within its step or its warm start, as words and a share; null when it does not say. */
+export function progressOf(run) {
+  const { progress } = run;
+  if (progress === null || isOver(run.phase)) return null;
+  if (progress.kind === "rollouts") {
+    return {
+      text: `Step ${progress.step}: ${progress.done} of ${progress.total} rollouts`,
+      share: progress.done / Math.max(1, progress.total),
+    };
+  }
+  const { rolloutsDone, rolloutsTotal, updatesDone, updatesTotal } = progress;
+  if (updatesTotal > 0)
+    return {
+      text: `Warm start: ${updatesDone} of ${updatesTotal} updates`,
+      share: updatesDone / updatesTotal,
+    };
+  return {
+    text: `Warm start: ${rolloutsDone} of ${rolloutsTotal} rollouts of the scripted policy`,
+    share: rolloutsDone / Math.max(1, rolloutsTotal),
+  };
+}

@@ -1,0 +1,185 @@
+/** The curves of a run: success and reward large, every other figure small. */
+
+import { lineChart } from "../charts/line-chart.js";
+import { h, replace } from "../dom.js";
+import { milliseconds, number, percent } from "../format.js";
+
+/** What belongs together, in the order in which it is shown; what no group names comes last. */
+const GROUPS = [
+  [
+    "Learning",
+    [
+      "loss",
+      "entropy",
+      "grad_norm",
+      "clip_fraction",
+      "ratio/max",
+      "kl/mean",
+      "mismatch/max",
+      "mismatch/mean",
+      "learning_rate",
+    ],
+  ],
+  [
+    "Rollouts",
+    [
+      "reward/std",
+      "turns/mean",
+      "actions/invalid",
+      "groups/used",
+      "groups/flat",
+      "episodes",
+      "tokens",
+      "tokens/trained",
+    ],
+  ],
+  [
+    "Time",
+    [
+      "episodes_per_second",
+      "tokens_per_second",
+      "time/step_ms",
+      "time/rollout_ms",
+      "time/train_ms",
+      "time/commit_ms",
+      "time/publish_ms",
+    ],
+  ],
+];
+/** Shown large already. */
+const MAIN = new Set(["success", "reward/mean"]);
+/** Shares, which read better as percentages. */
+const SHARES = new Set(["clip_fraction", "actions/invalid"]);
+
+/** @param info unit and description of each known figure. @returns the two elements, and `update(series, evaluations)`. */
+export function runCharts(info) {
+  const legend = h("div", { class: "legend" });
+  const chart = lineChart({
+    label: "Success and reward per step",
+    height: 300,
+    format: (value) => number(value, 3),
+  });
+  const none = h("div", { class: "chart-none" }, "The curve begins with the first step.");
+  const main = h(
+    "section",
+    { class: "section card main-chart", id: "learning-curve" },
+    h("div", { class: "section-head" }, h("h2", {}, "Learning curve"), legend),
+    none,
+    chart.element,
+  );
+  const multiples = h("section", { class: "section" });
+  const small = new Map();
+
+  return {
+    main,
+    multiples,
+    update(series, evaluations) {
+      const lines = mainSeries(series, evaluations);
+      const isEmpty = lines.every(({ points }) => points.length === 0);
+      none.hidden = !isEmpty;
+      chart.element.hidden = isEmpty;
+      replace(
+        legend,
+        lines
+          .filter(({ points }) => points.length > 0)
+          .map(({ name, curve, kind }) =>
+            h("span", { class: `curve-${curve}` }, h("span", { class: `swatch swatch-${kind}` }), name),
+          ),
+      );
+      chart.update(lines);
+      drawMultiples(multiples, small, series, info);
+    },
+  };
+}
+
+function mainSeries({ steps, metrics }, evaluations) {
+  const success = pointsOf(steps, metrics.success);
+  const reward = pointsOf(steps, metrics["reward/mean"]);
+  // Where the reward is the success, one line says both.
+  const isSame =
+    success.length === reward.length && success.every(({ y }, i) => Math.abs(y - reward[i].y) < 1e-9);
+  const evaluated = (mode) =>
+    evaluations
+      .filter((evaluation) => evaluation.mode === mode)
+      .map(({ version, metrics: figures }) => ({
+        x: version,
+        y: figures.success ?? figures["reward/mean"] ?? null,
+      }))
+      .filter(({ y }) => y !== null);
+  return [
+    { name: "success in training", curve: 1, kind: "line", points: success },
+    { name: "reward", curve: 2, kind: "line", points: isSame ? [] : reward },
+    { name: "held out, sampled", curve: 3, kind: "dots", points: evaluated("sampled") },
+    { name: "held out, greedy", curve: 4, kind: "dots", points: evaluated("greedy") },
+  ];
+}
+
+function drawMultiples(parent, small, series, info) {
+  const names = Object.keys(series.metrics).filter(
+    (name) => !MAIN.has(name) && series.metrics[name].some((value) => value !== null),
+  );
+  const grouped = groupsOf(names);
+  // The elements are made once; figures appear as steps bring them.
+  const key = grouped.map(([title, members]) => `${title}:${members.join()}`).join("|");
+  if (parent.dataset.key !== key) {
+    parent.dataset.key = key;
+    replace(
+      parent,
+      grouped.map(([title, members]) =>
+        h(
+          "div",
+          { class: "multiples-group" },
+          h("h3", {}, title),
+          h(
+            "div",
+            { class: "multiples" },
+            members.map((name) => multipleOf(name, small, info).element),
+          ),
+        ),
+      ),
+    );
+  }
+  for (const name of names) small.get(name)?.update(pointsOf(series.steps, series.metrics[name]));
+}
+
+function groupsOf(names) {
+  const rest = new Set(names);
+  const groups = GROUPS.map(([title, members]) => [title, members.filter((name) => rest.delete(name))]);
+  return [...groups, ["Other", [...rest]]].filter(([, members]) => members.length > 0);
+}
+
+function multipleOf(name, small, info) {
+  const known = small.get(name);
+  if (known !== undefined) return known;
+  const format = formatOf(name, info[name]?.unit);
+  const label = name.replace(/_ms$/, "").replaceAll(/[_/]/g, " ");
+  const chart = lineChart({ label, height: 84, isSmall: true, format });
+  const last = h("span", { class: "multiple-last" });
+  const element = h(
+    "div",
+    { class: "card multiple", title: info[name]?.description ?? name },
+    h("div", { class: "multiple-head" }, h("span", { class: "multiple-name" }, label), last),
+    chart.element,
+  );
+  const entry = {
+    element,
+    update(points) {
+      last.textContent = format(points.at(-1)?.y ?? null);
+      chart.update([{ name: label, curve: 1, kind: "line", points }]);
+    },
+  };
+  small.set(name, entry);
+  return entry;
+}
+
+function formatOf(name, unit) {
+  if (unit === "ms") return milliseconds;
+  if (SHARES.has(name)) return (value) => percent(value, 1);
+  return (value) => number(value, 3);
+}
+
+function pointsOf(steps, values = []) {
+  return steps.flatMap((x, i) =>
+    values[i] === null || values[i] === undefined ? [] : [{ x, y: values[i] }],
+  );
+}

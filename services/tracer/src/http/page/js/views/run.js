@@ -1,0 +1,238 @@
+/** One run: what it does now, how it learns, its rollouts. */
+
+import { read } from "../api.js";
+import { h, replace } from "../dom.js";
+import { count, duration, number, percent, signed } from "../format.js";
+import { everySecond, onChange } from "../live.js";
+import { isOver, phaseBadge, progressBar, progressOf } from "./parts.js";
+import { rolloutsTable } from "./rollouts-table.js";
+import { runCharts } from "./run-charts.js";
+import { tickTimes } from "./runs.js";
+
+export async function runView({ root, params, signal, setPlace, navigate }) {
+  const { run: runId } = params;
+  setPlace(runId, [[runId]]);
+  const [first, metricInfo] = await Promise.all([
+    read(`/runs/${encodeURIComponent(runId)}`, { signal }),
+    read("/metrics", { signal }),
+  ]);
+  let run = first;
+  const series = { steps: [], timesMs: [], metrics: {} };
+  await readMore(runId, series, signal);
+
+  const head = h("div", { class: "run-head" });
+  const now = h("div");
+  const tiles = h("dl", { class: "card tiles" });
+  const charts = runCharts(metricInfo);
+  const table = await rolloutsTable({ runId, signal, navigate });
+  const evaluated = h("section", { class: "section" });
+  replace(
+    root,
+    head,
+    now,
+    tiles,
+    charts.main,
+    charts.multiples,
+    table.element,
+    evaluated,
+    runFile(run.config),
+  );
+
+  const draw = () => {
+    replace(head, headOf(run));
+    replace(now, nowOf(run));
+    replace(tiles, tilesOf(run, series));
+    charts.update(series, run.evaluations);
+    replace(evaluated, run.evaluations.length === 0 ? [] : evaluationsTable(run.evaluations));
+    tickTimes(root);
+  };
+  draw();
+  onChange(runId, signal, async () => {
+    const [next] = await Promise.all([
+      read(`/runs/${encodeURIComponent(runId)}`, { signal }),
+      readMore(runId, series, signal),
+    ]);
+    run = next;
+    draw();
+    await table.refresh();
+  });
+  everySecond(signal, () => tickTimes(root));
+}
+
+/** Appends the steps that are not there yet. */
+async function readMore(runId, series, signal) {
+  for (let hasMore = true; hasMore; ) {
+    const after = series.steps.at(-1) ?? 0;
+    const next = await read(`/runs/${encodeURIComponent(runId)}/steps`, { signal, query: { after } });
+    const known = series.steps.length;
+    series.steps.push(...next.steps);
+    series.timesMs.push(...next.timesMs);
+    for (const [name, values] of Object.entries(next.metrics)) {
+      series.metrics[name] ??= new Array(known).fill(null);
+      series.metrics[name].push(...values);
+    }
+    for (const values of Object.values(series.metrics)) {
+      while (values.length < series.steps.length) values.push(null);
+    }
+    hasMore = next.hasMore;
+  }
+}
+
+function headOf(run) {
+  const { runId, phase, acceptedAtMs, endedAtMs } = run;
+  const time =
+    acceptedAtMs === null
+      ? null
+      : h(
+          "span",
+          { class: "soft small num" },
+          "Started ",
+          h("time", {
+            datetime: new Date(acceptedAtMs).toISOString(),
+            title: new Date(acceptedAtMs).toLocaleString(),
+            data: { ago: acceptedAtMs },
+          }),
+          endedAtMs === null ? null : `, took ${duration(endedAtMs - acceptedAtMs)}`,
+        );
+  return [h("h1", {}, runId), phaseBadge(phase), time];
+}
+
+function nowOf(run) {
+  const lines = [];
+  const progress = progressOf(run);
+  if (run.endReason !== "") lines.push(h("p", {}, run.endReason));
+  if (run.checkpoint !== "")
+    lines.push(h("p", { class: "soft small" }, "Last checkpoint: ", h("code", {}, run.checkpoint)));
+  if (run.waitingFor !== "" && !isOver(run.phase)) {
+    const since =
+      run.waitingSinceMs === null
+        ? null
+        : h(
+            "span",
+            { class: "faint small num" },
+            "since ",
+            h("span", { data: { since: run.waitingSinceMs } }),
+          );
+    lines.push(
+      h(
+        "div",
+        { class: "run-now-line" },
+        h("span", {}, h("span", { class: "faint" }, "Waits for "), run.waitingFor),
+        since,
+      ),
+    );
+  }
+  if (progress !== null) {
+    lines.push(
+      h(
+        "div",
+        {},
+        run.waitingFor === "" && h("p", { class: "small soft" }, progress.text),
+        progressBar(progress.share, progress.text),
+      ),
+    );
+  }
+  if (lines.length === 0) return [];
+  return h("div", { class: "card run-now", data: { tone: run.phase === "failed" ? "bad" : "plain" } }, lines);
+}
+
+function tilesOf(run, { steps, metrics }) {
+  const last = (name) => metrics[name]?.findLast((value) => value !== null) ?? null;
+  const sampled = run.evaluations.filter(({ mode }) => mode === "sampled");
+  const [firstEvaluation, latest] = [sampled[0], sampled.at(-1)];
+  const figureOf = (evaluation) => evaluation?.metrics.success ?? evaluation?.metrics["reward/mean"] ?? null;
+  const before = figureOf(firstEvaluation);
+  const after = figureOf(latest);
+  const hasMoved = latest !== undefined && latest !== firstEvaluation;
+  const tile = (name, value, note) =>
+    h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value, h("small", {}, note || "\u00a0")));
+  return [
+    tile(
+      "Held-out success",
+      percent(after, 1),
+      hasMoved
+        ? `${signed((after - before) * 100, 1)} points since version ${firstEvaluation.version}`
+        : latest && `version ${latest.version}`,
+    ),
+    tile("Success in training", percent(last("success"), 1), steps.length > 0 && `step ${steps.at(-1)}`),
+    tile(
+      "Reward",
+      number(last("reward/mean"), 3),
+      last("reward/std") !== null && `± ${number(last("reward/std"), 2)}`,
+    ),
+    tile("Policy version", count(run.version), run.totalSteps > 0 && `of ${count(run.totalSteps)}`),
+    tile(
+      "Episodes",
+      perSecond(last("episodes_per_second")),
+      last("tokens_per_second") !== null && `${count(Math.round(last("tokens_per_second")))} tokens/s`,
+    ),
+    tile("Train/sample mismatch", number(last("mismatch/max"), 2), "largest |Δ logprob|"),
+  ];
+}
+
+function perSecond(value) {
+  return value === null ? "–" : `${number(value, 3)}/s`;
+}
+
+function evaluationsTable(evaluations) {
+  const rows = evaluations
+    .toReversed()
+    .map(({ version, mode, episodes, metrics }) =>
+      h(
+        "tr",
+        {},
+        h("td", { class: "right" }, version),
+        h("td", {}, mode),
+        h("td", { class: "right" }, percent(metrics.success, 1)),
+        h("td", { class: "right" }, number(metrics["reward/mean"], 3)),
+        h("td", { class: "right" }, count(episodes)),
+      ),
+    );
+  const header = [
+    ["Version", true],
+    ["Mode", false],
+    ["Success", true],
+    ["Reward", true],
+    ["Episodes", true],
+  ];
+  return [
+    h(
+      "div",
+      { class: "section-head" },
+      h("h2", {}, "Evaluations"),
+      h("span", { class: "small faint" }, "on seeds that are never trained on"),
+    ),
+    h(
+      "div",
+      { class: "card table-wrap" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            header.map(([text, isRight]) => h("th", { class: isRight && "right", scope: "col" }, text)),
+          ),
+        ),
+        h("tbody", {}, rows),
+      ),
+    ),
+  ];
+}
+
+function runFile(config) {
+  if (config === null) return null;
+  return h(
+    "section",
+    { class: "section" },
+    h(
+      "details",
+      { class: "card" },
+      h("summary", { class: "run-file-summary" }, "Run file, resolved"),
+      h("pre", { class: "code", tabindex: 0 }, JSON.stringify(config, null, 2)),
+    ),
+  );
+}

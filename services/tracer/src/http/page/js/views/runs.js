@@ -1,0 +1,151 @@
+/** All runs: what state each is in, what it waits for and since when, and how it learns. */
+
+import { read } from "../api.js";
+import { sparkline } from "../charts/line-chart.js";
+import { h, link, replace } from "../dom.js";
+import { ago, count, duration, number, percent } from "../format.js";
+import { everySecond, onChange } from "../live.js";
+import { phaseBadge, progressBar, progressOf } from "./parts.js";
+
+export async function runsView({ root, signal, setPlace }) {
+  setPlace("", []);
+  let data = await read("/runs", { signal });
+  const list = h("div", { class: "run-list" });
+  const refused = h("section", { class: "section" });
+  replace(
+    root,
+    h("div", { class: "section-head" }, h("h1", {}, "Runs"), h("span", { class: "faint", id: "run-count" })),
+    list,
+    refused,
+  );
+
+  const draw = () => {
+    document.getElementById("run-count").textContent = data.runs.length === 0 ? "" : count(data.runs.length);
+    // The row that has the focus keeps it.
+    const focused = document.activeElement?.getAttribute("href");
+    replace(list, data.runs.length === 0 ? emptyState() : data.runs.map(runRow));
+    if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    replace(refused, data.refusals.length === 0 ? [] : refusals(data.refusals));
+  };
+  draw();
+  onChange(undefined, signal, async () => {
+    data = await read("/runs", { signal });
+    draw();
+  });
+  everySecond(signal, () => tickTimes(root));
+}
+
+/** Times relative to now are written anew each second, in place. */
+export function tickTimes(root) {
+  for (const element of root.querySelectorAll("[data-since]")) {
+    element.textContent = duration(Date.now() - Number(element.dataset.since));
+  }
+  for (const element of root.querySelectorAll("[data-ago]")) {
+    element.textContent = ago(Number(element.dataset.ago));
+  }
+}
+
+function runRow(run) {
+  const { runId, curve, totalSteps } = run;
+  const last = curve.at(-1);
+  const hasSuccess = curve.some(({ success }) => success !== null);
+  const values = curve.map((point) => (hasSuccess ? point.success : point.reward));
+  const isMeasured = last !== undefined;
+  const progress = progressOf(run);
+  return h(
+    "a",
+    { class: "card run-row", href: link("runs", runId) },
+    h(
+      "div",
+      { class: "run-what" },
+      h("div", { class: "run-name" }, h("strong", {}, runId), phaseBadge(run.phase)),
+      h("div", { class: "small soft run-wait" }, waitText(run, progress)),
+    ),
+    h(
+      "div",
+      { class: "run-curve" },
+      sparkline(values, { label: hasSuccess ? "success per step" : "reward per step" }),
+    ),
+    h(
+      "div",
+      { class: "run-figure" },
+      h(
+        "strong",
+        { class: "num" },
+        isMeasured ? (hasSuccess ? percent(last.success) : number(last.reward, 3)) : "–",
+      ),
+      h("span", { class: "small faint" }, hasSuccess || !isMeasured ? "success" : "reward"),
+    ),
+    h(
+      "div",
+      { class: "run-steps" },
+      h(
+        "span",
+        { class: "small num soft" },
+        totalSteps > 0 ? `${count(last?.step ?? 0)} of ${count(totalSteps)} steps` : "no step yet",
+      ),
+      progressBar(totalSteps > 0 ? (last?.step ?? 0) / totalSteps : 0, "steps done"),
+    ),
+  );
+}
+
+/** What the row says below the name. */
+function waitText(run, progress) {
+  if (run.endedAtMs !== null) {
+    const took = run.acceptedAtMs === null ? null : duration(run.endedAtMs - run.acceptedAtMs);
+    return [
+      h("span", { data: { ago: run.endedAtMs } }),
+      took && `, after ${took}`,
+      run.endReason !== "" && `: ${run.endReason}`,
+    ];
+  }
+  if (run.waitingFor !== "") {
+    return [
+      "Waits for ",
+      run.waitingFor,
+      run.waitingSinceMs !== null && [
+        " since ",
+        h("span", { class: "num", data: { since: run.waitingSinceMs } }),
+      ],
+    ];
+  }
+  if (progress !== null) return progress.text;
+  return run.acceptedAtMs === null ? "" : ["Started ", h("span", { data: { ago: run.acceptedAtMs } })];
+}
+
+function emptyState() {
+  return h(
+    "div",
+    { class: "card empty" },
+    h("h2", {}, "No runs yet"),
+    h(
+      "p",
+      {},
+      "A run appears here as soon as it is asked for. The first example learns to cross a frozen lake:",
+    ),
+    h("pre", {}, "hone run examples/01-frozen-lake/run.yaml"),
+  );
+}
+
+function refusals(list) {
+  return [
+    h("div", { class: "section-head" }, h("h2", {}, "Refused requests")),
+    h(
+      "ul",
+      { class: "card refusals" },
+      list.map(({ requestSequence, timeMs, problems }) =>
+        h(
+          "li",
+          {},
+          h(
+            "span",
+            { class: "small faint" },
+            `Request ${requestSequence}, `,
+            h("span", { data: { ago: timeMs } }),
+          ),
+          problems.map(({ key, message }) => h("p", {}, key !== "" && h("code", {}, key), " ", message)),
+        ),
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,167 @@
+/**
+ * Tokens in a row, coloured by what is known of them, with a card for the one under the pointer or the cursor.
+ *
+ * A strip is one stop of the tab key; the arrow keys move inside it.
+ */
+
+import { h, replace, setVars } from "../dom.js";
+import { number, percent, signed, visible } from "../format.js";
+
+/** What colours mean. */
+export const ColorBy = { advantage: "advantage", logprob: "logprob", mask: "mask" };
+
+/** Advantages are normalised by their group: beyond two they are all strong. */
+const STRONG_ADVANTAGE = 2;
+/** A probability of one in twenty. */
+const STRONG_SURPRISE = 3;
+
+/** @param tokens as the API has them. @param options `label`, `advantage` of the rollout or null, `card` of tokenCard(). */
+export function tokenStrip(tokens, { label, advantage, card }) {
+  const cells = tokens.map((token, i) => cellOf(token, i, advantage));
+  const strip = h(
+    "div",
+    { class: "tokens", tabindex: 0, role: "listbox", "aria-label": label, "aria-orientation": "horizontal" },
+    cells.map((cell, i) => [cell, tokens[i].text?.includes("\n") && h("br")]),
+  );
+  let selected;
+
+  const select = (index) => {
+    cells[selected]?.removeAttribute("aria-selected");
+    selected = index;
+    const cell = cells[index];
+    if (cell === undefined) {
+      strip.removeAttribute("aria-activedescendant");
+      card.hide();
+      return;
+    }
+    cell.setAttribute("aria-selected", "true");
+    cell.id ||= `token-${crypto.randomUUID()}`;
+    strip.setAttribute("aria-activedescendant", cell.id);
+    card.show(cell, tokens[index], advantage, index);
+  };
+
+  strip.addEventListener("pointerover", (event) => {
+    const cell = event.target.closest(".token");
+    if (cell !== null) select(cells.indexOf(cell));
+  });
+  strip.addEventListener("pointerleave", () => select(undefined));
+  strip.addEventListener(
+    "focus",
+    () => selected === undefined && strip.matches(":focus-visible") && select(firstSampled(tokens)),
+  );
+  strip.addEventListener("blur", () => select(undefined));
+  strip.addEventListener("keydown", (event) => {
+    const at = selected ?? 0;
+    const last = cells.length - 1;
+    const targets = {
+      ArrowLeft: at - 1,
+      ArrowRight: at + 1,
+      ArrowUp: lineAway(cells, at, -1),
+      ArrowDown: lineAway(cells, at, 1),
+      Home: 0,
+      End: last,
+    };
+    if (event.key === "Escape") select(undefined);
+    else if (event.key in targets) select(Math.max(0, Math.min(last, targets[event.key])));
+    else return;
+    event.preventDefault();
+    cells[selected]?.scrollIntoView({ block: "nearest" });
+  });
+  return strip;
+}
+
+function firstSampled(tokens) {
+  return Math.max(
+    0,
+    tokens.findIndex(({ isSampled }) => isSampled),
+  );
+}
+
+/** The token on the line above or below that lies closest. */
+function lineAway(cells, from, direction) {
+  const here = cells[from].getBoundingClientRect();
+  let best = from;
+  let bestDistance = Number.POSITIVE_INFINITY;
+  for (const [i, cell] of cells.entries()) {
+    const there = cell.getBoundingClientRect();
+    const down = (there.top - here.top) * direction;
+    if (down < here.height / 2) continue;
+    const distance = down * 10 + Math.abs(there.left - here.left);
+    if (distance < bestDistance) [best, bestDistance] = [i, distance];
+  }
+  return best;
+}
+
+function cellOf(token, position, advantage) {
+  const { id, text, isSampled, logprob } = token;
+  const push = isSampled && advantage !== null ? Math.max(-1, Math.min(1, advantage / STRONG_ADVANTAGE)) : 0;
+  return h(
+    "span",
+    {
+      class: text === undefined ? "token token-id" : "token",
+      role: "option",
+      data: { mask: isSampled ? 1 : 0, sign: push < 0 ? "down" : "up", position },
+      vars: {
+        push: Math.abs(push).toFixed(3),
+        "surprise-share": logprob === undefined ? 0 : Math.min(1, -logprob / STRONG_SURPRISE).toFixed(3),
+      },
+    },
+    text === undefined ? String(id) : text === "" ? "∅" : visible(text),
+  );
+}
+
+/** The legend of a way to colour. */
+export function colorLegend(by) {
+  const swatch = (kind, text) => h("span", {}, h("i", { class: "legend-swatch", data: { kind } }), text);
+  if (by === ColorBy.advantage)
+    return [swatch("up", "pushed up"), swatch("down", "pushed down"), swatch("context", "context")];
+  if (by === ColorBy.logprob)
+    return [swatch("expected", "expected"), swatch("surprising", "surprising"), swatch("context", "context")];
+  return [swatch("sampled", "sampled, trained"), swatch("context", "context")];
+}
+
+/** The card that follows the selected token; one for the whole page. */
+export function tokenCard() {
+  const element = h("div", { class: "token-card", role: "tooltip", hidden: true });
+  return {
+    element,
+    hide() {
+      element.hidden = true;
+    },
+    show(cell, token, advantage, position) {
+      const { id, text, isSampled, logprob, version } = token;
+      const rows = [
+        ["token id", id],
+        ["position", position],
+        ["mask", isSampled ? "1, sampled" : "0, context"],
+        isSampled && ["logprob", logprob === undefined ? "–" : number(logprob, 4)],
+        isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
+        isSampled && ["advantage", advantage === null ? "not known" : signed(advantage, 3)],
+        isSampled && version !== undefined && ["policy version", version],
+      ].filter(Boolean);
+      replace(
+        element,
+        h("div", { class: "token-card-text mono" }, text === undefined ? `#${id}` : JSON.stringify(text)),
+        h(
+          "dl",
+          {},
+          rows.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "num" }, value)]),
+        ),
+      );
+      element.hidden = false;
+      place(element, cell.getBoundingClientRect());
+    },
+  };
+}
+
+/** Below the token, or above where there is no room; never beyond the window. */
+function place(element, anchor) {
+  const { offsetWidth: width, offsetHeight: height } = element;
+  const left = Math.max(
+    8,
+    Math.min(window.innerWidth - width - 8, anchor.left + anchor.width / 2 - width / 2),
+  );
+  const isRoomBelow = anchor.bottom + 8 + height < window.innerHeight;
+  const top = isRoomBelow ? anchor.bottom + 8 : anchor.top - 8 - height;
+  setVars(element, { left: `${left}px`, top: `${top}px` });
+}

@@ -1,0 +1,180 @@
+/** A trace as a waterfall: which span ran when, below which, and what it says of itself. */
+
+import { read } from "../api.js";
+import { h, link, replace } from "../dom.js";
+import { count, milliseconds } from "../format.js";
+
+/** Curves to tell services apart; a fifth service shares the first's. */
+const CURVES = 4;
+/** What is shallower than this starts open. */
+const OPEN_DEPTH = 12;
+
+export async function traceView({ root, params, signal, setPlace }) {
+  const { run, slot, trace } = params;
+  const isOfRollout = run !== undefined;
+  setPlace(
+    "Trace",
+    isOfRollout
+      ? [[run, link("runs", run)], [slot, link("runs", run, "rollouts", slot)], ["Trace"]]
+      : [["Trace"]],
+  );
+  const path = isOfRollout
+    ? `/runs/${encodeURIComponent(run)}/rollouts/${encodeURIComponent(slot)}/trace`
+    : `/traces/${encodeURIComponent(trace)}`;
+  const view = await read(path, { signal });
+  const services = [...new Set(view.spans.map(({ service }) => service))];
+  const curveOf = (service) => (services.indexOf(service) % CURVES) + 1;
+  const panel = h("aside", { class: "card span-panel", "aria-live": "polite" });
+  const rows = treeOf(view.spans);
+  const list = h("ul", { class: "spans", "aria-label": "Spans" });
+  const show = (span) => replace(panel, spanDetails(span, curveOf(span.service)));
+  replace(
+    list,
+    rows.map(({ span, depth }) =>
+      spanRow(span, depth, view.durationMs, curveOf(span.service), (button) => {
+        for (const other of list.querySelectorAll("[aria-pressed=true]"))
+          other.setAttribute("aria-pressed", "false");
+        button.setAttribute("aria-pressed", "true");
+        show(span);
+      }),
+    ),
+  );
+  list.addEventListener("keydown", (event) => {
+    const move = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (move === undefined) return;
+    const buttons = [...list.querySelectorAll("button")];
+    const next = buttons[buttons.indexOf(document.activeElement) + move];
+    next?.focus();
+    next?.click();
+    event.preventDefault();
+  });
+  replace(
+    root,
+    h(
+      "div",
+      { class: "run-head" },
+      h("h1", {}, isOfRollout ? "Trace of " : "Trace", isOfRollout && h("span", { class: "mono" }, slot)),
+      h(
+        "span",
+        { class: "soft small num" },
+        `${count(view.spans.length)} spans, ${milliseconds(view.durationMs)}`,
+      ),
+    ),
+    h("p", { class: "small faint mono trace-id" }, view.traceId),
+    view.unreadablePieces > 0 &&
+      h("p", { class: "notice" }, `${view.unreadablePieces} stored pieces of this trace cannot be read.`),
+    h(
+      "div",
+      { class: "legend section trace-legend" },
+      services.map((service) =>
+        h(
+          "span",
+          { class: `curve-${curveOf(service)}` },
+          h("span", { class: "swatch" }),
+          service || "(no service)",
+        ),
+      ),
+    ),
+    h("div", { class: "trace" }, h("div", { class: "card spans-card" }, list), panel),
+  );
+  show(rows[0].span);
+  list.querySelector("button")?.setAttribute("aria-pressed", "true");
+}
+
+/** Spans in the order of a walk through the tree. A span whose parent is not stored stands at the top. */
+function treeOf(spans) {
+  const known = new Set(spans.map(({ spanId }) => spanId));
+  const children = Map.groupBy(spans, ({ parentSpanId }) => (known.has(parentSpanId) ? parentSpanId : ""));
+  const rows = [];
+  const seen = new Set();
+  const walk = (parent, depth) => {
+    for (const span of children.get(parent) ?? []) {
+      // A span that is its own ancestor would go on for ever.
+      if (seen.has(span.spanId)) continue;
+      seen.add(span.spanId);
+      rows.push({ span, depth: Math.min(depth, OPEN_DEPTH) });
+      walk(span.spanId, depth + 1);
+    }
+  };
+  walk("", 0);
+  for (const span of spans) if (!seen.has(span.spanId)) rows.push({ span, depth: 0 });
+  return rows;
+}
+
+function spanRow(span, depth, totalMs, curve, onSelect) {
+  const total = Math.max(totalMs, 1e-6);
+  return h(
+    "li",
+    {},
+    h(
+      "button",
+      {
+        class: `span-row curve-${curve}`,
+        type: "button",
+        "aria-pressed": "false",
+        vars: { depth, from: span.startMs / total, size: span.durationMs / total },
+        onclick: (event) => onSelect(event.currentTarget),
+      },
+      h(
+        "span",
+        { class: "span-name" },
+        span.isError && h("span", { class: "span-error", title: "failed" }, "!"),
+        span.name,
+      ),
+      h("span", { class: "span-track", "aria-hidden": "true" }, h("span", { class: "span-bar" })),
+      h("span", { class: "span-time num" }, milliseconds(span.durationMs)),
+    ),
+  );
+}
+
+function spanDetails(span, curve) {
+  const table = (attributes) =>
+    h(
+      "dl",
+      { class: "attributes" },
+      Object.entries(attributes)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, value]) => [
+          h("dt", {}, name),
+          h("dd", { class: "mono" }, typeof value === "string" ? value : JSON.stringify(value)),
+        ]),
+    );
+  return [
+    h("h2", {}, span.name),
+    h(
+      "p",
+      { class: "small soft" },
+      h(
+        "span",
+        { class: `curve-${curve} swatch-line` },
+        h("span", { class: "swatch" }),
+        span.service || "(no service)",
+      ),
+      ` ${span.kind}, begins at ${milliseconds(span.startMs)}, takes ${milliseconds(span.durationMs)}`,
+    ),
+    span.isError && h("p", { class: "notice" }, span.statusMessage || "This span failed."),
+    Object.keys(span.attributes).length > 0 && [h("h3", {}, "Attributes"), table(span.attributes)],
+    span.events.length > 0 && [
+      h("h3", {}, "Events"),
+      span.events.map(({ name, atMs, attributes }) =>
+        h(
+          "div",
+          { class: "span-event" },
+          h("strong", {}, name),
+          h("span", { class: "faint small" }, ` at ${milliseconds(atMs)}`),
+          table(attributes),
+        ),
+      ),
+    ],
+    span.links.length > 0 && [
+      h("h3", {}, "Links"),
+      h(
+        "ul",
+        {},
+        span.links.map(({ traceId }) =>
+          h("li", {}, h("a", { class: "mono small", href: link("traces", traceId) }, traceId)),
+        ),
+      ),
+    ],
+  ];
+}

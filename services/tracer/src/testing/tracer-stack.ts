@@ -1,0 +1,70 @@
+/** A tracer on a real bus and database, and the sample run's tokenizer where a trainer would have put it. */
+
+import { cp, mkdir } from "node:fs/promises";
+import path from "node:path";
+import { type Bus, connectBus, ensureTopology, StreamName } from "@hone/messaging";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
+import { loadTokenizer } from "@hone/tokenizer";
+import { readTracerConfig } from "../config.ts";
+import { tracerService } from "../service.ts";
+import type { SampleRun } from "./sample-run.ts";
+
+const EXAMPLE = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
+
+export interface TracerStack extends AsyncDisposable {
+  readonly bus: Bus;
+  readonly run: SampleRun;
+  /** Starts a tracer; the caller stops it. */
+  startTracer(environment?: Readonly<Record<string, string>>): Promise<RunningService>;
+  /** Waits until everything that was published is stored. */
+  stored(): Promise<unknown>;
+}
+
+export async function startStack(startedAtMs: number): Promise<TracerStack> {
+  const [nats, postgres, folder] = await Promise.all([
+    startNats(),
+    startPostgres(),
+    temporaryFolder("tracer"),
+  ]);
+  const bus = await connectBus({ url: nats.url, name: "tracer-test" });
+  await ensureTopology(bus);
+  const run: SampleRun = {
+    runId: "frozen-lake-1",
+    steps: 40,
+    stepsWithRollouts: 2,
+    tokenizer: await loadTokenizer(EXAMPLE),
+    startedAtMs,
+  };
+  const tokenizerFolder = path.join(folder.path, "runs", run.runId, "tokenizer");
+  await mkdir(tokenizerFolder, { recursive: true });
+  await cp(EXAMPLE, tokenizerFolder, { recursive: true });
+  const unacknowledged = async (stream: StreamName, durable: string) => {
+    const { num_pending, num_ack_pending } = await bus.manager.consumers.info(stream, durable);
+    return num_pending + num_ack_pending;
+  };
+  return {
+    bus,
+    run,
+    startTracer: (environment = {}) =>
+      startService(tracerService, {
+        config: readTracerConfig({
+          HONE_NATS_URL: nats.url,
+          HONE_DATABASE_URL: postgres.url,
+          HONE_STATE_DIR: folder.path,
+          ...environment,
+        }),
+        logger: silentLogger(),
+      }),
+    stored: () =>
+      eventually("the tracer to store what it was told", async () => {
+        const events = await unacknowledged(StreamName.events, "tracer-events");
+        return events + (await unacknowledged(StreamName.episodes, "tracer-rollouts")) === 0;
+      }),
+    async [Symbol.asyncDispose]() {
+      await bus.close();
+      await Promise.all([nats.stop(), postgres.stop(), folder[Symbol.asyncDispose]()]);
+    },
+  };
+}
