@@ -131,6 +131,7 @@ async function startEngine(): Promise<Subject> {
 async function startCore(): Promise<Subject> {
   const runner = await OnnxRunner.create(spec, weights, {
     maxCacheBytes: CACHE_BYTES,
+    maxSequences: 256,
     intraOpThreads: Number(values.threads),
     isSpinning: values.spin,
   });

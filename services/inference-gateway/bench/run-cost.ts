@@ -29,6 +29,7 @@ const spec = resolveModelSpec({
 });
 const runner = await OnnxRunner.create(spec, initialiseWeights(spec, 1), {
   maxCacheBytes: 512 * 2 ** 20,
+  maxSequences: 1_000,
   intraOpThreads: 1,
   isSpinning: false,
 });

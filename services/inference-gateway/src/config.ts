@@ -11,7 +11,7 @@ const schema = z.object({
   HONE_INFERENCE_MAX_SEQUENCES: environmentInteger(1, 65_536).default(256),
   /** Requests that wait beside them; more are refused as busy. */
   HONE_INFERENCE_MAX_WAITING: environmentInteger(1, 1_000_000).default(4_096),
-  /** Memory for keys and values of each loaded policy version, MiB; used as far as needed. */
+  /** Memory for keys and values of each loaded policy version, MiB; at most what all sequences take at their longest. */
   HONE_INFERENCE_CACHE_MIB: environmentInteger(1, 1_048_576).default(512),
   /** Threads that share one operator. More than one pays off for models above some ten million parameters. */
   HONE_INFERENCE_THREADS: environmentInteger(1, 8).default(1),

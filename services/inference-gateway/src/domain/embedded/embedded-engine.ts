@@ -35,7 +35,7 @@ export interface EmbeddedEngineOptions {
   readonly maxWaiting?: number;
   /** Tokens computed in one step; bounds how long a long prompt holds up the others. @default 4_096 */
   readonly maxStepTokens?: number;
-  /** Memory for K/V of each loaded version, used as far as needed. @default 256 MiB */
+  /** Memory for K/V of each loaded version, at most what all sequences take at their longest. @default 256 MiB */
   readonly maxCacheBytes?: number;
   /** Threads that share an operator. @default 1 */
   readonly intraOpThreads?: number;
@@ -91,7 +91,7 @@ export class EmbeddedEngine implements InferenceEngine {
     this.#onFailure = options.onFailure;
     const workerData: EngineWorkerData = {
       core: { maxSequences, maxWaiting, maxStepTokens, runCost: RUN_COST },
-      runner: { maxCacheBytes, intraOpThreads, isSpinning: false },
+      runner: { maxCacheBytes, maxSequences, intraOpThreads, isSpinning: false },
     };
     this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));

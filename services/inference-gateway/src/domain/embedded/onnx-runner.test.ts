@@ -42,7 +42,12 @@ const coreOptions: EngineCoreOptions = {
   runCost: RUN_COST,
   now: () => performance.now(),
 };
-const runnerOptions: OnnxRunnerOptions = { maxCacheBytes: 0, intraOpThreads: 1, isSpinning: false };
+const runnerOptions: OnnxRunnerOptions = {
+  maxCacheBytes: 0,
+  maxSequences: 64,
+  intraOpThreads: 1,
+  isSpinning: false,
+};
 
 interface Setup {
   readonly core?: Partial<EngineCoreOptions>;

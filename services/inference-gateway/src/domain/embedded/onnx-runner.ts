@@ -20,6 +20,8 @@ import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-ru
 export interface OnnxRunnerOptions {
   /** Memory for K/V, used as far as needed. */
   readonly maxCacheBytes: number;
+  /** Sequences that run at once: more memory than all of them take at their longest is left alone. */
+  readonly maxSequences: number;
   /** Threads that share an operator. */
   readonly intraOpThreads: number;
   /** Whether idle threads busy-wait. */
@@ -60,8 +62,9 @@ export class OnnxRunner implements PolicyRunner {
       isSpinning: options.isSpinning,
       externalData: weights,
     });
-    const pages = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
-    return new OnnxRunner(spec, session, new KvPool(spec, pages + 1));
+    const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
+    const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
+    return new OnnxRunner(spec, session, new KvPool(spec, Math.min(affordable, useful) + 1));
   }
 
   async run(items: readonly RunItem[]): Promise<RunOutput> {
