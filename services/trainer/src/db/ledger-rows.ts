@@ -13,10 +13,9 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Commit, EvaluationRecord, RunEnding, RunLedger, RunWishes } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { RunRows } from "./run-rows.ts";
-import { evaluations, ledger, runs, steps } from "./schema.ts";
+import { evaluations, type ledger, runs, steps } from "./schema.ts";
 
-/** Rows of one INSERT; PostgreSQL takes 65,535 parameters, a row has 13. */
-const ROWS_PER_INSERT = 2_000;
+type LedgerColumn = (typeof ledger)["_"]["columns"][keyof (typeof ledger)["_"]["columns"]]["_"]["name"];
 
 export class LedgerRows implements RunLedger {
   readonly #database: Database;
@@ -58,10 +57,11 @@ export class LedgerRows implements RunLedger {
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
         await tx.insert(steps).values({ runId, version, epoch, stateFolder, stateDigest, metrics });
-        const rows = commit.entries.map((entry) => rowOf(commit, entry));
-        for (let begin = 0; begin < rows.length; begin += ROWS_PER_INSERT) {
-          await tx.insert(ledger).values(rows.slice(begin, begin + ROWS_PER_INSERT));
-        }
+        // One parameter for all rows: thousands of parameters cost more than the rows themselves.
+        const rows = JSON.stringify(commit.entries.map((entry) => rowOf(commit, entry)));
+        await tx.execute(
+          sql`insert into ledger select * from json_populate_recordset(null::ledger, ${rows}::json)`,
+        );
         return true;
       },
       { action: `commit version ${version} of ${runId}` },
@@ -139,22 +139,26 @@ export class LedgerRows implements RunLedger {
   }
 }
 
-function rowOf(commit: Commit, entry: Commit["entries"][number]): typeof ledger.$inferInsert {
+/** A row by its column names. */
+function rowOf(
+  commit: Commit,
+  entry: Commit["entries"][number],
+): Record<LedgerColumn, string | number | null> {
   const { rollout, reward, advantage, sequence } = entry;
   const versions = versionRange(rollout);
   return {
-    runId: commit.runId,
+    run_id: commit.runId,
     slot: slotKey(rollout.slot),
     version: commit.version,
     attempt: rollout.attempt,
     outcome: rollout.outcome,
-    sampleCount: rollout.samples.length,
-    sampledTokens: rolloutTokenCount(rollout),
-    lowestVersion: versions?.lowest ?? null,
-    highestVersion: versions?.highest ?? null,
+    sample_count: rollout.samples.length,
+    sampled_tokens: rolloutTokenCount(rollout),
+    lowest_version: versions?.lowest ?? null,
+    highest_version: versions?.highest ?? null,
     reward,
     advantage,
     sequence,
-    stateDigest: commit.stateDigest,
+    state_digest: commit.stateDigest,
   };
 }
