@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { identifyProcess, isRunning, type ProcessIdentity } from "@hone/embedded";
+import { connectBus } from "@hone/messaging";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { findProject, type Project } from "../project.ts";
+import { SERVICES } from "./service-process.ts";
+import { readStack, type StackRecord } from "./stack-file.ts";
+
+/* The command line as a person uses it, with the six real services, in a folder with a space in its name. */
+
+const MAIN = join(import.meta.dirname, "..", "main.ts");
+const UP_MS = 120_000;
+
+let folder: TemporaryFolder;
+let project: Project;
+before(async () => {
+  folder = await temporaryFolder("the stack");
+  project = findProject({ HONE_STATE_DIR: join(folder.path, "state") });
+});
+after(async () => {
+  await hone("down");
+  await folder[Symbol.asyncDispose]();
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+function spawnHone(...args: string[]): ChildProcess {
+  const env = { ...process.env, HONE_STATE_DIR: project.state, NO_COLOR: "1" };
+  return spawn(process.execPath, [MAIN, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (output += String(data)));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, output };
+}
+
+const hone = (...args: string[]) => ended(spawnHone(...args));
+
+/** Waits for the stack; ends early, with what it printed, when its process ends first. */
+async function untilUp(up: Promise<Ended>): Promise<StackRecord> {
+  const failed = up.then(({ code, output }) => assert.fail(`hone up ended with ${code}: ${output}`));
+  return Promise.race([
+    eventually("the stack to be up", () => readStack(project), { deadlineMs: UP_MS }),
+    failed,
+  ]);
+}
+
+/** Every process of a stack: services, bus, database. */
+function processesOf(stack: StackRecord): ProcessIdentity[] {
+  const pids = Object.values(stack.services).map(({ pid }) => pid);
+  const read = (path: string) => Number.parseInt(readFileSync(join(project.state, path), "utf8"), 10);
+  pids.push(read("nats/nats-server.pid"), read("postgres/data/postmaster.pid"));
+  return pids.map((pid) => identifyProcess(pid)).filter((identity) => identity !== undefined);
+}
+
+describe("hone", () => {
+  test("status, eval and down say so where no stack runs", async () => {
+    const status = await hone("status");
+    assert.deepEqual([status.code, /no stack runs/.test(status.output)], [3, true]);
+    const evaluated = await hone("eval");
+    assert.deepEqual([evaluated.code, /start one with hone up/.test(evaluated.output)], [1, true]);
+    assert.equal((await hone("down")).code, 0);
+  });
+
+  test("up brings everything up, status tells it, a second up is refused, Ctrl-C ends it all", async () => {
+    const up = spawnHone("up");
+    const upEnded = ended(up);
+    const stack = await untilUp(upEnded);
+    assert.deepEqual(Object.keys(stack.services), [...SERVICES]);
+    const processes = processesOf(stack);
+    assert.equal(processes.length, SERVICES.length + 2);
+
+    const status = await hone("status");
+    assert.equal(status.code, 0, status.output);
+    assert.equal(status.output.match(/ ready /g)?.length, SERVICES.length, status.output);
+    assert.match(status.output, /no runs/);
+
+    const second = await hone("up");
+    assert.deepEqual([second.code, /runs in .* already/.test(second.output)], [1, true]);
+
+    up.kill("SIGINT");
+    assert.equal((await upEnded).code, 0);
+    assert.deepEqual(processes.filter(isRunning), []);
+    assert.equal(readStack(project), undefined);
+  });
+
+  test("a killed service comes back on its port, and SIGKILL of the supervisor leaves nothing behind", async () => {
+    const up = spawnHone("up");
+    const upEnded = ended(up);
+    const stack = await untilUp(upEnded);
+    const dataset = stack.services.dataset;
+    assert.ok(dataset !== undefined);
+    process.kill(dataset.pid, "SIGKILL");
+    const back = await eventually(
+      "dataset to be back",
+      () => {
+        const now = readStack(project)?.services.dataset;
+        return now !== undefined && now.pid !== dataset.pid ? now : undefined;
+      },
+      { deadlineMs: UP_MS },
+    );
+    assert.deepEqual([back.httpPort, back.restarts], [dataset.httpPort, 1]);
+
+    const processes = processesOf(await untilUp(upEnded));
+    up.kill("SIGKILL");
+    assert.equal((await upEnded).code, null);
+    await eventually("everything to be gone", () => !processes.some(isRunning), { deadlineMs: 30_000 });
+  });
+
+  test("a start after that works, also with the usual ports taken, and keeps the streams", async () => {
+    // Somebody else's servers on the well-known ports; where they run already, so much the better.
+    const squatters = [4222, 5432].map((port) =>
+      createServer()
+        .on("error", () => undefined)
+        .listen(port, "127.0.0.1"),
+    );
+    try {
+      const detached = await hone("up", "--detach");
+      assert.equal(detached.code, 0, detached.output);
+      const { natsUrl } = readStack(project) ?? {};
+      assert.ok(natsUrl !== undefined);
+      const bus = await connectBus({ url: natsUrl, name: "test" });
+      await bus.close();
+      const invalid = await hone("run", join(import.meta.dirname, "no-such.yaml"));
+      assert.deepEqual([invalid.code, /no-such\.yaml/.test(invalid.output)], [1, true]);
+      const down = await hone("down");
+      assert.deepEqual([down.code, /ended \(process/.test(down.output)], [0, true]);
+    } finally {
+      for (const squatter of squatters) squatter.close();
+    }
+  });
+
+  test("refuses options that it does not know, with the nearest one", async () => {
+    const { code, output } = await hone("up", "--detahc");
+    assert.deepEqual([code, /did you mean --detach\?/.test(output)], [1, true]);
+  });
+
+  test("has help for every command", async () => {
+    for (const command of ["start", "up", "down", "run", "status", "eval", "validate", "doctor"]) {
+      const { code, output } = await hone(command, "--help");
+      assert.equal(code, 0);
+      assert.match(output, new RegExp(`USAGE.*hone ${command}`));
+    }
+  });
+});
