@@ -1,0 +1,75 @@
+/** Publishing a run request by hand, and reading the event stream from it on. */
+
+import assert from "node:assert/strict";
+import { deadline, runIdOf } from "@hone/core";
+import { type Bus, publishBytes, readOrdered, StreamName, subjects } from "@hone/messaging";
+import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+
+type EventOf<Case extends RunEvent["kind"]["case"]> = Extract<RunEvent["kind"], { case: Case }>;
+
+/** Everything that was said of a run that came to its end. */
+export interface FinishedRun {
+  readonly runId: string;
+  readonly steps: EventOf<"stepCompleted">["value"][];
+  readonly evaluations: EventOf<"evaluated">["value"][];
+  readonly ended: EventOf<"ended">["value"];
+}
+
+export interface FollowOptions {
+  /** Called for each event in order; reading waits for it. */
+  readonly onEvent?: (event: RunEvent) => Promise<void> | void;
+  readonly deadlineMs: number;
+}
+
+/** Publishes the text of a run file, as any NATS client can. @returns the sequence of the request. */
+export async function publishRequest(bus: Bus, text: string): Promise<number> {
+  const { sequence } = await publishBytes(bus, subjects.runRequest(), text, undefined);
+  return sequence;
+}
+
+/** Publishes a run and follows it until it ends. Fails when it is refused or does not complete. */
+export async function runToEnd(
+  bus: Bus,
+  run: { readonly name: string },
+  options: FollowOptions,
+): Promise<FinishedRun> {
+  const runId = runIdOf(run.name, await publishRequest(bus, JSON.stringify(run)));
+  const finished: Pick<FinishedRun, "steps" | "evaluations"> = { steps: [], evaluations: [] };
+  return deadline(`the end of ${runId}`, options.deadlineMs, async (signal) => {
+    const filter = subjects.event(runId, "*");
+    for await (const { message } of readOrdered(bus, RunEventSchema, {
+      stream: StreamName.events,
+      filter,
+      signal,
+    })) {
+      await options.onEvent?.(message);
+      const { kind } = message;
+      if (kind.case === "stepCompleted") finished.steps.push(kind.value);
+      if (kind.case === "evaluated") finished.evaluations.push(kind.value);
+      if (kind.case === "ended") {
+        assert.equal(kind.value.phase, RunPhase.COMPLETED, kind.value.reason);
+        return { runId, ...finished, ended: kind.value };
+      }
+    }
+    assert.fail(`the events of ${runId} ended before it did`);
+  });
+}
+
+/** Reads what was answered to a request that is refused. */
+export async function refusalOf(
+  bus: Bus,
+  sequence: number,
+  deadlineMs: number,
+): Promise<EventOf<"refused">["value"]> {
+  return deadline(`the refusal of request ${sequence}`, deadlineMs, async (signal) => {
+    const filter = subjects.requestRefused(sequence);
+    for await (const { message } of readOrdered(bus, RunEventSchema, {
+      stream: StreamName.events,
+      filter,
+      signal,
+    })) {
+      if (message.kind.case === "refused") return message.kind.value;
+    }
+    assert.fail("the event stream ended");
+  });
+}

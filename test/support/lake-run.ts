@@ -1,0 +1,43 @@
+/** Run files for tests: the first example, cut down. */
+
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
+import { REPOSITORY } from "./stack.ts";
+
+const EXAMPLE = path.join(REPOSITORY, "examples", "01-frozen-lake");
+
+/** What a test changes of the example. */
+export interface LakeRunOptions {
+  readonly name: string;
+  readonly steps: number;
+  readonly tasksPerStep: number;
+  readonly minibatches: number;
+  /** Rollouts of the scripted policy that are imitated first. */
+  readonly warmStartTasks: number;
+  /** Held-out tasks. */
+  readonly evalTasks: number;
+}
+
+/** The example's file with its agent and tokenizer inlined, as it could be published by hand. */
+export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
+  const example = parseRunFile(await readFile(path.join(EXAMPLE, "run.yaml"), "utf8"));
+  const { warmStart, dataset, rollout, trainer } = example;
+  if (warmStart === undefined || dataset.eval?.source !== "environment")
+    throw new Error("the example has changed");
+  const { seeds } = dataset.eval;
+  return inlineFiles(
+    {
+      ...example,
+      name: options.name,
+      warmStart: { ...warmStart, tasks: options.warmStartTasks },
+      dataset: {
+        ...dataset,
+        eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
+      },
+      rollout: { ...rollout, tasksPerStep: options.tasksPerStep },
+      trainer: { ...trainer, steps: options.steps, minibatches: options.minibatches, eval: { every: 0 } },
+    },
+    EXAMPLE,
+  );
+}

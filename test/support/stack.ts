@@ -1,0 +1,90 @@
+/** A whole stack on a throw-away folder, brought up and ended by the command line, as a user does it. */
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { type Bus, connectBus } from "@hone/messaging";
+import { eventually, temporaryFolder } from "@hone/testing";
+import postgres from "postgres";
+
+export const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
+const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
+const UP_DEADLINE_MS = 120_000;
+
+/** What a command printed and how it ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+export interface TestStack extends AsyncDisposable {
+  readonly bus: Bus;
+  readonly sql: postgres.Sql;
+  /** HONE_STATE_DIR. */
+  readonly stateFolder: string;
+  readonly pageUrl: string;
+  /** Runs the command line on this stack. */
+  hone(...args: string[]): Promise<Ended>;
+  /** Sends SIGKILL to a service and waits until the supervisor has put another process in its place. */
+  kill(service: string): Promise<void>;
+}
+
+interface StackFile {
+  readonly natsUrl: string;
+  readonly databaseUrl: string;
+  readonly pageUrl: string;
+  readonly services: Readonly<Record<string, { readonly pid: number }>>;
+}
+
+/** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
+export async function startStack(): Promise<TestStack> {
+  const folder = await temporaryFolder("stack");
+  const stateFolder = path.join(folder.path, "state");
+  const env = { ...process.env, HONE_STATE_DIR: stateFolder, NO_COLOR: "1", INIT_CWD: REPOSITORY };
+  const hone = (...args: string[]) =>
+    ended(spawn(process.execPath, [COMMAND_LINE, ...args], { env, stdio: ["ignore", "pipe", "pipe"] }));
+  const readStack = () => JSON.parse(readFileSync(path.join(stateFolder, "stack.json"), "utf8")) as StackFile;
+  const up = await hone("up", "--detach");
+  if (up.code !== 0) {
+    await folder[Symbol.asyncDispose]();
+    assert.fail(`hone up failed:\n${up.output}`);
+  }
+  const { natsUrl, databaseUrl, pageUrl } = await eventually("the stack file", readStack, {
+    deadlineMs: UP_DEADLINE_MS,
+  });
+  const bus = await connectBus({ url: natsUrl, name: "test" });
+  const sql = postgres(databaseUrl, { max: 2, fetch_types: false });
+  return {
+    bus,
+    sql,
+    stateFolder,
+    pageUrl,
+    hone,
+    async kill(service) {
+      const pidOf = () => readStack().services[service]?.pid;
+      const victim = pidOf();
+      assert.ok(victim, `no process of ${service}`);
+      process.kill(victim, "SIGKILL");
+      await eventually(`${service} to be back`, () => pidOf() !== victim, { deadlineMs: UP_DEADLINE_MS });
+    },
+    async [Symbol.asyncDispose]() {
+      await bus.close();
+      await sql.end({ timeout: 5 });
+      const down = await hone("down");
+      await folder[Symbol.asyncDispose]();
+      assert.equal(down.code, 0, down.output);
+    },
+  };
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk) => {
+      output += String(chunk);
+    });
+  }
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, output };
+}
