@@ -39,6 +39,19 @@ describe("loadTokenizer", () => {
     assert.equal(ids.length, 4 + 2);
   });
 
+  test("gives the ids that Python's transformers gives for the first example's files", async () => {
+    // AutoTokenizer.from_pretrained("examples/01-frozen-lake").apply_chat_template(...), transformers 5.23, tokenizers 0.23.
+    const reference = [
+      3, 12, 13, 14, 15, 18, 13, 13, 13, 13, 18, 16, 17, 13, 13, 18, 13, 13, 13, 13, 18, 20, 20, 31, 20, 23,
+      19, 1, 1, 1, 1, 1, 1, 4,
+    ];
+    const tokenizer = await loadTokenizer(example);
+    const { ids } = new ChatRenderer(tokenizer).render([
+      { role: "user", content: "P_OG\n____\nX√__\n____\n00,03 hello😀" },
+    ]);
+    assert.deepEqual(ids, reference);
+  });
+
   test("the digest changes with any of the files", async () => {
     await cp(example, folder, { recursive: true });
     const original = await loadTokenizer(example);
