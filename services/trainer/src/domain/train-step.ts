@@ -8,6 +8,7 @@ import {
   type Group,
   MetricSet,
   Reduction,
+  rolloutTokenCount,
   versionRange,
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
@@ -151,6 +152,14 @@ function addStepMetrics(
   metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
   metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
+  const trained = credit.groups.flatMap((group) =>
+    group.rollouts.map(({ rollout }) => rolloutTokenCount(rollout)),
+  );
+  metrics.add(
+    "tokens/trained",
+    Reduction.sum,
+    trained.reduce((sum, count) => sum + count, 0),
+  );
 }
 
 /** Adds `time/<name>_ms`. */
