@@ -16,15 +16,16 @@ import type { Database } from "@hone/storage";
 import type { Logger } from "@hone/telemetry";
 import { readTracerConfig, type TracerConfig } from "./config.ts";
 import { migrations } from "./db/migrations.ts";
-import { readRevisions } from "./db/read-runs.ts";
 import { enforceRetention, type RetentionLimits } from "./db/retention.ts";
+import { createStore } from "./db/store.ts";
 import { writeEvents } from "./db/write-events.ts";
-import { type StoredRollout, writeRollouts, writeTrainings } from "./db/write-rollouts.ts";
+import { writeRollouts, writeTrainings } from "./db/write-rollouts.ts";
 import { writeSpans } from "./db/write-spans.ts";
 import { writeStates } from "./db/write-states.ts";
 import { BatchWriter } from "./domain/batch-writer.ts";
 import type { TracePiece } from "./domain/otlp/split-by-trace.ts";
 import type { TrainFigures } from "./domain/otlp/train-figures.ts";
+import type { StoredRollout } from "./domain/ports.ts";
 import type { RunFact } from "./domain/run-event.ts";
 import { SpanIntake } from "./domain/span-intake.ts";
 import { createApp } from "./http/app.ts";
@@ -69,9 +70,10 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     watchStates({ bucket, write: (states) => writeStates(database, states), logger, signal }),
     retain(database, config, logger, signal),
   ];
+  const store = createStore(database);
   const routes = await createApp({
     api: {
-      database,
+      store,
       tokenTexts: new TokenTexts(config.stateDir, logger),
       intakeCounts: () => ({
         ...intake.counts,
@@ -81,7 +83,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       logger,
     },
     otlp: { intake, forwarder, maxBodyBytes: config.maxBodyBytes },
-    feed: new LiveFeed(() => readRevisions(database), logger, signal),
+    feed: new LiveFeed(() => store.readRevisions(), logger, signal),
     logger,
   });
 

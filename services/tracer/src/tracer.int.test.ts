@@ -5,7 +5,7 @@ import { RunPhase } from "@hone/proto-gen/run";
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
 import { type SampleRun, tellEvent, tellSampleRun, tellState } from "./testing/sample-run.ts";
-import { startStack, type TracerStack } from "./testing/tracer-stack.ts";
+import { startStack, type TracerStack } from "./testing/testing-stack.ts";
 
 describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
   let stack: TracerStack;

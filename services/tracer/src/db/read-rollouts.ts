@@ -2,22 +2,10 @@
 
 import { type Database, query } from "@hone/storage";
 import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import type { RolloutFilter } from "../domain/ports.ts";
 import { rollouts, trainings } from "./schema.ts";
 
 const READ = { isRepeatable: true } as const;
-
-/** What a list of rollouts may ask for; absent = any. */
-export interface RolloutFilter {
-  readonly split?: string | undefined;
-  readonly step?: number | undefined;
-  readonly task?: number | undefined;
-  readonly outcome?: string | undefined;
-  readonly minReward?: number | undefined;
-  readonly maxReward?: number | undefined;
-  /** Only rollouts that were stored before the one with this id: the next page. */
-  readonly beforeId?: number | undefined;
-  readonly limit: number;
-}
 
 const row = {
   id: rollouts.id,

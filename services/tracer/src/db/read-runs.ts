@@ -2,6 +2,7 @@
 
 import { type Database, query } from "@hone/storage";
 import { and, asc, desc, eq, gt, inArray, sql } from "drizzle-orm";
+import type { CurvePoint } from "../domain/ports.ts";
 import { evaluations, refusals, runs, steps } from "./schema.ts";
 
 /** More than a page shows; older runs are found by their address. */
@@ -29,13 +30,6 @@ const summary = {
   endReason: runs.endReason,
   checkpoint: runs.checkpoint,
 } as const;
-
-/** One point of the small curve; null where the step had no such figure. */
-export interface CurvePoint {
-  readonly step: number;
-  readonly success: number | null;
-  readonly reward: number | null;
-}
 
 /** Newest first, each with its latest steps. */
 export async function readRuns(database: Database) {

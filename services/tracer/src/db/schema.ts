@@ -11,15 +11,13 @@ import {
   primaryKey,
   text,
 } from "drizzle-orm/pg-core";
+import type { Figures, Refusal } from "../domain/ports.ts";
 import type { RunProgress } from "../domain/run-progress.ts";
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
 
 /** Unix milliseconds; the page and the wire speak the same. */
 const timeMs = (name: string) => bigint(name, { mode: "number" });
-
-/** Figures by name; a figure that is no finite number is null. */
-export type Metrics = Readonly<Record<string, number | null>>;
 
 /** One row per run. */
 export const runs = pgTable("runs", {
@@ -51,13 +49,8 @@ export const runs = pgTable("runs", {
 export const refusals = pgTable("refusals", {
   requestSequence: bigint("request_sequence", { mode: "number" }).primaryKey(),
   timeMs: timeMs("time_ms").notNull(),
-  problems: jsonb("problems").$type<readonly RefusalProblem[]>().notNull(),
+  problems: jsonb("problems").$type<Refusal["problems"]>().notNull(),
 });
-
-export interface RefusalProblem {
-  readonly key: string;
-  readonly message: string;
-}
 
 /** One row per completed step. */
 export const steps = pgTable(
@@ -67,7 +60,7 @@ export const steps = pgTable(
     step: integer("step").notNull(),
     version: integer("version").notNull(),
     timeMs: timeMs("time_ms").notNull(),
-    metrics: jsonb("metrics").$type<Metrics>().notNull(),
+    metrics: jsonb("metrics").$type<Figures>().notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.step] })],
 );
@@ -81,7 +74,7 @@ export const evaluations = pgTable(
     mode: text("mode").notNull(),
     episodes: integer("episodes").notNull(),
     timeMs: timeMs("time_ms").notNull(),
-    metrics: jsonb("metrics").$type<Metrics>().notNull(),
+    metrics: jsonb("metrics").$type<Figures>().notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.version, table.mode] })],
 );
@@ -129,7 +122,7 @@ export const trainings = pgTable(
     runId: text("run_id").notNull(),
     slot: text("slot").notNull(),
     advantage: doublePrecision("advantage").notNull(),
-    figures: jsonb("figures").$type<Metrics>().notNull(),
+    figures: jsonb("figures").$type<Figures>().notNull(),
     storedAtMs: timeMs("stored_at_ms").notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],

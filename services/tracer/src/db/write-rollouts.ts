@@ -4,17 +4,8 @@ import { slotKey } from "@hone/core";
 import { type Database, query } from "@hone/storage";
 import { sql } from "drizzle-orm";
 import type { TrainFigures } from "../domain/otlp/train-figures.ts";
-import type { RolloutRecord } from "../domain/rollout-record.ts";
+import type { StoredRollout } from "../domain/ports.ts";
 import { rollouts, trainings } from "./schema.ts";
-
-/** A rollout with its bytes. */
-export interface StoredRollout {
-  readonly record: RolloutRecord;
-  /** Empty where it was not traced. */
-  readonly traceId: string;
-  /** Encoded hone.rollout.v1.ScoredEpisode. */
-  readonly scored: Uint8Array;
-}
 
 /** Writes all of them or none. */
 export async function writeRollouts(database: Database, items: readonly StoredRollout[]): Promise<void> {

@@ -2,21 +2,8 @@
 
 import { type Database, transaction } from "@hone/storage";
 import { sql } from "drizzle-orm";
-import type { RunPhase } from "../domain/run-phase.ts";
+import type { PublishedState } from "../domain/ports.ts";
 import { runs } from "./schema.ts";
-
-/** What RUN_STATE says of a run. */
-export interface PublishedState {
-  readonly runId: string;
-  /** Of the key in the bucket. */
-  readonly revision: number;
-  readonly phase: RunPhase;
-  readonly version: number;
-  readonly totalSteps: number;
-  /** Empty = nothing. */
-  readonly waitingFor: string;
-  readonly waitingSinceMs: number | null;
-}
 
 /** Writes all of them or none. */
 export async function writeStates(database: Database, states: readonly PublishedState[]): Promise<void> {

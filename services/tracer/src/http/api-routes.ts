@@ -17,21 +17,18 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { Outcome, Split } from "@hone/core";
 import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { createHttpApp, errorBody } from "@hone/service-kit";
-import type { Database } from "@hone/storage";
 import { type Logger, METRICS } from "@hone/telemetry";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { readRollout, readRolloutCounts, readRollouts } from "../db/read-rollouts.ts";
-import { readRefusals, readRun, readRuns, readSteps } from "../db/read-runs.ts";
-import { readPieces } from "../db/read-spans.ts";
 import { traceViewOf } from "../domain/otlp/trace-view.ts";
+import type { TracerStore } from "../domain/ports.ts";
 import { rolloutViewOf } from "../domain/rollout-view.ts";
 import { seriesOf } from "../domain/series.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.ts";
 
 export interface ApiOptions {
-  readonly database: Database;
+  readonly store: TracerStore;
   readonly tokenTexts: TokenTexts;
   /** Totals of the intake, for whoever looks after this service. */
   readonly intakeCounts: () => Readonly<Record<string, number>>;
@@ -59,7 +56,7 @@ const rolloutsQuery = z.object({
 });
 
 export function apiRoutes(options: ApiOptions): Hono {
-  const { database, tokenTexts, intakeCounts, logger } = options;
+  const { store, tokenTexts, intakeCounts, logger } = options;
   const app = createHttpApp(logger);
   app.use(async function neverCached(c, next) {
     await next();
@@ -67,13 +64,13 @@ export function apiRoutes(options: ApiOptions): Hono {
   });
 
   app.get("/runs", async (c) => {
-    const [runs, refusals] = await Promise.all([readRuns(database), readRefusals(database)]);
+    const [runs, refusals] = await Promise.all([store.readRuns(), store.readRefusals()]);
     return c.json({ runs, refusals });
   });
 
   app.get("/runs/:run", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
-    const found = await readRun(database, run);
+    const found = await store.readRun(run);
     if (found === undefined) return notFound(c, `run ${run}`);
     const { configJson, ...rest } = found;
     return c.json({ ...rest, config: configJson === null ? null : JSON.parse(configJson) });
@@ -82,24 +79,24 @@ export function apiRoutes(options: ApiOptions): Hono {
   app.get("/runs/:run/steps", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
     const { after = 0 } = parseParameters(stepsQuery, c.req.query());
-    const { steps, hasMore } = await readSteps(database, run, after);
+    const { steps, hasMore } = await store.readSteps(run, after);
     return c.json({ ...seriesOf(steps), hasMore });
   });
 
   app.get("/runs/:run/rollouts", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
     const { before, limit = DEFAULT_PAGE, ...filter } = parseParameters(rolloutsQuery, c.req.query());
-    return c.json(await readRollouts(database, run, { ...filter, beforeId: before, limit }));
+    return c.json(await store.readRollouts(run, { ...filter, beforeId: before, limit }));
   });
 
   app.get("/runs/:run/rollout-counts", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
-    return c.json({ counts: await readRolloutCounts(database, run) });
+    return c.json({ counts: await store.readRolloutCounts(run) });
   });
 
   app.get("/runs/:run/rollouts/:slot", async (c) => {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
-    const [stored, owner] = await Promise.all([readRollout(database, run, slot), readRun(database, run)]);
+    const [stored, owner] = await Promise.all([store.readRollout(run, slot), store.readRun(run)]);
     if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
     const { scored: bytes, ...rest } = stored;
     const scored = fromBinary(ScoredEpisodeSchema, bytes);
@@ -110,14 +107,14 @@ export function apiRoutes(options: ApiOptions): Hono {
 
   app.get("/runs/:run/rollouts/:slot/trace", async (c) => {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
-    const stored = await readRollout(database, run, slot);
+    const stored = await store.readRollout(run, slot);
     if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
-    return traceAnswer(c, database, stored.traceId);
+    return traceAnswer(c, store, stored.traceId);
   });
 
   app.get("/traces/:trace", async (c) => {
     const { trace } = parseParameters(traceParameters, c.req.param());
-    return traceAnswer(c, database, trace);
+    return traceAnswer(c, store, trace);
   });
 
   app.get("/metrics", (c) => c.json(METRICS));
@@ -126,8 +123,8 @@ export function apiRoutes(options: ApiOptions): Hono {
   return app;
 }
 
-async function traceAnswer(c: Context, database: Database, traceId: string): Promise<Response> {
-  const view = traceId === "" ? undefined : traceViewOf(traceId, await readPieces(database, traceId));
+async function traceAnswer(c: Context, store: TracerStore, traceId: string): Promise<Response> {
+  const view = traceId === "" ? undefined : traceViewOf(traceId, await store.readPieces(traceId));
   return view === undefined
     ? notFound(c, `spans of trace ${traceId || "(none was recorded)"}`)
     : c.json(view);

@@ -12,9 +12,9 @@ import type { Browser, Page } from "playwright-core";
 import { findChromium, launchChromium } from "../testing/find-chromium.ts";
 import { sampleEpisode } from "../testing/sample-episode.ts";
 import { sampleMetrics, tellEvent, tellSampleRun } from "../testing/sample-run.ts";
-import { startStack, type TracerStack } from "../testing/tracer-stack.ts";
+import { startStack, type TracerStack } from "../testing/testing-stack.ts";
 
-const chromium = await findChromium();
+const chromium = await findChromium(process.env.HONE_CHROMIUM);
 const skip =
   chromium === undefined
     ? "no chromium: install it (apt-get install chromium) or name it by HONE_CHROMIUM"

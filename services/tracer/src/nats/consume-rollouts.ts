@@ -15,8 +15,8 @@ import {
 } from "@hone/messaging";
 import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { type Context, injectContext, type Logger } from "@hone/telemetry";
-import type { StoredRollout } from "../db/write-rollouts.ts";
 import type { BatchWriter } from "../domain/batch-writer.ts";
+import type { StoredRollout } from "../domain/ports.ts";
 import { rolloutRecordOf } from "../domain/rollout-record.ts";
 
 const DURABLE = "tracer-rollouts";

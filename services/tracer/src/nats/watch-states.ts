@@ -4,7 +4,7 @@ import { delay } from "@hone/core";
 import type { Bucket } from "@hone/messaging";
 import type { RunState } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
-import type { PublishedState } from "../db/write-states.ts";
+import type { PublishedState } from "../domain/ports.ts";
 import { storable } from "../domain/run-event.ts";
 import { phaseWord } from "../domain/run-phase.ts";
 

@@ -14,9 +14,12 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Path of the browser; undefined when there is none. */
-export async function findChromium(): Promise<string | undefined> {
-  for (const place of [process.env.HONE_CHROMIUM, ...PLACES]) {
+/**
+ * Path of the browser; undefined when there is none.
+ * @param wanted what HONE_CHROMIUM says; it is looked for first.
+ */
+export async function findChromium(wanted: string | undefined): Promise<string | undefined> {
+  for (const place of [wanted, ...PLACES]) {
     if (place === undefined || place === "") continue;
     const isThere = await access(place, constants.X_OK).then(
       () => true,

@@ -1,0 +1,21 @@
+/** The store of the views, on PostgreSQL. */
+
+import type { Database } from "@hone/storage";
+import type { TracerStore } from "../domain/ports.ts";
+import { readRollout, readRolloutCounts, readRollouts } from "./read-rollouts.ts";
+import { readRefusals, readRevisions, readRun, readRuns, readSteps } from "./read-runs.ts";
+import { readPieces } from "./read-spans.ts";
+
+export function createStore(database: Database): TracerStore {
+  return {
+    readRuns: () => readRuns(database),
+    readRefusals: () => readRefusals(database),
+    readRun: (runId) => readRun(database, runId),
+    readSteps: (runId, afterStep) => readSteps(database, runId, afterStep),
+    readRollouts: (runId, filter) => readRollouts(database, runId, filter),
+    readRolloutCounts: (runId) => readRolloutCounts(database, runId),
+    readRollout: (runId, slot) => readRollout(database, runId, slot),
+    readPieces: (traceId) => readPieces(database, traceId),
+    readRevisions: () => readRevisions(database),
+  };
+}
