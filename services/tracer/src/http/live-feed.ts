@@ -4,6 +4,7 @@
  * L1: the database is asked, not this process's memory, so a page sees what every replica writes.
  * L2: it is asked only while a page is open, once for all pages, at most once per interval.
  * L3: a page that reads too slowly misses nothing: it is told the set of runs that changed since it was told last.
+ * L4: what changes after `open` resolved is told; a page that then reads everything once misses nothing either.
  */
 
 import { delay } from "@hone/core";
@@ -17,8 +18,7 @@ export class LiveFeed {
   readonly #logger: Logger;
   readonly #signal: AbortSignal;
   readonly #listeners = new Set<(changed: ReadonlySet<string>) => void>();
-  #known: ReadonlyMap<string, number> = new Map();
-  #polling: Promise<void> | undefined;
+  #polling: { readonly begun: Promise<void> } | undefined;
 
   /** @param read revision of each run. @param signal ends the feed. */
   constructor(read: () => Promise<ReadonlyMap<string, number>>, logger: Logger, signal: AbortSignal) {
@@ -27,20 +27,28 @@ export class LiveFeed {
     this.#signal = signal;
   }
 
-  /** The sets of runs that changed, from now on, until the signal aborts (L3). */
-  async *changes(signal: AbortSignal): AsyncGenerator<ReadonlySet<string>> {
+  /** The sets of runs that change from now on (L4), until the signal aborts. */
+  async open(signal: AbortSignal): Promise<AsyncGenerator<ReadonlySet<string>>> {
     const ended = AbortSignal.any([signal, this.#signal]);
-    let pending = new Set<string>();
+    const pending = new Set<string>();
     let wake: (() => void) | undefined;
     const listener = (changed: ReadonlySet<string>) => {
       for (const run of changed) pending.add(run);
       wake?.();
     };
-    const onAbort = () => wake?.();
-    ended.addEventListener("abort", onAbort, { once: true });
     this.#listeners.add(listener);
-    this.#start();
-    try {
+    ended.addEventListener(
+      "abort",
+      () => {
+        this.#listeners.delete(listener);
+        wake?.();
+      },
+      { once: true },
+    );
+    if (ended.aborted) this.#listeners.delete(listener);
+    this.#polling ??= this.#poll();
+    await this.#polling.begun;
+    return (async function* changes() {
       while (!ended.aborted) {
         if (pending.size === 0) {
           await new Promise<void>((resolve) => {
@@ -48,35 +56,32 @@ export class LiveFeed {
           });
           continue;
         }
-        const changed = pending;
-        pending = new Set();
+        const changed = new Set(pending);
+        pending.clear();
         yield changed;
       }
-    } finally {
-      this.#listeners.delete(listener);
-      ended.removeEventListener("abort", onAbort);
-    }
+    })();
   }
 
-  #start(): void {
-    this.#polling ??= this.#poll().finally(() => {
+  /** Asks until nobody listens (L2); `begun` resolves when it is known what later changes are compared with. */
+  #poll(): { begun: Promise<void> } {
+    const begun = Promise.withResolvers<void>();
+    const run = async () => {
+      let known = await this.#tryRead(new Map());
+      begun.resolve();
+      while (this.#listeners.size > 0 && !this.#signal.aborted) {
+        // An aborted pause ends the loop by its condition.
+        await delay(POLL_INTERVAL_MS, { signal: this.#signal }).catch(() => undefined);
+        const revisions = await this.#tryRead(known);
+        const changed = new Set<string>();
+        for (const [run, revision] of revisions) if (known.get(run) !== revision) changed.add(run);
+        known = revisions;
+        if (changed.size > 0) for (const listener of this.#listeners) listener(changed);
+      }
       this.#polling = undefined;
-      // A page may have come while the last turn of the loop ended.
-      if (this.#listeners.size > 0 && !this.#signal.aborted) this.#start();
-    });
-  }
-
-  async #poll(): Promise<void> {
-    this.#known = await this.#tryRead(this.#known);
-    while (this.#listeners.size > 0 && !this.#signal.aborted) {
-      // An aborted pause ends the loop by its condition.
-      await delay(POLL_INTERVAL_MS, { signal: this.#signal }).catch(() => undefined);
-      const revisions = await this.#tryRead(this.#known);
-      const changed = new Set<string>();
-      for (const [run, revision] of revisions) if (this.#known.get(run) !== revision) changed.add(run);
-      this.#known = revisions;
-      if (changed.size > 0) for (const listener of this.#listeners) listener(changed);
-    }
+    };
+    void run();
+    return { begun: begun.promise };
   }
 
   async #tryRead(before: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {

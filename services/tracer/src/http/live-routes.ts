@@ -1,4 +1,7 @@
-/** GET /api/live?run=: Server-Sent Events, one `changed` event with the ids of the runs that changed. */
+/**
+ * GET /api/live?run=: Server-Sent Events. `ready` once, when changes are told from now on, then one `changed` with the ids
+ * of the runs whenever some have changed.
+ */
 
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";
@@ -27,12 +30,14 @@ export function liveRoutes(feed: LiveFeed): Hono {
       stream.onAbort(() => gone.abort());
       const heartbeat = setInterval(() => void stream.write(":\n\n"), HEARTBEAT_MS);
       try {
-        await stream.writeSSE({ event: "open", data: "{}" });
-        for await (const changed of feed.changes(gone.signal)) {
+        const changes = await feed.open(gone.signal);
+        await stream.writeSSE({ event: "ready", data: "{}" });
+        for await (const changed of changes) {
           if (run !== undefined && !changed.has(run)) continue;
           await stream.writeSSE({ event: "changed", data: JSON.stringify({ runs: [...changed] }) });
         }
       } finally {
+        gone.abort();
         clearInterval(heartbeat);
         listeners--;
       }

@@ -14,11 +14,10 @@ function show(state) {
 function connect() {
   show("connecting");
   source = new EventSource("/api/live");
-  source.addEventListener("open", () => {
-    const wasLost = indicator.dataset.state === "lost";
+  source.addEventListener("ready", () => {
     show("open");
-    // What happened meanwhile was not heard.
-    if (wasLost) tell(undefined);
+    // What happened between the view's first reading, or the loss of the stream, and now was not heard.
+    tell(undefined);
   });
   source.addEventListener("error", () => {
     show("lost");

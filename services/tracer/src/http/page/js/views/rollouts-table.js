@@ -29,8 +29,16 @@ export async function rolloutsTable({ runId, signal }) {
   );
   let nextBeforeId = null;
   let pages = 0;
+  let asked = 0;
 
   const readPage = (before) => read(path, { signal, query: { ...filterOf(form), limit: PAGE, before } });
+
+  /** Reads and shows the first page; an answer that a later question has overtaken is left alone. */
+  const loadFirst = async () => {
+    const question = ++asked;
+    const page = await readPage();
+    if (question === asked) showFirst(page);
+  };
 
   const showFirst = (page) => {
     pages = 1;
@@ -53,7 +61,7 @@ export async function rolloutsTable({ runId, signal }) {
   const reload = async () => {
     keepInAddress(filterOf(form));
     try {
-      showFirst(await readPage());
+      await loadFirst();
       problem.hidden = true;
     } catch (error) {
       if (signal.aborted) return;
@@ -77,7 +85,9 @@ export async function rolloutsTable({ runId, signal }) {
   more.addEventListener("click", async () => {
     more.disabled = true;
     try {
+      const question = ++asked;
       const page = await readPage(nextBeforeId);
+      if (question !== asked) return;
       pages++;
       nextBeforeId = page.nextBeforeId;
       body.append(...page.rollouts.map((rollout) => row(runId, rollout)));
@@ -93,7 +103,7 @@ export async function rolloutsTable({ runId, signal }) {
     /** Shows what is new, unless the reader has gone on to older pages. */
     async refresh() {
       await refreshTotal();
-      if (pages <= 1) showFirst(await readPage());
+      if (pages <= 1) await loadFirst();
     },
   };
 }
