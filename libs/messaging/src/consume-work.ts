@@ -15,7 +15,7 @@ import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { reportDead } from "./dead-letter.ts";
 import { UndecodableMessageError } from "./errors.ts";
-import { decodeBody } from "./payload.ts";
+import { decodeBody, fetchBody } from "./payload.ts";
 import type { StreamName } from "./streams.ts";
 import { extractTrace } from "./trace-headers.ts";
 
@@ -77,7 +77,7 @@ export function consumeWork<Schema extends DescMessage>(
 
 /** {@link consumeWork} for a stream whose bodies are not always protobuf; the handler gets the bytes. */
 export function consumeBytes(bus: Bus, options: ConsumeWorkOptions<Uint8Array>): WorkConsumer {
-  return consumeDecoded(bus, async (message) => message.data, options);
+  return consumeDecoded(bus, (message) => fetchBody(bus, message), options);
 }
 
 function consumeDecoded<Message>(

@@ -60,12 +60,19 @@ export async function decodeBody<Schema extends DescMessage>(
   schema: Schema,
   message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
 ): Promise<MessageShape<Schema>> {
+  return decodeBytes(schema, await fetchBody(bus, message), message.subject);
+}
+
+/**
+ * The bytes of a message, from the object store where it points there.
+ * @throws as {@link decodeBody} does.
+ */
+export async function fetchBody(
+  bus: Bus,
+  message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
+): Promise<Uint8Array> {
   const object = objectOf(message.headers);
-  return decodeBytes(
-    schema,
-    object === undefined ? message.data : await fetchObject(bus, message, object),
-    message.subject,
-  );
+  return object === undefined ? message.data : fetchObject(bus, message, object);
 }
 
 /**
