@@ -312,12 +312,7 @@ function run(node, args) {
   return new Promise((resolveRun, reject) => {
     const child = spawn(node, args, {
       stdio: "inherit",
-      // Compiled code is kept between starts, by the program and by what it starts: six services load twice as fast.
-      env: {
-        NODE_COMPILE_CACHE: join(stateFolder, "compile-cache"),
-        ...process.env,
-        HONE_BOOTSTRAP_PID: String(process.pid),
-      },
+      env: { ...process.env, HONE_BOOTSTRAP_PID: String(process.pid) },
     });
     const forward = (signal) => child.kill(signal);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];

@@ -16,6 +16,7 @@ export interface OutputStream extends Writable {
 }
 
 const CLEAR_LINE = "\r\u001b[K";
+/** Some pseudo-terminals have no size: 0 columns. */
 const DEFAULT_COLUMNS = 80;
 
 export class Terminal {
@@ -43,7 +44,7 @@ export class Terminal {
   /** Rewrites the live line; an empty text removes it. */
   live(text: string): void {
     if (!this.isInteractive) return;
-    this.#live = truncate(text, (this.#output.columns ?? DEFAULT_COLUMNS) - 1);
+    this.#live = truncate(text, (this.#output.columns || DEFAULT_COLUMNS) - 1);
     this.#output.write(`${CLEAR_LINE}${this.#live}`);
   }
 

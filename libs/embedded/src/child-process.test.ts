@@ -62,6 +62,14 @@ describe("spawnChild()", () => {
     assert.equal(second, first);
   });
 
+  test("stop() called again with less grace time ends the child sooner", async () => {
+    const child = await start("trap '' TERM; echo up; while :; do sleep 0.02; done");
+    await untilLogged(child, "up");
+    const patient = child.stop({ graceMs: 600_000 });
+    assert.equal((await child.stop({ graceMs: 1 })).signal, "SIGKILL");
+    await patient;
+  });
+
   test("leaves no grandchild behind", async () => {
     const child = await start("sleep 60 & echo pid $!; wait");
     await untilLogged(child, "pid ");

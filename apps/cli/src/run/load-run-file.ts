@@ -1,8 +1,9 @@
 /** From a run file on disk to the self-contained text that is published. */
 
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
 import { UsageError } from "../errors.ts";
 
@@ -28,6 +29,42 @@ export async function loadRunFile(file: string, projectFolder: string): Promise<
   const parsed = parseRunFile(text);
   const config = await inlineFiles(parsed, baseFolderOf(parsed, dirname(resolve(file)), projectFolder));
   return { name: config.name, config, text: JSON.stringify(config) };
+}
+
+/**
+ * Whether a run that was taken is this very file's. The trainer keeps a run's tokenizer as files of its state folder
+ * and names their folder in the stored configuration: those are compared by content.
+ */
+export async function isSameRun(
+  loaded: LoadedRun,
+  configJson: string,
+  stateFolder: string,
+): Promise<boolean> {
+  if (configJson === "") return false;
+  const [wanted, stored] = [loaded.text, configJson].map((text) => JSON.parse(text) as RunConfig);
+  if (wanted === undefined || stored === undefined) return false;
+  const tokenizers = [wanted, stored].map((config) => config.model.init.tokenizer);
+  if (!isDeepStrictEqual(withoutTokenizer(wanted), withoutTokenizer(stored))) return false;
+  const [files, kept] = await Promise.all(tokenizers.map((each) => tokenizerFiles(each, stateFolder)));
+  return files !== undefined && isDeepStrictEqual(files, kept);
+}
+
+function withoutTokenizer({ model, ...run }: RunConfig): unknown {
+  const { tokenizer: _, ...init } = model.init;
+  return { ...run, init };
+}
+
+/** Undefined when the folder is gone. */
+async function tokenizerFiles(
+  tokenizer: RunConfig["model"]["init"]["tokenizer"],
+  stateFolder: string,
+): Promise<Record<string, string> | undefined> {
+  if (typeof tokenizer !== "string") return tokenizer.files;
+  const folder = resolve(stateFolder, tokenizer);
+  if (!existsSync(folder)) return undefined;
+  const names = await readdir(folder);
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ""]));
 }
 
 /** One line per thing that is wrong: the sentence names the key, the value and what is allowed. */

@@ -7,7 +7,6 @@
  */
 
 import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import { raceAbortable } from "@hone/core";
 import type { Bus } from "@hone/messaging";
 import { type RunEvent, RunPhase } from "@hone/proto-gen/run";
@@ -23,7 +22,7 @@ import {
   runStates,
   submitRun,
 } from "./follow-run.ts";
-import { type LoadedRun, loadRunFile, problemLines } from "./load-run-file.ts";
+import { isSameRun, type LoadedRun, loadRunFile, problemLines } from "./load-run-file.ts";
 import { RunPrinter } from "./run-printer.ts";
 
 export interface RunOnStackOptions {
@@ -74,11 +73,11 @@ async function follow(
   loaded: LoadedRun,
   file: string,
   printer: RunPrinter,
-  { terminal }: Session,
+  { terminal, project }: Session,
   signal: AbortSignal,
 ): Promise<RequestOutcome> {
   const onEvent = (event: RunEvent, runId: string) => printer.take(event, runId);
-  const unfinished = await findUnfinished(bus, loaded);
+  const unfinished = await findUnfinished(bus, loaded, project.state);
   if (unfinished !== undefined) {
     terminal.line(`\nrun ${terminal.style("bold", unfinished)} of this file is unfinished: it goes on`);
     return followRun(bus, unfinished, 1, { signal, onEvent });
@@ -89,12 +88,11 @@ async function follow(
 }
 
 /** U1 */
-async function findUnfinished(bus: Bus, loaded: LoadedRun): Promise<string | undefined> {
-  const wanted: unknown = JSON.parse(loaded.text);
-  const states = await runStates(bus);
-  const isSame = (configJson: string) =>
-    configJson !== "" && isDeepStrictEqual(JSON.parse(configJson), wanted);
-  return states.find((state) => !isEnded(state.phase) && isSame(state.configJson))?.runId;
+async function findUnfinished(bus: Bus, loaded: LoadedRun, stateFolder: string): Promise<string | undefined> {
+  for (const state of await runStates(bus)) {
+    if (!isEnded(state.phase) && (await isSameRun(loaded, state.configJson, stateFolder))) return state.runId;
+  }
+  return undefined;
 }
 
 /** @throws {RunFailedError} unless the run completed. */

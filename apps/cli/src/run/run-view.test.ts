@@ -55,7 +55,12 @@ describe("a run's view", () => {
 
   test("estimates the time left from the pace of the newest steps", () => {
     assert.equal(timeLeftMs(viewOf(step(1, 0, 0))), undefined);
-    assert.equal(timeLeftMs(viewOf(step(1, 0, 0), step(3, 0, 4_000))), 14_000);
+    assert.equal(timeLeftMs(viewOf(step(1, 0, 0), step(2, 0, 2_000))), 16_000);
+  });
+
+  test("does not take the time in which the stack was down for pace", () => {
+    const steps = [step(1, 0, 0), step(2, 0, 2_000), step(3, 0, 4_000), step(4, 0, 3_600_000)];
+    assert.equal(timeLeftMs(viewOf(...steps)), 12_000);
   });
 });
 

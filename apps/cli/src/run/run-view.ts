@@ -102,14 +102,19 @@ export function afterEvent(view: RunView, event: RunEvent): RunView {
 /** Milliseconds until the last step at the pace of the newest steps; undefined before the second step. */
 export function timeLeftMs(view: RunView): number | undefined {
   const recent = view.steps.slice(-PACE_STEPS);
-  const [first, last] = [recent[0], recent.at(-1)];
-  if (first === undefined || last === undefined || last.step === first.step) return undefined;
-  const perStep = (last.timeMs - first.timeMs) / (last.step - first.step);
+  const last = recent.at(-1);
+  const gaps = recent.slice(1).map((record, index) => record.timeMs - (recent[index]?.timeMs ?? 0));
+  const median = gaps.toSorted((a, b) => a - b)[Math.floor(gaps.length / 2)];
+  if (last === undefined || median === undefined) return undefined;
+  const working = gaps.filter((gap) => gap <= median * MAX_GAP);
+  const perStep = working.reduce((sum, gap) => sum + gap, 0) / working.length;
   return perStep * (view.totalSteps - last.step);
 }
 
 /** Steps that the pace is taken from: enough to even out an evaluation among them. */
 const PACE_STEPS = 20;
+/** A gap of more than so many usual ones is no work: the run was paused, or its stack was down. */
+const MAX_GAP = 20;
 
 function stepsOf(configJson: string): number {
   const config = JSON.parse(configJson) as { trainer?: { steps?: number } };

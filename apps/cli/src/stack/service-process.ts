@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { type Child, type ChildExit, spawnChild, untilReady } from "@hone/embedded";
 import { type Project, REPOSITORY } from "../project.ts";
 
-/** In the order in which they are told of. The tracer comes first: the others send it their spans. */
+/** In the order in which they are told of. */
 export const SERVICES = [
   "tracer",
   "dataset",
@@ -20,6 +20,16 @@ export const SERVICES = [
   "trainer",
 ] as const;
 export type ServiceName = (typeof SERVICES)[number];
+
+/**
+ * The order in which they end. Who makes work ends before who does it: a rollout that drains still needs the policy.
+ * The tracer ends last, as the others send it their last spans.
+ */
+export const STOP_ORDER: readonly (readonly ServiceName[])[] = [
+  ["trainer", "agent-rollout"],
+  ["judge", "dataset", "inference-gateway"],
+  ["tracer"],
+];
 
 /** What all services of a stack share. */
 export interface ServiceSettings {
@@ -37,8 +47,6 @@ export interface RunningService extends Child {
 const START_DEADLINE_MS = 60_000;
 /** Services drain within 8 s by themselves; the rest is for a busy machine. */
 export const SERVICE_GRACE_MS = 10_000;
-/** The watchdog ends services before the bus and the database. */
-const SERVICE_STAGE = 1;
 const BAD_SETTINGS = 2;
 
 /** A service that says so cannot be helped by starting it again. */
@@ -90,13 +98,18 @@ export async function startServiceProcess(
     env: { ...process.env, ...serviceEnvironment(project, name, settings, httpPort) },
     logFile: join(project.logs, `${name}.log`),
     graceMs: SERVICE_GRACE_MS,
-    stage: SERVICE_STAGE,
+    stage: stopStage(name),
   });
   const port = await untilReady(child, () => readyPort(readyFile, child.pid), {
     deadlineMs: START_DEADLINE_MS,
     signal,
   });
   return Object.assign(child, { httpPort: port });
+}
+
+/** For the watchdog: higher stages end first, and the bus and the database have 0. */
+function stopStage(name: ServiceName): number {
+  return STOP_ORDER.length - STOP_ORDER.findIndex((names) => names.includes(name));
 }
 
 /** Undefined until this very process has written the file. */

@@ -3,7 +3,7 @@
  *
  * T1: bus and database first, both at once; then all services at once. Each is started again when it dies, on the
  *     port that it had, so that the others find it again.
- * T2: `stop` is idempotent, ordered and bounded: services drain, then the bus and the database end.
+ * T2: `stop` is idempotent, ordered and bounded: services drain by STOP_ORDER, then the bus and the database end.
  * T3: what was started is ended when a later part fails to start.
  * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
  */
@@ -30,6 +30,7 @@ import {
   SERVICES,
   type ServiceName,
   type ServiceSettings,
+  STOP_ORDER,
   serviceEnvironment,
   startServiceProcess,
 } from "./service-process.ts";
@@ -38,6 +39,8 @@ import { takeStackLock, writeStack } from "./stack-file.ts";
 /** Something that a person may want to know of. */
 export type StackEvent =
   | { readonly kind: "progress"; readonly text: string }
+  /** A program is fetched from the network: slow, and only once. */
+  | { readonly kind: "fetching"; readonly text: string }
   | { readonly kind: "restarted"; readonly name: string; readonly reason: string; readonly restarts: number };
 
 export interface StartStackOptions {
@@ -74,17 +77,22 @@ export async function startStack(project: Project, options: StartStackOptions): 
   const abandon = new AbortController();
   const signal = AbortSignal.any([options.signal, abandon.signal]);
   let stopping: Promise<void> | undefined;
-  const stop: Stack["stop"] = ({ isHurried = false } = {}) => {
-    stopping ??= stopAll(isHurried);
+  let isHurried = false;
+  const stop: Stack["stop"] = (stopOptions = {}) => {
+    stopping ??= stopAll();
+    if (stopOptions.isHurried === true && !isHurried) {
+      isHurried = true;
+      // What drains gets a second from now; the ordered stop below then goes on by itself.
+      for (const each of [...services.values(), ...servers]) void each.stop({ graceMs: HURRIED_GRACE_MS });
+    }
     return stopping;
   };
-  async function stopAll(isHurried: boolean): Promise<void> {
+  async function stopAll(): Promise<void> {
     abandon.abort();
-    const graceMs = isHurried ? HURRIED_GRACE_MS : undefined;
-    await Promise.all(
-      [...services.values()].map((each) => each.stop({ graceMs: graceMs ?? SERVICE_GRACE_MS })),
-    );
-    await Promise.all(servers.map((each) => each.stop({ graceMs: graceMs ?? SERVER_GRACE_MS })));
+    for (const names of STOP_ORDER) {
+      await Promise.all(names.map((name) => services.get(name)?.stop({ graceMs: SERVICE_GRACE_MS })));
+    }
+    await Promise.all(servers.map((each) => each.stop({ graceMs: SERVER_GRACE_MS })));
     lock.release();
   }
 
@@ -98,7 +106,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
             folder: join(project.state, "nats"),
             ...port,
             signal: startSignal,
-            onProgress: (text) => tell({ kind: "progress", text }),
+            onProgress: (text) => tell({ kind: "fetching", text }),
           }),
         ),
         serverUrl(process.env.HONE_DATABASE_URL, servers, "postgres", tell, signal, (port, startSignal) =>

@@ -1,5 +1,6 @@
 /** A stack to work with: the one that runs, or one of one's own. */
 
+import { unreachable } from "@hone/core";
 import { type Bus, connectBus } from "@hone/messaging";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
@@ -80,10 +81,17 @@ export async function startAndTell(
   const startedAt = performance.now();
   terminal.live("starting bus and database …");
   const onEvent = (event: StackEvent) => {
-    if (event.kind === "progress") terminal.live(`${event.text} …`);
-    else {
-      const why = event.reason.split("\n")[0] ?? "";
-      terminal.line(terminal.style("yellow", `${event.name} ended (${why}) and was started again`));
+    switch (event.kind) {
+      case "progress":
+        return terminal.live(`${event.text} …`);
+      case "fetching":
+        return terminal.line(`${event.text} …`);
+      case "restarted": {
+        const why = event.reason.split("\n")[0] ?? "";
+        return terminal.line(terminal.style("yellow", `${event.name} ended (${why}) and was started again`));
+      }
+      default:
+        return unreachable(event);
     }
   };
   const { logLevel, without } = options;
