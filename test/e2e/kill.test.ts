@@ -41,7 +41,7 @@ describe("a run whose services are killed", () => {
 
   before(async () => {
     stack = await startStack();
-    const run = await runToEnd(stack.bus, await lakeRun({ name: "undisturbed", ...RUN }), {
+    const run = await runToEnd(stack, await lakeRun({ name: "undisturbed", ...RUN }), {
       deadlineMs: DEADLINE_MS,
     });
     undisturbed = await trainedBy(stack.sql, run.runId);
@@ -51,7 +51,7 @@ describe("a run whose services are killed", () => {
   after(() => stack?.[Symbol.asyncDispose]());
 
   test("and a second undisturbed run of the same file ends with bitwise the same weights", async () => {
-    const run = await runToEnd(stack.bus, await lakeRun({ name: "again", ...RUN }), {
+    const run = await runToEnd(stack, await lakeRun({ name: "again", ...RUN }), {
       deadlineMs: DEADLINE_MS,
     });
     assert.deepEqual(await trainedBy(stack.sql, run.runId), undisturbed);
@@ -60,7 +60,7 @@ describe("a run whose services are killed", () => {
   for (const [victim, isMoment] of Object.entries(MOMENTS)) {
     test(`trains the same rollouts to the same weights when ${victim} dies in the middle of a step`, async () => {
       let isKilled = false;
-      const run = await runToEnd(stack.bus, await lakeRun({ name: `without-${victim}`, ...RUN }), {
+      const run = await runToEnd(stack, await lakeRun({ name: `without-${victim}`, ...RUN }), {
         deadlineMs: DEADLINE_MS,
         onEvent: async (event) => {
           if (isKilled || !isMoment(event)) return;

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { deadline, runIdOf } from "@hone/core";
 import { type Bus, publishBytes, readOrdered, StreamName, subjects } from "@hone/messaging";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+import type { TestStack } from "./stack.ts";
 
 type EventOf<Case extends RunEvent["kind"]["case"]> = Extract<RunEvent["kind"], { case: Case }>;
 
@@ -29,13 +30,13 @@ export async function publishRequest(bus: Bus, text: string): Promise<number> {
 
 /** Publishes a run and follows it until it ends. Fails when it is refused or does not complete. */
 export async function runToEnd(
-  bus: Bus,
+  { bus, describe }: TestStack,
   run: { readonly name: string },
   options: FollowOptions,
 ): Promise<FinishedRun> {
   const runId = runIdOf(run.name, await publishRequest(bus, JSON.stringify(run)));
   const finished: Pick<FinishedRun, "steps" | "evaluations"> = { steps: [], evaluations: [] };
-  return deadline(`the end of ${runId}`, options.deadlineMs, async (signal) => {
+  const follow = async (signal: AbortSignal): Promise<FinishedRun> => {
     const filter = subjects.event(runId, "*");
     for await (const { message } of readOrdered(bus, RunEventSchema, {
       stream: StreamName.events,
@@ -51,8 +52,13 @@ export async function runToEnd(
         return { runId, ...finished, ended: kind.value };
       }
     }
-    assert.fail(`the events of ${runId} ended before it did`);
-  });
+    return assert.fail(`the events of ${runId} ended before it did`);
+  };
+  try {
+    return await deadline(`the end of ${runId}`, options.deadlineMs, follow);
+  } catch (error) {
+    throw new Error(await describe(), { cause: error });
+  }
 }
 
 /** Reads what was answered to a request that is refused. */

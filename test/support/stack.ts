@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Bus, connectBus } from "@hone/messaging";
 import { eventually, temporaryFolder } from "@hone/testing";
@@ -11,6 +11,8 @@ import postgres from "postgres";
 export const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
 const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
 const UP_DEADLINE_MS = 120_000;
+/** Of each log, in the message of a failed test. */
+const LOG_LINES = 12;
 
 /** What a command printed and how it ended. */
 export interface Ended {
@@ -28,6 +30,8 @@ export interface TestStack extends AsyncDisposable {
   hone(...args: string[]): Promise<Ended>;
   /** Sends SIGKILL to a service and waits until the supervisor has put another process in its place. */
   kill(service: string): Promise<void>;
+  /** What runs do and wait for, and the end of each log: for the message of a test that failed. */
+  describe(): Promise<string>;
 }
 
 interface StackFile {
@@ -67,6 +71,15 @@ export async function startStack(): Promise<TestStack> {
       assert.ok(victim, `no process of ${service}`);
       process.kill(victim, "SIGKILL");
       await eventually(`${service} to be back`, () => pidOf() !== victim, { deadlineMs: UP_DEADLINE_MS });
+    },
+    async describe() {
+      const status = await hone("status");
+      const logs = path.join(stateFolder, "logs");
+      const ends = readdirSync(logs).map((name) => {
+        const lines = readFileSync(path.join(logs, name), "utf8").trimEnd().split("\n");
+        return `${name}:\n${lines.slice(-LOG_LINES).join("\n")}`;
+      });
+      return [status.output, ...ends].join("\n\n");
     },
     async [Symbol.asyncDispose]() {
       await bus.close();
