@@ -8,7 +8,7 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Logger } from "@hone/telemetry";
-import { loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import type { Tokenizer } from "@hone/tokenizer";
 import type { TokenText } from "../domain/rollout-view.ts";
 
 /** Tokenizers in memory; a large vocabulary takes some 100 MB. */
@@ -47,6 +47,8 @@ export class TokenTexts {
       const root = await realpath(this.#stateDir);
       const real = await realpath(path.resolve(root, folder));
       if (!real.startsWith(root + path.sep)) return UNKNOWN;
+      // Loaded when the first rollout is looked at: most tracers start without anybody looking.
+      const { loadTokenizer } = await import("@hone/tokenizer");
       return textsOf(await loadTokenizer(real));
     } catch (error) {
       this.#logger.info("tokens are shown by their ids, as their tokenizer cannot be read", {
