@@ -169,9 +169,9 @@ function runNpm(args) {
   const npm = process.env.npm_execpath ?? "";
   const command = /npm-cli\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"];
   const env = { ...process.env, ONNXRUNTIME_NODE_INSTALL: "skip" };
-  if (env.npm_config_cache === undefined && !isWritable(homedir())) {
-    env.npm_config_cache = join(stateFolder, "npm-cache"); // an account without a home
-  }
+  // An account without a home. Under `npm start` npm has put its default into the environment.
+  const cache = env.npm_config_cache ?? join(homedir(), ".npm");
+  if (!canMake(cache)) env.npm_config_cache = join(stateFolder, "npm-cache");
   return new Promise((resolveRun, reject) => {
     const child = spawn(command[0], [...command.slice(1), ...args], {
       cwd: root,
@@ -212,12 +212,13 @@ function runNpm(args) {
   });
 }
 
-function isWritable(folder) {
+/** Whether a folder can be written, or made where it is missing. */
+function canMake(folder) {
   try {
     accessSync(folder, constants.W_OK);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return error.code === "ENOENT" && dirname(folder) !== folder && canMake(dirname(folder));
   }
 }
 
@@ -287,13 +288,20 @@ function isAlive({ pid, startedAt }) {
   return startOf(pid) === startedAt;
 }
 
-/** Clock tick at which a process started, where the system tells it (Linux): a pid alone may be used again. */
+/** Clock tick at which a process started, where the system tells it: a pid alone may be used again. */
 function startOf(pid) {
+  return statOf(pid)?.startedAt ?? "";
+}
+
+/** What Linux tells of a process; undefined elsewhere, and when there is none. */
+function statOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    const end = stat.lastIndexOf(")");
+    const fields = stat.slice(end + 2).split(" ");
+    return { name: stat.slice(stat.indexOf("(") + 1, end), parent: fields[1], startedAt: fields[19] };
   } catch {
-    return "";
+    return undefined;
   }
 }
 
@@ -318,10 +326,9 @@ function run(node, args) {
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     for (const signal of signals) process.on(signal, forward);
     // npm killed by SIGKILL passes nothing on. Run by hand, another parent is no sign of anything.
-    const parent = process.ppid;
-    const isUnderNpm = process.env.npm_lifecycle_event !== undefined;
+    const isNpmAlive = process.env.npm_lifecycle_event === undefined ? () => true : watchNpm();
     const timer = setInterval(() => {
-      if (isUnderNpm && process.ppid !== parent) child.kill("SIGTERM");
+      if (!isNpmAlive()) child.kill("SIGTERM");
     }, PARENT_LOOK_MS);
     child.once("error", (error) => reject(new BootstrapError(`Cannot run ${node}: ${error.message}`)));
     child.once("exit", (code, signal) => {
@@ -332,6 +339,14 @@ function run(node, args) {
       else resolveRun(code);
     });
   });
+}
+
+/** npm runs scripts through a shell, which some shells replace by the script: npm is the parent or its parent. */
+function watchNpm() {
+  const parent = process.ppid;
+  const isShell = /^(ba|da|z)?sh$/.test(statOf(parent)?.name ?? "");
+  const grandparent = statOf(parent)?.parent;
+  return () => process.ppid === parent && (!isShell || statOf(parent)?.parent === grandparent);
 }
 
 function readJson(file) {

@@ -42,8 +42,12 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     return gib >= MIN_MEMORY_GIB ? ok(text) : warn(`${text}: ${MIN_MEMORY_GIB} GiB or more is better`);
   },
   "state folder": async ({ project }) => {
-    await mkdir(project.state, { recursive: true });
-    await access(project.state, constants.W_OK);
+    try {
+      await mkdir(project.state, { recursive: true });
+      await access(project.state, constants.W_OK);
+    } catch (error) {
+      return bad(`${project.state} cannot be written by this account: ${describeError(error)}`);
+    }
     const { bavail, bsize } = await statfs(project.state);
     const gib = (bavail * bsize) / GIB;
     const text = `${project.state}, ${gib.toFixed(1)} GiB free`;

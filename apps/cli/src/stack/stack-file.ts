@@ -40,10 +40,18 @@ const PRIVATE = 0o600;
  * @throws {UsageError} when a stack runs in this project already.
  */
 export function takeStackLock(project: Project): StackLock {
-  mkdirSync(project.state, { recursive: true });
   const own = ownIdentity();
   const beside = `${project.lockFile}.${own.pid}`;
-  writeFileSync(beside, JSON.stringify(own), { mode: PRIVATE });
+  try {
+    mkdirSync(project.state, { recursive: true });
+    writeFileSync(beside, JSON.stringify(own), { mode: PRIVATE });
+  } catch (cause) {
+    if (!hasCode(cause, "EACCES") && !hasCode(cause, "EROFS")) throw cause;
+    throw new UsageError(
+      `Cannot start a stack as this account must be able to write ${project.state}: current value is no; remove that folder if another account made it, or choose another one with HONE_STATE_DIR`,
+      { cause },
+    );
+  }
   try {
     // A link appears with its content, and only where there is none: two starts cannot both succeed.
     for (let attempt = 0; ; attempt++) {
