@@ -41,8 +41,11 @@ const MAX_BATCH = 256;
 /** What a page shows is at most this much older than what happened, plus the write. */
 const EVENT_DELAY_MS = 100;
 const ROLLOUT_DELAY_MS = 250;
-/** Spans are looked at after the fact. */
-const SPAN_DELAY_MS = 1_000;
+const TRAINING_DELAY_MS = 1_000;
+/** Spans are looked at after the fact, and those of one rollout, which come within seconds, become one row. */
+const SPAN_DELAY_MS = 4_000;
+/** A few megabytes. */
+const MAX_SPAN_BATCH = 2_048;
 const RETENTION_INTERVAL_MS = 60_000;
 
 export const tracerService: ServiceDefinition<TracerConfig> = {
@@ -58,8 +61,8 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
 
   const events = writerOf<RunFact>(EVENT_DELAY_MS, (items) => writeEvents(database, items));
   const rollouts = writerOf<StoredRollout>(ROLLOUT_DELAY_MS, (items) => writeRollouts(database, items));
-  const pieces = writerOf<TracePiece>(SPAN_DELAY_MS, (items) => writeSpans(database, items));
-  const trainings = writerOf<TrainFigures>(SPAN_DELAY_MS, (items) => writeTrainings(database, items));
+  const pieces = writerOf<TracePiece>(SPAN_DELAY_MS, (items) => writeSpans(database, items), MAX_SPAN_BATCH);
+  const trainings = writerOf<TrainFigures>(TRAINING_DELAY_MS, (items) => writeTrainings(database, items));
 
   const intake = new SpanIntake(pieces, trainings, logger);
   const forwarder =
@@ -104,11 +107,12 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
 function writerOf<Item>(
   maxDelayMs: number,
   write: (items: readonly Item[]) => Promise<void>,
+  maxItems = MAX_BATCH,
 ): BatchWriter<Item> {
   // A refusal that time does not mend is due to what was written.
   return new BatchWriter({
     write,
-    maxItems: MAX_BATCH,
+    maxItems,
     maxDelayMs,
     isItemsFault: (error) => error instanceof TerminalError,
   });

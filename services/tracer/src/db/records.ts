@@ -12,7 +12,7 @@ export function recordsOf(rows: readonly object[], definition: SQL): SQL {
   return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as records(${definition})`;
 }
 
-/** Bytes as JSON can carry them; `decode(…, 'hex')` in the statement makes them bytes again. */
-export function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+/** Bytes as JSON can carry them; `decode(…, 'base64')` in the statement makes them bytes again. */
+export function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
 }

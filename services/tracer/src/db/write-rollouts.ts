@@ -5,13 +5,13 @@ import { type Database, query } from "@hone/storage";
 import { sql } from "drizzle-orm";
 import type { TrainFigures } from "../domain/otlp/train-figures.ts";
 import type { StoredRollout } from "../domain/ports.ts";
-import { hexOf, recordsOf } from "./records.ts";
+import { base64Of, recordsOf } from "./records.ts";
 
 /** Writes all of them or none. */
 export async function writeRollouts(database: Database, items: readonly StoredRollout[]): Promise<void> {
   const rows = items.map(({ record, traceId, scored }) => {
     const { slot, ...columns } = record;
-    return { ...columns, ...slot, slot: slotKey(slot), traceId, scored: hexOf(scored) };
+    return { ...columns, ...slot, slot: slotKey(slot), traceId, scored: base64Of(scored) };
   });
   const records = recordsOf(
     rows,
@@ -26,7 +26,7 @@ export async function writeRollouts(database: Database, items: readonly StoredRo
         insert into rollouts (run_id, slot, split, step, task, index, attempt, outcome, reason, reward, success, turns,
           sampled_tokens, total_tokens, duration_ms, task_id, trace_id, stored_at_ms, scored)
         select "runId", slot, split, step, task, index, attempt, outcome, reason, reward, success, turns,
-          "sampledTokens", "totalTokens", "durationMs", "taskId", "traceId", ${Date.now()}::bigint, decode(scored, 'hex')
+          "sampledTokens", "totalTokens", "durationMs", "taskId", "traceId", ${Date.now()}::bigint, decode(scored, 'base64')
         from ${records}
         on conflict do nothing`),
     { action: "store rollouts" },

@@ -3,17 +3,24 @@
 import { type Database, query } from "@hone/storage";
 import { sql } from "drizzle-orm";
 import type { TracePiece } from "../domain/otlp/split-by-trace.ts";
-import { hexOf, recordsOf } from "./records.ts";
+import { base64Of, recordsOf } from "./records.ts";
 
-/** Writes all of them or none. */
+/** Writes all of them or none; the pieces of one trace become one row, as encoded messages one after another are one. */
 export async function writeSpans(database: Database, pieces: readonly TracePiece[]): Promise<void> {
-  const rows = pieces.map(({ traceId, spanCount, data }) => ({ traceId, spanCount, data: hexOf(data) }));
+  const rows = Array.from(
+    Map.groupBy(pieces, ({ traceId }) => traceId),
+    ([traceId, parts]) => ({
+      traceId,
+      spanCount: parts.reduce((sum, { spanCount }) => sum + spanCount, 0),
+      data: base64Of(parts.length === 1 ? parts[0]!.data : Buffer.concat(parts.map(({ data }) => data))),
+    }),
+  );
   await query(
     database,
     (db) =>
       db.execute(sql`
         insert into span_pieces (trace_id, span_count, data)
-        select "traceId", "spanCount", decode(data, 'hex')
+        select "traceId", "spanCount", decode(data, 'base64')
         from ${recordsOf(rows, sql`"traceId" text, "spanCount" integer, data text`)}`),
     { action: "store spans" },
   );

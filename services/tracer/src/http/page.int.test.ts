@@ -98,6 +98,25 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     );
   });
 
+  test("draws a run of few steps too", async () => {
+    const runId = "short-2";
+    for (const step of [1, 2]) {
+      await tellEvent(stack.bus, runId, Date.now(), {
+        case: "stepCompleted",
+        value: { step, totalSteps: 2, version: step, metrics: sampleMetrics(step) },
+      });
+    }
+    await stack.stored();
+    await open(`/runs/${runId}`);
+    await eventually(
+      "the lines",
+      async () => (await page.locator("#learning-curve path.line").count()) === 2,
+    );
+    await page.getByText("No rollouts yet").waitFor();
+    await open(RUN);
+    await page.locator("#learning-curve path.line-raw").first().waitFor();
+  });
+
   test("tells the values at a step by the keyboard", async () => {
     const chart = page.locator("#learning-curve .chart");
     await chart.focus();

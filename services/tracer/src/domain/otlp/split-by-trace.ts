@@ -7,7 +7,7 @@
  * repeated fields of concatenated messages.
  */
 
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { BadBodyError } from "../../errors.ts";
 
 /** Spans of one trace. */
@@ -45,17 +45,16 @@ const SPAN_ID_BYTES = 8;
  * @throws {BadBodyError} when the bytes are no such message.
  */
 export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
-  const writers = new Map<string, { writer: BinaryWriter; spanCount: number }>();
+  const traces = new Map<string, ResourcePart[]>();
   const picked: Uint8Array[] = [];
+  const wantedName = Buffer.from(pick);
   let spanCount = 0;
   let invalidCount = 0;
   try {
-    for (const resourceSpans of fieldsOf(body, EXPORT_RESOURCE_SPANS)) {
-      const resource = messageOf(resourceSpans, RESOURCE_SPANS_SCOPE_SPANS);
-      const scopesByTrace = new Map<string, { scopes: Uint8Array[]; spanCount: number }>();
+    for (const resourceSpans of openMessage(body, EXPORT_RESOURCE_SPANS).inner) {
+      const resource = openMessage(resourceSpans, RESOURCE_SPANS_SCOPE_SPANS);
       for (const scopeSpans of resource.inner) {
-        const scope = messageOf(scopeSpans, SCOPE_SPANS_SPAN);
-        const spansByTrace = new Map<string, Uint8Array[]>();
+        const scope = openMessage(scopeSpans, SCOPE_SPANS_SPAN);
         for (const bytes of scope.inner) {
           const span = identify(bytes);
           if (span === undefined) {
@@ -63,22 +62,9 @@ export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
             continue;
           }
           spanCount++;
-          if (span.name === pick) picked.push(bytes);
-          append(spansByTrace, span.traceId, bytes);
+          if (span.name !== undefined && wantedName.equals(span.name)) picked.push(bytes);
+          addSpan(traces, span.traceId, resource, scope, bytes);
         }
-        for (const [traceId, spans] of spansByTrace) {
-          const entry = scopesByTrace.get(traceId) ?? { scopes: [], spanCount: 0 };
-          entry.scopes.push(encode(scope.rest, SCOPE_SPANS_SPAN, spans));
-          entry.spanCount += spans.length;
-          scopesByTrace.set(traceId, entry);
-        }
-      }
-      for (const [traceId, { scopes, spanCount: count }] of scopesByTrace) {
-        const entry = writers.get(traceId) ?? { writer: new BinaryWriter(), spanCount: 0 };
-        const bytes = encode(resource.rest, RESOURCE_SPANS_SCOPE_SPANS, scopes);
-        entry.writer.tag(EXPORT_RESOURCE_SPANS, WireType.LengthDelimited).bytes(bytes);
-        entry.spanCount += count;
-        writers.set(traceId, entry);
       }
     }
   } catch (error) {
@@ -86,21 +72,30 @@ export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
     // The reader throws plain errors for what is no protobuf.
     throw new BadBodyError("is no such protobuf message", { cause: error });
   }
-  const pieces = Array.from(writers, ([traceId, { writer, spanCount: count }]) => ({
+  const pieces = Array.from(traces, ([traceId, resources]) => ({
     traceId,
-    spanCount: count,
-    data: writer.finish(),
+    spanCount: resources.reduce(
+      (sum, { scopes }) => sum + scopes.reduce((n, { spans }) => n + spans.length, 0),
+      0,
+    ),
+    data: encodePiece(resources),
   }));
   return { pieces, spanCount, picked, invalidCount };
 }
 
-/** The length-delimited fields with one number; other fields are skipped. */
-function fieldsOf(message: Uint8Array, wanted: number): Uint8Array[] {
-  return messageOf(message, wanted).inner;
+/** A message, opened: its fields with one number, and everything else as it came. */
+interface OpenMessage {
+  readonly inner: readonly Uint8Array[];
+  readonly rest: readonly Uint8Array[];
 }
 
-/** A message as its fields with one number, and everything else as it came. */
-function messageOf(message: Uint8Array, wanted: number): { inner: Uint8Array[]; rest: Uint8Array[] } {
+/** The spans of one trace below one resource. */
+interface ResourcePart {
+  readonly message: OpenMessage;
+  readonly scopes: { readonly message: OpenMessage; readonly spans: Uint8Array[] }[];
+}
+
+function openMessage(message: Uint8Array, wanted: number): OpenMessage {
   const reader = new BinaryReader(message);
   const inner: Uint8Array[] = [];
   const rest: Uint8Array[] = [];
@@ -119,17 +114,31 @@ function messageOf(message: Uint8Array, wanted: number): { inner: Uint8Array[]; 
   return { inner, rest };
 }
 
-function encode(rest: readonly Uint8Array[], field: number, inner: readonly Uint8Array[]): Uint8Array {
-  const writer = new BinaryWriter();
-  for (const bytes of rest) writer.raw(bytes);
-  for (const bytes of inner) writer.tag(field, WireType.LengthDelimited).bytes(bytes);
-  return writer.finish();
+/** Spans come in the order of the export, so the resource and the scope of a trace's last span are the likely ones. */
+function addSpan(
+  traces: Map<string, ResourcePart[]>,
+  traceId: string,
+  resource: OpenMessage,
+  scope: OpenMessage,
+  span: Uint8Array,
+): void {
+  let resources = traces.get(traceId);
+  if (resources === undefined) {
+    resources = [];
+    traces.set(traceId, resources);
+  }
+  let part = resources.at(-1);
+  if (part?.message !== resource) {
+    part = { message: resource, scopes: [] };
+    resources.push(part);
+  }
+  const last = part.scopes.at(-1);
+  if (last?.message === scope) last.spans.push(span);
+  else part.scopes.push({ message: scope, spans: [span] });
 }
 
-const names = new TextDecoder();
-
 /** Trace id and name of an encoded span; undefined where the ids are not what the specification wants. */
-function identify(span: Uint8Array): { traceId: string; name: string } | undefined {
+function identify(span: Uint8Array): { traceId: string; name: Uint8Array | undefined } | undefined {
   const reader = new BinaryReader(span);
   let traceId: Uint8Array | undefined;
   let spanId: Uint8Array | undefined;
@@ -149,15 +158,59 @@ function identify(span: Uint8Array): { traceId: string; name: string } | undefin
     }
   }
   if (traceId?.length !== TRACE_ID_BYTES || spanId?.length !== SPAN_ID_BYTES) return undefined;
-  if (traceId.every((byte) => byte === 0) || spanId.every((byte) => byte === 0)) return undefined;
-  return {
-    traceId: Buffer.from(traceId.buffer, traceId.byteOffset, traceId.length).toString("hex"),
-    name: name === undefined ? "" : names.decode(name),
-  };
+  if (traceId.every(isZero) || spanId.every(isZero)) return undefined;
+  return { traceId: Buffer.from(traceId.buffer, traceId.byteOffset, traceId.length).toString("hex"), name };
 }
 
-function append(into: Map<string, Uint8Array[]>, key: string, value: Uint8Array): void {
-  const list = into.get(key);
-  if (list === undefined) into.set(key, [value]);
-  else list.push(value);
+function isZero(byte: number): boolean {
+  return byte === 0;
+}
+
+/** Writes a TracesData into one allocation: lengths first, from the inside out, then the bytes. */
+function encodePiece(resources: readonly ResourcePart[]): Uint8Array {
+  const sized = resources.map(({ message, scopes }) => {
+    const sizedScopes = scopes.map((scope) => ({
+      ...scope,
+      size: sizeOf(scope.message.rest) + scope.spans.reduce((sum, span) => sum + fieldSize(span.length), 0),
+    }));
+    const size = sizeOf(message.rest) + sizedScopes.reduce((sum, scope) => sum + fieldSize(scope.size), 0);
+    return { message, scopes: sizedScopes, size };
+  });
+  const out = new Uint8Array(sized.reduce((sum, { size }) => sum + fieldSize(size), 0));
+  let at = 0;
+  const head = (field: number, size: number) => {
+    out[at++] = (field << 3) | WireType.LengthDelimited;
+    for (let left = size; ; left >>>= 7) {
+      out[at++] = left > 0x7f ? (left & 0x7f) | 0x80 : left;
+      if (left <= 0x7f) return;
+    }
+  };
+  const copy = (bytes: Uint8Array) => {
+    out.set(bytes, at);
+    at += bytes.length;
+  };
+  for (const resource of sized) {
+    head(EXPORT_RESOURCE_SPANS, resource.size);
+    resource.message.rest.forEach(copy);
+    for (const scope of resource.scopes) {
+      head(RESOURCE_SPANS_SCOPE_SPANS, scope.size);
+      scope.message.rest.forEach(copy);
+      for (const span of scope.spans) {
+        head(SCOPE_SPANS_SPAN, span.length);
+        copy(span);
+      }
+    }
+  }
+  return out;
+}
+
+function sizeOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** Bytes of a length-delimited field with a number below 16. */
+function fieldSize(length: number): number {
+  let varintBytes = 1;
+  for (let left = length; left > 0x7f; left >>>= 7) varintBytes++;
+  return 1 + varintBytes + length;
 }

@@ -28,9 +28,9 @@ function fill(element, props, children) {
   return element;
 }
 
-/** Appends children; lists are flattened, null, undefined and false are left out. */
+/** Appends a child or children; lists are flattened, null, undefined and false are left out. */
 export function append(element, children) {
-  for (const child of children.flat(Number.POSITIVE_INFINITY)) {
+  for (const child of [children].flat(Number.POSITIVE_INFINITY)) {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : String(child));
   }
