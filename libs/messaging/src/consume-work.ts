@@ -40,7 +40,7 @@ export interface ConsumeWorkOptions<Message> {
   readonly concurrency: number;
   /** Most messages in work over all replicas. @default 20_000 */
   readonly maxAckPending?: number;
-  /** A dead process's messages come again after this. @default 30_000 */
+  /** A dead process's messages come again after this. @default 10_000 */
   readonly ackWaitMs?: number;
   /** Pause before a failed message comes again. @default 1_000 */
   readonly retryDelayMs?: number;
@@ -58,7 +58,8 @@ export interface WorkConsumer {
   stop(): Promise<void>;
 }
 
-const DEFAULT_ACK_WAIT_MS = 30_000;
+/** Several times what a busy event loop may be late with its sign of life (W3). */
+const DEFAULT_ACK_WAIT_MS = 10_000;
 const DEFAULT_MAX_ACK_PENDING = 20_000;
 const DEFAULT_RETRY_DELAY_MS = 1_000;
 /** How long one pull stays open on the server; a stop ends it at once. */
