@@ -236,7 +236,7 @@ describe("texts", () => {
 
   test("name no path of one machine", () => {
     assert.match(found(`const path = "/${"root"}/clone";`), /path of one machine/);
-    assert.equal(found('const url = "https://example.org/work/x"; const path = "/var/lib/x";'), "");
+    assert.equal(found(`const url = "https://example.org/${"work"}/x"; const path = "/var/lib/x";`), "");
   });
 
   test("leave nothing open", () => {

@@ -183,18 +183,19 @@ export async function untilReady<T>(
       await delay(pauseMs, { signal: AbortSignal.any([signal, looking.signal]) });
     }
   };
-  const ended = child.exited.then((exit) => {
+  try {
+    const first = await Promise.race([
+      deadline(`${child.name} to be ready`, options.deadlineMs, look, { signal: options.signal }).then(
+        (value) => ({ kind: "ready", value }) as const,
+      ),
+      child.exited.then((exit) => ({ kind: "exited", exit }) as const),
+    ]);
+    if (first.kind === "ready") return first.value;
     throw new StartError(
       child.name,
-      `Cannot start ${child.name} as it must keep running: current value is ${describeExit(exit)}`,
+      `Cannot start ${child.name} as it must keep running: current value is ${describeExit(first.exit)}`,
       logTail(child.logFile),
     );
-  });
-  try {
-    return await Promise.race([
-      deadline(`${child.name} to be ready`, options.deadlineMs, look, { signal: options.signal }),
-      ended,
-    ]);
   } catch (error) {
     await child.stop({ graceMs: 1_000 });
     if (!(error instanceof DeadlineError)) throw error;
@@ -206,8 +207,6 @@ export async function untilReady<T>(
     );
   } finally {
     looking.abort();
-    // The race is decided: an exit from here on is its owner's concern, not an unhandled rejection.
-    ended.catch(() => undefined);
   }
 }
 

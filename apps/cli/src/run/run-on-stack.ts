@@ -43,8 +43,7 @@ export async function runOnStack(session: Session, options: RunOnStackOptions): 
   const bus = await connectTo(stack, "run", signal);
   try {
     const following = new AbortController();
-    const failed = stack.failed.then((error) => following.abort(error));
-    failed.catch(() => undefined);
+    void stack.failed.then((error) => following.abort(error)); // never rejects
     const printer = new RunPrinter(terminal);
     const followSignal = AbortSignal.any([signal, following.signal]);
     const outcome = await follow(bus, loaded, options.file, printer, session, followSignal).finally(() =>
