@@ -1,10 +1,10 @@
 /** Stores scored episodes; one is acknowledged after it is written. */
 
-import { toBinary } from "@bufbuild/protobuf";
 import { describeError, TerminalError } from "@hone/core";
 import {
   type Bus,
-  consumeWork,
+  consumeBytes,
+  decodeBytes,
   outcomeFromWire,
   StreamName,
   slotFromWire,
@@ -13,7 +13,7 @@ import {
   type WorkConsumer,
   type WorkItem,
 } from "@hone/messaging";
-import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { type Context, injectContext, type Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import type { StoredRollout } from "../domain/ports.ts";
@@ -27,7 +27,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})/;
 const SAMPLED_FLAG = 1;
 
 export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, logger: Logger): WorkConsumer {
-  return consumeWork(bus, ScoredEpisodeSchema, {
+  return consumeBytes(bus, {
     stream: StreamName.episodes,
     durable: DURABLE,
     filter: subjects.rolloutScored("*"),
@@ -38,8 +38,9 @@ export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, lo
   });
 }
 
-/** @throws {UndecodableMessageError} when the episode does not say which rollout it is. */
-function storedRolloutOf({ message, subject, trace }: WorkItem<ScoredEpisode>): StoredRollout {
+/** @throws {UndecodableMessageError} when it is no scored episode, or does not say which rollout it is. */
+function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Array>): StoredRollout {
+  const message = decodeBytes(ScoredEpisodeSchema, scored, subject);
   const { episode } = message;
   try {
     if (episode === undefined)
@@ -48,7 +49,7 @@ function storedRolloutOf({ message, subject, trace }: WorkItem<ScoredEpisode>): 
     return {
       record: rolloutRecordOf(message, episode, identity),
       traceId: traceIdOf(trace),
-      scored: toBinary(ScoredEpisodeSchema, message),
+      scored, // as it came: encoding it anew would cost as much as all the rest
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;

@@ -13,7 +13,7 @@ const SMOOTH_FROM = 24;
 
 /**
  * @param options `label` (said to those who do not see it), `height`, `isSmall`, `format` (value to text),
- *   `xLabel`, `low` and `high` (fixed bounds of the values).
+ *   `xLabel`, `isFromZero` (values that are never negative are shown from 0 on).
  * @returns the element, and `update(series)`; a series is `{ name, curve (1-4), points: [{x, y}], kind: "line" | "dots" }`,
  *   its points in ascending x.
  */

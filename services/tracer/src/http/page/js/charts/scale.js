@@ -13,8 +13,8 @@ export function niceTicks(low, high, wanted) {
   return ticks;
 }
 
-/** The range of values with some air, never empty; `fixed` bounds win. */
-export function domainOf(values, fixed = {}) {
+/** The range of values with some air, never empty. @param options `isFromZero`: values that are never negative begin at 0. */
+export function domainOf(values, { isFromZero = false } = {}) {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (const value of values) {
@@ -29,8 +29,8 @@ export function domainOf(values, fixed = {}) {
   }
   const air = (high - low) * 0.06;
   // A range that begins near nothing begins at nothing.
-  const isNearZero = low >= 0 && low < (high - low) * 0.35;
-  return [fixed.low ?? (isNearZero ? 0 : low - air), fixed.high ?? high + air];
+  const isZeroBased = low >= 0 && (isFromZero || low < (high - low) * 0.35);
+  return [isZeroBased ? 0 : low - air, high + air];
 }
 
 export function linear([low, high], [begin, end]) {

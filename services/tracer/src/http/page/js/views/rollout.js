@@ -172,6 +172,7 @@ function turnCard(turn, strip) {
       { class: "turn-side" },
       h("h3", {}, `Turn ${index + 1}`),
       reward !== null &&
+        reward !== 0 &&
         h(
           "div",
           { class: "turn-reward", data: { tone: reward > 0 ? "good" : reward < 0 ? "bad" : "plain" } },

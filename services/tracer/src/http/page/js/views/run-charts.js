@@ -12,25 +12,31 @@ const GROUPS = [
       "loss",
       "entropy",
       "grad_norm",
+      "grad_norm/max",
       "clip_fraction",
       "ratio/max",
       "kl/mean",
       "mismatch/max",
       "mismatch/mean",
       "learning_rate",
+      "updates",
     ],
   ],
   [
     "Rollouts",
     [
       "reward/std",
+      "reward/min",
+      "reward/max",
       "turns/mean",
       "actions/invalid",
       "groups/used",
       "groups/flat",
+      "groups/empty",
       "episodes",
       "tokens",
       "tokens/trained",
+      "tokens/sampled_mean",
     ],
   ],
   [
@@ -48,6 +54,8 @@ const GROUPS = [
 ];
 /** Shown large already. */
 const MAIN = new Set(["success", "reward/mean"]);
+/** How rollouts ended; an end that none had is not shown. */
+const OUTCOME = "outcome/";
 /** Shares, which read better as percentages. */
 const SHARES = new Set(["clip_fraction", "actions/invalid"]);
 
@@ -57,6 +65,7 @@ export function runCharts(info) {
   const chart = lineChart({
     label: "Success and reward per step",
     height: 300,
+    isFromZero: true,
     format: (value) => number(value, 3),
   });
   const none = h("div", { class: "chart-none" }, "The curve begins with the first step.");
@@ -115,9 +124,9 @@ function mainSeries({ steps, metrics }, evaluations) {
 }
 
 function drawMultiples(parent, small, series, info) {
-  const names = Object.keys(series.metrics).filter(
-    (name) => !MAIN.has(name) && series.metrics[name].some((value) => value !== null),
-  );
+  const isShown = (name) =>
+    series.metrics[name].some((value) => (name.startsWith(OUTCOME) ? value > 0 : value !== null));
+  const names = Object.keys(series.metrics).filter((name) => !MAIN.has(name) && isShown(name));
   const grouped = groupsOf(names);
   // The elements are made once; figures appear as steps bring them.
   const key = grouped.map(([title, members]) => `${title}:${members.join()}`).join("|");
@@ -145,7 +154,11 @@ function drawMultiples(parent, small, series, info) {
 function groupsOf(names) {
   const rest = new Set(names);
   const groups = GROUPS.map(([title, members]) => [title, members.filter((name) => rest.delete(name))]);
-  return [...groups, ["Other", [...rest]]].filter(([, members]) => members.length > 0);
+  const outcomes = [...rest].filter((name) => name.startsWith(OUTCOME));
+  const others = [...rest].filter((name) => !name.startsWith(OUTCOME));
+  return [...groups, ["Outcomes", outcomes], ["Agent and other", others]].filter(
+    ([, members]) => members.length > 0,
+  );
 }
 
 function multipleOf(name, small, info) {
