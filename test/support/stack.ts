@@ -45,18 +45,27 @@ interface StackFile {
 export async function startStack(): Promise<TestStack> {
   const folder = await temporaryFolder("stack");
   const stateFolder = path.join(folder.path, "state");
-  const env = { ...process.env, HONE_STATE_DIR: stateFolder, NO_COLOR: "1", INIT_CWD: REPOSITORY };
+  const env = {
+    ...process.env,
+    HONE_STATE_DIR: stateFolder,
+    NO_COLOR: "1",
+    INIT_CWD: REPOSITORY,
+    // A stack ends with the process that it is told of here, so a killed test leaves none behind.
+    HONE_BOOTSTRAP_PID: String(process.pid),
+  };
   const hone = (...args: string[]) =>
     ended(spawn(process.execPath, [COMMAND_LINE, ...args], { env, stdio: ["ignore", "pipe", "pipe"] }));
   const readStack = () => JSON.parse(readFileSync(path.join(stateFolder, "stack.json"), "utf8")) as StackFile;
-  const up = await hone("up", "--detach");
-  if (up.code !== 0) {
-    await folder[Symbol.asyncDispose]();
-    assert.fail(`hone up failed:\n${up.output}`);
-  }
-  const { natsUrl, databaseUrl, pageUrl } = await eventually("the stack file", readStack, {
-    deadlineMs: UP_DEADLINE_MS,
+  let ending: Ended | undefined;
+  const up = hone("up").then((result) => {
+    ending = result;
   });
+  await eventually("the stack to be up", () => ending ?? readStack(), { deadlineMs: UP_DEADLINE_MS });
+  if (ending !== undefined) {
+    await folder[Symbol.asyncDispose]();
+    assert.fail(`hone up ended before it was up:\n${JSON.stringify(ending)}`);
+  }
+  const { natsUrl, databaseUrl, pageUrl } = readStack();
   const bus = await connectBus({ url: natsUrl, name: "test" });
   const sql = postgres(databaseUrl, { max: 2, fetch_types: false });
   return {
@@ -85,6 +94,7 @@ export async function startStack(): Promise<TestStack> {
       await bus.close();
       await sql.end({ timeout: 5 });
       const down = await hone("down");
+      await up;
       await folder[Symbol.asyncDispose]();
       assert.equal(down.code, 0, down.output);
     },
