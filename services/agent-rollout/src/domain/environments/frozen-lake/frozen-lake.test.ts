@@ -41,12 +41,21 @@ describe("FrozenLake", () => {
         cell === lake.start ? "P" : cell === lake.goal ? "G" : lake.holes.has(cell) ? "O" : "_";
       assert.equal(symbol, expected);
     }
-    assert.deepEqual(info, {
+    const { neighbors, ...places } = info;
+    assert.equal(String(neighbors).length, 4);
+    assert.deepEqual(places, {
       player_row: Math.floor(lake.start / 4),
       player_column: lake.start % 4,
       goal_row: Math.floor(lake.goal / 4),
       goal_column: lake.goal % 4,
     });
+  });
+
+  test("tells the cells to the left, below, to the right and above, and where the border is", () => {
+    const seed = seedWhere(({ start, holes }) => start === 0 && holes.has(1));
+    const lake = drawLake(seed, 4, 0.8);
+    const below = lake.goal === 4 ? "G" : lake.holes.has(4) ? "O" : "_";
+    assert.equal(lakeWith().reset(seed).info.neighbors, `-${below}O-`);
   });
 
   test("the goal ends the episode with reward 1, and nothing before it gives any", () => {

@@ -31,7 +31,16 @@ export const frozenLakeConfigSchema = z.strictObject({
 export type FrozenLakeConfig = z.output<typeof frozenLakeConfigSchema>;
 
 /** What `info` says of a state, beside what it says of the step that led there. */
-export const FROZEN_LAKE_VARIABLES = ["player_row", "player_column", "goal_row", "goal_column"] as const;
+export const FROZEN_LAKE_VARIABLES = [
+  "player_row",
+  "player_column",
+  "goal_row",
+  "goal_column",
+  /** The cells to the left, below, to the right and above, as on the map; {@link BEYOND_THE_BORDER} where there is none. */
+  "neighbors",
+] as const;
+
+const BEYOND_THE_BORDER = "-";
 
 interface Episode {
   readonly lake: Lake;
@@ -141,11 +150,17 @@ function render({ lake, player }: Episode): string {
     for (let column = 0; column < size; column++) {
       const cell = row * size + column;
       if (cell === player) text += holes.has(cell) ? "X" : cell === goal ? "√" : "P";
-      else text += holes.has(cell) ? "O" : cell === goal ? "G" : "_";
+      else text += symbolOf(lake, cell);
     }
     rows.push(text);
   }
   return rows.join("\n");
+}
+
+/** A cell that the player is not on. */
+function symbolOf({ holes, goal }: Lake, cell: number): string {
+  if (holes.has(cell)) return "O";
+  return cell === goal ? "G" : "_";
 }
 
 function stateInfo({ lake, player }: Episode): EnvironmentInfo {
@@ -154,5 +169,9 @@ function stateInfo({ lake, player }: Episode): EnvironmentInfo {
     player_column: player % lake.size,
     goal_row: Math.floor(lake.goal / lake.size),
     goal_column: lake.goal % lake.size,
+    neighbors: MOVES.map((move) => {
+      const cell = cellAfter(lake, player, move);
+      return cell === player ? BEYOND_THE_BORDER : symbolOf(lake, cell);
+    }).join(""),
   };
 }
