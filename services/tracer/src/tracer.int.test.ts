@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { RunPhase } from "@hone/proto-gen/run";
@@ -6,6 +7,26 @@ import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
 import { type SampleRun, tellEvent, tellSampleRun, tellState } from "./testing/sample-run.ts";
 import { startStack, type TracerStack } from "./testing/testing-stack.ts";
+
+/** An OTLP receiver that takes everything. */
+async function startReceiver(received: string[]) {
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    received.push(`${request.url} ${body}`);
+    response.end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  assert.ok(address !== null && typeof address === "object");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
 
 describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
   let stack: TracerStack;
@@ -211,6 +232,36 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
       partialSuccess: { rejectedSpans: "1", errorMessage: "spans need a trace id and a span id" },
     });
     await eventually("the span", async () => (await get(`/api/traces/${span.traceId}`)).status === 200);
+  });
+
+  test("sends accepted exports on to another receiver, and refused ones not", async () => {
+    const received: string[] = [];
+    await using receiver = await startReceiver(received);
+    const forwarding = await stack.startTracer({ HONE_OTLP_FORWARD: receiver.url });
+    const send = (body: string) =>
+      fetch(`${forwarding.http.url}/v1/traces`, {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" },
+      });
+    await send('{"resourceSpans":[]}');
+    await send("nonsense");
+    await eventually("the export to arrive", () => received.length > 0);
+    await forwarding.stop();
+    assert.deepEqual(received, ['/v1/traces {"resourceSpans":[]}']);
+  });
+
+  test("loses nothing while the database is away", async () => {
+    await stack.stopDatabase();
+    await tellEvent(stack.bus, "while-away-3", run.startedAtMs, {
+      case: "stepCompleted",
+      value: { step: 1, totalSteps: 1, version: 1, metrics: { success: 1 } },
+    });
+    assert.equal((await get("/api/runs")).status, 503);
+    await stack.startDatabase();
+    await stack.stored();
+    const { body } = await get("/api/runs/while-away-3/steps");
+    assert.deepEqual(body.steps, [1]);
   });
 
   test("a tracer that comes back shows what it had stored", async () => {

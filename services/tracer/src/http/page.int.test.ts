@@ -146,6 +146,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await rows(2);
     await page.getByRole("button", { name: "Clear" }).click();
     await rows(25);
+    assert.equal(await page.locator("select[name=outcome]").inputValue(), "");
     await page.locator(".slot-link").first().click();
     await page.locator(".turn").first().waitFor();
     assert.match(page.url(), /\/rollouts\/train\.40\.3\.7$/);
@@ -192,6 +193,10 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
   });
 
   test("leads to the trace of the rollout", async () => {
+    await eventually("its spans to be stored", async () => {
+      const answer = await fetch(`${tracer.http.url}/api${RUN}/rollouts/train.40.1.3/trace`);
+      return answer.ok;
+    });
     await page.getByRole("link", { name: "Trace" }).click();
     await page.locator(".span-row").first().waitFor();
     assert.equal(await page.locator(".span-name").first().innerText(), "rollout");

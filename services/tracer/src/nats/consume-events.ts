@@ -5,6 +5,7 @@ import { RunEventSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import { factOf, type RunFact } from "../domain/run-event.ts";
+import { storedOrGivenUp } from "./give-up.ts";
 
 const DURABLE = "tracer-events";
 /** Events that wait for one write together; a busy run makes a handful a second. */
@@ -16,9 +17,9 @@ export function consumeEvents(bus: Bus, writer: BatchWriter<RunFact>, logger: Lo
     durable: DURABLE,
     filter: subjects.event("*", "*"),
     concurrency: CONCURRENCY,
-    handle: async ({ message, sequence }) => {
-      const fact = factOf(message, sequence);
-      if (fact !== undefined) await writer.add(fact);
+    handle: async (item) => {
+      const fact = factOf(item.message, item.sequence);
+      if (fact !== undefined) await storedOrGivenUp(item, writer.add(fact), logger);
     },
     onError: (error, { subject, sequence }) =>
       logger.error("an event could not be stored", { subject, sequence, error }),

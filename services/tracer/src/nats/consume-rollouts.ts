@@ -18,6 +18,7 @@ import { type Context, injectContext, type Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import type { StoredRollout } from "../domain/ports.ts";
 import { rolloutRecordOf } from "../domain/rollout-record.ts";
+import { storedOrGivenUp } from "./give-up.ts";
 
 const DURABLE = "tracer-rollouts";
 /** Two full writes: one is written while the other gathers. */
@@ -32,7 +33,7 @@ export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, lo
     durable: DURABLE,
     filter: subjects.rolloutScored("*"),
     concurrency: CONCURRENCY,
-    handle: (item) => writer.add(storedRolloutOf(item)),
+    handle: (item) => storedOrGivenUp(item, writer.add(storedRolloutOf(item)), logger),
     onError: (error, { subject, sequence }) =>
       logger.error("a rollout could not be stored", { subject, sequence, error }),
   });

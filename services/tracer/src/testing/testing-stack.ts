@@ -16,6 +16,9 @@ const EXAMPLE = path.join(import.meta.dirname, "../../../../examples/01-frozen-l
 export interface TracerStack extends AsyncDisposable {
   readonly bus: Bus;
   readonly run: SampleRun;
+  /** Takes the database away, and brings it back with what it holds on the same port. */
+  stopDatabase(): Promise<unknown>;
+  startDatabase(): Promise<void>;
   /** Starts a tracer; the caller stops it. */
   startTracer(environment?: Readonly<Record<string, string>>): Promise<RunningService>;
   /** Waits until everything that was published is stored. */
@@ -23,11 +26,10 @@ export interface TracerStack extends AsyncDisposable {
 }
 
 export async function startStack(startedAtMs: number): Promise<TracerStack> {
-  const [nats, postgres, folder] = await Promise.all([
-    startNats(),
-    startPostgres(),
-    temporaryFolder("tracer"),
-  ]);
+  const [nats, folder] = await Promise.all([startNats(), temporaryFolder("tracer")]);
+  const databaseFolder = path.join(folder.path, "database");
+  let postgres = await startPostgres({ folder: databaseFolder });
+  const { url: databaseUrl } = postgres;
   const bus = await connectBus({ url: nats.url, name: "tracer-test" });
   await ensureTopology(bus);
   const run: SampleRun = {
@@ -47,11 +49,15 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
   return {
     bus,
     run,
+    stopDatabase: () => postgres.stop(),
+    async startDatabase() {
+      postgres = await startPostgres({ folder: databaseFolder, port: Number(new URL(databaseUrl).port) });
+    },
     startTracer: (environment = {}) =>
       startService(tracerService, {
         config: readTracerConfig({
           HONE_NATS_URL: nats.url,
-          HONE_DATABASE_URL: postgres.url,
+          HONE_DATABASE_URL: databaseUrl,
           HONE_STATE_DIR: folder.path,
           ...environment,
         }),
@@ -64,7 +70,8 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
       }),
     async [Symbol.asyncDispose]() {
       await bus.close();
-      await Promise.all([nats.stop(), postgres.stop(), folder[Symbol.asyncDispose]()]);
+      await Promise.all([nats.stop(), postgres.stop()]);
+      await folder[Symbol.asyncDispose]();
     },
   };
 }

@@ -140,13 +140,14 @@ function filterForm(onInput) {
     choice("outcome", "Outcome", OUTCOME_NAMES),
     figure("minReward", "Reward from", "any"),
     figure("maxReward", "to", "any"),
-    h("button", { class: "button", type: "reset" }, "Clear"),
+    h("button", { class: "button", type: "button", onclick: () => clear() }, "Clear"),
   );
   form.addEventListener("input", onInput);
-  form.addEventListener("reset", () => {
-    for (const field of form.elements) if (field.name) field.value = "";
+  // A reset would bring back what the address said.
+  const clear = () => {
+    for (const name of FIELDS) form.elements[name].value = "";
     onInput();
-  });
+  };
   return form;
 }
 

@@ -9,7 +9,7 @@ import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
 import { tickTimes } from "./runs.js";
 
-export async function runView({ root, params, signal, setPlace, navigate }) {
+export async function runView({ root, params, signal, setPlace }) {
   const { run: runId } = params;
   setPlace(runId, [[runId]]);
   const [first, metricInfo] = await Promise.all([
@@ -24,7 +24,7 @@ export async function runView({ root, params, signal, setPlace, navigate }) {
   const now = h("div");
   const tiles = h("dl", { class: "card tiles" });
   const charts = runCharts(metricInfo);
-  const table = await rolloutsTable({ runId, signal, navigate });
+  const table = await rolloutsTable({ runId, signal });
   const evaluated = h("section", { class: "section" });
   replace(
     root,

@@ -42,7 +42,7 @@ export function tokenStrip(tokens, { label, advantage, card }) {
 
   strip.addEventListener("pointerover", (event) => {
     const cell = event.target.closest(".token");
-    if (cell !== null) select(cells.indexOf(cell));
+    if (cell !== null) select(Number(cell.dataset.position));
   });
   strip.addEventListener("pointerleave", () => select(undefined));
   strip.addEventListener(
