@@ -8,7 +8,7 @@
  * It keeps nothing but rows. Replicas share the streams by durable consumers, and each answers from the database.
  */
 
-import { delay, TerminalError } from "@hone/core";
+import { pause, TerminalError } from "@hone/core";
 import { BucketName, openBucket } from "@hone/messaging";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
@@ -127,7 +127,7 @@ async function retain(
 ): Promise<void> {
   while (!signal.aborted) {
     // An aborted pause ends the loop by its condition.
-    await delay(RETENTION_INTERVAL_MS, { signal }).catch(() => undefined);
+    await pause(RETENTION_INTERVAL_MS, signal);
     if (signal.aborted) return;
     try {
       const gone = await enforceRetention(database, limits);

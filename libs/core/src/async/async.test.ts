@@ -4,6 +4,7 @@ import { DeadlineError, RetryableError, TerminalError } from "../errors.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import { deadline } from "./deadline.ts";
 import { delay } from "./delay.ts";
+import { pause } from "./pause.ts";
 import { raceAbortable } from "./race-abortable.ts";
 import { retry } from "./retry.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -20,6 +21,16 @@ describe("delay()", () => {
     const waiting = delay(60_000, { signal: controller.signal });
     controller.abort(new TerminalError("STOP", "stop"));
     await assert.rejects(waiting, { code: "STOP" });
+  });
+});
+
+describe("pause()", () => {
+  test("ends after its time, and early when the signal aborts, without a failure", async () => {
+    await pause(1, new AbortController().signal);
+    const controller = new AbortController();
+    const waiting = pause(60_000, controller.signal);
+    controller.abort(new TerminalError("STOP", "stop"));
+    await waiting;
   });
 });
 

@@ -14,7 +14,7 @@ import {
   type Policy,
   scriptOf,
 } from "@hone/agents";
-import { delay, describeError, Outcome, TerminalError } from "@hone/core";
+import { describeError, Outcome, pause, TerminalError } from "@hone/core";
 import type { Context } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { UnusableJobError } from "./errors.ts";
@@ -65,7 +65,7 @@ export async function runRollout(
     failedAttempts.push(end.record.reason);
     const pauseMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1));
     // An abort during the pause is met by the next attempt, which gives it its outcome.
-    await delay(pauseMs, { signal: options.signal }).catch(() => undefined);
+    await pause(pauseMs, options.signal);
   }
 }
 

@@ -6,7 +6,7 @@
  * K3: whoever waits for a model is woken by each of its loads, and decides itself whether that was enough.
  */
 
-import { delay } from "@hone/core";
+import { pause } from "@hone/core";
 import type { InferenceEngine, PolicySource } from "./inference-engine.ts";
 
 export interface PolicyKeeperOptions {
@@ -119,7 +119,7 @@ export class PolicyKeeper {
         retryMs = MIN_RETRY_MS;
       } else {
         // K2
-        await delay(retryMs, { signal: changed.signal }).catch(() => undefined);
+        await pause(retryMs, changed.signal);
         retryMs = changed.signal.aborted ? MIN_RETRY_MS : Math.min(MAX_RETRY_MS, retryMs * 2);
       }
     }

@@ -7,7 +7,7 @@
  * L4: what changes after `open` resolved is told; a page that then reads everything once misses nothing either.
  */
 
-import { delay } from "@hone/core";
+import { pause } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 
 /** A reward that appears within this time feels live. */
@@ -71,7 +71,7 @@ export class LiveFeed {
       begun.resolve();
       while (this.#listeners.size > 0 && !this.#signal.aborted) {
         // An aborted pause ends the loop by its condition.
-        await delay(POLL_INTERVAL_MS, { signal: this.#signal }).catch(() => undefined);
+        await pause(POLL_INTERVAL_MS, this.#signal);
         const revisions = await this.#tryRead(known);
         const changed = new Set<string>();
         for (const [run, revision] of revisions) if (known.get(run) !== revision) changed.add(run);

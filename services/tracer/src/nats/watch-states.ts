@@ -1,6 +1,6 @@
 /** Follows RUN_STATE: what each run does now, what it waits for and since when. */
 
-import { delay } from "@hone/core";
+import { pause } from "@hone/core";
 import type { Bucket } from "@hone/messaging";
 import type { RunState } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
@@ -37,7 +37,7 @@ export async function watchStates(options: WatchStatesOptions): Promise<void> {
       } catch (error) {
         for (const state of batch) if (!pending.has(state.runId)) pending.set(state.runId, state);
         logger.error("the states of runs could not be stored", { runs: batch.length, error });
-        await delay(RETRY_DELAY_MS, { signal }).catch(() => undefined); // the loop sees the signal
+        await pause(RETRY_DELAY_MS, signal); // the loop sees the signal
       }
     }
   };
