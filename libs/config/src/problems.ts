@@ -30,7 +30,7 @@ export function problemsOf(
     }
     const value = valueAt(input, issue.path);
     const key = pathText(issue.path);
-    const allowed = allowedBy(issue);
+    const allowed = value === undefined ? `given, ${allowedBy(issue)}` : allowedBy(issue);
     return [{ key, value, allowed, message: problemMessage(key, value, allowed) }];
   });
 }

@@ -94,7 +94,14 @@ const algorithm = z.strictObject({
     })
     .prefault({ kind: "ppo_clip" }),
   /** Only a coefficient of 0 is supported by this build: there is no reference policy yet. */
-  kl: z.strictObject({ coefficient: z.number().min(0).max(0).default(0) }).prefault({}),
+  kl: z
+    .strictObject({
+      coefficient: z
+        .number()
+        .refine((weight) => weight === 0, "0, as this version of Hone has no reference policy")
+        .default(0),
+    })
+    .prefault({}),
   outcomes: z
     .strictObject({
       truncated: outcomeRule.default("keep"),
@@ -132,7 +139,9 @@ const trainer = z.strictObject({
   /** Optimizer updates per epoch; groups are split evenly. */
   minibatches: wholeNumber.min(1).max(1_024).default(1),
   /** Versions by which a token may be older than the policy it trains. This build trains synchronously: 0. */
-  maxStaleness: wholeNumber.min(0).max(0).default(0),
+  maxStaleness: wholeNumber
+    .refine((versions) => versions === 0, "0, as this version of Hone trains synchronously only")
+    .default(0),
   optimizer,
   checkpoint: z
     .strictObject({
