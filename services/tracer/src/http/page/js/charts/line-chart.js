@@ -174,10 +174,11 @@ function marks({ curve, points, kind }, { x, y, plot }) {
   }
   const columns = Math.max(2, Math.floor(plot.right - plot.left));
   if (points.length < SMOOTH_FROM) return s("path", { class: `line ${color}`, d: pathThrough(points, x, y) });
-  const averaged = smooth(points, Math.max(5, points.length / 20));
+  const thinned = thin(points, columns);
+  const averaged = smooth(thinned, Math.max(2, thinned.length / 25));
   return [
-    s("path", { class: `line line-raw ${color}`, d: pathThrough(thin(points, columns), x, y) }),
-    s("path", { class: `line ${color}`, d: pathThrough(thin(averaged, columns), x, y) }),
+    s("path", { class: `line line-raw ${color}`, d: pathThrough(thinned, x, y) }),
+    s("path", { class: `line ${color}`, d: pathThrough(averaged, x, y) }),
   ];
 }
 
@@ -200,7 +201,7 @@ export function sparkline(values, { width = 160, height = 36, label }) {
   const isShare = points.every(({ y }) => y >= 0 && y <= 1);
   const x = linear([0, Math.max(1, values.length - 1)], [2, width - 4]);
   const y = linear(isShare ? [0, 1] : domainOf(points.map((point) => point.y)), [height - 3, 4]);
-  const line = pathThrough(points.length < SMOOTH_FROM ? points : smooth(points, 5), x, y);
+  const line = pathThrough(points.length < SMOOTH_FROM ? points : smooth(points, 3), x, y);
   const last = points.at(-1);
   return s(
     "svg",

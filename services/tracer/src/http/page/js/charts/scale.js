@@ -38,14 +38,20 @@ export function linear([low, high], [begin, end]) {
   return (value) => begin + (value - low) * factor;
 }
 
-/** Exponential moving average without the pull towards the first value (bias-corrected, as in Adam). */
-export function smooth(points, span) {
-  const keep = 1 - 2 / (span + 1);
-  let sum = 0;
-  let weight = 0;
-  return points.map(({ x, y }) => {
-    sum = sum * keep + y * (1 - keep);
-    weight = weight * keep + (1 - keep);
+/**
+ * Moving average under a triangle of `reach` neighbours on each side, less at the ends. It looks both ways, so that a
+ * curve that rises is not drawn late.
+ */
+export function smooth(points, reach) {
+  const width = Math.max(1, Math.round(reach)) + 1;
+  return points.map(({ x }, i) => {
+    let sum = 0;
+    let weight = 0;
+    for (let k = Math.max(0, i - width + 1); k < Math.min(points.length, i + width); k++) {
+      const share = width - Math.abs(k - i);
+      sum += share * points[k].y;
+      weight += share;
+    }
     return { x, y: sum / weight };
   });
 }
