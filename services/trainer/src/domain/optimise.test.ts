@@ -48,23 +48,29 @@ const CONFIG = testConfig({
 function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
   const calls: Minibatch[] = [];
   const refuse = () => Promise.reject(new Error("not expected"));
+  const scores = (samples: readonly unknown[]) => {
+    const answer = answers[calls.length]!;
+    return {
+      logprobs: samples.map(() => Float32Array.from(answer)),
+      entropies: samples.map(() => Float32Array.of(0.5, 1.5)),
+      sampleTokenCount: 0,
+      packedTokenCount: 0,
+      elapsedMs: 0,
+    };
+  };
   const engine: TrainingEngine = {
     initialise: refuse,
     load: refuse,
     resetOptimizer: refuse,
-    logprobs: refuse,
+    logprobs: async (samples) => scores(samples),
     save: refuse,
     exportTo: refuse,
     close: refuse,
     async trainMinibatch(minibatch) {
-      const answer = answers[calls.length]!;
+      const scored = scores(minibatch.samples);
       calls.push(minibatch);
       return {
-        logprobs: minibatch.samples.map(() => Float32Array.from(answer)),
-        entropies: minibatch.samples.map(() => Float32Array.of(0.5, 1.5)),
-        sampleTokenCount: 0,
-        packedTokenCount: 0,
-        elapsedMs: 0,
+        ...scored,
         loss: calls.length,
         gradNorm: 2 * calls.length,
       };
@@ -107,8 +113,8 @@ describe("optimise()", () => {
     assert.deepEqual([first!.tokens, first!.clipped], [2, 1]);
   });
 
-  test("does nothing where nobody has an advantage", async () => {
-    const { engine, calls } = engineAnswering([]);
+  test("updates nothing where nobody has an advantage, and measures the mismatch all the same", async () => {
+    const { engine, calls } = engineAnswering([[-1, -2.5]]);
     const flat: Credit = { ...CREDIT, groups: [CREDIT.groups[1]!] };
     const metrics = new MetricSet();
     const { updateCount } = await optimise(
@@ -121,6 +127,6 @@ describe("optimise()", () => {
     );
     assert.equal(updateCount, 0);
     assert.equal(calls.length, 0);
-    assert.deepEqual(metrics.toRecord(), {});
+    assert.deepEqual(metrics.toRecord(), { "mismatch/max": 0.5, "mismatch/mean": 0.25 });
   });
 });

@@ -5,10 +5,10 @@
  */
 
 import type { RunConfig } from "@hone/config";
-import { type MetricSet, Reduction, sampledTokenCount } from "@hone/rl";
+import { type MetricSet, Reduction, type Sample, sampledTokenCount } from "@hone/rl";
 import type { LossConfig, TrainingSample } from "@hone/train";
 import { stepOptimizer } from "./optimizer-settings.ts";
-import type { MinibatchResult, TrainingEngine } from "./training-engine.ts";
+import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
 
 /** What the last epoch did with one rollout's tokens. */
@@ -52,7 +52,13 @@ export async function optimise(
         maxGradNorm: optimizer.maxGradNorm,
       });
       // Before the first update of the step the weights are those that sampled: what differs is the engines' doing.
-      if (updateCount === 0) addMismatch(metrics, samples, result);
+      if (updateCount === 0) {
+        addMismatch(
+          metrics,
+          samples.map(({ sample }) => sample),
+          result,
+        );
+      }
       updateCount++;
       metrics.add("loss", Reduction.mean, result.loss);
       metrics.add("grad_norm", Reduction.mean, result.gradNorm);
@@ -62,7 +68,27 @@ export async function optimise(
       onUpdate();
     }
   }
+  if (updateCount === 0) await measureMismatch(engine, config, plan, metrics);
   return { figures, updateCount };
+}
+
+/** For a step that updates nothing: the mismatch is told at each step all the same. */
+async function measureMismatch(
+  engine: TrainingEngine,
+  config: RunConfig,
+  plan: readonly PlannedMinibatch[],
+  metrics: MetricSet,
+): Promise<void> {
+  const samples = plan
+    .map(({ rollouts }) => rollouts.flatMap(({ rollout }) => rollout.samples))
+    .find((candidates) => candidates.length > 0);
+  if (samples === undefined) return;
+  const inputs = samples.map((sample) => ({
+    tokenIds: sample.tokenIds,
+    lossMask: sample.lossMask,
+    weights: new Float32Array(sampledTokenCount(sample)),
+  }));
+  addMismatch(metrics, samples, await engine.logprobs(inputs, config.rollout.sampling.temperature));
 }
 
 function lossOf({ algorithm }: RunConfig): LossConfig {
@@ -82,14 +108,14 @@ function trainingSample({ credited, sample, weight }: PlannedSample): TrainingSa
 }
 
 /** Largest and mean |logprob when sampled - logprob recomputed|. */
-function addMismatch(metrics: MetricSet, samples: readonly PlannedSample[], result: MinibatchResult): void {
+function addMismatch(metrics: MetricSet, samples: readonly Sample[], scores: SampleScores): void {
   let sum = 0;
   let count = 0;
   let largest = 0;
-  samples.forEach(({ sample }, i) => {
-    const recomputed = result.logprobs[i]!;
+  samples.forEach(({ logprobs }, i) => {
+    const recomputed = scores.logprobs[i]!;
     for (let token = 0; token < recomputed.length; token++) {
-      const difference = Math.abs(sample.logprobs[token]! - recomputed[token]!);
+      const difference = Math.abs(logprobs[token]! - recomputed[token]!);
       sum += difference;
       largest = Math.max(largest, difference);
     }
