@@ -18,4 +18,4 @@ export {
   runFileSchema,
   type TaskSource,
 } from "./run-file/schema.ts";
-export { environmentBoolean, environmentInteger, readEnvironment } from "./service-env.ts";
+export { environmentInteger, readEnvironment } from "./service-env.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { environmentBoolean, environmentInteger, readEnvironment } from "./service-env.ts";
+import { environmentInteger, readEnvironment } from "./service-env.ts";
 
 const schema = z.object({
   HONE_PORT: environmentInteger(0, 65_535).default(0),
-  HONE_FORWARD: environmentBoolean().default(false),
+  HONE_FORWARD: z.stringbool().default(false),
   HONE_URL: z.string().min(1),
 });
 

@@ -30,8 +30,3 @@ export function readEnvironment<Shape extends z.ZodRawShape>(
 export function environmentInteger(minimum: number, maximum: number) {
   return z.coerce.number().int().min(minimum).max(maximum);
 }
-
-/** `1`, `true`, `yes` or `on`, and their opposites. */
-export function environmentBoolean() {
-  return z.stringbool();
-}

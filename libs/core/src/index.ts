@@ -8,7 +8,6 @@ export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
 export type { RetryOptions } from "./async/retry.ts";
 export { retry } from "./async/retry.ts";
-export { Semaphore } from "./async/semaphore.ts";
 export {
   DeadlineError,
   describeError,

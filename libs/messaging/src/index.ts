@@ -23,17 +23,16 @@ export {
   UndecodableMessageError,
 } from "./errors.ts";
 export { decodeBytes } from "./payload.ts";
-export { type PublishOptions, publishBytes, publishLive, publishStored, type Stored } from "./publish.ts";
+export { type PublishOptions, publishBytes, publishStored, type Stored } from "./publish.ts";
 export { purgeEpisodes } from "./purge-episodes.ts";
 export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
 export { type RequestOptions, type RequestStreamOptions, request, requestStream } from "./request.ts";
 export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./respond.ts";
-export { BucketName, ensureTopology, MAX_JOBS_PER_RUN, REPLICA_TTL_MS, StreamName } from "./streams.ts";
+export { BucketName, ensureTopology, REPLICA_TTL_MS, StreamName } from "./streams.ts";
 export {
   EventKind,
   lastKeyOf,
   modelOfSubject,
-  parseEventSubject,
   RunControl,
   subjects,
   ValidatingService,

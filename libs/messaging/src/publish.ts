@@ -1,7 +1,6 @@
-/** Publishing: stored messages are acknowledged by their stream, live ones are not. */
+/** Publishing into streams, which acknowledge what they stored. */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { toBinary } from "@bufbuild/protobuf";
 import { RetryableError, retry } from "@hone/core";
 import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
@@ -83,16 +82,6 @@ export async function publishBytes(
         (error instanceof RetryableError || error instanceof StreamFullError) && Date.now() < giveUpAt,
     },
   );
-}
-
-/** Publishes to whoever listens at this moment; nothing is stored and nothing is acknowledged. */
-export function publishLive<Schema extends DescMessage>(
-  bus: Bus,
-  subject: string,
-  schema: Schema,
-  message: MessageShape<Schema>,
-): void {
-  bus.connection.publish(subject, toBinary(schema, message), headersOption(injectTrace(undefined)));
 }
 
 /** The `headers` option of the client library, left out where there are none. */

@@ -27,7 +27,7 @@ export type BucketName = (typeof BucketName)[keyof typeof BucketName];
 export const PAYLOAD_STORE = "PAYLOADS";
 
 /** Most jobs of one run that wait or run at once; one more is refused and the trainer waits. */
-export const MAX_JOBS_PER_RUN = 50_000;
+const MAX_JOBS_PER_RUN = 50_000;
 
 /** A restarted sender that publishes again within this time changes nothing. Longer than any restart takes. */
 const DUPLICATE_WINDOW_MS = 10 * 60_000;

@@ -81,8 +81,6 @@ export const subjects = {
     `${PREFIX}.event.${run === "*" ? run : token(run)}.${kind}`,
   requestRefused: (requestSequence: number) =>
     `${PREFIX}.event.request-${requestSequence}.${EventKind.refused}`,
-  /** Every event of one request that never became a run. */
-  requestEvents: (requestSequence: number) => `${PREFIX}.event.request-${requestSequence}.>`,
   dead: (stream: string) => `${PREFIX}.dead.${token(stream)}`,
 } as const;
 
@@ -103,12 +101,6 @@ export function lastKeyOf(subject: string): string {
     );
   }
   return key;
-}
-
-/** Run and kind of an event's subject. */
-export function parseEventSubject(subject: string): { run: string; kind: string } {
-  const kind = lastKeyOf(subject);
-  return { run: subject.split(".")[3]!, kind };
 }
 
 /** Model of a generate or abort subject. */

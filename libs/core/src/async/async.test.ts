@@ -7,7 +7,6 @@ import { delay } from "./delay.ts";
 import { pause } from "./pause.ts";
 import { raceAbortable } from "./race-abortable.ts";
 import { retry } from "./retry.ts";
-import { Semaphore } from "./semaphore.ts";
 
 const never = () => new Promise<never>(() => undefined);
 
@@ -129,23 +128,5 @@ describe("BoundedQueue", () => {
     const first = queue[Symbol.asyncIterator]().next();
     queue.offer("late");
     assert.deepEqual(await first, { done: false, value: "late" });
-  });
-});
-
-describe("Semaphore", () => {
-  test("serves waiters in their order, and one that gave up takes no permit", async () => {
-    const semaphore = new Semaphore(1);
-    const release = await semaphore.acquire();
-    const controller = new AbortController();
-    const impatient = semaphore.acquire({ signal: controller.signal });
-    const patient = semaphore.acquire();
-    controller.abort("gone");
-    await assert.rejects(impatient, (reason) => reason === "gone");
-    release();
-    release();
-    const releasePatient = await patient;
-    assert.equal(semaphore.free, 0);
-    releasePatient();
-    assert.equal(semaphore.free, 1);
   });
 });
