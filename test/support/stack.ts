@@ -28,8 +28,10 @@ export interface TestStack extends AsyncDisposable {
   readonly pageUrl: string;
   /** Runs the command line on this stack. */
   hone(...args: string[]): Promise<Ended>;
-  /** Sends SIGKILL to a service and waits until the supervisor has put another process in its place. */
-  kill(service: string): Promise<void>;
+  /** Process id of a service, of "nats-server" or of "postgres". */
+  pidOf(name: string): number;
+  /** Sends SIGKILL to one of them and waits until the supervisor has put another process in its place. */
+  kill(name: string): Promise<void>;
   /** What runs do and wait for, and the end of each log: for the message of a test that failed. */
   describe(): Promise<string>;
 }
@@ -41,12 +43,24 @@ interface StackFile {
   readonly services: Readonly<Record<string, { readonly pid: number }>>;
 }
 
+/** Files of the two servers that hold their process ids, below the state folder. */
+const PID_FILES: Readonly<Record<string, string>> = {
+  "nats-server": path.join("nats", "nats-server.pid"),
+  postgres: path.join("postgres", "data", "postmaster.pid"),
+};
+
+export interface StackOptions {
+  /** Added to the environment of every process of the stack. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
-export async function startStack(): Promise<TestStack> {
+export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   const folder = await temporaryFolder("stack");
   const stateFolder = path.join(folder.path, "state");
   const env = {
     ...process.env,
+    ...options.env,
     HONE_STATE_DIR: stateFolder,
     NO_COLOR: "1",
     INIT_CWD: REPOSITORY,
@@ -57,6 +71,12 @@ export async function startStack(): Promise<TestStack> {
     ended(spawn(process.execPath, [COMMAND_LINE, ...args], { env, stdio: ["ignore", "pipe", "pipe"] }));
   const readStack = () => JSON.parse(readFileSync(path.join(stateFolder, "stack.json"), "utf8")) as StackFile;
   let ending: Ended | undefined;
+  const findPid = (name: string): number | undefined => {
+    const pidFile = PID_FILES[name];
+    if (pidFile === undefined) return readStack().services[name]?.pid;
+    return Number.parseInt(readFileSync(path.join(stateFolder, pidFile), "utf8"), 10) || undefined;
+  };
+  const pidOf = (name: string): number => findPid(name) ?? assert.fail(`no process of ${name}`);
   const up = hone("up").then((result) => {
     ending = result;
   });
@@ -74,12 +94,15 @@ export async function startStack(): Promise<TestStack> {
     stateFolder,
     pageUrl,
     hone,
-    async kill(service) {
-      const pidOf = () => readStack().services[service]?.pid;
-      const victim = pidOf();
-      assert.ok(victim, `no process of ${service}`);
+    pidOf,
+    async kill(name) {
+      const victim = pidOf(name);
       process.kill(victim, "SIGKILL");
-      await eventually(`${service} to be back`, () => pidOf() !== victim, { deadlineMs: UP_DEADLINE_MS });
+      const isBack = () => {
+        const pid = findPid(name);
+        return pid !== undefined && pid !== victim;
+      };
+      await eventually(`${name} to be back`, isBack, { deadlineMs: UP_DEADLINE_MS });
     },
     async describe() {
       const status = await hone("status");
