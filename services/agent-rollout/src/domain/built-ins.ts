@@ -3,9 +3,13 @@
 import { register, registerEnvironment } from "@hone/agents";
 import { frozenLakeAgent } from "./agents/frozen-lake/frozen-lake-agent.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
+import { SlowEnvironment } from "./environments/slow-environment.ts";
 
 registerEnvironment("frozen_lake", {
   configSchema: frozenLakeConfigSchema,
-  create: (config) => new FrozenLake(config),
+  create: (config) => {
+    const lake = new FrozenLake(config);
+    return config.stepDelayMs === 0 ? lake : new SlowEnvironment(lake, config.stepDelayMs);
+  },
 });
 register("frozen_lake", frozenLakeAgent);

@@ -27,6 +27,8 @@ export const frozenLakeConfigSchema = z.strictObject({
   maxSteps: z.number().int().min(1).max(10_000).default(10),
   /** Reward of a step with an invalid answer (F3). */
   formatPenalty: z.number().max(0).default(0),
+  /** Milliseconds that a step takes, as a slow tool would; see `slow-environment.ts`. */
+  stepDelayMs: z.number().int().min(0).max(3_600_000).default(0),
 });
 export type FrozenLakeConfig = z.output<typeof frozenLakeConfigSchema>;
 

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { FrozenLake, frozenLakeConfigSchema } from "./frozen-lake/frozen-lake.ts";
+import { SlowEnvironment } from "./slow-environment.ts";
+
+const LAKE = frozenLakeConfigSchema.parse({});
+/** Far longer than a test may take: a step that is waited for only ends because it is closed. */
+const FOR_EVER_MS = 3_600_000;
+
+describe("SlowEnvironment", () => {
+  test("plays the same episode, each step at least as late as asked", async () => {
+    const plain = new FrozenLake(LAKE);
+    const slow = new SlowEnvironment(new FrozenLake(LAKE), 20);
+    assert.deepEqual(await slow.reset(5), plain.reset(5));
+    const [answer] = plain.legalAnswers();
+    assert.deepEqual(slow.legalAnswers(), plain.legalAnswers());
+    const began = performance.now();
+    assert.deepEqual(await slow.step(answer!), plain.step(answer!));
+    // Timers count whole milliseconds from the start of the one they begin in.
+    assert.ok(performance.now() - began >= 19);
+    assert.deepEqual(slow.metrics(), plain.metrics());
+  });
+
+  test("close() ends a step that waits", async () => {
+    const slow = new SlowEnvironment(new FrozenLake(LAKE), FOR_EVER_MS);
+    await slow.reset(5);
+    const step = slow.step("<answer>Right</answer>");
+    await slow.close();
+    await assert.rejects(step, { code: "ENVIRONMENT_CLOSED" });
+  });
+});
