@@ -64,6 +64,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
           reconnectTimeWait: RECONNECT_WAIT_MS,
           pingInterval: PING_INTERVAL_MS,
           waitOnFirstConnect: true,
+          // A stack kept for every call that might fail costs more than the call itself.
+          noAsyncTraces: true,
           ...(user === undefined ? {} : { user }),
           ...(password === undefined ? {} : { pass: password }),
         }),

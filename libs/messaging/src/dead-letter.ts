@@ -2,7 +2,9 @@
 
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
+import { translateBusError } from "./errors.ts";
 import { publishBytes } from "./publish.ts";
+import { StreamName } from "./streams.ts";
 import { subjects } from "./subjects.ts";
 
 /** Headers of a dead letter. */
@@ -34,4 +36,31 @@ export async function reportDead(
   await publishBytes(bus, subjects.dead(stream), message.data, deadHeaders, {
     ...(sequence === undefined ? {} : { messageId: `${stream}:${sequence}` }),
   });
+}
+
+/** How much lies in DEAD, and the latest of it. */
+export interface DeadLetters {
+  readonly count: number;
+  /** Undefined when nothing lies there. */
+  readonly last: { readonly subject: string; readonly reason: string; readonly timeMs: number } | undefined;
+}
+
+/** @throws {BusUnavailableError} when the server does not answer. */
+export async function readDeadLetters(bus: Bus): Promise<DeadLetters> {
+  try {
+    const { state } = await bus.manager.streams.info(StreamName.dead);
+    if (state.messages === 0) return { count: 0, last: undefined };
+    const last = await bus.manager.streams.getMessage(StreamName.dead, { seq: state.last_seq });
+    if (last === null) return { count: state.messages, last: undefined };
+    return {
+      count: state.messages,
+      last: {
+        subject: last.header.get(DeadHeader.subject),
+        reason: last.header.get(DeadHeader.reason),
+        timeMs: last.time.getTime(),
+      },
+    };
+  } catch (error) {
+    throw translateBusError(error, "look at what cannot be decoded", StreamName.dead);
+  }
 }

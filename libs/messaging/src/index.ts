@@ -4,6 +4,7 @@
  * Start reading at `subjects.ts` and `streams.ts`.
  */
 
+export { type ConsumerBacklog, consumerBacklog, subjectCount } from "./backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
 export { type Bus, type BusOptions, connectBus } from "./bus.ts";
 export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./codecs.ts";
@@ -14,7 +15,7 @@ export {
   type WorkConsumer,
   type WorkItem,
 } from "./consume-work.ts";
-export { DeadHeader } from "./dead-letter.ts";
+export { DeadHeader, type DeadLetters, readDeadLetters } from "./dead-letter.ts";
 export {
   BusUnavailableError,
   RevisionConflictError,
@@ -28,12 +29,20 @@ export { purgeEpisodes } from "./purge-episodes.ts";
 export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
 export { type RequestOptions, type RequestStreamOptions, request, requestStream } from "./request.ts";
 export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./respond.ts";
+export {
+  type AskHealthOptions,
+  askHealth,
+  type OwnHealth,
+  respondToHealth,
+  type ServiceHealth,
+} from "./service-health.ts";
 export { BucketName, ensureTopology, REPLICA_TTL_MS, StreamName } from "./streams.ts";
 export {
   EventKind,
   lastKeyOf,
   modelOfSubject,
   RunControl,
+  ServiceName,
   subjects,
   ValidatingService,
 } from "./subjects.ts";

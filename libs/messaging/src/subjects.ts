@@ -7,6 +7,7 @@
  *   hone.v1.run.request                            stream RUNS
  *   hone.v1.run.{cancel,pause,resume,status}.<run>  request
  *   hone.v1.<service>.validate                      request
+ *   hone.v1.service.health                          request, answered by every process
  *   hone.v1.dataset.batch                           request
  *   hone.v1.rollout.job.<run>                       stream JOBS
  *   hone.v1.rollout.finished.<run>                  stream EPISODES
@@ -31,6 +32,14 @@ export const ValidatingService = {
   judge: "judge",
 } as const;
 export type ValidatingService = (typeof ValidatingService)[keyof typeof ValidatingService];
+
+/** All services. */
+export const ServiceName = {
+  ...ValidatingService,
+  trainer: "trainer",
+  tracer: "tracer",
+} as const;
+export type ServiceName = (typeof ServiceName)[keyof typeof ServiceName];
 
 /** What can be asked of a run. */
 export const RunControl = { cancel: "cancel", pause: "pause", resume: "resume", status: "status" } as const;
@@ -68,6 +77,7 @@ export const subjects = {
   runControl: (verb: RunControl, run: string | "*") =>
     `${PREFIX}.run.${verb}.${run === "*" ? run : token(run)}`,
   validate: (service: ValidatingService) => `${PREFIX}.${service}.validate`,
+  serviceHealth: () => `${PREFIX}.service.health`,
   datasetBatch: () => `${PREFIX}.dataset.batch`,
   rolloutJob: (run: string | "*") => `${PREFIX}.rollout.job.${run === "*" ? run : token(run)}`,
   rolloutFinished: (run: string | "*") => `${PREFIX}.rollout.finished.${run === "*" ? run : token(run)}`,

@@ -10,7 +10,7 @@
  */
 
 import { delay, raceAbortable } from "@hone/core";
-import { type Bus, connectBus, ensureTopology } from "@hone/messaging";
+import { type Bus, connectBus, ensureTopology, respondToHealth } from "@hone/messaging";
 import type { Database } from "@hone/storage";
 import { createLogger, type Logger, redactText } from "@hone/telemetry";
 import { watchBus } from "./bus-health.ts";
@@ -123,6 +123,19 @@ export async function startService<Config extends BaseConfig>(
     closers.unshift({ name: "close the bus", run: () => bus.close() });
     const busHealth = watchBus(bus);
     checks.push(busHealth);
+    respondToHealth(
+      bus,
+      async () => {
+        const { ready, reasons } = await readiness();
+        return {
+          service: name,
+          instanceId: config.instanceId,
+          isReady: ready,
+          reasons: reasons.map(redactText),
+        };
+      },
+      (error) => logger.debug("a question for this service's health is not answered", { error }),
+    ); // ends with the bus
     void busHealth.lost.then((error) => failed.resolve(error));
     await raceAbortable(ensureTopology(bus, { signal: starting }), starting);
     phase = notReady("starting");
