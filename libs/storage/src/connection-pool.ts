@@ -8,8 +8,8 @@
  * P3: after `close` there is no new generation.
  */
 
-import { drizzle } from "drizzle-orm/postgres-js";
 import type postgres from "postgres";
+import { drizzle } from "./drizzle.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** How long queries that run on an old generation may take to end. */

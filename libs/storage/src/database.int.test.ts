@@ -3,10 +3,9 @@ import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { createLogger } from "@hone/telemetry";
 import { eventually, startPostgres, temporaryFolder } from "@hone/testing";
-import { sql } from "drizzle-orm";
-import { integer, pgTable, text } from "drizzle-orm/pg-core";
 import { type Relay, startRelay } from "../test/relay.ts";
 import { type Database, openDatabase, query } from "./database.ts";
+import { integer, pgTable, sql, text } from "./drizzle.ts";
 import {
   ConstraintViolationError,
   DatabaseClosedError,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { RetryableError } from "@hone/core";
-import { DrizzleQueryError } from "drizzle-orm";
+import { DrizzleQueryError } from "./drizzle.ts";
 import {
   ConstraintViolationError,
   DatabaseClosedError,

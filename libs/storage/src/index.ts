@@ -9,8 +9,34 @@
  * await database.close();
  */
 
+export type { SQL } from "drizzle-orm";
 export type { Database, DatabaseOptions, QueryOptions } from "./database.ts";
 export { openDatabase, query } from "./database.ts";
+export {
+  and,
+  asc,
+  bigint,
+  bigserial,
+  boolean,
+  customType,
+  desc,
+  doublePrecision,
+  eq,
+  gt,
+  gte,
+  inArray,
+  integer,
+  isNull,
+  jsonb,
+  lt,
+  lte,
+  or,
+  pgTable,
+  primaryKey,
+  sql,
+  text,
+  timestamp,
+} from "./drizzle.ts";
 export {
   ConstraintViolationError,
   DatabaseClosedError,

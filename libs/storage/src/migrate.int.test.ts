@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { startPostgres } from "@hone/testing";
-import { sql } from "drizzle-orm";
 import { type Database, openDatabase, query } from "./database.ts";
+import { sql } from "./drizzle.ts";
 import { DatabaseRefusedError, MigrationError } from "./errors.ts";
 import { type Migration, migrate } from "./migrate.ts";
 

@@ -1,7 +1,6 @@
 /** Reads rollouts. */
 
-import { type Database, query } from "@hone/storage";
-import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, type Database, desc, eq, gte, lt, lte, query, type SQL, sql } from "@hone/storage";
 import type { RolloutFilter } from "../domain/ports.ts";
 import { rollouts, trainings } from "./schema.ts";
 

@@ -1,7 +1,6 @@
 /** Reads runs and their figures. */
 
-import { type Database, query } from "@hone/storage";
-import { and, asc, desc, eq, gt, inArray, sql } from "drizzle-orm";
+import { and, asc, type Database, desc, eq, gt, inArray, query, sql } from "@hone/storage";
 import type { CurvePoint } from "../domain/ports.ts";
 import { evaluations, refusals, runs, steps } from "./schema.ts";
 

@@ -1,7 +1,6 @@
 /** Reads traces. */
 
-import { type Database, query } from "@hone/storage";
-import { asc, eq } from "drizzle-orm";
+import { asc, type Database, eq, query } from "@hone/storage";
 import { spanPieces } from "./schema.ts";
 
 /** A trace of a rollout has a handful; this bounds what a hostile one may cost. */

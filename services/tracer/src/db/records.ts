@@ -5,7 +5,7 @@
  * the same text however many rows there are, so the server keeps its plan too.
  */
 
-import { type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "@hone/storage";
 
 /** A row source with the columns of `definition`, such as sql`name text, value integer`. */
 export function recordsOf(rows: readonly object[], definition: SQL): SQL {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Slot } from "@hone/core";
-import { type Database, migrate, openDatabase, query } from "@hone/storage";
+import { type Database, migrate, openDatabase, query, sql } from "@hone/storage";
 import { startPostgres } from "@hone/testing";
-import { sql } from "drizzle-orm";
 import { migrations } from "./migrations.ts";
 import { readRollouts } from "./read-rollouts.ts";
 import { readPieces } from "./read-spans.ts";

@@ -4,8 +4,7 @@
  * Replicas may all do this: deleting what is gone already does nothing.
  */
 
-import { type Database, query } from "@hone/storage";
-import { sql } from "drizzle-orm";
+import { type Database, query, sql } from "@hone/storage";
 
 /** Most rows of each kind. */
 export interface RetentionLimits {

@@ -10,7 +10,7 @@ import {
   pgTable,
   primaryKey,
   text,
-} from "drizzle-orm/pg-core";
+} from "@hone/storage";
 import type { Figures, Refusal } from "../domain/ports.ts";
 import type { RunProgress } from "../domain/run-progress.ts";
 

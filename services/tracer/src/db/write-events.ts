@@ -6,8 +6,7 @@
  * E2: every run that a batch touches gets a new revision, which is what live views compare.
  */
 
-import { type Database, type Queryable, transaction } from "@hone/storage";
-import { sql } from "drizzle-orm";
+import { type Database, type Queryable, sql, transaction } from "@hone/storage";
 import type { RunFact } from "../domain/run-event.ts";
 import { evaluations, refusals, runs, steps } from "./schema.ts";
 

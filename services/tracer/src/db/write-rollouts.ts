@@ -1,8 +1,7 @@
 /** Stores scored rollouts and what training did with them. The first scored episode of a rollout stays. */
 
 import { slotKey } from "@hone/core";
-import { type Database, query } from "@hone/storage";
-import { sql } from "drizzle-orm";
+import { type Database, query, sql } from "@hone/storage";
 import type { TrainFigures } from "../domain/otlp/train-figures.ts";
 import type { StoredRollout } from "../domain/ports.ts";
 import { base64Of, recordsOf } from "./records.ts";

@@ -1,7 +1,6 @@
 /** Stores pieces of traces, as they came. */
 
-import { type Database, query } from "@hone/storage";
-import { sql } from "drizzle-orm";
+import { type Database, query, sql } from "@hone/storage";
 import type { TracePiece } from "../domain/otlp/split-by-trace.ts";
 import { base64Of, recordsOf } from "./records.ts";
 

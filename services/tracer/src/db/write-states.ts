@@ -1,7 +1,6 @@
 /** Stores the published states of runs; an older revision changes nothing. */
 
-import { type Database, transaction } from "@hone/storage";
-import { sql } from "drizzle-orm";
+import { type Database, sql, transaction } from "@hone/storage";
 import type { PublishedState } from "../domain/ports.ts";
 import { runs } from "./schema.ts";
 

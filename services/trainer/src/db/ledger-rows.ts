@@ -8,8 +8,7 @@
 
 import { slotKey } from "@hone/core";
 import { rolloutTokenCount, versionRange } from "@hone/rl";
-import { type Database, query, transaction } from "@hone/storage";
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, type Database, eq, isNull, query, sql, transaction } from "@hone/storage";
 import type { Commit, EvaluationRecord, RunEnding, RunLedger, RunWishes } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { RunRows } from "./run-rows.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { resolveRunConfig } from "@hone/config";
-import { type Database, migrate, openDatabase, query, UniqueViolationError } from "@hone/storage";
+import { type Database, migrate, openDatabase, query, sql, UniqueViolationError } from "@hone/storage";
 import { eventually, startPostgres } from "@hone/testing";
-import { sql } from "drizzle-orm";
 import type { Commit, LedgerEntry } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run-record.ts";
 import { LedgerRows } from "./ledger-rows.ts";

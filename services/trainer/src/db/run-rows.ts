@@ -1,7 +1,6 @@
 /** Rows of `runs`: admission, ownership by lease, wishes. */
 
-import { type Database, query } from "@hone/storage";
-import { and, asc, eq, inArray, isNull, lt, or, sql } from "drizzle-orm";
+import { and, asc, type Database, eq, inArray, isNull, lt, or, query, sql } from "@hone/storage";
 import type { NewRun, RunRegistry } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { runs } from "./schema.ts";

@@ -17,7 +17,7 @@ import {
   primaryKey,
   text,
   timestamp,
-} from "drizzle-orm/pg-core";
+} from "@hone/storage";
 
 export const runs = pgTable("runs", {
   runId: text("run_id").primaryKey(),

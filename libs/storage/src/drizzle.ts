@@ -1,0 +1,44 @@
+/**
+ * drizzle, loaded as CommonJS.
+ *
+ * Its package.json is 180 kB long, and Node's loader of ES modules parses that again for each of its 114 files: 0.4 s and
+ * 60 MB in each process that keeps rows. The loader of CommonJS reads it once. So everything that runs comes from
+ * here; types may be imported from drizzle itself.
+ */
+
+import { createRequire } from "node:module";
+import type * as Core from "drizzle-orm";
+import type * as Pg from "drizzle-orm/pg-core";
+import type * as PostgresJs from "drizzle-orm/postgres-js";
+
+const require = createRequire(import.meta.url);
+
+export const {
+  and,
+  asc,
+  desc,
+  DrizzleQueryError,
+  eq,
+  gt,
+  gte,
+  inArray,
+  isNull,
+  lt,
+  lte,
+  or,
+  sql,
+}: typeof Core = require("drizzle-orm");
+export const {
+  bigint,
+  bigserial,
+  boolean,
+  customType,
+  doublePrecision,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+}: typeof Pg = require("drizzle-orm/pg-core");
+export const { drizzle }: typeof PostgresJs = require("drizzle-orm/postgres-js");
