@@ -5,6 +5,7 @@
  * W2: at most `concurrency` messages are with this process; none waits in a local buffer.
  * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives.
  * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
+ * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
  */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
@@ -16,6 +17,7 @@ import type { Bus } from "./bus.ts";
 import { reportDead } from "./dead-letter.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody, fetchBody } from "./payload.ts";
+import { PoisonLane } from "./poison-lane.ts";
 import type { StreamName } from "./streams.ts";
 import { extractTrace } from "./trace-headers.ts";
 
@@ -45,6 +47,8 @@ export interface ConsumeWorkOptions<Message> {
   /** Pause before a failed message comes again. @default 1_000 */
   readonly retryDelayMs?: number;
   readonly handle: (item: WorkItem<Message>) => Promise<void>;
+  /** Ends a message that killed `deaths` processes; it is acknowledged afterwards (W5). Absent = it comes for ever. */
+  readonly putAside?: (item: WorkItem<Message>, deaths: number) => Promise<void>;
   readonly onError: (error: unknown, item: { subject: string; sequence: number }) => void;
 }
 
@@ -89,20 +93,25 @@ function consumeDecoded<Message>(
   const { concurrency, ackWaitMs = DEFAULT_ACK_WAIT_MS, retryDelayMs = DEFAULT_RETRY_DELAY_MS } = options;
   const stopping = new AbortController();
   const inWork = new Map<JsMsg, { since: number; done: Promise<void> }>();
+  const lane = new PoisonLane(bus, options.durable);
   let isGivingBack = false;
   let pull: ConsumerMessages | undefined;
   let onFree: (() => void) | undefined;
 
   const work = async (message: JsMsg): Promise<void> => {
     const where = { subject: message.subject, sequence: message.seq };
+    const itemOf = async (): Promise<WorkItem<Message>> => ({
+      ...where,
+      message: await decode(message),
+      deliveries: message.info.deliveryCount,
+      trace: extractTrace(message.headers),
+    });
     try {
-      const decoded = await decode(message);
-      await options.handle({
-        ...where,
-        message: decoded,
-        deliveries: message.info.deliveryCount,
-        trace: extractTrace(message.headers),
-      });
+      const perform = async () => options.handle(await itemOf());
+      const { putAside } = options;
+      await (putAside === undefined
+        ? perform()
+        : lane.run(message, { perform, putAside: async (deaths) => putAside(await itemOf(), deaths) }));
       if (!isGivingBack) message.ack();
     } catch (error) {
       options.onError(error, where);
@@ -122,11 +131,11 @@ function consumeDecoded<Message>(
         inWork.delete(message);
         onFree?.();
       });
-    inWork.set(message, { since: Date.now(), done });
+    inWork.set(message, { since: performance.now(), done });
   };
 
   const keepAlive = setInterval(() => {
-    const old = Date.now() - ackWaitMs / 2;
+    const old = performance.now() - ackWaitMs / 2;
     for (const [message, { since }] of inWork) if (since < old) message.working();
   }, ackWaitMs / 4);
 

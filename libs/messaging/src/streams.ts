@@ -9,6 +9,7 @@ import { retry } from "@hone/core";
 import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
+import { DEATHS_BUCKET, DEATHS_TTL_MS } from "./poison-lane.ts";
 import { subjects } from "./subjects.ts";
 
 /** Streams by name. */
@@ -98,5 +99,6 @@ async function createAll(bus: Bus): Promise<void> {
   }
   await bus.keyValue.create(BucketName.runState, { history: 1 });
   await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS });
+  await bus.keyValue.create(DEATHS_BUCKET, { history: 1, ttl: DEATHS_TTL_MS });
   await bus.objects.create(PAYLOAD_STORE, {});
 }

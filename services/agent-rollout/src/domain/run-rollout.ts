@@ -54,7 +54,7 @@ export async function runRollout(
   } catch (error) {
     // What no other attempt can mend ends the rollout; the rest goes back to the queue.
     if (!(error instanceof TerminalError)) throw error;
-    return unusable(describeError(error));
+    return withoutAttempt(describeError(error), 1);
   }
   const failedAttempts: string[] = [];
   for (let attempt = 1; ; attempt++) {
@@ -107,10 +107,10 @@ function environmentMaker({ name, configJson }: { name: string; configJson: stri
   return () => definition.create(checked.config);
 }
 
-/** The record of a job that no attempt can be made at. */
-function unusable(reason: string): RolloutRecord {
+/** The record of a job that no attempt can be made at, or none any more. */
+export function withoutAttempt(reason: string, attempt: number): RolloutRecord {
   return {
-    attempt: 1,
+    attempt,
     outcome: Outcome.infraFailed,
     reason,
     samples: [],

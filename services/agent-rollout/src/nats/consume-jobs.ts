@@ -5,6 +5,7 @@
  * J2: the episode of one attempt is stored once: its message id is rollout id and attempt. A job that comes again starts
  *     with attempt 1 and the same seeds, so it makes the same episode.
  * J3: a job that waits for one of Hone's own parts for too long, or whose service stops, goes back to the queue.
+ * J4: a job with which process after process dies ends as infra_failed, as the last of its attempts.
  */
 
 import { rolloutIdOf } from "@hone/core";
@@ -20,7 +21,8 @@ import {
 import { EpisodeSchema, RolloutJobSchema, type RolloutJob as WireJob } from "@hone/proto-gen/rollout";
 import type { Logger } from "@hone/telemetry";
 import { ServiceStoppingError } from "../domain/errors.ts";
-import { type RolloutDependencies, runRollout } from "../domain/run-rollout.ts";
+import type { RolloutJob, RolloutRecord } from "../domain/rollout-job.ts";
+import { type RolloutDependencies, runRollout, withoutAttempt } from "../domain/run-rollout.ts";
 import type { ActiveRuns } from "./active-runs.ts";
 import { decodeJob } from "./decode-job.ts";
 import { encodeEpisode } from "./encode-episode.ts";
@@ -46,6 +48,7 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
     filter: subjects.rolloutJob("*"),
     concurrency,
     handle: (item) => runJob(bus, item, options),
+    putAside: (item, deaths) => giveUp(bus, item, deaths, logger),
     onError: (error, { subject, sequence }) => {
       // At a stop that is the rule, not a fault, and it may be hundreds at once.
       if (error instanceof ServiceStoppingError)
@@ -60,19 +63,30 @@ async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOpt
   const { signal, leave } = options.runs.enter(job.runId);
   try {
     const record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
-    const rolloutId = rolloutIdOf(job.runId, job.slot);
-    await publishStored(
-      bus,
-      subjects.rolloutFinished(job.runId),
-      EpisodeSchema,
-      encodeEpisode(item.message, record),
-      {
-        messageId: `${rolloutId}/${record.attempt}`, // J2
-        trace: item.trace,
-        deadlineMs: PUBLISH_DEADLINE_MS,
-      },
-    );
+    await publishEpisode(bus, item, job, record);
   } finally {
     leave();
   }
+}
+
+/** J4 */
+async function giveUp(bus: Bus, item: WorkItem<WireJob>, deaths: number, logger: Logger): Promise<void> {
+  const job = decodeJob(item.message, item.subject);
+  const reason = `Cannot run the rollout as its process must outlive it: current value is ${deaths} processes that died with it alone`;
+  logger.error("a rollout is given up", { rollout: rolloutIdOf(job.runId, job.slot), reason });
+  await publishEpisode(bus, item, job, withoutAttempt(reason, job.limits.maxAttempts));
+}
+
+async function publishEpisode(
+  bus: Bus,
+  item: WorkItem<WireJob>,
+  job: RolloutJob,
+  record: RolloutRecord,
+): Promise<void> {
+  const episode = encodeEpisode(item.message, record);
+  await publishStored(bus, subjects.rolloutFinished(job.runId), EpisodeSchema, episode, {
+    messageId: `${rolloutIdOf(job.runId, job.slot)}/${record.attempt}`, // J2
+    trace: item.trace,
+    deadlineMs: PUBLISH_DEADLINE_MS,
+  });
 }

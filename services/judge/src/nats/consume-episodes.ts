@@ -4,13 +4,16 @@
  * C1: an episode is acknowledged after its scored episode is stored; until then it comes again.
  * C2: the scored episode of one attempt is stored once: its message id is rollout id, attempt and "scored".
  * C3: episodes are independent: many are in work at once and their order does not matter.
+ * C4: an episode with which process after process dies goes on as infra_failed.
  */
 
-import { describeError, rolloutIdOf, slotKey, TerminalError } from "@hone/core";
+import { create } from "@bufbuild/protobuf";
+import { describeError, Outcome, rolloutIdOf, slotKey, TerminalError } from "@hone/core";
 import {
   type Bus,
   consumeWork,
   outcomeFromWire,
+  outcomeToWire,
   publishStored,
   StreamName,
   slotFromWire,
@@ -27,6 +30,7 @@ import {
 } from "@hone/proto-gen/rollout";
 import {
   Attr,
+  type Context,
   contextOf,
   EventName,
   type Logger,
@@ -39,7 +43,6 @@ import { judgeEpisode } from "./judge-episode.ts";
 
 /** Shared by all replicas. */
 const DURABLE = "judge";
-
 /** Options of {@link consumeEpisodes}. */
 export interface ConsumeEpisodesOptions {
   readonly logger: Logger;
@@ -56,6 +59,7 @@ export function consumeEpisodes(bus: Bus, options: ConsumeEpisodesOptions): Work
     filter: subjects.rolloutFinished("*"),
     concurrency,
     handle: (item) => judgeItem(bus, item, logger),
+    putAside: (item, deaths) => giveUp(bus, item, deaths, logger),
     onError: (error, { subject, sequence }) =>
       logger.error("an episode could not be judged", { subject, sequence, error }),
   });
@@ -76,12 +80,34 @@ async function judgeItem(bus: Bus, item: WorkItem<Episode>, logger: Logger): Pro
           reason: scored.episode.reason,
         });
       }
-      await publishStored(bus, subjects.rolloutScored(episode.runId), ScoredEpisodeSchema, scored, {
-        messageId: `${identity.rolloutId}/${episode.attempt}/scored`, // C2
-        trace: contextOf(span, item.trace),
-      });
+      await publishScored(bus, identity.rolloutId, episode, scored, contextOf(span, item.trace));
     },
   );
+}
+
+/** C4 */
+async function giveUp(bus: Bus, item: WorkItem<Episode>, deaths: number, logger: Logger): Promise<void> {
+  const episode = item.message;
+  const { rolloutId } = identityOf(episode, item.subject);
+  const reason = `Cannot judge the episode as its process must outlive it: current value is ${deaths} processes that died with it alone`;
+  logger.error("an episode is given up", { rollout: rolloutId, reason });
+  const scored = create(ScoredEpisodeSchema, {
+    episode: { ...episode, outcome: outcomeToWire(Outcome.infraFailed), reason },
+  });
+  await publishScored(bus, rolloutId, episode, scored, item.trace);
+}
+
+async function publishScored(
+  bus: Bus,
+  rolloutId: string,
+  { runId, attempt }: Episode,
+  scored: ScoredEpisode,
+  trace: Context,
+): Promise<void> {
+  await publishStored(bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, scored, {
+    messageId: `${rolloutId}/${attempt}/scored`, // C2
+    trace,
+  });
 }
 
 /** @throws {UndecodableMessageError} when the episode does not say which rollout it is: nobody could use it. */

@@ -38,6 +38,13 @@ export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsume
     filter: subjects.runRequest(),
     concurrency: CONCURRENCY,
     handle: (item) => takeRequest(item, deps),
+    putAside: async ({ sequence }, deaths) => {
+      const message = `Cannot take a run request as its trainer must outlive it: current value is ${deaths} trainers that died with it alone`;
+      deps.logger.error("a run request is given up", { sequence, deaths });
+      await deps.events.refused(sequence, [
+        { key: "", valueJson: "", allowed: "a readable run file", message },
+      ]);
+    },
     onError: (error, where) => deps.logger.error("a run request could not be taken", { ...where, error }),
   });
 }
