@@ -1,8 +1,12 @@
 /** How much work waits in a stream, and with whom. */
 
+import { JetStreamApiError } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
 import { translateBusError } from "./errors.ts";
-import type { StreamName } from "./streams.ts";
+import type { DurableName, StreamName } from "./streams.ts";
+
+/** nats-server's server/errors.json. */
+const CONSUMER_NOT_FOUND = 10014;
 
 /** What the server knows of a shared consumer. */
 export interface ConsumerBacklog {
@@ -14,11 +18,14 @@ export interface ConsumerBacklog {
   readonly redelivered: number;
 }
 
-/** @throws {BusUnavailableError} when the server does not answer, or has no such consumer. */
+/**
+ * What waits with a consumer; with one that nobody has made yet, nothing.
+ * @throws {BusUnavailableError} when the server does not answer.
+ */
 export async function consumerBacklog(
   bus: Bus,
   stream: StreamName,
-  durable: string,
+  durable: DurableName,
 ): Promise<ConsumerBacklog> {
   try {
     const info = await bus.manager.consumers.info(stream, durable);
@@ -28,6 +35,9 @@ export async function consumerBacklog(
       redelivered: info.num_redelivered,
     };
   } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === CONSUMER_NOT_FOUND) {
+      return { pending: 0, inWork: 0, redelivered: 0 };
+    }
     throw translateBusError(error, `look at the consumer ${durable}`, stream);
   }
 }

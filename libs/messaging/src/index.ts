@@ -36,7 +36,7 @@ export {
   respondToHealth,
   type ServiceHealth,
 } from "./service-health.ts";
-export { BucketName, ensureTopology, REPLICA_TTL_MS, StreamName } from "./streams.ts";
+export { BucketName, DurableName, ensureTopology, REPLICA_TTL_MS, StreamName } from "./streams.ts";
 export {
   EventKind,
   lastKeyOf,

@@ -10,6 +10,7 @@ import {
   connectBus,
   consumerBacklog,
   consumeWork,
+  DurableName,
   ensureTopology,
   publishBytes,
   publishStored,
@@ -68,17 +69,19 @@ describe("looking at who is there and what waits", () => {
     for (let i = 0; i < 3; i++) {
       await publishStored(bus, subject, RunEventSchema, create(RunEventSchema, { runId: "counted" }));
     }
+    const nobody = await consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes);
+    assert.deepEqual(nobody, { pending: 0, inWork: 0, redelivered: 0 });
     const work = Promise.withResolvers<void>();
     const consumer = consumeWork(bus, RunEventSchema, {
       stream: StreamName.events,
-      durable: "counting",
+      durable: DurableName.events,
       filter: subject,
       concurrency: 1,
       handle: () => work.promise,
       onError: fail,
     });
     const backlog = await eventually("one in work", async () => {
-      const now = await consumerBacklog(bus, StreamName.events, "counting");
+      const now = await consumerBacklog(bus, StreamName.events, DurableName.events);
       return now.inWork === 1 && now;
     });
     assert.deepEqual(backlog, { pending: 2, inWork: 1, redelivered: 0 });

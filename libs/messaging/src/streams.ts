@@ -22,6 +22,16 @@ export const StreamName = {
 } as const;
 export type StreamName = (typeof StreamName)[keyof typeof StreamName];
 
+/** Shared consumers by name: replicas of a service share one, and others look at what waits there. */
+export const DurableName = {
+  runRequests: "trainer",
+  jobs: "agent-rollout",
+  finishedEpisodes: "judge",
+  scoredEpisodes: "tracer-rollouts",
+  events: "tracer-events",
+} as const;
+export type DurableName = (typeof DurableName)[keyof typeof DurableName];
+
 /** Key-value buckets and the object store by name. */
 export const BucketName = { runState: "RUN_STATE", replicas: "REPLICAS" } as const;
 export type BucketName = (typeof BucketName)[keyof typeof BucketName];

@@ -6,6 +6,7 @@
  */
 
 import { BucketName, openBucket } from "@hone/messaging";
+import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceDefinition } from "@hone/service-kit";
 import { loadTokenizer } from "@hone/tokenizer";
@@ -20,6 +21,7 @@ import { RunSupervisor } from "./domain/run-supervisor.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
 import { JobPublisher } from "./nats/job-publisher.ts";
+import { BusPipeline } from "./nats/pipeline.ts";
 import { respondToControl } from "./nats/run-control.ts";
 import { consumeRunRequests } from "./nats/run-requests.ts";
 import { RunStateBucket } from "./nats/run-state-board.ts";
@@ -54,6 +56,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           ledger,
           jobs: new JobPublisher(bus, tokenizerFinder(stateRoot)),
           rollouts: new ScoredReader(bus, logger),
+          pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
           tasks: new DatasetClient(bus),
           board,
           events,

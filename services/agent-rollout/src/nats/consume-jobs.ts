@@ -12,6 +12,7 @@ import { rolloutIdOf } from "@hone/core";
 import {
   type Bus,
   consumeWork,
+  DurableName,
   publishStored,
   StreamName,
   subjects,
@@ -27,8 +28,6 @@ import type { ActiveRuns } from "./active-runs.ts";
 import { decodeJob } from "./decode-job.ts";
 import { encodeEpisode } from "./encode-episode.ts";
 
-/** Shared by all replicas. */
-const DURABLE = "agent-rollout";
 /** An episode that cannot be stored for this long is given up for now: its job comes again. */
 const PUBLISH_DEADLINE_MS = 120_000;
 
@@ -44,7 +43,7 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
   const { logger, concurrency } = options;
   return consumeWork(bus, RolloutJobSchema, {
     stream: StreamName.jobs,
-    durable: DURABLE,
+    durable: DurableName.jobs,
     filter: subjects.rolloutJob("*"),
     concurrency,
     handle: (item) => runJob(bus, item, options),

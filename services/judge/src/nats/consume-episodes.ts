@@ -12,6 +12,7 @@ import { describeError, Outcome, rolloutIdOf, slotKey, TerminalError } from "@ho
 import {
   type Bus,
   consumeWork,
+  DurableName,
   outcomeFromWire,
   outcomeToWire,
   publishStored,
@@ -41,8 +42,6 @@ import {
 } from "@hone/telemetry";
 import { judgeEpisode } from "./judge-episode.ts";
 
-/** Shared by all replicas. */
-const DURABLE = "judge";
 /** Options of {@link consumeEpisodes}. */
 export interface ConsumeEpisodesOptions {
   readonly logger: Logger;
@@ -55,7 +54,7 @@ export function consumeEpisodes(bus: Bus, options: ConsumeEpisodesOptions): Work
   const { logger, concurrency } = options;
   return consumeWork(bus, EpisodeSchema, {
     stream: StreamName.episodes,
-    durable: DURABLE,
+    durable: DurableName.finishedEpisodes,
     filter: subjects.rolloutFinished("*"),
     concurrency,
     handle: (item) => judgeItem(bus, item, logger),

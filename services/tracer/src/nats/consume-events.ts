@@ -1,20 +1,19 @@
 /** Stores what happens in runs; an event is acknowledged after it is written. */
 
-import { type Bus, consumeWork, StreamName, subjects, type WorkConsumer } from "@hone/messaging";
+import { type Bus, consumeWork, DurableName, StreamName, subjects, type WorkConsumer } from "@hone/messaging";
 import { RunEventSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import { factOf, type RunFact } from "../domain/run-event.ts";
 import { storedOrGivenUp } from "./give-up.ts";
 
-const DURABLE = "tracer-events";
 /** Events that wait for one write together; a busy run makes a handful a second. */
 const CONCURRENCY = 256;
 
 export function consumeEvents(bus: Bus, writer: BatchWriter<RunFact>, logger: Logger): WorkConsumer {
   return consumeWork(bus, RunEventSchema, {
     stream: StreamName.events,
-    durable: DURABLE,
+    durable: DurableName.events,
     filter: subjects.event("*", "*"),
     concurrency: CONCURRENCY,
     handle: async (item) => {

@@ -4,6 +4,7 @@ import { describeError, TerminalError } from "@hone/core";
 import {
   type Bus,
   consumeBytes,
+  DurableName,
   decodeBytes,
   outcomeFromWire,
   StreamName,
@@ -20,7 +21,6 @@ import type { StoredRollout } from "../domain/ports.ts";
 import { rolloutRecordOf } from "../domain/rollout-record.ts";
 import { storedOrGivenUp } from "./give-up.ts";
 
-const DURABLE = "tracer-rollouts";
 /** Two full writes: one is written while the other gathers. */
 const CONCURRENCY = 512;
 /** `traceparent` of W3C Trace Context: version, trace id, span id, flags. */
@@ -30,7 +30,7 @@ const SAMPLED_FLAG = 1;
 export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, logger: Logger): WorkConsumer {
   return consumeBytes(bus, {
     stream: StreamName.episodes,
-    durable: DURABLE,
+    durable: DurableName.scoredEpisodes,
     filter: subjects.rolloutScored("*"),
     concurrency: CONCURRENCY,
     handle: (item) => storedOrGivenUp(item, writer.add(storedRolloutOf(item)), logger),

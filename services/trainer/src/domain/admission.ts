@@ -16,13 +16,15 @@ import type { RunEvents, RunRegistry, RunStateBoard } from "./ports.ts";
 import type { Problem } from "./run-event.ts";
 import { RunFolders } from "./run-folders.ts";
 import type { RunRecord } from "./run-record.ts";
+import { NO_WAIT } from "./run-status.ts";
 import { publicConfigJson, statusOf } from "./run-tenure.ts";
+import type { WaitOwner } from "./wait.ts";
 
 /** Asks services whether they can do their part of a run. */
 export interface Validators {
-  readonly services: readonly string[];
+  readonly services: readonly WaitOwner[];
   /** @returns what is wrong. @throws {RetryableError} when nobody answers. */
-  validate(service: string, configJson: string, signal: AbortSignal): Promise<Problem[]>;
+  validate(service: WaitOwner, configJson: string, signal: AbortSignal): Promise<Problem[]>;
 }
 
 export interface AdmissionDeps {
@@ -104,16 +106,24 @@ export class Admission {
   /** All services at once; each is asked until it answers (A1). */
   async #ask(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<Problem[]> {
     const { validators, board, logger } = this.#deps;
-    const silent = new Set<string>();
+    const silent = new Set<WaitOwner>();
     const since = Date.now();
-    const tell = async () => {
-      const waitingFor =
-        silent.size === 0 ? "" : `an answer of ${[...silent].sort().join(", ")} to the run's check`;
-      await board.publish({
-        ...statusOf(run, folders),
-        waitingFor,
-        waitingSinceMs: waitingFor === "" ? 0 : since,
-      });
+    let telling: Promise<unknown> = Promise.resolve();
+    const tell = () => {
+      const names = [...silent].sort();
+      const [waitingOwner] = names;
+      const wait =
+        waitingOwner === undefined
+          ? NO_WAIT
+          : {
+              waitingFor: `an answer of ${names.join(", ")} to the run's check`,
+              waitingOwner,
+              waitingSinceMs: since,
+            };
+      // One after the other, so that the last one told is the one that stands.
+      telling = telling
+        .then(() => board.publish({ ...statusOf(run, folders), ...wait }))
+        .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
     };
     const answers = await Promise.all(
       validators.services.map((service) =>
@@ -130,11 +140,14 @@ export class Admission {
               service,
               error: describeError(error),
             });
-            tell().catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
+            tell();
           },
-        }).finally(() => silent.delete(service)),
+        }).finally(() => {
+          if (silent.delete(service) && !signal.aborted) tell();
+        }),
       ),
     );
+    await telling;
     return answers.flat();
   }
 

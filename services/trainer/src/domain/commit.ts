@@ -14,6 +14,7 @@ import { OwnershipLostError } from "./errors.ts";
 import type { Commit, LedgerEntry } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
+import { WaitOwner } from "./wait.ts";
 
 export interface VersionToCommit {
   readonly version: number;
@@ -41,7 +42,9 @@ export async function commitVersion(
     metrics,
     nextSequence: inbox.nextSequence,
   };
-  await reporter.untilAvailable("the database (commit)", () => commitOnce(context, commit)); // 2
+  await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>
+    commitOnce(context, commit),
+  ); // 2
   progress.version = version;
   inbox.prune();
   const committed = performance.now();

@@ -47,6 +47,7 @@ function tenure(world: MemoryWorld, stateRoot: string, control = newControl()) {
       ledger: world,
       jobs: world.jobs,
       rollouts: world,
+      pipeline: world.pipeline,
       tasks: world,
       board: world.board,
       events: world.eventSink,

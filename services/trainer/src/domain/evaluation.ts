@@ -16,6 +16,7 @@ import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import { WaitOwner } from "./wait.ts";
 
 /** Modes by index within the task (E2). */
 const MODES = [EvaluationMode.sampled, EvaluationMode.greedy] as const;
@@ -30,8 +31,9 @@ export function isEvaluationDue(config: RunConfig, version: number): boolean {
 /** Evaluates a version unless that was done (E3), and says what came out. */
 export async function evaluate(context: RunContext, version: number): Promise<void> {
   const { run, reporter, ledger } = context;
-  const known = await reporter.untilAvailable("the database (evaluations)", () =>
-    ledger.evaluations(run.runId, version),
+  const known = await reporter.untilAvailable(
+    { text: "the database (evaluations)", owner: WaitOwner.database },
+    () => ledger.evaluations(run.runId, version),
   );
   const records = known.length === MODES.length ? known : await evaluateNow(context, version);
   for (const record of records) {
@@ -55,8 +57,9 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
           scored.filter(({ rollout }) => rollout.slot.index === index),
         ),
       );
-      const isOurs = await reporter.untilAvailable("the database (evaluation)", () =>
-        ledger.recordEvaluation(run.runId, run.epoch, records, inbox.nextSequence),
+      const isOurs = await reporter.untilAvailable(
+        { text: "the database (evaluation)", owner: WaitOwner.database },
+        () => ledger.recordEvaluation(run.runId, run.epoch, records, inbox.nextSequence),
       );
       if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
       return records;

@@ -8,6 +8,7 @@
 import type { Slot } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
+import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
 import type { RunRecord } from "./run-record.ts";
 import type { RunStatus } from "./run-status.ts";
@@ -72,6 +73,12 @@ export interface ScoredRollouts {
   lastSequence(runId: string): Promise<number>;
   /** Drops the run's episodes below a position, as far as no other reader needs them. */
   purgeBelow(runId: string, sequence: number): Promise<void>;
+}
+
+/** The way of rollouts from the job to the scored episode, seen from outside. */
+export interface Pipeline {
+  /** Settles within seconds. */
+  look(runId: string, signal: AbortSignal): Promise<PipelineView>;
 }
 
 /** One row of the ledger: a rollout that was trained. */

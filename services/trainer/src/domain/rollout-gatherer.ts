@@ -4,16 +4,20 @@
  * G1: what is stored in the stream already is read before anything is published, so a restart makes no rollout again.
  * G2: publishing is idempotent: the queue refuses a slot that it saw lately, and of two episodes the first counts.
  * G3: after a long silence the missing jobs are published once more; this heals a queue that lost them.
+ * G4: after a short silence the bus is looked at, and the run's status names whose turn it is; nothing is asked while
+ *     rollouts arrive.
  */
 
-import { delay, describeError, RetryableError, retry, type Slot, slotKey } from "@hone/core";
+import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
-import type { Job, JobQueue, ScoredRollouts } from "./ports.ts";
+import { findHoldup } from "./find-holdup.ts";
+import type { Job, JobQueue, Pipeline, ScoredRollouts } from "./ports.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RolloutTraces } from "./rollout-traces.ts";
 import type { RunRecord } from "./run-record.ts";
 import type { RunReporter } from "./run-reporter.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import { WaitOwner } from "./wait.ts";
 
 /** Jobs being published at once; their acknowledgements come back in batches. */
 const PUBLISH_WINDOW = 256;
@@ -22,11 +26,14 @@ const CATCH_UP_DEADLINE_MS = 10_000;
 /** Silence after which missing jobs are published again, above a rollout's own deadline (G3). */
 const SILENCE_MS = 120_000;
 const REOPEN_DELAY_MS = 500;
+/** Silence after which one wants to know why (G4): above the length of most rollouts. */
+const QUIET_MS = 3_000;
 
 export interface GathererDeps {
   readonly run: RunRecord;
   readonly jobs: JobQueue;
   readonly rollouts: ScoredRollouts;
+  readonly pipeline: Pipeline;
   readonly inbox: RolloutInbox;
   readonly traces: RolloutTraces;
   readonly reporter: RunReporter;
@@ -72,21 +79,21 @@ export class RolloutGatherer {
     await this.#backlogRead; // G1
     const ended = new AbortController();
     const all = AbortSignal.any([signal, ended.signal]);
-    let lastArrival = Date.now();
+    const sinceMs = Date.now();
+    let lastArrival = sinceMs;
     const collected = inbox.collect(
       jobs.map(({ slot }) => slot),
       (done) => {
         lastArrival = Date.now();
-        reporter.waiting(
-          what,
-          `${jobs.length - done} of ${jobs.length} rollouts of ${what} (agent-rollout, judge)`,
-        );
+        const text = `${jobs.length - done} of ${jobs.length} rollouts of ${what}`;
+        reporter.waiting({ text, owner: WaitOwner.agentRollout, key: what, sinceMs });
         onProgress(done, jobs.length);
       },
       all,
     );
     try {
       const published = this.#publishMissing(jobs, all).then(() => this.#heal(jobs, () => lastArrival, all));
+      void this.#explain(what, jobs, () => lastArrival, all);
       // Publishing ends with the collection at the latest; only its failure may come first.
       return await Promise.race([collected, published.then(() => collected)]);
     } finally {
@@ -99,7 +106,7 @@ export class RolloutGatherer {
   /** Waits until the inbox holds what the stream held when the run was taken over. */
   async #readBacklog(): Promise<void> {
     const { run, rollouts, inbox, reporter, logger, signal } = this.#deps;
-    const last = await reporter.untilAvailable("the stream of episodes", () =>
+    const last = await reporter.untilAvailable({ text: "the stream of episodes", owner: WaitOwner.bus }, () =>
       rollouts.lastSequence(run.runId),
     );
     const giveUpAt = Date.now() + CATCH_UP_DEADLINE_MS;
@@ -127,6 +134,31 @@ export class RolloutGatherer {
       }
     };
     await Promise.all(Array.from({ length: PUBLISH_WINDOW }, publishInTurn));
+  }
+
+  /** G4; ends with the signal. */
+  async #explain(
+    what: string,
+    jobs: readonly Job[],
+    lastArrival: () => number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { run, inbox, pipeline, reporter, logger } = this.#deps;
+    const version = jobs.find(({ scriptedPolicy }) => scriptedPolicy === undefined)?.highestVersion;
+    while (!signal.aborted) {
+      await pause(QUIET_MS, signal);
+      const sinceMs = lastArrival();
+      if (signal.aborted || Date.now() - sinceMs < QUIET_MS) continue;
+      try {
+        const view = await pipeline.look(run.runId, signal);
+        if (signal.aborted || lastArrival() !== sinceMs) continue;
+        const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
+        const wait = findHoldup({ what, missing, total: jobs.length, version }, view);
+        reporter.waiting({ ...wait, sinceMs });
+      } catch (error) {
+        if (!signal.aborted) logger.warn("cannot tell what is waited for", { error: describeError(error) });
+      }
+    }
   }
 
   /** G3; ends with the signal. */

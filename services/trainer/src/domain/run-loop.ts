@@ -13,6 +13,7 @@ import { RunPhase } from "./run-status.ts";
 import type { WishBoard } from "./run-wishes.ts";
 import { sendStepEvent } from "./step-event.ts";
 import { trainStep } from "./train-step.ts";
+import { WaitOwner } from "./wait.ts";
 import { warmStart } from "./warm-start.ts";
 
 /** Runs until the last step is committed, evaluated and exported. @throws the reason of the context's signal. */
@@ -51,8 +52,9 @@ async function restore(context: RunContext): Promise<void> {
     oldestVersion: version,
   });
   // The owner before may have died between the commit and its event; one that was sent is stored once.
-  const metrics = await reporter.untilAvailable("the database (last step)", () =>
-    ledger.stepMetrics(run.runId, version),
+  const metrics = await reporter.untilAvailable(
+    { text: "the database (last step)", owner: WaitOwner.database },
+    () => ledger.stepMetrics(run.runId, version),
   );
   if (version > 0 && metrics !== undefined) sendStepEvent(context, version, metrics);
 }
@@ -60,7 +62,7 @@ async function restore(context: RunContext): Promise<void> {
 async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {
   if (!wishes.isPauseRequested) return;
   context.reporter.phase(RunPhase.paused, version);
-  context.reporter.waiting("resume", "someone to resume it");
+  context.reporter.waiting({ text: "someone to resume it", owner: WaitOwner.you });
   await wishes.untilResumed(context.signal);
   context.reporter.waitingNoMore();
 }

@@ -13,7 +13,8 @@ import { OwnershipLostError } from "./errors.ts";
 import { EventOutbox } from "./event-outbox.ts";
 import type { RunEvents, RunStateBoard } from "./ports.ts";
 import type { RunEvent } from "./run-event.ts";
-import type { RunPhase, RunStatus } from "./run-status.ts";
+import { NO_WAIT, type RunPhase, type RunStatus } from "./run-status.ts";
+import type { Wait } from "./wait.ts";
 
 /** Two soft writes of the state lie this far apart. */
 const SOFT_INTERVAL_MS = 500;
@@ -59,34 +60,32 @@ export class RunReporter {
   /** Enters a phase. */
   phase(phase: RunPhase, step: number): void {
     if (this.#status.phase === phase) return;
-    this.#change({ phase, waitingFor: "", waitingSinceMs: 0 });
+    this.#change({ phase, ...NO_WAIT });
     this.#waitingKey = "";
     this.event({ kind: "phase", phase, step, waitingFor: "" });
   }
 
-  /**
-   * Names what the run waits for (R1).
-   * @param key what is waited for; the time since when starts anew when it changes.
-   * @param text for people, with numbers that may change meanwhile.
-   */
-  waiting(key: string, text: string): void {
-    if (this.#waitingKey === key && this.#status.waitingFor === text) return;
-    const waitingSinceMs = this.#waitingKey === key ? this.#status.waitingSinceMs : Date.now();
+  /** Names what the run waits for, and whose turn it is (R1). */
+  waiting({ text, owner, key = text, sinceMs }: Wait): void {
+    const isKnown = this.#waitingKey === key;
+    if (isKnown && this.#status.waitingFor === text && this.#status.waitingOwner === owner) return;
+    const waitingSinceMs = sinceMs ?? (isKnown ? this.#status.waitingSinceMs : Date.now());
     this.#waitingKey = key;
-    this.#change({ waitingFor: text, waitingSinceMs });
+    this.#change({ waitingFor: text, waitingOwner: owner, waitingSinceMs });
   }
 
   /** The wait is over. */
   waitingNoMore(): void {
     if (this.#waitingKey === "") return;
     this.#waitingKey = "";
-    this.#change({ waitingFor: "", waitingSinceMs: 0 });
+    this.#change(NO_WAIT);
   }
 
   /** Does something that others may be away for, trying until it works; the state names it meanwhile (R1). */
-  async untilAvailable<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async untilAvailable<T>(wait: Wait, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal, logger } = this.#deps;
-    this.waiting(what, what);
+    const { text } = wait;
+    this.waiting(wait);
     try {
       return await retry(() => work(signal), {
         signal,
@@ -94,9 +93,9 @@ export class RunReporter {
         maxDelayMs: AWAY_MAX_DELAY_MS,
         isRetryable: (error) => error instanceof RetryableError,
         onRetry: (error, attempt) => {
-          this.waiting(what, `${what} (${describeError(error)})`);
+          this.waiting({ ...wait, key: text, text: `${text} (${describeError(error)})` });
           if (attempt === 1 || attempt % 30 === 0) {
-            logger.warn(`waits for ${what}`, { attempt, error: describeError(error) });
+            logger.warn(`waits for ${text}`, { attempt, error: describeError(error) });
           }
         },
       });

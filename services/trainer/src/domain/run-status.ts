@@ -1,5 +1,7 @@
 /** What everyone may know of a run at the moment. */
 
+import type { WaitOwner } from "./wait.ts";
+
 /** What a run is doing. */
 export const RunPhase = {
   waiting: "waiting",
@@ -28,9 +30,14 @@ export interface RunStatus {
   readonly totalSteps: number;
   /** What the run waits for; empty = nothing. */
   readonly waitingFor: string;
+  /** Whose turn it is; empty = nothing is waited for. */
+  readonly waitingOwner: WaitOwner | "";
   /** Unix milliseconds. */
   readonly waitingSinceMs: number;
   readonly configJson: string;
   /** Oldest version that jobs in flight may still need. */
   readonly oldestVersion: number;
 }
+
+/** The part of a status that says that nothing is waited for. */
+export const NO_WAIT = { waitingFor: "", waitingOwner: "", waitingSinceMs: 0 } as const;

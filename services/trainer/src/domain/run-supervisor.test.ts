@@ -50,6 +50,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
         ledger: world,
         jobs: world.jobs,
         rollouts: world,
+        pipeline: world.pipeline,
         tasks: world,
         board: world.board,
         events: world.eventSink,

@@ -12,6 +12,7 @@ import { lastCheckpoint } from "./checkpoints.ts";
 import { OwnershipLostError, RunCancelledError } from "./errors.ts";
 import type {
   JobQueue,
+  Pipeline,
   RunEnding,
   RunEvents,
   RunLedger,
@@ -27,10 +28,11 @@ import { RunFolders } from "./run-folders.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunRecord } from "./run-record.ts";
 import { RunReporter } from "./run-reporter.ts";
-import { RunPhase, type RunStatus } from "./run-status.ts";
+import { NO_WAIT, RunPhase, type RunStatus } from "./run-status.ts";
 import type { WishBoard } from "./run-wishes.ts";
 import { SplitTasks } from "./split-tasks.ts";
 import type { TrainingEngine } from "./training-engine.ts";
+import { WaitOwner } from "./wait.ts";
 
 /** Judge and tracer read behind the trainer; what they have not read after this many tries is left to them. */
 const MAX_DROPS = 20;
@@ -42,6 +44,7 @@ export interface TenureDeps {
   readonly ledger: RunLedger;
   readonly jobs: JobQueue;
   readonly rollouts: ScoredRollouts;
+  readonly pipeline: Pipeline;
   readonly tasks: TaskSource;
   readonly board: RunStateBoard;
   readonly events: RunEvents;
@@ -123,6 +126,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     run,
     jobs,
     rollouts,
+    pipeline: deps.pipeline,
     inbox,
     traces,
     reporter,
@@ -150,7 +154,11 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     };
     await runLoop(context, control.wishes);
   } catch (error) {
-    if (!signal.aborted) reporter.waiting("restart", `another try after a failure (${describeError(error)})`);
+    if (!signal.aborted)
+      reporter.waiting({
+        text: `another try after a failure (${describeError(error)})`,
+        owner: WaitOwner.trainer,
+      });
     throw error;
   } finally {
     ended.abort();
@@ -170,7 +178,7 @@ async function endRun(
   reason: string,
 ): Promise<RunEnding> {
   const checkpoint = await lastCheckpoint({ folders });
-  const final: RunStatus = { ...status, phase, waitingFor: "", waitingSinceMs: 0 };
+  const final: RunStatus = { ...status, phase, ...NO_WAIT };
   if (!(await retry(() => deps.board.publish(final)))) throw new OwnershipLostError(run.runId, run.epoch);
   await retry(() => deps.events.publish(run.runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
   if (!(await retry(() => deps.ledger.end(run.runId, run.epoch, phase, reason)))) {
@@ -206,8 +214,7 @@ export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
     digest: run.stateDigest,
     epoch: run.epoch,
     totalSteps: run.config.trainer.steps,
-    waitingFor: "",
-    waitingSinceMs: 0,
+    ...NO_WAIT,
     configJson: publicConfigJson(run, folders),
     oldestVersion: run.version ?? 0,
   };

@@ -4,6 +4,7 @@ import type { RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { Task, TaskSource } from "./ports.ts";
 import type { RunReporter } from "./run-reporter.ts";
+import { WaitOwner } from "./wait.ts";
 
 /** Where the tasks of a batch stand in the split's order, and the tasks. */
 export interface TaskBatch {
@@ -50,7 +51,7 @@ export class SplitTasks {
 
   #ask(source: unknown, runSeed: number, cursor: number, count: number, isShuffled: boolean) {
     const request = { sourceJson: JSON.stringify(source), runSeed, cursor, count, isShuffled };
-    return this.#reporter.untilAvailable("tasks from dataset", (signal) =>
+    return this.#reporter.untilAvailable({ text: "tasks from dataset", owner: WaitOwner.dataset }, (signal) =>
       this.#source.batch(request, signal),
     );
   }

@@ -10,6 +10,7 @@ import { RunFolders } from "../domain/run-folders.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { RunPhase } from "../domain/run-status.ts";
 import { statusOf } from "../domain/run-tenure.ts";
+import { WaitOwner } from "../domain/wait.ts";
 import { encodeStatus, type RunStateBucket } from "./run-state-board.ts";
 
 const QUEUE = "trainer";
@@ -82,7 +83,10 @@ async function stateOf(run: RunRecord, { board, stateRoot }: RunControlDeps): Pr
     state: encodeStatus({
       ...status,
       phase: phaseOf(run.stage),
-      waitingFor: run.stage === RunStage.admitting ? "a trainer to take it" : "",
+      ...(run.stage === RunStage.admitting && {
+        waitingFor: "a trainer to take it",
+        waitingOwner: WaitOwner.trainer,
+      }),
     }),
   });
 }

@@ -4,6 +4,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
   type Bus,
   consumeBytes,
+  DurableName,
   StreamName,
   subjects,
   type WorkConsumer,
@@ -16,7 +17,6 @@ import { readRequest } from "../domain/read-request.ts";
 import type { EventPublisher } from "./event-publisher.ts";
 
 /** Shared by all trainers. */
-const DURABLE = "trainer";
 /** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */
 const CONCURRENCY = 4;
 
@@ -34,7 +34,7 @@ export interface RunRequestsDeps {
 export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsumer {
   return consumeBytes(bus, {
     stream: StreamName.runs,
-    durable: DURABLE,
+    durable: DurableName.runRequests,
     filter: subjects.runRequest(),
     concurrency: CONCURRENCY,
     handle: (item) => takeRequest(item, deps),

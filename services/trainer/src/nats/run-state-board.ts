@@ -76,6 +76,7 @@ export function encodeStatus(status: RunStatus): RunState {
     ownerEpoch: BigInt(status.epoch),
     totalSteps: status.totalSteps,
     waitingFor: status.waitingFor,
+    waitingOwner: status.waitingOwner,
     waitingSinceMs: BigInt(status.waitingSinceMs),
     configJson: status.configJson,
     oldestVersion: status.oldestVersion,

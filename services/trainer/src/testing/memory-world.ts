@@ -17,6 +17,7 @@ import type {
   EvaluationRecord,
   Job,
   JobQueue,
+  Pipeline,
   RunEnding,
   RunEvents,
   RunLedger,
@@ -60,6 +61,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     purge: async () => this.point("purge"),
   };
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
+  /** Nobody is ever waited for here. */
+  readonly pipeline: Pipeline = { look: async () => ({ kind: "bus_silent" }) };
   readonly eventSink: RunEvents = {
     publish: async (_runId, event, messageId) => this.#publishEvent(event, messageId),
   };

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { findHoldup, type MissingRollouts, type PipelineView } from "./find-holdup.ts";
+
+const WANTED: MissingRollouts = { what: "step 3", missing: 5, total: 16, version: 2 };
+const CALM: Extract<PipelineView, { kind: "seen" }> = {
+  kind: "seen",
+  silent: [],
+  jobs: 5,
+  jobsPending: 0,
+  jobsInWork: 5,
+  unscored: 0,
+  replicas: [{ name: "r", versions: [1, 2], activity: "" }],
+};
+
+const cases: readonly [string, Partial<typeof CALM>, Partial<MissingRollouts>, string, RegExp][] = [
+  ["rollouts are being made", {}, {}, "agent-rollout", /works on 5$/],
+  ["jobs are not taken", { jobsPending: 3, jobsInWork: 2 }, {}, "agent-rollout", /has not taken 3$/],
+  ["agent-rollout is silent", { silent: ["agent-rollout"] }, {}, "agent-rollout", /does not answer/],
+  ["the gateway is silent", { silent: ["inference-gateway"] }, {}, "inference-gateway", /does not answer/],
+  [
+    "the gateway is silent but a script acts",
+    { silent: ["inference-gateway"], replicas: [] },
+    { version: undefined },
+    "agent-rollout",
+    /works on 5$/,
+  ],
+  ["no replica is known", { replicas: [] }, {}, "inference-gateway", /no replica .* version 2$/],
+  [
+    "the replica is behind",
+    { replicas: [{ name: "r", versions: [1], activity: "loading version 2" }] },
+    {},
+    "inference-gateway",
+    /r has 1 and is loading version 2$/,
+  ],
+  ["episodes are not scored", { jobs: 0, jobsInWork: 0, unscored: 4 }, {}, "judge", /not scored 4 episodes/],
+  ["the judge is silent", { unscored: 4, silent: ["judge"] }, {}, "judge", /judge does not answer/],
+  [
+    "two are silent",
+    { unscored: 4, silent: ["judge", "inference-gateway"] },
+    {},
+    "inference-gateway",
+    /inference-gateway, judge do not answer/,
+  ],
+  [
+    "a silent service has nothing to do with it",
+    { silent: ["tracer", "dataset", "judge"] },
+    {},
+    "agent-rollout",
+    /works on 5$/,
+  ],
+  ["nothing is left", { jobs: 0, jobsInWork: 0 }, {}, "trainer", /publishes again/],
+];
+
+describe("findHoldup()", () => {
+  for (const [name, view, wanted, owner, text] of cases) {
+    test(`names ${owner} when ${name}`, () => {
+      const found = findHoldup({ ...WANTED, ...wanted }, { ...CALM, ...view });
+      assert.equal(found.owner, owner);
+      assert.match(found.text, text);
+      assert.match(found.text, /^5 of 16 rollouts of step 3/);
+    });
+  }
+
+  test("names the bus when it does not answer", () => {
+    assert.equal(findHoldup(WANTED, { kind: "bus_silent" }).owner, "bus");
+  });
+});

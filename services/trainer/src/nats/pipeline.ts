@@ -1,0 +1,59 @@
+/** Looks at the way of rollouts between the trainer's jobs and their scored episodes, as the bus knows it. */
+
+import { deadline, RetryableError } from "@hone/core";
+import {
+  askHealth,
+  type Bucket,
+  type Bus,
+  consumerBacklog,
+  DurableName,
+  StreamName,
+  subjectCount,
+  subjects,
+} from "@hone/messaging";
+import type { ReplicaState } from "@hone/proto-gen/policy";
+import type { PipelineView } from "../domain/find-holdup.ts";
+import type { Pipeline } from "../domain/ports.ts";
+
+/** For all questions together; services that do not answer take two seconds of it. */
+const LOOK_DEADLINE_MS = 3_000;
+
+export class BusPipeline implements Pipeline {
+  readonly #bus: Bus;
+  readonly #replicas: Bucket<ReplicaState>;
+
+  constructor(bus: Bus, replicas: Bucket<ReplicaState>) {
+    this.#bus = bus;
+    this.#replicas = replicas;
+  }
+
+  async look(runId: string, signal: AbortSignal): Promise<PipelineView> {
+    try {
+      return await deadline("the state of the bus", LOOK_DEADLINE_MS, () => this.#lookNow(runId), { signal });
+    } catch (error) {
+      if (error instanceof RetryableError) return { kind: "bus_silent" };
+      throw error;
+    }
+  }
+
+  async #lookNow(runId: string): Promise<PipelineView> {
+    const [health, jobs, jobsOfAll, episodes, replicas] = await Promise.all([
+      askHealth(this.#bus),
+      subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId)),
+      consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs),
+      consumerBacklog(this.#bus, StreamName.episodes, DurableName.finishedEpisodes),
+      this.#replicas.entries(),
+    ]);
+    return {
+      kind: "seen",
+      silent: health.silent,
+      jobs,
+      jobsPending: jobsOfAll.pending,
+      jobsInWork: jobsOfAll.inWork,
+      unscored: episodes.pending + episodes.inWork,
+      replicas: replicas
+        .filter(({ value }) => value.model === runId)
+        .map(({ value: { replica, versions, activity } }) => ({ name: replica, versions, activity })),
+    };
+  }
+}
