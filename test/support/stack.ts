@@ -21,6 +21,7 @@ export interface Ended {
 }
 
 export interface TestStack extends AsyncDisposable {
+  /** Another one after the supervisor was killed, as `sql`. */
   readonly bus: Bus;
   readonly sql: postgres.Sql;
   /** HONE_STATE_DIR. */
@@ -28,15 +29,24 @@ export interface TestStack extends AsyncDisposable {
   readonly pageUrl: string;
   /** Runs the command line on this stack. */
   hone(...args: string[]): Promise<Ended>;
-  /** Process id of a service, of "nats-server" or of "postgres". */
+  /** Process id of a service, of "nats-server", of "postgres" or of the "supervisor", `hone up`. */
   pidOf(name: string): number;
-  /** Sends SIGKILL to one of them and waits until the supervisor has put another process in its place. */
-  kill(name: string): Promise<void>;
+  /**
+   * Sends SIGKILL to one of them and waits until the supervisor has put another process in its place. In that of the
+   * supervisor itself, another `hone up` is started at once, as a user would.
+   */
+  kill(name: string, options?: KillOptions): Promise<void>;
   /** What runs do and wait for, and the end of each log: for the message of a test that failed. */
   describe(): Promise<string>;
 }
 
+export interface KillOptions {
+  /** Called once the process is gone, before anything is waited for. */
+  readonly whenGone?: () => void;
+}
+
 interface StackFile {
+  readonly supervisor: { readonly pid: number };
   readonly natsUrl: string;
   readonly databaseUrl: string;
   readonly pageUrl: string;
@@ -48,6 +58,8 @@ const PID_FILES: Readonly<Record<string, string>> = {
   "nats-server": path.join("nats", "nats-server.pid"),
   postgres: path.join("postgres", "data", "postmaster.pid"),
 };
+
+const SUPERVISOR = "supervisor";
 
 export interface StackOptions {
   /** Added to the environment of every process of the stack. */
@@ -70,34 +82,60 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const hone = (...args: string[]) =>
     ended(spawn(process.execPath, [COMMAND_LINE, ...args], { env, stdio: ["ignore", "pipe", "pipe"] }));
   const readStack = () => JSON.parse(readFileSync(path.join(stateFolder, "stack.json"), "utf8")) as StackFile;
-  let ending: Ended | undefined;
   const findPid = (name: string): number | undefined => {
+    if (name === SUPERVISOR) return readStack().supervisor.pid;
     const pidFile = PID_FILES[name];
     if (pidFile === undefined) return readStack().services[name]?.pid;
     return Number.parseInt(readFileSync(path.join(stateFolder, pidFile), "utf8"), 10) || undefined;
   };
   const pidOf = (name: string): number => findPid(name) ?? assert.fail(`no process of ${name}`);
-  const up = hone("up").then((result) => {
-    ending = result;
-  });
-  await eventually("the stack to be up", () => ending ?? readStack(), { deadlineMs: UP_DEADLINE_MS });
-  if (ending !== undefined) {
+  /** Starts `hone up` and waits until it is up and the stack's file is its own. */
+  const bringUp = async (before?: number) => {
+    let ending: Ended | undefined;
+    const ended = hone("up").then((result) => {
+      ending = result;
+    });
+    const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;
+    await eventually("the stack to be up", isUp, { deadlineMs: UP_DEADLINE_MS });
+    if (ending !== undefined) assert.fail(`hone up ended before it was up:\n${JSON.stringify(ending)}`);
+    const { natsUrl, databaseUrl, pageUrl } = readStack();
+    const bus = await connectBus({ url: natsUrl, name: "test" });
+    return { bus, sql: postgres(databaseUrl, { max: 2, fetch_types: false }), pageUrl, ended };
+  };
+  const disconnect = async ({ bus, sql }: Pick<TestStack, "bus" | "sql">) => {
+    await bus.close();
+    await sql.end({ timeout: 5 });
+  };
+  let current: Awaited<ReturnType<typeof bringUp>>;
+  try {
+    current = await bringUp();
+  } catch (error) {
     await folder[Symbol.asyncDispose]();
-    assert.fail(`hone up ended before it was up:\n${JSON.stringify(ending)}`);
+    throw error;
   }
-  const { natsUrl, databaseUrl, pageUrl } = readStack();
-  const bus = await connectBus({ url: natsUrl, name: "test" });
-  const sql = postgres(databaseUrl, { max: 2, fetch_types: false });
   return {
-    bus,
-    sql,
+    get bus() {
+      return current.bus;
+    },
+    get sql() {
+      return current.sql;
+    },
+    get pageUrl() {
+      return current.pageUrl;
+    },
     stateFolder,
-    pageUrl,
     hone,
     pidOf,
-    async kill(name) {
+    async kill(name, { whenGone } = {}) {
       const victim = pidOf(name);
       process.kill(victim, "SIGKILL");
+      await eventually(`the end of ${name}`, () => !isAlive(victim));
+      whenGone?.();
+      if (name === SUPERVISOR) {
+        await disconnect(current);
+        current = await bringUp(victim);
+        return;
+      }
       const isBack = () => {
         const pid = findPid(name);
         return pid !== undefined && pid !== victim;
@@ -114,14 +152,21 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       return [status.output, ...ends].join("\n\n");
     },
     async [Symbol.asyncDispose]() {
-      await bus.close();
-      await sql.end({ timeout: 5 });
+      await disconnect(current);
       const down = await hone("down");
-      await up;
+      await current.ended;
       await folder[Symbol.asyncDispose]();
       assert.equal(down.code, 0, down.output);
     },
   };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 async function ended(child: ChildProcess): Promise<Ended> {

@@ -1,0 +1,185 @@
+/** One case of the matrix: a run, one process killed at one moment, and what became of the run. */
+
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { runIdOf } from "@hone/core";
+import { BucketName, openBucket, StreamName } from "@hone/messaging";
+import { ReplicaStateSchema } from "@hone/proto-gen/policy";
+import { RunStateSchema } from "@hone/proto-gen/run";
+import { eventually, temporaryFolder } from "@hone/testing";
+import { publishRequest } from "../support/follow.ts";
+import { lakeRun } from "../support/lake-run.ts";
+import { startStack, type TestStack } from "../support/stack.ts";
+import { complaintsAbout } from "./compare-outcomes.ts";
+import { MomentControl } from "./moment-control.ts";
+import { MOMENTS, type Moment, type MomentName, RUN, type Situation, type Victim } from "./moments.ts";
+import { type RunOutcome, readOutcome } from "./run-outcome.ts";
+import type { Meeting } from "./seams/moment-gate.ts";
+
+export interface KillHarness extends AsyncDisposable {
+  readonly stack: TestStack;
+  /** Of the run that nobody disturbed. */
+  readonly undisturbed: RunOutcome;
+  /** @throws what is wrong, in words. */
+  survives(victim: Victim, moment: MomentName): Promise<void>;
+}
+
+export interface KillHarnessOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of one run, from its request to its end. */
+  readonly deadlineMs?: number;
+}
+
+/** Start-up of what was killed, leases and redeliveries included, on a busy machine. */
+const RUN_DEADLINE_MS = 150_000;
+const MOMENT_DEADLINE_MS = 120_000;
+
+/** Starts a stack whose processes can be stopped at a moment, and does the undisturbed run on it. */
+export async function startKillHarness(options: KillHarnessOptions = {}): Promise<KillHarness> {
+  const { deadlineMs = RUN_DEADLINE_MS } = options;
+  const folder = await temporaryFolder("moments");
+  const control = new MomentControl(folder.path);
+  const { NODE_OPTIONS: extra = "", ...env } = options.env ?? {};
+  const { NODE_OPTIONS = "", ...ours } = control.environment;
+  const stack = await startStack({
+    env: { ...env, ...ours, NODE_OPTIONS: `${NODE_OPTIONS} ${extra}`.trim() },
+  });
+  const dispose = async () => {
+    await stack[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  };
+  try {
+    const first = await publish(stack, "undisturbed");
+    await untilEnded(stack, first, deadlineMs);
+    const undisturbed = await readOutcome(stack, first);
+    return {
+      stack,
+      undisturbed,
+      survives: (victim, moment) => survives({ stack, control, undisturbed, deadlineMs }, victim, moment),
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+interface CaseTools {
+  readonly stack: TestStack;
+  readonly control: MomentControl;
+  readonly undisturbed: RunOutcome;
+  readonly deadlineMs: number;
+}
+
+async function survives(tools: CaseTools, victim: Victim, name: MomentName): Promise<void> {
+  const { stack, control, undisturbed, deadlineMs } = tools;
+  const moment: Moment = MOMENTS[name];
+  control.arm(moment);
+  let complaints: string[];
+  try {
+    const runId = await publish(stack, "disturbed");
+    const meeting = await untilMet(tools, runId, name);
+    complaints = await killAt(tools, meeting, victim, runId, moment);
+    await untilEnded(stack, runId, deadlineMs);
+    complaints.push(...complaintsAbout(await readOutcome(stack, runId), undisturbed));
+  } catch (error) {
+    control.release();
+    throw new Error(`Cannot call ${victim} survived: ${String(error)}\n\n${await stack.describe()}`, {
+      cause: error,
+    });
+  } finally {
+    control.disarm();
+  }
+  if (complaints.length === 0) return;
+  throw new Error(
+    `Cannot call the run as good as undisturbed after the death of ${victim} (${moment.title}):\n` +
+      `${complaints.map((complaint) => `- ${complaint}`).join("\n")}\n\n${await stack.describe()}`,
+  );
+}
+
+async function publish({ bus }: TestStack, name: string): Promise<string> {
+  return runIdOf(name, await publishRequest(bus, JSON.stringify(await lakeRun({ name, ...RUN }))));
+}
+
+async function untilMet({ stack, control }: CaseTools, runId: string, name: MomentName): Promise<Meeting> {
+  const look = async () => {
+    const meeting = control.meeting();
+    if (meeting !== undefined) return { meeting };
+    return (await stageOf(stack, runId)) === "completed" ? { meeting } : undefined;
+  };
+  const { meeting } = await eventually(`the moment ${name}`, look, { deadlineMs: MOMENT_DEADLINE_MS });
+  if (meeting === undefined) throw new Error(`the run ended and its moment ${name} never came`);
+  if (!meeting.isOut)
+    throw new Error(`what comes before the moment did not leave ${meeting.service} in time`);
+  return meeting;
+}
+
+/** Kills the victim while the other process stands still. @returns what is wrong with the moment. */
+async function killAt(
+  { stack, control }: CaseTools,
+  meeting: Meeting,
+  victim: Victim,
+  runId: string,
+  moment: Moment,
+): Promise<string[]> {
+  const holder = stack.pidOf(moment.service);
+  if (holder !== meeting.pid)
+    throw new Error(`process ${meeting.pid} stopped, but ${moment.service} is ${holder}`);
+  // What was let out just before may still be on its way.
+  let situation: Situation | undefined;
+  const isNow = async () => moment.isNow((situation = await look(stack, runId)));
+  const wrong: string[] = [];
+  await eventually("the moment's own evidence", isNow).catch(() => {
+    wrong.push(`the world is not as it must be at this moment: ${JSON.stringify(situation)}`);
+  });
+  let isReleased = false;
+  await stack.kill(victim, {
+    whenGone: () => {
+      isReleased = true;
+      control.release();
+    },
+  });
+  if (!isReleased) throw new Error(`${victim} was not killed at the moment`);
+  return wrong;
+}
+
+async function look({ bus, sql, stateFolder }: TestStack, runId: string): Promise<Situation> {
+  const [row] = await sql<
+    { version: number | null }[]
+  >`select version from trainer.runs where run_id = ${runId}`;
+  const runs = await openBucket(bus, BucketName.runState, RunStateSchema);
+  const replicas = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
+  const replica = (await replicas.entries()).find(({ value }) => value.model === runId);
+  const { state } = await bus.manager.streams.info(StreamName.runs);
+  return {
+    requests: state.messages,
+    committed: row?.version,
+    published: (await runs.get(runId))?.value.version,
+    loaded: replica?.value.versions.at(-1),
+    states: namesIn(path.join(stateFolder, "runs", runId, "state")),
+  };
+}
+
+/** Looks on while bus and database come and go. */
+async function untilEnded(stack: TestStack, runId: string, deadlineMs: number): Promise<void> {
+  const hasEnded = async () =>
+    ["completed", "failed", "cancelled"].includes((await stageOf(stack, runId)) ?? "");
+  try {
+    await eventually(`the end of ${runId}`, hasEnded, { deadlineMs });
+  } catch (error) {
+    throw new Error(`the run did not end by itself within ${deadlineMs} ms`, { cause: error });
+  }
+}
+
+async function stageOf({ sql }: TestStack, runId: string): Promise<string | undefined> {
+  const [row] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
+  return row?.stage;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // no state was written yet
+  }
+}

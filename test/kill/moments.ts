@@ -1,0 +1,158 @@
+/**
+ * The moments at which something is killed, in the order in which a run comes to them.
+ *
+ * A moment is where a process stops: before (or after) the last of its path. What is on a path is what the gate is
+ * told: `publish <subject> id=<message id> <payload>`, `query <sql>`, `rename <from> <to>`, `post <texts of a message
+ * between threads>`. All are in the middle of the run: in step 2 of 3, but for the first and the last.
+ */
+
+import type { ArmedMoment } from "./seams/moment-gate.ts";
+
+/** The run that is disturbed. Every step trains from two minibatches twice, so four updates make a version. */
+export const RUN = { steps: 3, tasksPerStep: 8, minibatches: 2, warmStartTasks: 100, evalTasks: 10 };
+const GROUP_SIZE = 8;
+const STEP_ROLLOUTS = RUN.tasksPerStep * GROUP_SIZE;
+/** Each held-out task is done sampled and greedy. */
+const EVAL_ROLLOUTS = RUN.evalTasks * 2;
+
+/** What the world looks like while a process stands still. */
+export interface Situation {
+  /** Requests that nobody acknowledged. */
+  readonly requests: number;
+  /** Last committed version. */
+  readonly committed: number | null | undefined;
+  /** Version that RUN_STATE tells of. */
+  readonly published: number | undefined;
+  /** Newest version that the gateway can generate with. */
+  readonly loaded: number | undefined;
+  /** Names in the folder of the run's states. */
+  readonly states: readonly string[];
+}
+
+export interface Moment extends Omit<ArmedMoment, "id"> {
+  readonly title: string;
+  /** Evidence from outside that this is the moment. */
+  readonly isNow: (situation: Situation) => boolean;
+}
+
+const publish = (subject: string, rest = "") => `^publish hone\\.v1\\.${subject}\\.\\S+ id=${rest}`;
+const acknowledge = (stream: string) => `^publish \\$JS\\.ACK\\.${stream}\\..* \\+ACK$`;
+const job = publish("rollout.job", "\\S+/train\\.2\\.");
+const finished = publish("rollout.finished", "\\S+/train\\.2\\.");
+const scored = publish("rollout.scored", "\\S+/train\\.2\\.");
+const once = (pattern: string) => ({ pattern, times: 1 });
+const allJobs = { pattern: job, times: STEP_ROLLOUTS };
+const renamed = once("^rename .*/state/\\.new-2-\\d+ ");
+const ledgerRows = once("^query insert into ledger");
+const isMakingVersion2 = ({ committed, published }: Situation) => committed === 1 && published === 1;
+
+export const MOMENTS = {
+  accepted: {
+    title: "run accepted, request not acknowledged",
+    service: "trainer",
+    path: [once(acknowledge("RUNS"))],
+    stop: "before",
+    isNow: ({ committed, requests }) => committed === null && requests === 1,
+  },
+  "jobs-half-published": {
+    title: "half of a step's jobs published",
+    service: "trainer",
+    path: [{ pattern: job, times: STEP_ROLLOUTS / 2 }],
+    stop: "after",
+    isNow: isMakingVersion2,
+  },
+  "rollouts-half-done": {
+    title: "half of a step's episodes sent",
+    service: "agent-rollout",
+    path: [{ pattern: finished, times: STEP_ROLLOUTS / 2 }],
+    stop: "after",
+    isNow: isMakingVersion2,
+  },
+  "episode-stored": {
+    title: "episode stored, job not acknowledged",
+    service: "agent-rollout",
+    path: [{ pattern: finished, times: STEP_ROLLOUTS / 2 }, once(acknowledge("JOBS"))],
+    stop: "before",
+    isNow: isMakingVersion2,
+  },
+  "episode-judged": {
+    title: "scored episode stored, episode not acknowledged",
+    service: "judge",
+    path: [{ pattern: scored, times: STEP_ROLLOUTS / 2 }, once(acknowledge("EPISODES"))],
+    stop: "before",
+    isNow: isMakingVersion2,
+  },
+  "batch-complete": {
+    title: "batch complete, training not begun",
+    service: "trainer",
+    path: [allJobs, once("^post trainMinibatch")],
+    stop: "before",
+    isNow: isMakingVersion2,
+  },
+  "optimizer-update": {
+    title: "two of four optimizer updates made",
+    service: "trainer",
+    path: [allJobs, { pattern: "^post result", times: 2 }],
+    stop: "before",
+    isNow: isMakingVersion2,
+  },
+  "state-written": {
+    title: "state written, not renamed",
+    service: "trainer",
+    path: [renamed],
+    stop: "before",
+    isNow: (situation) => isMakingVersion2(situation) && situation.states.includes(".new-2-1"),
+  },
+  "state-renamed": {
+    title: "state renamed, not committed",
+    service: "trainer",
+    path: [renamed, ledgerRows, once("^query commit")],
+    stop: "before",
+    isNow: (situation) => isMakingVersion2(situation) && situation.states.includes("2-1"),
+  },
+  "commit-unanswered": {
+    title: "committed, the answer not read",
+    service: "trainer",
+    path: [renamed, ledgerRows, once("^query commit")],
+    stop: "after",
+    isNow: ({ committed, published }) => committed === 2 && published === 1,
+  },
+  committed: {
+    title: "committed, RUN_STATE not moved",
+    service: "trainer",
+    path: [once("^publish \\$KV\\.RUN_STATE\\..*/state/2-")],
+    stop: "before",
+    isNow: ({ committed, published }) => committed === 2 && published === 1,
+  },
+  published: {
+    title: "version published, no gateway has it",
+    service: "inference-gateway",
+    path: [once("^post load .*/state/2-")],
+    stop: "before",
+    isNow: ({ published, loaded }) => published === 2 && loaded === 1,
+  },
+  evaluation: {
+    title: "half of the last evaluation done",
+    service: "agent-rollout",
+    path: [{ pattern: publish("rollout.finished", `\\S+/eval\\.${RUN.steps}\\.`), times: EVAL_ROLLOUTS / 2 }],
+    stop: "after",
+    isNow: ({ committed, published }) => committed === RUN.steps && published === RUN.steps,
+  },
+} as const satisfies Readonly<Record<string, Moment>>;
+
+export type MomentName = keyof typeof MOMENTS;
+export const MOMENT_NAMES = Object.keys(MOMENTS) as MomentName[];
+
+/** Everything that can be killed. */
+export const VICTIMS = [
+  "dataset",
+  "agent-rollout",
+  "inference-gateway",
+  "judge",
+  "trainer",
+  "tracer",
+  "nats-server",
+  "postgres",
+  "supervisor",
+] as const;
+export type Victim = (typeof VICTIMS)[number];

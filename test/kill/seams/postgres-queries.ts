@@ -1,0 +1,47 @@
+/**
+ * Finds the queries in what a PostgreSQL client writes.
+ *
+ *   start    <length> 00 03 00 00 …             once, without a type
+ *   message  <type> <length, itself included> …
+ *   Q  query            P  parse: name, query     B  bind: portal, name (what runs a prepared query)
+ */
+
+/** One query that leaves, and where it lies in what was written. */
+export interface PostgresQuery {
+  readonly begin: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+const PROTOCOL_3 = 0x0003_0000;
+const HEADER_BYTES = 5;
+
+/** Whether the first write on a socket is that of a PostgreSQL client. */
+export function isPostgresHello(bytes: Buffer): boolean {
+  return bytes.length >= 8 && bytes.readUInt32BE(0) === bytes.length && bytes.readUInt32BE(4) === PROTOCOL_3;
+}
+
+/** The writes of one connection, which prepares a query once and then calls it by name. */
+export class PostgresWrites {
+  readonly #queries = new Map<string, string>();
+
+  /** The queries in one write, in order. @throws where the write does not end with a message's end. */
+  *queries(bytes: Buffer): Generator<PostgresQuery> {
+    let begin = 0;
+    while (begin < bytes.length) {
+      const end =
+        begin + 1 + (begin + HEADER_BYTES <= bytes.length ? bytes.readUInt32BE(begin + 1) : Number.NaN);
+      if (!(end <= bytes.length)) {
+        throw new Error(
+          `Cannot read PostgreSQL messages as a write holds whole ones: current value is a cut at byte ${bytes.length}`,
+        );
+      }
+      const [first = "", second = ""] = bytes.toString("latin1", begin + HEADER_BYTES, end).split("\0", 2);
+      const type = String.fromCharCode(bytes[begin] ?? 0);
+      if (type === "P") this.#queries.set(first, second);
+      if (type === "Q") yield { begin, end, text: first };
+      if (type === "B") yield { begin, end, text: this.#queries.get(second) ?? "" };
+      begin = end;
+    }
+  }
+}
