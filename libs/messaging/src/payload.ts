@@ -27,16 +27,17 @@ export interface Body {
 
 /**
  * Encodes a message; one that is too large for the server is put into the object store first.
- * @param objectName unique per message, such as the subject with the message id.
+ * @param nameObject names that object: unique per message, such as the subject with the message id.
  */
 export async function encodeBody<Schema extends DescMessage>(
   bus: Bus,
   schema: Schema,
   message: MessageShape<Schema>,
-  objectName: string,
+  nameObject: () => string,
 ): Promise<Body> {
   const data = toBinary(schema, message);
   if (data.length + HEADROOM_BYTES <= bus.maxPayloadBytes()) return { data, headers: undefined };
+  const objectName = nameObject();
   const store = await bus.objects.open(PAYLOAD_STORE);
   await store.putBlob({ name: objectName }, data);
   const pointer = headers();
@@ -60,7 +61,10 @@ export async function decodeBody<Schema extends DescMessage>(
   schema: Schema,
   message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
 ): Promise<MessageShape<Schema>> {
-  return decodeBytes(schema, await fetchBody(bus, message), message.subject);
+  // Nothing is awaited for a body that came with its message, which is nearly every one.
+  const isWhole = objectOf(message.headers) === undefined;
+  const data = isWhole ? message.data : await fetchBody(bus, message);
+  return decodeBytes(schema, data, message.subject);
 }
 
 /**

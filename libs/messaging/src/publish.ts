@@ -47,7 +47,7 @@ export async function publishStored<Schema extends DescMessage>(
     bus,
     schema,
     message,
-    `${subject}/${options.messageId ?? crypto.randomUUID()}`,
+    () => `${subject}/${options.messageId ?? crypto.randomUUID()}`,
   );
   return publishBytes(bus, subject, body.data, body.headers, options);
 }

@@ -1,36 +1,56 @@
 /**
- * Streamed replies: one wildcard subscription per connection, however many requests are open.
+ * Replies to the requests of one connection: one wildcard subscription, however many requests are open.
  *
  * R1: a request owns the token of its reply subject until it is closed; what arrives later is dropped.
+ * R2: when the connection ends, every open request is told: nothing can arrive any more.
  */
 
-import { createInbox, type Msg, type NatsConnection } from "@nats-io/nats-core";
+import { ClosedConnectionError, createInbox, type Msg, type NatsConnection } from "@nats-io/nats-core";
+
+/** An open reply subject. */
+export interface OpenReply {
+  readonly subject: string;
+  close(): void;
+}
+
+interface Receiver {
+  readonly onMessage: (message: Msg) => void;
+  readonly onLost: ((error: Error) => void) | undefined;
+}
 
 export class ReplyInbox {
   readonly #connection: NatsConnection;
   readonly #prefix: string;
-  readonly #handlers = new Map<string, (message: Msg) => void>();
+  readonly #receivers = new Map<string, Receiver>();
   #isSubscribed = false;
   #next = 0;
 
   constructor(connection: NatsConnection) {
     this.#connection = connection;
-    this.#prefix = createInbox();
+    this.#prefix = `${createInbox()}.`;
   }
 
-  /** Opens a reply subject; `close` gives it back (R1). */
-  open(onMessage: (message: Msg) => void): { subject: string; close(): void } {
-    if (!this.#isSubscribed) {
-      this.#isSubscribed = true;
-      this.#connection.subscribe(`${this.#prefix}.*`, {
-        callback: (error, message) => {
-          if (error !== null) return;
-          this.#handlers.get(message.subject.slice(this.#prefix.length + 1))?.(message);
-        },
-      });
-    }
+  /** Opens a reply subject; `close` gives it back (R1). `onLost` is told when the connection ends (R2). */
+  open(onMessage: (message: Msg) => void, onLost?: (error: Error) => void): OpenReply {
+    if (!this.#isSubscribed) this.#subscribe();
     const token = String(this.#next++);
-    this.#handlers.set(token, onMessage);
-    return { subject: `${this.#prefix}.${token}`, close: () => void this.#handlers.delete(token) };
+    this.#receivers.set(token, { onMessage, onLost });
+    return { subject: this.#prefix + token, close: () => void this.#receivers.delete(token) };
+  }
+
+  #subscribe(): void {
+    this.#isSubscribed = true;
+    const { length } = this.#prefix;
+    this.#connection.subscribe(`${this.#prefix}*`, {
+      callback: (error, message) => {
+        if (error === null) this.#receivers.get(message.subject.slice(length))?.onMessage(message);
+        else this.#lose(error);
+      },
+    });
+    void this.#connection.closed().then((error) => this.#lose(error ?? new ClosedConnectionError()));
+  }
+
+  #lose(error: Error): void {
+    for (const { onLost } of [...this.#receivers.values()]) onLost?.(error);
   }
 }

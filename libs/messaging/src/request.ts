@@ -1,13 +1,13 @@
 /** Asking: one answer, or a stream of messages that ends the call. */
 
 import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { DeadlineError, raceAbortable } from "@hone/core";
+import { DeadlineError } from "@hone/core";
+import type { Msg } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
-import { BusUnavailableError, translateBusError } from "./errors.ts";
+import { BusUnavailableError } from "./errors.ts";
+import { exchange } from "./exchange.ts";
 import { decodeBody, encodeBody } from "./payload.ts";
-import { headersOption } from "./publish.ts";
-import { injectTrace } from "./trace-headers.ts";
 
 /** Options of {@link request}. */
 export interface RequestOptions {
@@ -29,20 +29,23 @@ export async function request<Request extends DescMessage, Reply extends DescMes
   replySchema: Reply,
   options: RequestOptions,
 ): Promise<MessageShape<Reply>> {
-  const body = await encodeBody(bus, requestSchema, message, `${subject}/${crypto.randomUUID()}`);
-  try {
-    const answer = await raceAbortable(
-      bus.connection.request(subject, body.data, {
-        timeout: options.timeoutMs,
-        ...headersOption(injectTrace(body.headers, options.trace)),
-      }),
-      options.signal,
-    );
-    return await decodeBody(bus, replySchema, answer);
-  } catch (error) {
-    if (options.signal?.aborted) throw options.signal.reason;
-    throw translateBusError(error, "get an answer", subject);
-  }
+  const { timeoutMs, trace, signal } = options;
+  signal?.throwIfAborted();
+  const body = await encodeBody(bus, requestSchema, message, () => `${subject}/${crypto.randomUUID()}`);
+  signal?.throwIfAborted();
+  const answer = await exchange<Msg>(
+    bus,
+    subject,
+    body,
+    {
+      deadlineMs: timeoutMs,
+      onDeadline: () => new BusUnavailableError(`get an answer within ${timeoutMs} ms`, subject),
+      trace,
+      signal,
+    },
+    (first, { resolve }) => resolve(first),
+  );
+  return decodeBody(bus, replySchema, answer);
 }
 
 /** Options of {@link requestStream}. */
@@ -74,40 +77,24 @@ export async function requestStream<Request extends DescMessage, Reply extends D
 ): Promise<MessageShape<Reply>> {
   const { idleTimeoutMs, deadlineMs, isLast, onMessage, trace, signal } = options;
   signal?.throwIfAborted();
-  const body = toBinary(requestSchema, message);
-  const { promise, resolve, reject } = Promise.withResolvers<MessageShape<Reply>>();
-  const onIdle = () => reject(new BusUnavailableError(`hear anything for ${idleTimeoutMs} ms`, subject));
-  const onAbort = () => reject(signal?.reason);
-  const inbox = bus.replies.open((answer) => {
-    if (answer.data.length === 0 && answer.headers?.code === 503) {
-      reject(new BusUnavailableError("find a listener", subject));
-      return;
-    }
-    idle.refresh();
-    decodeBody(bus, replySchema, answer).then((reply) => {
-      if (isLast(reply)) resolve(reply);
-      else onMessage?.(reply);
-    }, reject);
-  });
-  const idle = setTimeout(onIdle, idleTimeoutMs);
-  const overall = setTimeout(
-    () => reject(new DeadlineError(`the answer on ${subject}`, deadlineMs)),
-    deadlineMs,
+  return exchange<MessageShape<Reply>>(
+    bus,
+    subject,
+    { data: toBinary(requestSchema, message), headers: undefined },
+    {
+      idleTimeoutMs,
+      deadlineMs,
+      onDeadline: () => new DeadlineError(`the answer on ${subject}`, deadlineMs),
+      trace,
+      signal,
+    },
+    (answer, { resolve, reject }) => {
+      decodeBody(bus, replySchema, answer)
+        .then((reply) => {
+          if (isLast(reply)) resolve(reply);
+          else onMessage?.(reply);
+        })
+        .catch(reject);
+    },
   );
-  signal?.addEventListener("abort", onAbort, { once: true });
-  try {
-    bus.connection.publish(subject, body, {
-      reply: inbox.subject,
-      ...headersOption(injectTrace(undefined, trace)),
-    });
-    return await promise;
-  } catch (error) {
-    if (signal?.aborted) throw signal.reason;
-    throw error instanceof DeadlineError ? error : translateBusError(error, "get an answer", subject);
-  } finally {
-    inbox.close();
-    clearTimeout(idle);
-    clearTimeout(overall);
-    signal?.removeEventListener("abort", onAbort);
-  }
 }

@@ -59,7 +59,8 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
           if (bytes.length < bus.maxPayloadBytes() / 2) {
             message.respond(bytes);
           } else {
-            const body = await encodeBody(bus, replySchema, reply, `${message.reply}/${crypto.randomUUID()}`);
+            const nameObject = () => `${message.reply}/${crypto.randomUUID()}`;
+            const body = await encodeBody(bus, replySchema, reply, nameObject);
             message.respond(body.data, body.headers === undefined ? {} : { headers: body.headers });
           }
         },
