@@ -117,7 +117,8 @@ function consumeDecoded<Message>(
       options.onError(error, where);
       if (error instanceof UndecodableMessageError) {
         await reportDead(bus, options.stream, message, describeError(error), message.seq);
-        message.term(describeError(error).slice(0, 200));
+        // Without a reason: a server before 2.10 takes no notice of a term that has one, and the message comes for ever.
+        message.term();
       } else if (!isGivingBack) {
         message.nak(retryDelayMs);
       }
