@@ -34,6 +34,7 @@ import { OtlpForwarder } from "./http/otlp-forwarder.ts";
 import { TokenTexts } from "./http/token-texts.ts";
 import { consumeEvents } from "./nats/consume-events.ts";
 import { consumeRollouts } from "./nats/consume-rollouts.ts";
+import { watchStack } from "./nats/watch-stack.ts";
 import { watchStates } from "./nats/watch-states.ts";
 
 /** Rows of one write: large enough that its cost per row is small, small enough that it takes milliseconds. */
@@ -74,10 +75,12 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     retain(database, config, logger, signal),
   ];
   const store = createStore(database);
+  const watch = watchStack(bus, database, logger, signal);
   const routes = await createApp({
     api: {
       store,
       tokenTexts: new TokenTexts(config.stateDir, logger),
+      health: () => watch.health,
       intakeCounts: () => ({
         ...intake.counts,
         forwarded: forwarder?.counts.forwarded ?? 0,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
@@ -60,6 +61,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal(listed.runId, run.runId);
     assert.equal(listed.phase, "rollout");
     assert.match(listed.waitingFor, /160 of 256/);
+    assert.equal(listed.waitingOwner, "agent-rollout");
     assert.equal(listed.waitingSinceMs, run.startedAtMs + 40 * 2_400);
     assert.deepEqual(listed.progress, { kind: "rollouts", step: 41, done: 160, total: 256 });
     assert.equal(listed.curve.length, 40);
@@ -81,6 +83,33 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual(series.body.steps, [31, 32, 33, 34, 35, 36, 37, 38, 39, 40]);
     assert.equal(series.body.metrics.success.length, 10);
     assert.equal(series.body.metrics.unknown[0], null);
+  });
+
+  test("tells which parts answer, and what could not be decoded", async () => {
+    const before = await eventually("a look at the stack", async () => {
+      const { body } = await get("/api/health");
+      return body.services.every(({ instances }: { instances: number }) => instances === 1) && body;
+    });
+    assert.deepEqual(before.bus, { silentSinceMs: null });
+    assert.deepEqual(before.database, { silentSinceMs: null });
+    assert.deepEqual(
+      before.services.map(({ service, silentSinceMs }: { service: string; silentSinceMs: unknown }) => [
+        service,
+        silentSinceMs,
+      ]),
+      ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"].map((name) => [
+        name,
+        null,
+      ]),
+    );
+    await publishBytes(stack.bus, subjects.event("broken", "ended"), "\xff no protobuf", undefined);
+    const { dead } = await eventually("the dead letter", async () => {
+      const { body } = await get("/api/health");
+      return body.dead.count > 0 && body;
+    });
+    assert.equal(dead.count, 1);
+    assert.equal(dead.lastSubject, subjects.event("broken", "ended"));
+    assert.match(dead.lastReason, /^Cannot decode a message/);
   });
 
   test("lists rollouts by what is asked for, page by page", async () => {

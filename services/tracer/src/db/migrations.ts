@@ -96,4 +96,9 @@ export const migrations: readonly Migration[] = [
       create index span_pieces_by_trace on span_pieces (trace_id);
     `,
   },
+  {
+    id: 2,
+    name: "whose-turn-it-is",
+    sql: "alter table runs add column waiting_owner text not null default ''",
+  },
 ];

@@ -2,9 +2,10 @@
 
 import { and, asc, type Database, desc, eq, gte, lt, lte, query, type SQL, sql } from "@hone/storage";
 import type { RolloutFilter } from "../domain/ports.ts";
+import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { rollouts, trainings } from "./schema.ts";
 
-const READ = { isRepeatable: true } as const;
+const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 
 const row = {
   id: rollouts.id,

@@ -2,6 +2,7 @@
 
 import { and, asc, type Database, desc, eq, gt, inArray, query, sql } from "@hone/storage";
 import type { CurvePoint } from "../domain/ports.ts";
+import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { evaluations, refusals, runs, steps } from "./schema.ts";
 
 /** More than a page shows; older runs are found by their address. */
@@ -12,7 +13,7 @@ const MAX_CURVE_POINTS = 100;
 /** Of one answer; a longer run is read in several. */
 const MAX_STEPS = 5_000;
 
-const READ = { isRepeatable: true } as const;
+const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 
 /** All of a run but its file, which is read with the run alone. */
 const summary = {
@@ -23,6 +24,7 @@ const summary = {
   totalSteps: runs.totalSteps,
   version: runs.version,
   waitingFor: runs.waitingFor,
+  waitingOwner: runs.waitingOwner,
   waitingSinceMs: runs.waitingSinceMs,
   progress: runs.progress,
   endedAtMs: runs.endedAtMs,

@@ -1,6 +1,7 @@
 /** Reads traces. */
 
 import { asc, type Database, eq, query } from "@hone/storage";
+import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { spanPieces } from "./schema.ts";
 
 /** A trace of a rollout has a handful; this bounds what a hostile one may cost. */
@@ -17,7 +18,7 @@ export async function readPieces(database: Database, traceId: string): Promise<U
         .where(eq(spanPieces.traceId, traceId))
         .orderBy(asc(spanPieces.id))
         .limit(MAX_PIECES),
-    { isRepeatable: true, action: "read a trace" },
+    { isRepeatable: true, deadlineMs: READ_DEADLINE_MS, action: "read a trace" },
   );
   return rows.map(({ data }) => data);
 }

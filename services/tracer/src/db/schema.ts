@@ -32,6 +32,8 @@ export const runs = pgTable("runs", {
   totalSteps: integer("total_steps").notNull().default(0),
   version: integer("version").notNull().default(0),
   waitingFor: text("waiting_for").notNull().default(""),
+  /** Whose turn it is; empty = nothing is waited for. */
+  waitingOwner: text("waiting_owner").notNull().default(""),
   waitingSinceMs: timeMs("waiting_since_ms"),
   progress: jsonb("progress").$type<RunProgress>(),
   endedAtMs: timeMs("ended_at_ms"),

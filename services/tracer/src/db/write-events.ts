@@ -105,6 +105,7 @@ async function writeEnded(tx: Queryable, fact: Fact<"ended">): Promise<void> {
       endReason: fact.reason,
       checkpoint: fact.checkpoint,
       waitingFor: "",
+      waitingOwner: "",
       waitingSinceMs: null,
       progress: null,
     })

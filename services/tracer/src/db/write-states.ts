@@ -15,8 +15,8 @@ export async function writeStates(database: Database, states: readonly Published
   await transaction(
     database,
     async (tx) => {
-      for (const { runId, revision, phase, version, totalSteps, waitingFor, waitingSinceMs } of rows) {
-        const set = { phase, version, totalSteps, waitingFor, waitingSinceMs, stateRevision: revision };
+      for (const { runId, revision, ...state } of rows) {
+        const set = { ...state, stateRevision: revision };
         await tx
           .insert(runs)
           .values({ runId, firstSequence: 0, ...set })

@@ -19,6 +19,8 @@ export interface RunSummary {
   readonly version: number;
   /** Empty = nothing. */
   readonly waitingFor: string;
+  /** Whose turn it is: a service, `database`, `bus` or `you`; empty = nothing is waited for. */
+  readonly waitingOwner: string;
   readonly waitingSinceMs: number | null;
   readonly progress: RunProgress | null;
   readonly endedAtMs: number | null;
@@ -152,5 +154,7 @@ export interface PublishedState {
   readonly totalSteps: number;
   /** Empty = nothing. */
   readonly waitingFor: string;
+  /** Whose turn it is: a service, `database`, `bus` or `you`; empty = nothing is waited for. */
+  readonly waitingOwner: string;
   readonly waitingSinceMs: number | null;
 }

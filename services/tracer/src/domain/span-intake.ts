@@ -39,7 +39,7 @@ export class SpanIntake {
   #accepted = 0;
   #invalid = 0;
   #dropped = 0;
-  #reportedAt = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(pieces: BatchWriter<TracePiece>, trainings: BatchWriter<TrainFigures>, logger: Logger) {
     this.#pieces = pieces;
@@ -91,7 +91,7 @@ export class SpanIntake {
   }
 
   #report(message: string, reason: string): void {
-    const now = Date.now();
+    const now = performance.now();
     if (now - this.#reportedAt < REPORT_INTERVAL_MS) return;
     this.#reportedAt = now;
     this.#logger.warn(message, { reason, droppedSoFar: this.#dropped });

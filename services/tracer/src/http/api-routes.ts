@@ -10,6 +10,7 @@
  *   GET /api/runs/:run/rollouts/:slot/trace          the spans of its trace
  *   GET /api/traces/:trace                           the spans of any trace
  *   GET /api/metrics                                 unit and description of the figures that have one
+ *   GET /api/health                                  which parts answer, and what could not be decoded
  *   GET /api/intake                                  spans taken, dropped and forwarded since the start
  */
 
@@ -24,12 +25,15 @@ import { traceViewOf } from "../domain/otlp/trace-view.ts";
 import type { TracerStore } from "../domain/ports.ts";
 import { rolloutViewOf } from "../domain/rollout-view.ts";
 import { seriesOf } from "../domain/series.ts";
+import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.ts";
 
 export interface ApiOptions {
   readonly store: TracerStore;
   readonly tokenTexts: TokenTexts;
+  /** Which parts of Hone answer now. */
+  readonly health: () => StackHealth;
   /** Totals of the intake, for whoever looks after this service. */
   readonly intakeCounts: () => Readonly<Record<string, number>>;
   readonly logger: Logger;
@@ -56,7 +60,7 @@ const rolloutsQuery = z.object({
 });
 
 export function apiRoutes(options: ApiOptions): Hono {
-  const { store, tokenTexts, intakeCounts, logger } = options;
+  const { store, tokenTexts, health, intakeCounts, logger } = options;
   const app = createHttpApp(logger);
   app.use(async function neverCached(c, next) {
     await next();
@@ -65,14 +69,15 @@ export function apiRoutes(options: ApiOptions): Hono {
 
   app.get("/runs", async (c) => {
     const [runs, refusals] = await Promise.all([store.readRuns(), store.readRefusals()]);
-    return c.json({ runs, refusals });
+    const now = health();
+    return c.json({ runs: runs.map((run) => withOwnersHealth(run, now)), refusals });
   });
 
   app.get("/runs/:run", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
     const found = await store.readRun(run);
     if (found === undefined) return notFound(c, `run ${run}`);
-    const { configJson, ...rest } = found;
+    const { configJson, ...rest } = withOwnersHealth(found, health());
     return c.json({ ...rest, config: configJson === null ? null : JSON.parse(configJson) });
   });
 
@@ -118,6 +123,8 @@ export function apiRoutes(options: ApiOptions): Hono {
   });
 
   app.get("/metrics", (c) => c.json(METRICS));
+
+  app.get("/health", (c) => c.json(health()));
 
   app.get("/intake", (c) => c.json(intakeCounts()));
   return app;

@@ -41,7 +41,7 @@ export class OtlpForwarder {
   #queuedBytes = 0;
   #forwarded = 0;
   #dropped = 0;
-  #reportedAt = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   /** @param endpoint base address; /v1/traces is appended where it is missing. */
   constructor(endpoint: string, logger: Logger) {
@@ -133,7 +133,7 @@ export class OtlpForwarder {
 
   #drop(reason: string): void {
     this.#dropped++;
-    const now = Date.now();
+    const now = performance.now();
     if (now - this.#reportedAt < REPORT_INTERVAL_MS) return;
     this.#reportedAt = now;
     this.#logger.warn("exports were not forwarded", { reason, droppedSoFar: this.#dropped });

@@ -62,6 +62,7 @@ function publishedStateOf(runId: string, state: RunState, revision: number): Pub
     version: state.version,
     totalSteps: state.totalSteps,
     waitingFor: storable(state.waitingFor),
+    waitingOwner: storable(state.waitingOwner),
     waitingSinceMs: state.waitingSinceMs === 0n ? null : Number(state.waitingSinceMs),
   };
 }

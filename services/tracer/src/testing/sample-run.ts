@@ -49,6 +49,7 @@ export async function tellState(bus: Bus, run: SampleRun, phase: RunPhase): Prom
       version: run.steps,
       totalSteps: 60,
       waitingFor: isWaiting ? "rollouts of step 41: 160 of 256 are there" : "",
+      waitingOwner: isWaiting ? "agent-rollout" : "",
       waitingSinceMs: isWaiting ? BigInt(run.startedAtMs + run.steps * STEP_MS) : 0n,
     }),
   );

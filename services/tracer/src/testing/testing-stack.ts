@@ -2,7 +2,14 @@
 
 import { cp, mkdir } from "node:fs/promises";
 import path from "node:path";
-import { type Bus, connectBus, ensureTopology, StreamName } from "@hone/messaging";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  respondToHealth,
+  ServiceName,
+  StreamName,
+} from "@hone/messaging";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
@@ -32,6 +39,16 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
   const { url: databaseUrl } = postgres;
   const bus = await connectBus({ url: nats.url, name: "tracer-test" });
   await ensureTopology(bus);
+  // The others answer, so that runs are shown as their trainer told.
+  for (const service of Object.values(ServiceName).filter((name) => name !== ServiceName.tracer)) {
+    respondToHealth(
+      bus,
+      async () => ({ service, instanceId: `${service}-0`, isReady: true, reasons: [] }),
+      (error) => {
+        throw error;
+      },
+    );
+  }
   const run: SampleRun = {
     runId: "frozen-lake-1",
     steps: 40,

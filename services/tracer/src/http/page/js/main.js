@@ -2,6 +2,7 @@
 
 import { ApiError } from "./api.js";
 import { h, replace } from "./dom.js";
+import { showHealth } from "./health.js";
 import { setUpTheme } from "./theme.js";
 import { rolloutView } from "./views/rollout.js";
 import { runView } from "./views/run.js";
@@ -107,4 +108,5 @@ document.addEventListener("click", (event) => {
 window.addEventListener("popstate", () => void show());
 
 setUpTheme(document.getElementById("theme"));
+showHealth(document.getElementById("health"));
 void show();

@@ -7,7 +7,7 @@ import { everySecond, onChange } from "../live.js";
 import { isOver, phaseBadge, progressBar, progressOf } from "./parts.js";
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
-import { tickTimes } from "./runs.js";
+import { tickTimes, turnOf } from "./runs.js";
 
 export async function runView({ root, params, signal, setPlace }) {
   const { run: runId } = params;
@@ -112,6 +112,7 @@ function nowOf(run) {
             { class: "faint small num" },
             "since ",
             h("span", { data: { since: run.waitingSinceMs } }),
+            run.waitingOwner !== "" && `; ${turnOf(run.waitingOwner)}`,
           );
     lines.push(
       h(

@@ -107,10 +107,16 @@ function waitText(run, progress) {
         " since ",
         h("span", { class: "num", data: { since: run.waitingSinceMs } }),
       ],
+      run.waitingOwner !== "" && `; ${turnOf(run.waitingOwner)}`,
     ];
   }
   if (progress !== null) return progress.text;
   return run.acceptedAtMs === null ? "" : ["Started ", h("span", { data: { ago: run.acceptedAtMs } })];
+}
+
+/** Whose turn it is, in words. */
+export function turnOf(owner) {
+  return owner === "you" ? "your turn" : `turn of ${owner}`;
 }
 
 function emptyState() {

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { RunSummary } from "./ports.ts";
+import { type StackHealth, withOwnersHealth } from "./stack-health.ts";
+
+const RUN: RunSummary = {
+  runId: "a-1",
+  acceptedAtMs: 1,
+  phase: "rollout",
+  step: 2,
+  totalSteps: 3,
+  version: 1,
+  waitingFor: "12 of 16 rollouts of step 2",
+  waitingOwner: "agent-rollout",
+  waitingSinceMs: 50,
+  progress: null,
+  endedAtMs: null,
+  endReason: "",
+  checkpoint: "",
+};
+
+function health(silent: { bus?: number; trainer?: number; judge?: number }): StackHealth {
+  return {
+    bus: { silentSinceMs: silent.bus ?? null },
+    database: { silentSinceMs: null },
+    services: (["trainer", "judge"] as const).map((service) => ({
+      service,
+      silentSinceMs: silent[service] ?? null,
+      instances: 1,
+      reasons: [],
+    })),
+    dead: { count: 0, lastReason: "", lastSubject: "" },
+  };
+}
+
+describe("withOwnersHealth()", () => {
+  test("leaves what the trainer says as it is while the trainer answers", () => {
+    assert.equal(withOwnersHealth(RUN, health({ judge: 70 })), RUN);
+  });
+
+  test("names a silent trainer instead of what it said last", () => {
+    const { waitingFor, waitingOwner, waitingSinceMs } = withOwnersHealth(RUN, health({ trainer: 70 }));
+    assert.deepEqual(
+      { waitingFor, waitingOwner, waitingSinceMs },
+      { waitingFor: "the trainer, which does not answer", waitingOwner: "trainer", waitingSinceMs: 70 },
+    );
+  });
+
+  test("names a silent bus before a trainer that cannot be heard over it", () => {
+    assert.equal(withOwnersHealth(RUN, health({ bus: 60, trainer: 70 })).waitingOwner, "bus");
+  });
+
+  test("leaves an ended run alone", () => {
+    const ended = { ...RUN, endedAtMs: 90 };
+    assert.equal(withOwnersHealth(ended, health({ trainer: 70 })), ended);
+  });
+});
