@@ -64,6 +64,17 @@ export function describeError(error: unknown): string {
   return parts.join(": ");
 }
 
+/** Codes of the operating system for a disk or a quota without room. */
+const FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
+
+/** Whether a failure, or one of its causes, says that a disk or a quota is full: it may succeed when somebody makes room. */
+export function isDiskFull(error: unknown): boolean {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if ("code" in current && FULL_CODES.has(String(current.code))) return true;
+  }
+  return false;
+}
+
 /** Makes the compiler prove that a `switch` over a union is complete. */
 export function unreachable(value: never): never {
   throw new TerminalError(

@@ -13,6 +13,7 @@ export {
   describeError,
   HoneError,
   InvalidInputError,
+  isDiskFull,
   RetryableError,
   TerminalError,
   unreachable,

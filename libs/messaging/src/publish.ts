@@ -62,7 +62,7 @@ export async function publishBytes(
 ): Promise<Stored> {
   const { messageId, deadlineMs = DEFAULT_DEADLINE_MS, trace, signal } = options;
   const messageHeaders = injectTrace(bodyHeaders, trace);
-  const giveUpAt = Date.now() + deadlineMs;
+  const giveUpAt = performance.now() + deadlineMs;
   return retry(
     async () => {
       try {
@@ -79,7 +79,7 @@ export async function publishBytes(
     {
       signal,
       isRetryable: (error) =>
-        (error instanceof RetryableError || error instanceof StreamFullError) && Date.now() < giveUpAt,
+        (error instanceof RetryableError || error instanceof StreamFullError) && performance.now() < giveUpAt,
     },
   );
 }

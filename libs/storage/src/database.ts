@@ -49,8 +49,8 @@ const DEFAULT_CONNECT_DEADLINE_MS = 60_000;
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000;
 /** One try to connect; a host that swallows packets is noticed in this time. */
 const CONNECT_TRY_SECONDS = 5;
-/** A transaction that its client forgot must not hold its locks for ever. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000;
+/** A transaction whose client stands still must not hold its locks for long: statements follow each other in milliseconds. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
 const PING_DEADLINE_MS = 1_000;
 const SCHEMA_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 

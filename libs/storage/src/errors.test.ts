@@ -5,6 +5,7 @@ import { DrizzleQueryError } from "./drizzle.ts";
 import {
   ConstraintViolationError,
   DatabaseClosedError,
+  DatabaseFullError,
   DatabaseRefusedError,
   DatabaseTimeoutError,
   DatabaseUnavailableError,
@@ -29,6 +30,7 @@ describe("translateDatabaseError()", () => {
     [postgresError("57P03"), DatabaseUnavailableError, true],
     [postgresError("53300"), DatabaseUnavailableError, true],
     [postgresError("08006"), DatabaseUnavailableError, true],
+    [postgresError("53100"), DatabaseFullError, true],
     [postgresError("57014"), DatabaseTimeoutError, true],
     [postgresError("55P03"), DatabaseTimeoutError, true],
     [postgresError("40001"), SerializationError, true],

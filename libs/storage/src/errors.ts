@@ -1,8 +1,8 @@
 /**
  * Errors of the storage package, and the one place where PostgreSQL's and the driver's errors become them.
  *
- * Retryable: {@link DatabaseUnavailableError}, {@link DatabaseTimeoutError}, {@link SerializationError}. Terminal:
- * everything else. After a retryable error other than SerializationError the caller does not know whether the
+ * Retryable: {@link DatabaseUnavailableError}, {@link DatabaseFullError}, {@link DatabaseTimeoutError},
+ * {@link SerializationError}. Terminal: everything else. After a retryable error other than SerializationError the caller does not know whether the
  * statement, or the commit, took effect: repeat only what is idempotent, or look first.
  */
 
@@ -14,6 +14,17 @@ export class DatabaseUnavailableError extends RetryableError {
     super(
       "DATABASE_UNAVAILABLE",
       `Cannot ${action} as the database must be reachable: current value is ${causeText(options)}`,
+      options,
+    );
+  }
+}
+
+/** The server's disk is full. It works again when somebody makes room; the cause names the file. */
+export class DatabaseFullError extends RetryableError {
+  constructor(action: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_FULL",
+      `Cannot ${action} as the disk of the database must have room: current value is ${causeText(options)} (free some where PostgreSQL keeps its data, and it goes on by itself)`,
       options,
     );
   }
@@ -127,6 +138,7 @@ const CONNECTION_CODES = new Set([
 ]);
 /** SQLSTATEs, PostgreSQL's appendix A. Class 08 is added below. */
 const UNAVAILABLE_STATES = new Set(["57P01", "57P02", "57P03", "57P05", "53300", "25P03"]);
+const FULL_STATE = "53100";
 const TIMEOUT_STATES = new Set(["57014", "55P03"]);
 const SERIALIZATION_STATES = new Set(["40001", "40P01"]);
 const UNIQUE_STATE = "23505";
@@ -147,6 +159,7 @@ export function translateDatabaseError(error: unknown, action: string): unknown 
   if (CONNECTION_CODES.has(code) || UNAVAILABLE_STATES.has(code) || code.startsWith("08")) {
     return new DatabaseUnavailableError(action, options);
   }
+  if (code === FULL_STATE) return new DatabaseFullError(action, options);
   if (TIMEOUT_STATES.has(code)) return new DatabaseTimeoutError(action, options);
   if (SERIALIZATION_STATES.has(code)) return new SerializationError(action, options);
   if (code === UNIQUE_STATE) return new UniqueViolationError(source.table, source.constraint, options);

@@ -51,7 +51,7 @@ export class LedgerRows implements RunLedger {
       async (tx) => {
         const changed = await tx
           .update(runs)
-          .set({ version, stateFolder, stateDigest, nextSequence })
+          .set({ version, stateFolder, stateDigest, nextSequence, tenures: 0 })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
@@ -78,7 +78,7 @@ export class LedgerRows implements RunLedger {
       async (tx) => {
         const changed = await tx
           .update(runs)
-          .set({ nextSequence })
+          .set({ nextSequence, tenures: 0 })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch)))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false;

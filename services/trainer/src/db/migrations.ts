@@ -67,4 +67,9 @@ create table evaluations (
   primary key (run_id, version, mode)
 );`,
   },
+  {
+    id: 2,
+    name: "count-tenures",
+    sql: "alter table runs add column tenures integer not null default 0",
+  },
 ];

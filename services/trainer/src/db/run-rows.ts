@@ -1,13 +1,25 @@
-/** Rows of `runs`: admission, ownership by lease, wishes. */
+/**
+ * Rows of `runs`: admission, ownership by lease, wishes.
+ *
+ * O1: leases are times of the database's clock; trainers' clocks do not matter. When the database's clock goes back, a
+ *     lease that lies further ahead than any trainer may ask for counts as over.
+ * O2: a row that a paused process keeps locked in a transaction holds up no other run.
+ * O3: a run with which process after process died is taken alone, so that it takes no other run along.
+ */
 
-import { and, asc, type Database, eq, inArray, isNull, lt, or, query, sql } from "@hone/storage";
+import { and, asc, type Database, eq, gt, inArray, isNull, lt, or, query, sql } from "@hone/storage";
 import type { NewRun, RunRegistry } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { runs } from "./schema.ts";
 
 const UNFINISHED = [RunStage.admitting, RunStage.active];
 
-/** Time on the database's clock, so that the clocks of trainers do not matter. */
+/** No trainer may ask for a longer lease: see HONE_TRAINER_LEASE_MS. */
+const MAX_LEASE_MS = 600_000;
+/** Tenures without progress that are put down to bad luck: kills of the process for reasons outside the run (O3). */
+const FREE_TENURES = 3;
+
+/** Time on the database's clock (O1). */
 const leaseEnd = (leaseMs: number) => sql`now() + ${leaseMs}::double precision * interval '1 millisecond'`;
 
 export class RunRows implements RunRegistry {
@@ -33,26 +45,42 @@ export class RunRows implements RunRegistry {
 
   async claim(owner: string, leaseMs: number, heldHere: readonly string[]): Promise<RunRecord[]> {
     // A run of this very instance is free at once: whoever held it under this name is gone, unless it is held here.
-    const isFree = or(isNull(runs.leaseUntil), lt(runs.leaseUntil, sql`now()`), eq(runs.owner, owner));
+    const isFree = or(
+      isNull(runs.leaseUntil),
+      lt(runs.leaseUntil, sql`now()`),
+      gt(runs.leaseUntil, leaseEnd(MAX_LEASE_MS)), // O1
+      eq(runs.owner, owner),
+    );
     const candidates = await query(
       this.#database,
       (db) =>
         db
-          .select({ runId: runs.runId, epoch: runs.epoch })
+          .select({ runId: runs.runId, epoch: runs.epoch, tenures: runs.tenures })
           .from(runs)
           .where(and(inArray(runs.stage, UNFINISHED), isFree))
-          .orderBy(asc(runs.requestSequence)),
+          .orderBy(asc(runs.tenures), asc(runs.requestSequence))
+          .for("update", { skipLocked: true }), // O2
       { action: "look for runs without an owner", isRepeatable: true },
     );
+    const isSuspect = ({ tenures }: { tenures: number }) => tenures >= FREE_TENURES;
+    let holdsSuspect = candidates.some((run) => heldHere.includes(run.runId) && run.tenures > FREE_TENURES);
     const claimed: RunRecord[] = [];
-    for (const { runId, epoch } of candidates) {
+    for (const candidate of candidates) {
+      const { runId, epoch } = candidate;
       if (heldHere.includes(runId)) continue;
+      if (isSuspect(candidate) && holdsSuspect) continue; // O3
+      holdsSuspect ||= isSuspect(candidate);
       const rows = await query(
         this.#database,
         (db) =>
           db
             .update(runs)
-            .set({ owner, epoch: epoch + 1, leaseUntil: leaseEnd(leaseMs) })
+            .set({
+              owner,
+              epoch: epoch + 1,
+              tenures: sql`${runs.tenures} + 1`,
+              leaseUntil: leaseEnd(leaseMs),
+            })
             .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), inArray(runs.stage, UNFINISHED), isFree))
             .returning(),
         { action: `claim run ${runId}` },
@@ -68,7 +96,7 @@ export class RunRows implements RunRegistry {
       (db) =>
         db
           .update(runs)
-          .set({ stage: RunStage.active })
+          .set({ stage: RunStage.active, tenures: 0 })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), inArray(runs.stage, UNFINISHED)))
           .returning({ runId: runs.runId }),
       { action: `activate run ${runId}`, isRepeatable: true },
@@ -87,13 +115,25 @@ export class RunRows implements RunRegistry {
     );
   }
 
+  async outlive(runId: string, epoch: number): Promise<void> {
+    await query(
+      this.#database,
+      (db) =>
+        db
+          .update(runs)
+          .set({ tenures: 0 })
+          .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch))),
+      { action: `note the end of a tenure of ${runId}`, isRepeatable: true },
+    );
+  }
+
   async release(runId: string, epoch: number): Promise<void> {
     await query(
       this.#database,
       (db) =>
         db
           .update(runs)
-          .set({ leaseUntil: null })
+          .set({ leaseUntil: null, tenures: 0 })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch))),
       { action: `release run ${runId}`, isRepeatable: true },
     );
@@ -136,6 +176,7 @@ export function recordOf(row: typeof runs.$inferSelect): RunRecord {
     stateDigest: row.stateDigest,
     nextSequence: row.nextSequence,
     epoch: row.epoch,
+    tenures: row.tenures,
     isCancelRequested: row.isCancelRequested,
     isPauseRequested: row.isPauseRequested,
     endReason: row.endReason,

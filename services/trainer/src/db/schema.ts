@@ -33,6 +33,8 @@ export const runs = pgTable("runs", {
   nextSequence: bigint("next_sequence", { mode: "number" }).notNull().default(1),
   owner: text("owner"),
   epoch: bigint("epoch", { mode: "number" }).notNull().default(0),
+  /** Tenures since the last commit or evaluation whose process did not live to their end. */
+  tenures: integer("tenures").notNull().default(0),
   leaseUntil: timestamp("lease_until", { withTimezone: true }),
   isCancelRequested: boolean("is_cancel_requested").notNull().default(false),
   isPauseRequested: boolean("is_pause_requested").notNull().default(false),

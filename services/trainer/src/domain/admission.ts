@@ -18,7 +18,7 @@ import { RunFolders } from "./run-folders.ts";
 import type { RunRecord } from "./run-record.ts";
 import { NO_WAIT } from "./run-status.ts";
 import { publicConfigJson, statusOf } from "./run-tenure.ts";
-import type { WaitOwner } from "./wait.ts";
+import { WaitOwner } from "./wait.ts";
 
 /** Asks services whether they can do their part of a run. */
 export interface Validators {
@@ -53,7 +53,7 @@ export class Admission {
     const { registry, events, stateRoot, logger } = this.#deps;
     const folders = new RunFolders(stateRoot, run.runId);
     const problems = [
-      ...(await this.#writeTokenizer(run, folders)),
+      ...(await this.#untilWritten(run, folders, signal)),
       ...(await this.#ask(run, folders, signal)),
     ];
     if (problems.length > 0) {
@@ -78,6 +78,26 @@ export class Admission {
     }
     logger.info("run accepted", { runId: run.runId });
     return true;
+  }
+
+  /** Waits for room on the disk, and says so. */
+  #untilWritten(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<Problem[]> {
+    const { board, logger } = this.#deps;
+    const since = Date.now();
+    return retry(() => this.#writeTokenizer(run, folders), {
+      signal,
+      minDelayMs: MIN_PAUSE_MS,
+      maxDelayMs: MAX_PAUSE_MS,
+      onRetry: (error, attempt) => {
+        if (attempt !== 1) return;
+        logger.warn("a run waits for the disk", { runId: run.runId, error: describeError(error) });
+        const waitingFor = `the disk (tokenizer) (${describeError(error)})`;
+        const wait = { waitingFor, waitingOwner: WaitOwner.you, waitingSinceMs: since };
+        board
+          .publish({ ...statusOf(run, folders), ...wait })
+          .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
+      },
+    });
   }
 
   /** Writes the run's tokenizer to its place and checks that it can be read. */

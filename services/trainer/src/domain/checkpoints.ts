@@ -2,6 +2,7 @@
 
 import type { RunConfig } from "@hone/config";
 import type { RunContext } from "./run-context.ts";
+import { WaitOwner } from "./wait.ts";
 
 /** Whether a version is exported: every n-th, and the last. Version 0 only where no step follows. */
 export function isCheckpointDue(config: RunConfig, version: number): boolean {
@@ -11,11 +12,13 @@ export function isCheckpointDue(config: RunConfig, version: number): boolean {
 
 /** Exports the present version unless its folder is there, and removes those beyond the run's `keep`. */
 export async function exportCheckpoint(context: RunContext, version: number): Promise<void> {
-  const { run, engine, folders, logger } = context;
+  const { run, engine, folders, reporter, logger } = context;
   const folder = folders.checkpoint(version);
   if (await folders.exists(folder)) return;
-  await folders.writeWhole(folder, (unfinished) => engine.exportTo(unfinished));
-  await folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep);
+  await reporter.untilAvailable({ text: "the disk (checkpoint)", owner: WaitOwner.you }, () =>
+    folders.writeCheckpoint(version, run.epoch, (unfinished) => engine.exportTo(unfinished)),
+  );
+  await folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep, run.epoch);
   logger.info("checkpoint written", { folder });
 }
 

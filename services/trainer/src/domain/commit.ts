@@ -31,7 +31,9 @@ export async function commitVersion(
   const began = performance.now();
   reporter.phase(RunPhase.commit, version);
   const stateFolder = folders.state(version, run.epoch);
-  const { digest } = await folders.writeWhole(stateFolder, (folder) => engine.save(folder)); // 1
+  const { digest } = await reporter.untilAvailable({ text: "the disk (state)", owner: WaitOwner.you }, () =>
+    folders.writeWhole(stateFolder, (folder) => engine.save(folder)),
+  ); // 1
   const commit: Commit = {
     runId: run.runId,
     epoch: run.epoch,

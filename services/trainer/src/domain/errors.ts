@@ -1,6 +1,6 @@
 /** Errors of the trainer. */
 
-import { TerminalError } from "@hone/core";
+import { RetryableError, TerminalError } from "@hone/core";
 
 /** Another process owns the run now; this one must not touch it any more. */
 export class OwnershipLostError extends TerminalError {
@@ -36,5 +36,19 @@ export class TrainerStoppingError extends TerminalError {
 export class RefusedByServiceError extends TerminalError {
   constructor(service: string, reason: string) {
     super("REFUSED_BY_SERVICE", `Cannot go on as ${service} refuses: current value is ${reason}`);
+  }
+}
+
+/** A folder cannot be written as its disk, or a quota, is full. It works again when somebody makes room. */
+export class DiskFullError extends RetryableError {
+  readonly folder: string;
+
+  constructor(folder: string, options?: ErrorOptions) {
+    super(
+      "DISK_FULL",
+      `Cannot write ${folder} as its disk must have room: current value is none left (free some, and the run goes on by itself)`,
+      options,
+    );
+    this.folder = folder;
   }
 }

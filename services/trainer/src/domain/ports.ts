@@ -142,7 +142,8 @@ export interface RunRegistry {
   /** @returns false when the request was inserted before: nothing was changed. */
   insert(run: NewRun): Promise<boolean>;
   /**
-   * Takes every unfinished run whose lease is over, or that an earlier process of this owner held.
+   * Takes every unfinished run whose lease is over, or that an earlier process of this owner held; of those with which
+   * process after process died, one at a time.
    * @param heldHere runs that this process works on already.
    */
   claim(owner: string, leaseMs: number, heldHere: readonly string[]): Promise<RunRecord[]>;
@@ -150,6 +151,8 @@ export interface RunRegistry {
   activate(runId: string, epoch: number): Promise<boolean>;
   /** Removes a run that was refused. */
   remove(runId: string, epoch: number): Promise<void>;
+  /** Notes that the process outlived its tenure, however that ended. */
+  outlive(runId: string, epoch: number): Promise<void>;
   /** Ends the lease now, so that another process may take the run. */
   release(runId: string, epoch: number): Promise<void>;
   /** Notes what people want. @returns the run; undefined when there is none that is unfinished. */

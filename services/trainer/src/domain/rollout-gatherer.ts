@@ -80,11 +80,11 @@ export class RolloutGatherer {
     const ended = new AbortController();
     const all = AbortSignal.any([signal, ended.signal]);
     const sinceMs = Date.now();
-    let lastArrival = sinceMs;
+    let lastArrival = performance.now();
     const collected = inbox.collect(
       jobs.map(({ slot }) => slot),
       (done) => {
-        lastArrival = Date.now();
+        lastArrival = performance.now();
         const text = `${jobs.length - done} of ${jobs.length} rollouts of ${what}`;
         reporter.waiting({ text, owner: WaitOwner.agentRollout, key: what, sinceMs });
         onProgress(done, jobs.length);
@@ -109,8 +109,8 @@ export class RolloutGatherer {
     const last = await reporter.untilAvailable({ text: "the stream of episodes", owner: WaitOwner.bus }, () =>
       rollouts.lastSequence(run.runId),
     );
-    const giveUpAt = Date.now() + CATCH_UP_DEADLINE_MS;
-    while (inbox.nextSequence <= last && Date.now() < giveUpAt) await delay(5, { signal });
+    const giveUpAt = performance.now() + CATCH_UP_DEADLINE_MS;
+    while (inbox.nextSequence <= last && performance.now() < giveUpAt) await delay(5, { signal });
     if (inbox.nextSequence <= last) {
       logger.warn("publishes before the stream was read to its end", { read: inbox.nextSequence - 1, last });
     }
@@ -147,14 +147,15 @@ export class RolloutGatherer {
     const version = jobs.find(({ scriptedPolicy }) => scriptedPolicy === undefined)?.highestVersion;
     while (!signal.aborted) {
       await pause(QUIET_MS, signal);
-      const sinceMs = lastArrival();
-      if (signal.aborted || Date.now() - sinceMs < QUIET_MS) continue;
+      const arrival = lastArrival();
+      const quietMs = performance.now() - arrival;
+      if (signal.aborted || quietMs < QUIET_MS) continue;
       try {
         const view = await pipeline.look(run.runId, signal);
-        if (signal.aborted || lastArrival() !== sinceMs) continue;
+        if (signal.aborted || lastArrival() !== arrival) continue;
         const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
         const wait = findHoldup({ what, missing, total: jobs.length, version }, view);
-        reporter.waiting({ ...wait, sinceMs });
+        reporter.waiting({ ...wait, sinceMs: Math.round(Date.now() - quietMs) });
       } catch (error) {
         if (!signal.aborted) logger.warn("cannot tell what is waited for", { error: describeError(error) });
       }
@@ -166,11 +167,11 @@ export class RolloutGatherer {
     const silenceMs = SILENCE_MS + this.#deps.run.config.rollout.deadlineMs;
     while (!signal.aborted) {
       try {
-        await delay(Math.max(1_000, lastArrival() + silenceMs - Date.now()), { signal });
+        await delay(Math.max(1_000, lastArrival() + silenceMs - performance.now()), { signal });
       } catch {
         return; // the collection is over
       }
-      if (Date.now() - lastArrival() < silenceMs) continue;
+      if (performance.now() - lastArrival() < silenceMs) continue;
       this.#deps.logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
       await this.#publishMissing(jobs, signal);
     }

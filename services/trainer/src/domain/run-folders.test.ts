@@ -52,7 +52,7 @@ describe("RunFolders", () => {
       await folders.writeWhole(folders.checkpoint(step), (folder) => writeFile(path.join(folder, "a"), ""));
     }
     assert.deepEqual(await folders.checkpoints(), [2, 4, 10]);
-    await folders.removeOldCheckpoints(2);
+    await folders.removeOldCheckpoints(2, 1);
     assert.deepEqual(await folders.checkpoints(), [4, 10]);
   });
 

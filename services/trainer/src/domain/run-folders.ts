@@ -5,14 +5,18 @@
  *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
- *   runs/<run>/checkpoints/.new-step-<k>/      the same while it is written
+ *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
  *
  * F1: a folder without "." is complete and on the disk: it is written under its other name, synced, then renamed.
- * F2: relative paths use "/", so that they mean the same on every machine.
+ * F2: two owners of a run, one of whom does not know yet that its time is over, never write the same folder: what is
+ *     unfinished has its owner's epoch in its name, and what is complete under its name is not replaced by them.
+ * F3: relative paths use "/", so that they mean the same on every machine.
  */
 
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
+import { isDiskFull } from "@hone/core";
+import { DiskFullError } from "./errors.ts";
 
 const UNFINISHED = ".new-";
 
@@ -42,19 +46,58 @@ export class RunFolders {
     return path.join(this.#stateRoot, relative);
   }
 
-  /** Writes a folder so that it is there whole or not at all (F1). `write` gets the absolute path of an empty folder. */
-  async writeWhole<T>(relative: string, write: (folder: string) => Promise<T>): Promise<T> {
+  /**
+   * Writes a folder so that it is there whole or not at all (F1). `write` gets the absolute path of an empty folder.
+   * @throws {DiskFullError} when there is no room for it; what was written is removed.
+   */
+  writeWhole<T>(relative: string, write: (folder: string) => Promise<T>): Promise<T> {
+    return this.#write(relative, "", write, async (unfinished, target) => {
+      await rm(target, { recursive: true, force: true });
+      await rename(unfinished, target);
+    });
+  }
+
+  /**
+   * Writes a checkpoint; one that another owner finished meanwhile, of the same version, is left as it is (F2).
+   * @throws {DiskFullError} as {@link writeWhole} does.
+   */
+  async writeCheckpoint(
+    step: number,
+    epoch: number,
+    write: (folder: string) => Promise<unknown>,
+  ): Promise<void> {
+    await this.#write(this.checkpoint(step), `-${epoch}`, write, async (unfinished, target) => {
+      try {
+        await rename(unfinished, target);
+      } catch (error) {
+        if (!(await this.exists(this.checkpoint(step)))) throw error;
+        await rm(unfinished, { recursive: true, force: true });
+      }
+    });
+  }
+
+  async #write<T>(
+    relative: string,
+    suffix: string,
+    write: (folder: string) => Promise<T>,
+    finish: (unfinished: string, target: string) => Promise<void>,
+  ): Promise<T> {
     const target = this.absolute(relative);
     const parent = path.dirname(target);
-    const unfinished = path.join(parent, `${UNFINISHED}${path.basename(target)}`);
-    await rm(unfinished, { recursive: true, force: true });
-    await mkdir(unfinished, { recursive: true });
-    const result = await write(unfinished);
-    await syncTree(unfinished);
-    await rm(target, { recursive: true, force: true });
-    await rename(unfinished, target);
-    await syncFolder(parent);
-    return result;
+    const unfinished = path.join(parent, `${UNFINISHED}${path.basename(target)}${suffix}`);
+    try {
+      await rm(unfinished, { recursive: true, force: true });
+      await mkdir(unfinished, { recursive: true });
+      const result = await write(unfinished);
+      await syncTree(unfinished);
+      await finish(unfinished, target);
+      await syncFolder(parent);
+      return result;
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      await rm(unfinished, { recursive: true, force: true });
+      throw new DiskFullError(target, { cause: error });
+    }
   }
 
   async exists(relative: string): Promise<boolean> {
@@ -92,8 +135,15 @@ export class RunFolders {
       .sort((a, b) => a - b);
   }
 
-  /** Keeps the newest `keep` checkpoints. */
-  async removeOldCheckpoints(keep: number): Promise<void> {
+  /** Keeps the newest `keep` checkpoints, and removes what owners of earlier epochs left unfinished. */
+  async removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
+    const folder = this.absolute(`${this.#run}/checkpoints`);
+    for (const name of await namesIn(folder)) {
+      const madeBy = /^\.new-step-\d+-(\d+)$/.exec(name)?.[1];
+      if (madeBy !== undefined && Number(madeBy) < epoch) {
+        await rm(path.join(folder, name), { recursive: true, force: true });
+      }
+    }
     for (const step of (await this.checkpoints()).slice(0, -keep)) {
       await rm(this.absolute(this.checkpoint(step)), { recursive: true, force: true });
     }

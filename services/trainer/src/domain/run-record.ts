@@ -30,6 +30,8 @@ export interface RunRecord {
   readonly nextSequence: number;
   /** Epoch of the owner that read this row. */
   readonly epoch: number;
+  /** Tenures in a row, this one included, that brought no progress and whose process did not live to their end. */
+  readonly tenures: number;
   readonly isCancelRequested: boolean;
   readonly isPauseRequested: boolean;
   /** Why it ended; empty while it has not. */

@@ -41,8 +41,8 @@ export class RunReporter {
   #written = 0;
   #writing: Promise<void> | undefined;
   #softWriting: Promise<void> | undefined;
-  #lastWrite = 0;
-  #lastProgress = 0;
+  #lastWrite = Number.NEGATIVE_INFINITY;
+  #lastProgress = Number.NEGATIVE_INFINITY;
   #latestProgress: RunEvent | undefined;
   readonly #hurry = new AbortController();
   #progressTimer: NodeJS.Timeout | undefined;
@@ -144,7 +144,7 @@ export class RunReporter {
 
   #sendLatest(event: RunEvent, isDone: boolean): void {
     this.#latestProgress = event;
-    const pauseMs = isDone ? 0 : this.#lastProgress + SOFT_INTERVAL_MS - Date.now();
+    const pauseMs = isDone ? 0 : this.#lastProgress + SOFT_INTERVAL_MS - performance.now();
     if (pauseMs <= 0) {
       clearTimeout(this.#progressTimer);
       this.#progressTimer = undefined;
@@ -161,7 +161,7 @@ export class RunReporter {
     if (this.#latestProgress === undefined) return;
     this.event(this.#latestProgress);
     this.#latestProgress = undefined;
-    this.#lastProgress = Date.now();
+    this.#lastProgress = performance.now();
   }
 
   #change(change: Partial<RunStatus>): void {
@@ -188,7 +188,7 @@ export class RunReporter {
 
   /** R2; ends early when the reporter settles or the signal aborts. */
   async #pauseBetweenWrites(): Promise<void> {
-    const pauseMs = this.#lastWrite + SOFT_INTERVAL_MS - Date.now();
+    const pauseMs = this.#lastWrite + SOFT_INTERVAL_MS - performance.now();
     if (pauseMs <= 0 || this.#hurry.signal.aborted) return;
     await delay(pauseMs, { signal: AbortSignal.any([this.#deps.signal, this.#hurry.signal]) }).catch(
       () => undefined,
@@ -214,6 +214,6 @@ export class RunReporter {
       throw error;
     }
     this.#written = generation;
-    this.#lastWrite = Date.now();
+    this.#lastWrite = performance.now();
   }
 }

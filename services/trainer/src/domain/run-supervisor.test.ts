@@ -24,6 +24,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
     },
     activate: async () => true,
     remove: async () => undefined,
+    outlive: async () => undefined,
     release: async () => {
       leaseOwner = undefined;
     },

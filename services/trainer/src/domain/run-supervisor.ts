@@ -5,6 +5,7 @@
  * S2: leases are renewed by a timer of their own, never by the loop, so a long step costs no lease.
  * S3: a failure of the run is tried again from the last commit, with growing pauses; one that repeats without any
  *     progress ends the run as failed. A failure that passes by itself (bus or database away) never does.
+ * S4: a run with which process after process died, without any progress, ends as failed.
  */
 
 import { delay, describeError, RetryableError } from "@hone/core";
@@ -37,6 +38,8 @@ export interface SupervisorDeps {
 const RENEWALS_PER_LEASE = 3;
 /** Failures without a commit in between after which the run has failed (S3). */
 const MAX_FAILURES = 5;
+/** Tenures without progress that no process outlived after which the run has failed (S4): no series of accidents. */
+export const MAX_TENURES = 10;
 const DEFAULT_MIN_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
 
@@ -108,7 +111,7 @@ export class RunSupervisor {
   }
 
   #notToClaim(): string[] {
-    const now = Date.now();
+    const now = performance.now();
     const resting = [...this.#failures]
       .filter(([, { notBefore }]) => notBefore > now)
       .map(([runId]) => runId);
@@ -118,7 +121,7 @@ export class RunSupervisor {
   /** Until the next lease of another process may be over, or a rest here is. */
   #nextLook(): number {
     const rests = [...this.#failures.values()]
-      .map(({ notBefore }) => notBefore - Date.now())
+      .map(({ notBefore }) => notBefore - performance.now())
       .filter((ms) => ms > 0);
     return Math.min(this.#options.leaseMs / 2, ...rests);
   }
@@ -151,6 +154,12 @@ export class RunSupervisor {
     try {
       log.info("owns the run", { stage: run.stage, version: run.version });
       this.#heed(run.runId, control, run);
+      if (run.tenures > MAX_TENURES) {
+        const reason = `Cannot go on with ${run.runId} as its trainer must outlive it: current value is ${run.tenures - 1} trainers in a row that died with it before the next version was committed`;
+        log.error("the run is given up", { reason });
+        await failRun(run, tenure, reason);
+        return;
+      }
       if (run.stage === RunStage.admitting && !(await this.#isAdmitted(run, control))) return;
       const ending = await holdTenure(run, tenure, control);
       this.#failures.delete(run.runId);
@@ -185,9 +194,12 @@ export class RunSupervisor {
     const hasProgressed = known === undefined || known.version !== run.version;
     const count = (hasProgressed ? 0 : known.count) + 1;
     const { minPauseMs = DEFAULT_MIN_PAUSE_MS } = this.#options;
-    const notBefore = Date.now() + Math.min(MAX_PAUSE_MS, minPauseMs * 2 ** (count - 1));
+    const notBefore = performance.now() + Math.min(MAX_PAUSE_MS, minPauseMs * 2 ** (count - 1));
     this.#failures.set(run.runId, { count, version: run.version, notBefore });
     log.error("the run failed and is tried again", { count, error });
+    if (run.tenures <= MAX_TENURES) {
+      await this.#quietly(log, () => this.#deps.registry.outlive(run.runId, run.epoch));
+    }
     if (isPassing || count < MAX_FAILURES) return;
     await this.#quietly(log, () => failRun(run, this.#deps.tenure, describeError(error)));
   }

@@ -78,7 +78,7 @@ async function imitate(
   const updatesTotal = updatesPerEpoch * config.epochs;
   const optimizer = warmStartOptimizer(run.config, config.learningRate);
   let updatesDone = 0;
-  let lastTold = 0;
+  let lastTold = Number.NEGATIVE_INFINITY;
   for (let epoch = 0; epoch < config.epochs; epoch++) {
     const order = shuffled(usable, deriveSeed(run.config.seed, "warm-start", epoch)); // W3
     for (let begin = 0; begin < order.length; begin += config.batchSize) {
@@ -91,8 +91,8 @@ async function imitate(
         maxGradNorm: run.config.trainer.optimizer.maxGradNorm,
       });
       updatesDone++;
-      if (updatesDone < updatesTotal && Date.now() - lastTold < PROGRESS_INTERVAL_MS) continue;
-      lastTold = Date.now();
+      if (updatesDone < updatesTotal && performance.now() - lastTold < PROGRESS_INTERVAL_MS) continue;
+      lastTold = performance.now();
       reporter.warmStartProgress({
         rolloutsDone: usable.length,
         rolloutsTotal: usable.length,

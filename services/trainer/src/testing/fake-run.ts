@@ -30,6 +30,7 @@ export function testRun(changes: Partial<RunRecord> = {}): RunRecord {
     stateDigest: "",
     nextSequence: 1,
     epoch: 1,
+    tenures: 1,
     isCancelRequested: false,
     isPauseRequested: false,
     endReason: "",
