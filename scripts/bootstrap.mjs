@@ -47,6 +47,8 @@ class BootstrapError extends Error {}
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const modules = join(root, "node_modules");
 const stampFile = join(modules, ".hone-install.json");
+/** Compiled code and TypeScript without its types, for all that is run from here: halves what loading costs. */
+const compileCache = join(modules, ".cache", "node");
 const stateFolder = join(root, ".hone");
 const installLock = join(stateFolder, "install.lock");
 
@@ -320,7 +322,7 @@ function run(node, args) {
   return new Promise((resolveRun, reject) => {
     const child = spawn(node, args, {
       stdio: "inherit",
-      env: { ...process.env, HONE_BOOTSTRAP_PID: String(process.pid) },
+      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, HONE_BOOTSTRAP_PID: String(process.pid) },
     });
     const forward = (signal) => child.kill(signal);
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
