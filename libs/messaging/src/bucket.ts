@@ -1,11 +1,12 @@
 /** Typed key-value buckets. */
 
 import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { delay } from "@hone/core";
+import { delay, describeError } from "@hone/core";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
 import type { QueuedIterator } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
-import { RevisionConflictError, translateBusError } from "./errors.ts";
+import { reportDead } from "./dead-letter.ts";
+import { RevisionConflictError, translateBusError, UndecodableMessageError } from "./errors.ts";
 import { decodeBytes } from "./payload.ts";
 import type { BucketName } from "./streams.ts";
 
@@ -25,8 +26,11 @@ export interface BucketChange<Value> {
 
 /** One bucket. Every method throws BusUnavailableError when the server does not answer. */
 export interface Bucket<Value> {
+  /** @throws {UndecodableMessageError} when somebody put there what is no such value. */
   get(key: string): Promise<BucketEntry<Value> | undefined>;
-  /** Every key with its value. */
+  /** Revision of a key, whatever lies there; 0 = there is no such key. */
+  revisionOf(key: string): Promise<number>;
+  /** Every key with its value, but for those that cannot be decoded. */
   entries(): Promise<BucketEntry<Value>[]>;
   /** Sets without asking what was there. @returns the new revision. */
   put(key: string, value: Value): Promise<number>;
@@ -39,7 +43,7 @@ export interface Bucket<Value> {
   delete(key: string): Promise<void>;
   /**
    * The present values, then every change, for as long as the signal allows. Lost connections are mended, after
-   * which present values may come again.
+   * which present values may come again. A value that cannot be decoded goes to DEAD and is passed over.
    */
   watch(signal: AbortSignal, onError?: (error: unknown) => void): AsyncGenerator<BucketChange<Value>>;
 }
@@ -59,13 +63,45 @@ export async function openBucket<Schema extends DescMessage>(
     if (entry === null || entry.operation !== "PUT") return undefined;
     return { key, value: decode(key, entry.value), revision: entry.revision };
   };
+  /** The change, or undefined where nobody can read it: watching again would only meet it again. */
+  const readable = async (
+    entry: KvWatchEntry,
+    onError: ((error: unknown) => void) | undefined,
+  ): Promise<BucketChange<MessageShape<Schema>> | undefined> => {
+    const { key, revision } = entry;
+    try {
+      return { key, revision, value: entry.operation === "PUT" ? decode(key, entry.value) : undefined };
+    } catch (error) {
+      if (!(error instanceof UndecodableMessageError)) throw error;
+      onError?.(error);
+      await reportDead(
+        bus,
+        name,
+        { subject: `${name}/${key}`, data: entry.value },
+        describeError(error),
+        revision,
+      );
+      return undefined;
+    }
+  };
   return {
     get,
     async entries() {
       const keys: string[] = [];
       for await (const key of await guarded("list keys", name, () => store.keys())) keys.push(key);
-      const found = await Promise.all(keys.map(get));
+      const found = await Promise.all(
+        keys.map((key) =>
+          get(key).catch((error: unknown) => {
+            if (error instanceof UndecodableMessageError) return undefined;
+            throw error;
+          }),
+        ),
+      );
       return found.filter((entry) => entry !== undefined);
+    },
+    async revisionOf(key) {
+      const entry = await guarded("read a key", key, () => store.get(key));
+      return entry === null || entry.operation !== "PUT" ? 0 : entry.revision;
     },
     put: (key, value) => guarded("write a key", key, () => store.put(key, toBinary(schema, value))),
     async compareAndSet(key, value, revision) {
@@ -90,8 +126,8 @@ export async function openBucket<Schema extends DescMessage>(
           signal.addEventListener("abort", stop, { once: true });
           if (signal.aborted) return;
           for await (const entry of iterator) {
-            const value = entry.operation === "PUT" ? decode(entry.key, entry.value) : undefined;
-            yield { key: entry.key, value, revision: entry.revision };
+            const change = await readable(entry, onError);
+            if (change !== undefined) yield change;
           }
         } catch (error) {
           if (signal.aborted) return;

@@ -1,8 +1,9 @@
-/** Where a message goes that cannot be decoded: the stream DEAD, whole and with the reason. */
+/** Where a message goes that cannot be decoded: the stream DEAD, as it came and with the reason. */
 
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { translateBusError } from "./errors.ts";
+import { HEADROOM_BYTES } from "./payload.ts";
 import { publishBytes } from "./publish.ts";
 import { StreamName } from "./streams.ts";
 import { subjects } from "./subjects.ts";
@@ -12,10 +13,14 @@ export const DeadHeader = {
   reason: "hone-reason",
   subject: "hone-subject",
   sequence: "hone-sequence",
+  /** Size of the message where the copy holds its begin only. */
+  clippedFrom: "hone-clipped-from",
 } as const;
 
-/** Header values may hold no line breaks and should stay readable. */
+/** Enough to know what was wrong. */
 const MAX_REASON_CHARACTERS = 500;
+/** Headers of the message that are copied; with the reason they stay within what is left for headers. */
+const MAX_COPIED_HEADER_BYTES = HEADROOM_BYTES / 2;
 
 /** Publishes a copy of the message with the reason. A failure to do so is a failure of the caller's message. */
 export async function reportDead(
@@ -25,17 +30,37 @@ export async function reportDead(
   reason: string,
   sequence?: number,
 ): Promise<void> {
-  const deadHeaders = headers();
-  for (const key of message.headers?.keys() ?? []) {
-    // The server's own headers would make it treat the copy as the original (duplicates, expectations).
-    if (!key.startsWith("Nats-")) deadHeaders.set(key, message.headers?.get(key) ?? "");
-  }
-  deadHeaders.set(DeadHeader.reason, reason.replace(/\s+/g, " ").slice(0, MAX_REASON_CHARACTERS));
+  const deadHeaders = copiedHeaders(message.headers);
+  deadHeaders.set(DeadHeader.reason, oneLine(reason).slice(0, MAX_REASON_CHARACTERS));
   deadHeaders.set(DeadHeader.subject, message.subject);
   if (sequence !== undefined) deadHeaders.set(DeadHeader.sequence, String(sequence));
-  await publishBytes(bus, subjects.dead(stream), message.data, deadHeaders, {
+  // What came with few headers and just fitted would no longer fit with the reason.
+  const room = Math.max(0, bus.maxPayloadBytes() - HEADROOM_BYTES);
+  const isClipped = message.data.length > room;
+  if (isClipped) deadHeaders.set(DeadHeader.clippedFrom, String(message.data.length));
+  const data = isClipped ? message.data.subarray(0, room) : message.data;
+  await publishBytes(bus, subjects.dead(stream), data, deadHeaders, {
     ...(sequence === undefined ? {} : { messageId: `${stream}:${sequence}` }),
   });
+}
+
+function copiedHeaders(from: MsgHdrs | undefined): MsgHdrs {
+  const copied = headers();
+  let bytes = 0;
+  for (const key of from?.keys() ?? []) {
+    // The server's own headers would make it treat the copy as the original (duplicates, expectations).
+    if (/^nats-/i.test(key)) continue;
+    const value = oneLine(from?.get(key) ?? "");
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    if (bytes > MAX_COPIED_HEADER_BYTES) break;
+    copied.set(key, value);
+  }
+  return copied;
+}
+
+/** Header values may hold no line breaks. */
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ");
 }
 
 /** How much lies in DEAD, and the latest of it. */

@@ -61,6 +61,16 @@ export class UndecodableMessageError extends TerminalError {
   }
 }
 
+/** A message is larger than any reader takes. */
+export class PayloadTooLargeError extends TerminalError {
+  constructor(name: string, bytes: number, maxBytes: number) {
+    super(
+      "PAYLOAD_TOO_LARGE",
+      `Cannot send ${name} as a message has at most ${maxBytes} bytes: current value is ${bytes}`,
+    );
+  }
+}
+
 /** Server error codes of JetStream (server/errors.json of nats-server). */
 const WRONG_LAST_SEQUENCE = 10071;
 const STREAM_STORE_FAILED = 10077;

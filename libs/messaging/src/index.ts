@@ -18,11 +18,13 @@ export {
 export { DeadHeader, type DeadLetters, readDeadLetters } from "./dead-letter.ts";
 export {
   BusUnavailableError,
+  PayloadTooLargeError,
   RevisionConflictError,
   StreamFullError,
   translateBusError,
   UndecodableMessageError,
 } from "./errors.ts";
+export { MAX_OBJECT_BYTES } from "./objects.ts";
 export { decodeBytes } from "./payload.ts";
 export { type PublishOptions, publishBytes, publishStored, type Stored } from "./publish.ts";
 export { purgeEpisodes } from "./purge-episodes.ts";

@@ -11,13 +11,14 @@ import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufb
 import { describeError } from "@hone/core";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
-import { BusUnavailableError, UndecodableMessageError } from "./errors.ts";
+import { PayloadTooLargeError, UndecodableMessageError } from "./errors.ts";
+import { fetchObject, MAX_OBJECT_BYTES } from "./objects.ts";
 import { PAYLOAD_STORE } from "./streams.ts";
 
 const OBJECT_HEADER = "hone-object";
 const DIGEST_HEADER = "hone-digest";
 /** Left for the subject and the headers, which count towards the server's limit. */
-const HEADROOM_BYTES = 8_192;
+export const HEADROOM_BYTES = 8_192;
 
 /** A body ready to be published. */
 export interface Body {
@@ -38,6 +39,9 @@ export async function encodeBody<Schema extends DescMessage>(
   const data = toBinary(schema, message);
   if (data.length + HEADROOM_BYTES <= bus.maxPayloadBytes()) return { data, headers: undefined };
   const objectName = nameObject();
+  if (data.length > MAX_OBJECT_BYTES) {
+    throw new PayloadTooLargeError(objectName, data.length, MAX_OBJECT_BYTES);
+  }
   const store = await bus.objects.open(PAYLOAD_STORE);
   await store.putBlob({ name: objectName }, data);
   const pointer = headers();
@@ -76,7 +80,12 @@ export async function fetchBody(
   message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
 ): Promise<Uint8Array> {
   const object = objectOf(message.headers);
-  return object === undefined ? message.data : fetchObject(bus, message, object);
+  if (object === undefined) return message.data;
+  return fetchObject(bus, {
+    name: object,
+    digest: message.headers?.get(DIGEST_HEADER),
+    subject: message.subject,
+  });
 }
 
 /**
@@ -95,24 +104,4 @@ export function decodeBytes<Schema extends DescMessage>(
       cause: error,
     });
   }
-}
-
-async function fetchObject(
-  bus: Bus,
-  message: { subject: string; headers?: MsgHdrs | undefined },
-  name: string,
-): Promise<Uint8Array> {
-  let data: Uint8Array | null;
-  try {
-    const store = await bus.objects.open(PAYLOAD_STORE);
-    data = await store.getBlob(name);
-  } catch (error) {
-    throw new BusUnavailableError("fetch an object", name, { cause: error });
-  }
-  if (data === null) throw new UndecodableMessageError(message.subject, `its object "${name}" is gone`);
-  const digest = createHash("sha256").update(data).digest("hex");
-  if (digest !== message.headers?.get(DIGEST_HEADER)) {
-    throw new UndecodableMessageError(message.subject, `its object "${name}" has another digest (${digest})`);
-  }
-  return data;
 }

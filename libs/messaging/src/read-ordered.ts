@@ -66,20 +66,24 @@ export async function* readOrdered<Schema extends DescMessage>(
       signal.addEventListener("abort", stop, { once: true });
       for await (const message of messages) {
         if (signal.aborted) return;
-        next = message.seq + 1;
+        let decoded: MessageShape<Schema>;
         try {
-          const decoded = await decodeBody(bus, schema, message);
-          yield {
-            message: decoded,
-            subject: message.subject,
-            sequence: message.seq,
-            trace: extractTrace(message.headers),
-          };
+          decoded = await decodeBody(bus, schema, message);
         } catch (error) {
+          // Where the object store is away, this message is the first that is read again.
           if (!(error instanceof UndecodableMessageError)) throw error;
           await reportDead(bus, stream, message, describeError(error), message.seq);
+          next = message.seq + 1;
           onError?.(error);
+          continue;
         }
+        next = message.seq + 1;
+        yield {
+          message: decoded,
+          subject: message.subject,
+          sequence: message.seq,
+          trace: extractTrace(message.headers),
+        };
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -101,14 +101,14 @@ interface Spot {
 function spotsOf(schema: DescMessage, message: object): Spot[] {
   return schema.fields.flatMap((field): Spot[] => {
     const own = { schema, holder: message, field };
-    const inner = innerMessages(field, valueOf(message, field));
+    const inner = innerMessages(field, fieldValue(message, field));
     const innerSchema = field.message;
     if (innerSchema === undefined) return [own];
     return [own, ...inner.flatMap((each) => spotsOf(innerSchema, each))];
   });
 }
 
-function valueOf(message: object, field: DescField): unknown {
+function fieldValue(message: object, field: DescField): unknown {
   if (field.oneof === undefined) return Reflect.get(message, field.localName);
   const chosen = Reflect.get(message, field.oneof.localName) as { case?: string; value?: unknown };
   return chosen.case === field.localName ? chosen.value : undefined;
