@@ -1,5 +1,5 @@
 /**
- * The model: a Qwen3-style decoder as a graph, with parameters named as Hugging Face names them.
+ * The model: a dense decoder as a graph, with parameters named as Hugging Face names them.
  *
  *   const spec = resolveModelSpec({ vocabSize: 64, hiddenSize: 64, numLayers: 3, numHeads: 4 });
  *   const weights = weightInputs(graph, spec);
@@ -7,12 +7,14 @@
  *   const logits = buildHead(spec, hidden, weights);
  */
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
+export type { ModelConfig } from "./config-fields.ts";
 export { buildDecodeGraph, CONTEXT_BUCKET, minQueries, PAGE_ROWS, poolInputs } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
-export type { ModelSpec, ModelSpecInput } from "./model-spec.ts";
-export { configFromSpec, resolveModelSpec, specFromConfig } from "./model-spec.ts";
+export { configFromSpec, specFromConfig, tensorNameOf } from "./hugging-face-config.ts";
+export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model-spec.ts";
+export { resolveModelSpec } from "./model-spec.ts";
 export { packedAttend } from "./packed-attention.ts";
 export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
-export { EMBEDDING, initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
+export { EMBEDDING, HEAD, initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
 export type { Attend, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";

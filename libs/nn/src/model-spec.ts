@@ -1,10 +1,17 @@
 /**
- * The shape of a Qwen3-style decoder, as Hugging Face writes it in `config.json` (`Qwen3ForCausalLM`).
+ * The shape of a dense decoder: everything that its graph depends on. What `config.json` says of it is read and written
+ * by hugging-face-config.ts.
  */
 import { ModelSpecError } from "./errors.ts";
+import type { RopeScaling } from "./rotary.ts";
+
+/** Families of checkpoints; each has its file in architectures/. */
+export type ModelFamily = "llama" | "qwen2" | "qwen3";
 
 /** Sizes and constants of a model; everything that its graph depends on. */
 export interface ModelSpec {
+  /** Whose configuration and names its checkpoints have. */
+  readonly family: ModelFamily;
   readonly vocabSize: number;
   /** Width of the residual stream. */
   readonly hiddenSize: number;
@@ -17,8 +24,15 @@ export interface ModelSpec {
   readonly headDim: number;
   /** Width of the gated feed-forward layer. */
   readonly intermediateSize: number;
+  /** Projections of attention that add a bias: none, those of queries, keys and values, or the output as well. */
+  readonly attentionBias: "none" | "inputs" | "all";
+  /** Whether the feed-forward projections add a bias. */
+  readonly hasMlpBias: boolean;
+  /** Whether each head of queries and keys is normed before it is turned. */
+  readonly hasQkNorm: boolean;
   /** Base of the rotary angles. */
   readonly ropeTheta: number;
+  readonly ropeScaling: RopeScaling;
   /** Added to the mean square in every norm. */
   readonly rmsNormEps: number;
   /** Whether the head is the embedding table. */
@@ -40,15 +54,21 @@ export interface ModelSpec {
 export type ModelSpecInput = Pick<ModelSpec, "vocabSize" | "hiddenSize" | "numLayers" | "numHeads"> &
   Partial<ModelSpec>;
 
-const ARCHITECTURE = "Qwen3ForCausalLM";
-
-/** Completes a description and checks it: {@link ModelSpecError} names the first field that is wrong. */
+/**
+ * Completes a description, of a Qwen3 model by default, and checks it: {@link ModelSpecError} names the first field that
+ * is wrong.
+ */
 export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
   const spec: ModelSpec = {
+    family: "qwen3",
     numKeyValueHeads: input.numHeads,
     headDim: Math.floor(input.hiddenSize / input.numHeads),
     intermediateSize: 3 * input.hiddenSize,
+    attentionBias: "none",
+    hasMlpBias: false,
+    hasQkNorm: (input.family ?? "qwen3") === "qwen3",
     ropeTheta: 10_000,
+    ropeScaling: { kind: "none" },
     rmsNormEps: 1e-6,
     isTied: true,
     maxPositions: 4096,
@@ -90,98 +110,4 @@ export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
     }
   }
   return spec;
-}
-
-/** Reads a Hugging Face `config.json`. Options that would change the computation and are not built are refused. */
-export function specFromConfig(config: Readonly<Record<string, unknown>>): ModelSpec {
-  const architectures = config.architectures;
-  if (!Array.isArray(architectures) || architectures[0] !== ARCHITECTURE) {
-    throw new ModelSpecError("architectures", `it is ["${ARCHITECTURE}"]`, architectures);
-  }
-  refuseUnbuilt(config);
-  const rope = isRecord(config.rope_parameters) ? config.rope_parameters : config;
-  return resolveModelSpec({
-    vocabSize: number(config, "vocab_size"),
-    hiddenSize: number(config, "hidden_size"),
-    numLayers: number(config, "num_hidden_layers"),
-    numHeads: number(config, "num_attention_heads"),
-    numKeyValueHeads: number(config, "num_key_value_heads"),
-    headDim: number(config, "head_dim"),
-    intermediateSize: number(config, "intermediate_size"),
-    ropeTheta: number(rope, "rope_theta"),
-    rmsNormEps: number(config, "rms_norm_eps"),
-    isTied: config.tie_word_embeddings === true,
-    maxPositions: number(config, "max_position_embeddings"),
-    ...(typeof config.initializer_range === "number" ? { initializerRange: config.initializer_range } : {}),
-    bosTokenId: tokenIds(config, "bos_token_id")[0],
-    eosTokenIds: tokenIds(config, "eos_token_id"),
-    padTokenId: tokenIds(config, "pad_token_id")[0],
-  });
-}
-
-/** The `config.json` of a model, as `transformers` reads it. */
-export function configFromSpec(spec: ModelSpec): Record<string, unknown> {
-  return {
-    architectures: [ARCHITECTURE],
-    model_type: "qwen3",
-    vocab_size: spec.vocabSize,
-    hidden_size: spec.hiddenSize,
-    num_hidden_layers: spec.numLayers,
-    num_attention_heads: spec.numHeads,
-    num_key_value_heads: spec.numKeyValueHeads,
-    head_dim: spec.headDim,
-    intermediate_size: spec.intermediateSize,
-    hidden_act: "silu",
-    attention_bias: false,
-    attention_dropout: 0,
-    rope_theta: spec.ropeTheta,
-    rms_norm_eps: spec.rmsNormEps,
-    tie_word_embeddings: spec.isTied,
-    max_position_embeddings: spec.maxPositions,
-    initializer_range: spec.initializerRange,
-    use_sliding_window: false,
-    bos_token_id: spec.bosTokenId ?? null,
-    eos_token_id:
-      spec.eosTokenIds.length === 1
-        ? spec.eosTokenIds[0]
-        : spec.eosTokenIds.length > 1
-          ? spec.eosTokenIds
-          : null,
-    pad_token_id: spec.padTokenId ?? null,
-    torch_dtype: "float32",
-  };
-}
-
-function refuseUnbuilt(config: Readonly<Record<string, unknown>>): void {
-  const scaling = config.rope_scaling ?? undefined;
-  const ropeType = isRecord(config.rope_parameters) ? config.rope_parameters.rope_type : "default";
-  const rules: readonly [string, boolean, string][] = [
-    ["hidden_act", (config.hidden_act ?? "silu") === "silu", "the activation is silu"],
-    ["attention_bias", (config.attention_bias ?? false) === false, "projections have no bias"],
-    ["use_sliding_window", (config.use_sliding_window ?? false) === false, "attention has no window"],
-    ["rope_scaling", scaling === undefined, "rotary angles are not scaled"],
-    ["rope_parameters", ropeType === undefined || ropeType === "default", "rotary angles are not scaled"],
-  ];
-  for (const [field, isBuilt, rule] of rules) {
-    if (!isBuilt) throw new ModelSpecError(field, rule, config[field]);
-  }
-}
-
-function number(config: Readonly<Record<string, unknown>>, field: string): number {
-  const value = config[field];
-  if (typeof value !== "number") throw new ModelSpecError(field, "it is a number", value);
-  return value;
-}
-
-function tokenIds(config: Readonly<Record<string, unknown>>, field: string): number[] {
-  const value = config[field] ?? [];
-  const ids: unknown[] = Array.isArray(value) ? value : [value];
-  return ids.map((id) => {
-    if (typeof id !== "number") throw new ModelSpecError(field, "token ids are numbers", value);
-    return id;
-  });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,11 +1,11 @@
 /**
- * The parameters of a model: names and layouts of Hugging Face's `Qwen3ForCausalLM`, matrices as [out, in].
+ * The parameters of a model: names and layouts of Hugging Face's Llama, matrices as [out, in].
  */
 import { deriveSeed, Random } from "@hone/core";
 import type { ModelSpec } from "./model-spec.ts";
 
-/** What a parameter does, which decides its fresh values and whether weight decay applies (never to norms). */
-export type ParameterKind = "embedding" | "matrix" | "residual_matrix" | "norm";
+/** What a parameter does, which decides its fresh values and whether weight decay applies (to matrices only). */
+export type ParameterKind = "embedding" | "matrix" | "residual_matrix" | "norm" | "bias";
 
 export interface ParameterInfo {
   readonly name: string;
@@ -25,6 +25,17 @@ export function layerParameter(layer: number, part: string): string {
   return `model.layers.${layer}.${part}.weight`;
 }
 
+/** Name of a bias of a layer. */
+export function layerBias(layer: number, part: string): string {
+  return `model.layers.${layer}.${part}.bias`;
+}
+
+/** Whether a projection of a layer, such as `self_attn.q_proj`, adds a bias. */
+export function hasBias(spec: ModelSpec, part: string): boolean {
+  if (part.startsWith("mlp.")) return spec.hasMlpBias;
+  return spec.attentionBias === "all" || (spec.attentionBias === "inputs" && part !== "self_attn.o_proj");
+}
+
 /** All parameters in the order of Hugging Face's state dict; a tied head is the embedding and not listed. */
 export function listParameters(spec: ModelSpec): ParameterInfo[] {
   const { hiddenSize, headDim, intermediateSize } = spec;
@@ -34,19 +45,25 @@ export function listParameters(spec: ModelSpec): ParameterInfo[] {
     { name: EMBEDDING, shape: [spec.vocabSize, hiddenSize], kind: "embedding" },
   ];
   for (let layer = 0; layer < spec.numLayers; layer++) {
-    const add = (part: string, shape: readonly number[], kind: ParameterKind) =>
-      parameters.push({ name: layerParameter(layer, part), shape, kind });
-    add("self_attn.q_proj", [queries, hiddenSize], "matrix");
-    add("self_attn.k_proj", [keys, hiddenSize], "matrix");
-    add("self_attn.v_proj", [keys, hiddenSize], "matrix");
-    add("self_attn.o_proj", [hiddenSize, queries], "residual_matrix");
-    add("self_attn.q_norm", [headDim], "norm");
-    add("self_attn.k_norm", [headDim], "norm");
-    add("mlp.gate_proj", [intermediateSize, hiddenSize], "matrix");
-    add("mlp.up_proj", [intermediateSize, hiddenSize], "matrix");
-    add("mlp.down_proj", [hiddenSize, intermediateSize], "residual_matrix");
-    add("input_layernorm", [hiddenSize], "norm");
-    add("post_attention_layernorm", [hiddenSize], "norm");
+    const norm = (part: string, size: number) =>
+      parameters.push({ name: layerParameter(layer, part), shape: [size], kind: "norm" });
+    const project = (part: string, [out, inner]: readonly [number, number], kind: ParameterKind) => {
+      parameters.push({ name: layerParameter(layer, part), shape: [out, inner], kind });
+      if (hasBias(spec, part)) parameters.push({ name: layerBias(layer, part), shape: [out], kind: "bias" });
+    };
+    project("self_attn.q_proj", [queries, hiddenSize], "matrix");
+    project("self_attn.k_proj", [keys, hiddenSize], "matrix");
+    project("self_attn.v_proj", [keys, hiddenSize], "matrix");
+    project("self_attn.o_proj", [hiddenSize, queries], "residual_matrix");
+    if (spec.hasQkNorm) {
+      norm("self_attn.q_norm", headDim);
+      norm("self_attn.k_norm", headDim);
+    }
+    project("mlp.gate_proj", [intermediateSize, hiddenSize], "matrix");
+    project("mlp.up_proj", [intermediateSize, hiddenSize], "matrix");
+    project("mlp.down_proj", [hiddenSize, intermediateSize], "residual_matrix");
+    norm("input_layernorm", hiddenSize);
+    norm("post_attention_layernorm", hiddenSize);
   }
   parameters.push({ name: FINAL_NORM, shape: [hiddenSize], kind: "norm" });
   if (!spec.isTied) parameters.push({ name: HEAD, shape: [spec.vocabSize, hiddenSize], kind: "matrix" });
@@ -59,7 +76,7 @@ export function parameterSize(parameter: ParameterInfo): number {
 }
 
 /**
- * Fresh weights: norms 1, all else normal with standard deviation `initializerRange`; projections that write into
+ * Fresh weights: norms 1, biases 0, all else normal with standard deviation `initializerRange`; projections that write into
  * the residual stream are scaled by 1 / sqrt(2 * layers) (GPT-2, section 2.3), so that depth does not grow it.
  * Each parameter has a generator of its own name, so its values do not depend on the others.
  */
@@ -69,7 +86,7 @@ export function initialiseWeights(spec: ModelSpec, seed: number): Record<string,
   for (const parameter of listParameters(spec)) {
     const values = new Float32Array(parameterSize(parameter));
     if (parameter.kind === "norm") values.fill(1);
-    else {
+    else if (parameter.kind !== "bias") {
       const deviation = spec.initializerRange * (parameter.kind === "residual_matrix" ? residualScale : 1);
       fillNormal(values, deviation, new Random(deriveSeed(seed, "weights", parameter.name)));
     }

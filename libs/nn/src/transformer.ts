@@ -1,5 +1,6 @@
 /**
- * The decoder: one definition for training and generation (Qwen3, https://arxiv.org/abs/2505.09388).
+ * The decoder: one definition for training and generation, and for the families Llama (https://arxiv.org/abs/2302.13971),
+ * Qwen2 (https://arxiv.org/abs/2407.10671) and Qwen3 (https://arxiv.org/abs/2505.09388), which differ in biases and norms.
  *
  * Letters: B rows, T tokens of a row, C hidden size, H query heads, G key/value heads, D head size, F feed-forward
  * width, V vocabulary. What differs between training and generation, which tokens a token may see and where older
@@ -24,7 +25,16 @@ import {
 } from "@hone/tensor";
 import { ModelSpecError } from "./errors.ts";
 import type { ModelSpec } from "./model-spec.ts";
-import { EMBEDDING, FINAL_NORM, HEAD, layerParameter, listParameters } from "./parameters.ts";
+import {
+  EMBEDDING,
+  FINAL_NORM,
+  HEAD,
+  hasBias,
+  layerBias,
+  layerParameter,
+  listParameters,
+} from "./parameters.ts";
+import { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
 
 /** The parameters as tensors of a graph, by name. */
 export type WeightTensors = Readonly<Record<string, Tensor>>;
@@ -87,13 +97,14 @@ interface Angles {
   readonly sines: Tensor;
 }
 
-/** angle[b, t, i] = position[b, t] * theta^(-2i / D) */
+/** angle[b, t, i] = position[b, t] * frequency[i] */
 function rotaryAngles(graph: Graph, spec: ModelSpec, positionIds: Tensor): Angles {
-  const half = spec.headDim / 2;
-  const frequencies = Array.from({ length: half }, (_, i) => spec.ropeTheta ** (-i / half));
+  const rope = { theta: spec.ropeTheta, scaling: spec.ropeScaling };
   const positions = Unsqueeze(Cast(positionIds, "float32"), [2]);
-  const angles = Mul(positions, graph.constant("float32", frequencies));
-  return { cosines: Cos(angles), sines: Sin(angles) };
+  const angles = Mul(positions, graph.constant("float32", rotaryFrequencies(rope, spec.headDim)));
+  const factor = rotaryFactor(rope);
+  const scaled = (x: Tensor) => (factor === 1 ? x : Mul(x, factor));
+  return { cosines: scaled(Cos(angles)), sines: scaled(Sin(angles)) };
 }
 
 function attentionBlock(
@@ -110,28 +121,36 @@ function attentionBlock(
   const normed = norm(spec, x, at("input_layernorm"));
 
   const projectHeads = (part: string, heads: number) =>
-    Reshape(linear(normed, at(part)), [rows, tokens, heads, headDim]);
+    Reshape(project(spec, layer, normed, weights, part), [rows, tokens, heads, headDim]);
   const turn = (perHead: Tensor, heads: number) => {
     const flat = Reshape(perHead, [rows, tokens, heads * headDim]);
     const turned = RotaryEmbedding(flat, angles.cosines, angles.sines, heads);
     return Reshape(turned, [rows, tokens, heads, headDim]);
   };
+  const normHeads = (perHead: Tensor, part: string) =>
+    spec.hasQkNorm ? norm(spec, perHead, at(part)) : perHead;
 
-  const q = turn(norm(spec, projectHeads("self_attn.q_proj", numHeads), at("self_attn.q_norm")), numHeads);
+  const q = turn(normHeads(projectHeads("self_attn.q_proj", numHeads), "self_attn.q_norm"), numHeads);
   const k = turn(
-    norm(spec, projectHeads("self_attn.k_proj", numKeyValueHeads), at("self_attn.k_norm")),
+    normHeads(projectHeads("self_attn.k_proj", numKeyValueHeads), "self_attn.k_norm"),
     numKeyValueHeads,
   );
   const v = projectHeads("self_attn.v_proj", numKeyValueHeads);
-  return linear(attend(layer, q, k, v), at("self_attn.o_proj"));
+  return project(spec, layer, attend(layer, q, k, v), weights, "self_attn.o_proj");
 }
 
 /** down(silu(gate(x)) * up(x)), SwiGLU (https://arxiv.org/abs/2002.05202). */
 function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, weights: WeightTensors): Tensor {
-  const at = (part: string) => parameter(weights, layerParameter(layer, part));
-  const normed = norm(spec, x, at("post_attention_layernorm"));
-  const gated = Mul(QuickGelu(linear(normed, at("mlp.gate_proj"))), linear(normed, at("mlp.up_proj")));
-  return linear(gated, at("mlp.down_proj"));
+  const normed = norm(spec, x, parameter(weights, layerParameter(layer, "post_attention_layernorm")));
+  const through = (input: Tensor, part: string) => project(spec, layer, input, weights, part);
+  const gated = Mul(QuickGelu(through(normed, "mlp.gate_proj")), through(normed, "mlp.up_proj"));
+  return through(gated, "mlp.down_proj");
+}
+
+/** A projection of a layer, with its bias where the model has one. */
+function project(spec: ModelSpec, layer: number, x: Tensor, weights: WeightTensors, part: string): Tensor {
+  const product = linear(x, parameter(weights, layerParameter(layer, part)));
+  return hasBias(spec, part) ? Add(product, parameter(weights, layerBias(layer, part))) : product;
 }
 
 function norm(spec: ModelSpec, x: Tensor, weight: Tensor): Tensor {

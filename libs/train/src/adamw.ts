@@ -1,7 +1,7 @@
 /**
  * AdamW (Loshchilov and Hutter, https://arxiv.org/abs/1711.05101), step for step as `torch.optim.AdamW`:
  *
- *   p <- p (1 - lr decay)                     matrices and embeddings only, never norms
+ *   p <- p (1 - lr decay)                     matrices and embeddings only, never norms and biases
  *   m <- b1 m + (1 - b1) g
  *   v <- b2 v + (1 - b2) g^2
  *   p <- p - lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon)
@@ -57,7 +57,7 @@ export function updateAdamW(
 ): void {
   state.step += 1;
   for (const { name, kind } of listParameters(spec)) {
-    const decay = kind === "norm" ? 0 : options.weightDecay;
+    const decay = kind === "norm" || kind === "bias" ? 0 : options.weightDecay;
     const moments = { m: state.m[name]!, v: state.v[name]! };
     updateParameter(
       weights[name]!,

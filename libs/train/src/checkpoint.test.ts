@@ -6,7 +6,8 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { initialiseAdamW } from "./adamw.ts";
-import { loadModel, loadOptimizer, MODEL_FILE, saveCheckpoint } from "./checkpoint.ts";
+import { loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
+import { MODEL_FILE } from "./checkpoint-layout.ts";
 import { CheckpointError } from "./errors.ts";
 
 const spec = resolveModelSpec({ vocabSize: 11, hiddenSize: 8, numLayers: 2, numHeads: 2, eosTokenIds: [3] });

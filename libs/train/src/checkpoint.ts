@@ -1,42 +1,66 @@
 /**
  * Checkpoints as Hugging Face folders.
  *
- *   config.json             the model's shape, architecture Qwen3ForCausalLM
- *   model.safetensors       weights, float32
+ *   config.json             the model's shape
+ *   model.safetensors       weights; or shards with model.safetensors.index.json
  *   tokenizer.json ...      the companions: tokenizer, chat template, generation defaults, as they were given
  *   optimizer.safetensors   moments `m.*` and `v.*`; the number of updates in its metadata
  *
- * Weights and optimizer come back bit by bit. Syncing the folder to the disk, and renaming it as a commit, is the
- * caller's.
+ * In memory all is float32. Weights and optimizer that were written as float32 come back bit by bit. Syncing the folder
+ * to the disk, and renaming it as a commit, is the caller's.
  */
-import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { configFromSpec, listParameters, type ModelSpec, parameterSize, specFromConfig } from "@hone/nn";
+import {
+  configFromSpec,
+  listParameters,
+  type ModelConfig,
+  type ModelSpec,
+  type ParameterInfo,
+  parameterSize,
+  specFromConfig,
+} from "@hone/nn";
 import type { AdamWState } from "./adamw.ts";
+import {
+  type CheckpointLayout,
+  INDEX_FILE,
+  indexOf,
+  mainType,
+  singleFileLayout,
+} from "./checkpoint-layout.ts";
+import { readWeights, type WeightAllocator, weightsByTensor } from "./checkpoint-weights.ts";
+import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
-import { decodeSafeTensors, encodeSafeTensors, type SafeTensor } from "./safetensors.ts";
+import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { type TensorToWrite, writeSafeTensors } from "./safetensors-writer.ts";
 
-/** Texts that belong to a model beside its weights, by file name. */
-export type Companions = Readonly<Record<string, string>>;
+/** Files that belong to a model beside its weights, by name. */
+export type Companions = Readonly<Record<string, string | Uint8Array>>;
+
+/** What the checkpoint said that a model came from, so that an export is like it. */
+export interface CheckpointOrigin {
+  readonly config: ModelConfig;
+  readonly layout: CheckpointLayout;
+}
 
 /** A model as a folder holds it. */
 export interface ModelState {
   readonly spec: ModelSpec;
   readonly weights: Record<string, Float32Array>;
   readonly companions: Companions;
+  /** Absent = as Hone writes it: one float32 file. */
+  readonly origin?: CheckpointOrigin;
 }
 
 /** What was written. */
 export interface SavedModel {
-  /** SHA-256 of model.safetensors, hexadecimal. */
+  /** SHA-256 of the weights' file, or of the first of several, hexadecimal. */
   readonly digest: string;
   /** Size of all files written. */
   readonly bytes: number;
 }
 
-export const MODEL_FILE = "model.safetensors";
-const CONFIG_FILE = "config.json";
+export const CONFIG_FILE = "config.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const COMPANION_FILES = [
   "added_tokens.json",
@@ -45,9 +69,12 @@ const COMPANION_FILES = [
   "merges.txt",
   "special_tokens_map.json",
   "tokenizer.json",
+  "tokenizer.model",
   "tokenizer_config.json",
   "vocab.json",
 ];
+/** As `transformers` names them in config.json. */
+const DTYPE_NAMES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
 
 /** Writes a model, and the optimizer where one is given, into a folder that is made if missing. */
 export async function saveCheckpoint(
@@ -56,93 +83,130 @@ export async function saveCheckpoint(
   optimizer?: AdamWState,
 ): Promise<SavedModel> {
   await mkdir(folder, { recursive: true });
-  const parameters = listParameters(model.spec);
-  const tensors = (prefix: string, values: Readonly<Record<string, Float32Array>>) =>
-    parameters.map(({ name, shape }): [string, SafeTensor] => [
-      prefix + name,
-      { shape, data: values[name]! },
-    ]);
-  const modelBytes = encodeSafeTensors(tensors("", model.weights), { format: "pt" });
-  const files: [string, Uint8Array | string][] = [
-    [CONFIG_FILE, `${JSON.stringify(configFromSpec(model.spec), null, 2)}\n`],
-    ...Object.entries(model.companions),
-    [MODEL_FILE, modelBytes],
-  ];
-  if (optimizer !== undefined) {
-    const moments = [...tensors("m.", optimizer.m), ...tensors("v.", optimizer.v)];
-    files.push([OPTIMIZER_FILE, encodeSafeTensors(moments, { step: String(optimizer.step) })]);
-  }
+  const { spec, companions } = model;
+  const byTensor = weightsByTensor(spec, model.weights);
+  const { config, layout } = model.origin ?? {
+    config: configFromSpec(spec),
+    layout: singleFileLayout([...byTensor.keys()]),
+  };
   let bytes = 0;
-  for (const [name, content] of files) bytes += await write(path.join(folder, name), content);
-  return { digest: sha256(modelBytes), bytes };
+  const digests: string[] = [];
+  for (const { file, tensors } of layout.shards) {
+    const kept = tensors.map(({ name, type }): TensorToWrite => ({ name, type, ...byTensor.get(name)! }));
+    const written = await writeSafeTensors(path.join(folder, file), kept, { format: "pt" });
+    digests.push(written.digest);
+    bytes += written.bytes;
+  }
+  const texts: [string, string | Uint8Array | undefined][] = [
+    [CONFIG_FILE, `${JSON.stringify(withDtype(config, layout), null, 2)}\n`],
+    [INDEX_FILE, indexOf(layout, bytes)],
+    ...Object.entries(companions),
+  ];
+  for (const [name, content] of texts) {
+    if (content !== undefined) bytes += await write(path.join(folder, name), content);
+  }
+  if (optimizer !== undefined) bytes += await saveOptimizer(folder, spec, optimizer);
+  return { digest: digests[0]!, bytes };
 }
 
-/** Reads a model. @throws CheckpointError where a file is missing or does not fit the configuration. */
-export async function loadModel(folder: string): Promise<ModelState & { digest: string }> {
-  const configPath = path.join(folder, CONFIG_FILE);
-  const spec = specFromConfig(parseConfig(await read(configPath), configPath));
-  const modelPath = path.join(folder, MODEL_FILE);
-  const bytes = await read(modelPath);
-  const { tensors } = decodeSafeTensors(bytes, modelPath);
-  const weights = takeParameters(spec, tensors, "", modelPath);
-  return { spec, weights, companions: await loadCompanions(folder), digest: sha256(bytes) };
+/** A model that was read, with what an export needs to be like its folder. */
+export type LoadedModel = Required<ModelState> & {
+  /** SHA-256 of the weights' file, or of the first of several, hexadecimal. */
+  readonly digest: string;
+};
+
+/**
+ * Reads a model.
+ * @param allocate makes the array of a parameter, for weights that threads share.
+ * @throws CheckpointError naming file and tensor where something is missing, damaged, unexpected or of another shape.
+ */
+export async function loadModel(folder: string, allocate?: WeightAllocator): Promise<LoadedModel> {
+  const config = await loadConfig(folder);
+  const spec = specFromConfig(config);
+  const { weights, layout, digest } = await readWeights(folder, spec, allocate);
+  return { spec, weights, companions: await loadCompanions(folder), origin: { config, layout }, digest };
+}
+
+/** Reads config.json. @throws CheckpointError where it is missing or no JSON object. */
+export async function loadConfig(folder: string): Promise<ModelConfig> {
+  const file = path.join(folder, CONFIG_FILE);
+  const text = await readText(file);
+  let config: unknown;
+  try {
+    config = JSON.parse(text);
+  } catch (cause) {
+    throw new CheckpointError(file, "it is JSON", `${text.length} characters`, { cause });
+  }
+  if (typeof config === "object" && config !== null && !Array.isArray(config)) return config as ModelConfig;
+  throw new CheckpointError(file, "it holds an object", text.slice(0, 40));
 }
 
 /** Reads the optimizer's state that belongs to a model of this shape; undefined where the folder has none. */
 export async function loadOptimizer(folder: string, spec: ModelSpec): Promise<AdamWState | undefined> {
   const names = await readdir(folder);
   if (!names.includes(OPTIMIZER_FILE)) return undefined;
-  const file = path.join(folder, OPTIMIZER_FILE);
-  const { tensors, metadata } = decodeSafeTensors(await read(file), file);
-  const step = Number(metadata.step);
+  await using reader = await SafeTensorsReader.open(path.join(folder, OPTIMIZER_FILE));
+  const step = Number(reader.header.metadata.step);
   if (!Number.isInteger(step) || step < 0) {
-    throw new CheckpointError(file, "its metadata counts the updates", String(metadata.step));
+    const current = String(reader.header.metadata.step);
+    throw new CheckpointError(reader.path, "its metadata counts the updates", current);
   }
-  return { step, m: takeParameters(spec, tensors, "m.", file), v: takeParameters(spec, tensors, "v.", file) };
+  const state = { step, m: zerosFor(spec), v: zerosFor(spec) };
+  const wanted = new Map(momentsOf(spec, state).map((moment) => [moment.name, moment]));
+  for (const { name, shape } of wanted.values()) {
+    const entry = reader.header.entries.find((each) => each.name === name);
+    if (entry?.shape.join() === shape.join()) continue;
+    const current = entry === undefined ? "nothing" : `[${entry.shape.join(", ")}]`;
+    throw new CheckpointError(reader.path, `it holds ${name} of shape [${shape.join(", ")}]`, current);
+  }
+  await reader.readInto(({ name }) => wanted.get(name)?.data);
+  return state;
 }
 
-function takeParameters(
-  spec: ModelSpec,
-  tensors: ReadonlyMap<string, SafeTensor>,
-  prefix: string,
-  file: string,
-): Record<string, Float32Array> {
-  const taken: Record<string, Float32Array> = {};
-  for (const parameter of listParameters(spec)) {
-    const tensor = tensors.get(prefix + parameter.name);
-    const shape = `[${parameter.shape.join(", ")}]`;
-    if (tensor === undefined || tensor.shape.join() !== parameter.shape.join()) {
-      const current = tensor === undefined ? "nothing" : `[${tensor.shape.join(", ")}]`;
-      throw new CheckpointError(file, `it holds ${prefix}${parameter.name} of shape ${shape}`, current);
-    }
-    if (tensor.data.length !== parameterSize(parameter)) {
-      throw new CheckpointError(file, `${parameter.name} is whole`, `${tensor.data.length} values`);
-    }
-    taken[parameter.name] = tensor.data;
-  }
-  return taken;
+async function saveOptimizer(folder: string, spec: ModelSpec, state: AdamWState): Promise<number> {
+  const file = path.join(folder, OPTIMIZER_FILE);
+  const { bytes } = await writeSafeTensors(file, momentsOf(spec, state), { step: String(state.step) });
+  return bytes;
 }
 
-async function loadCompanions(folder: string): Promise<Companions> {
+function momentsOf(spec: ModelSpec, { m, v }: AdamWState): TensorToWrite[] {
+  const parameters = listParameters(spec);
+  const tensors = (prefix: string, values: AdamWState["m"]) =>
+    parameters.map(({ name, shape }) => ({
+      name: prefix + name,
+      type: ElementType.F32,
+      shape,
+      data: values[name]!,
+    }));
+  return [...tensors("m.", m), ...tensors("v.", v)];
+}
+
+function zerosFor(spec: ModelSpec): Record<string, Float32Array> {
+  const zeros = (parameter: ParameterInfo) => new Float32Array(parameterSize(parameter));
+  return Object.fromEntries(listParameters(spec).map((parameter) => [parameter.name, zeros(parameter)]));
+}
+
+/** The configuration as it is, but for the stored type: `dtype`, or `torch_dtype` as it was called before. */
+function withDtype(config: ModelConfig, layout: CheckpointLayout): ModelConfig {
+  const key = "dtype" in config ? "dtype" : "torch_dtype";
+  return { ...config, [key]: DTYPE_NAMES[mainType(layout)] };
+}
+
+/** Reads the files beside the weights that a model needs to be used. */
+export async function loadCompanions(folder: string): Promise<Companions> {
   const names = await readdir(folder);
-  const companions: Record<string, string> = {};
+  const companions: Record<string, string | Uint8Array> = {};
   for (const name of COMPANION_FILES) {
-    if (names.includes(name)) companions[name] = await readFile(path.join(folder, name), "utf8");
+    if (!names.includes(name)) continue;
+    const bytes = await readFile(path.join(folder, name));
+    companions[name] = name.endsWith(".model") ? bytes : bytes.toString("utf8");
   }
   return companions;
 }
 
-function parseConfig(bytes: Uint8Array, file: string): Record<string, unknown> {
+async function readText(file: string): Promise<string> {
   try {
-    return JSON.parse(Buffer.from(bytes).toString("utf8")) as Record<string, unknown>;
-  } catch (cause) {
-    throw new CheckpointError(file, "it is JSON", `${bytes.length} bytes`, { cause });
-  }
-}
-
-async function read(file: string): Promise<Uint8Array> {
-  try {
-    return await readFile(file);
+    return await readFile(file, "utf8");
   } catch (cause) {
     const current = cause instanceof Error ? cause.message : String(cause);
     throw new CheckpointError(file, "it is a readable file", current, { cause });
@@ -153,8 +217,4 @@ async function write(file: string, content: Uint8Array | string): Promise<number
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   await writeFile(file, bytes);
   return bytes.length;
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

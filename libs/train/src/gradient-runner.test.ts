@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { type ModelSpec, specFromConfig } from "@hone/nn";
 import { MicrobatchError } from "./errors.ts";
 import { GradientRunner, type RunnerOptions } from "./gradient-runner.ts";
 import type { LossConfig } from "./losses.ts";
 import type { TrainingSample } from "./microbatches.ts";
-import { decodeSafeTensors } from "./safetensors.ts";
 import { shareWeights } from "./shared-weights.ts";
+import { readTensors } from "./testing-tensors.ts";
 
 interface Reference {
   readonly config: Record<string, unknown>;
@@ -24,8 +25,7 @@ interface Reference {
 
 const folder = new URL("../fixtures/", import.meta.url);
 const reference = JSON.parse(readFileSync(new URL("qwen3-tiny.json", folder), "utf8")) as Reference;
-const file = new URL("qwen3-tiny.safetensors", folder);
-const { tensors } = decodeSafeTensors(readFileSync(file), file.pathname);
+const tensors = await readTensors(fileURLToPath(new URL("qwen3-tiny.safetensors", folder)));
 const spec: ModelSpec = specFromConfig({
   attention_bias: false,
   rms_norm_eps: 1e-6,
@@ -33,9 +33,7 @@ const spec: ModelSpec = specFromConfig({
 });
 
 const weights = Object.fromEntries(
-  [...tensors]
-    .filter(([name]) => name.startsWith("w."))
-    .map(([name, tensor]) => [name.slice(2), tensor.data]),
+  [...tensors].filter(([name]) => name.startsWith("w.")).map(([name, values]) => [name.slice(2), values]),
 );
 const trainedCount = reference.mask.flat().reduce((sum, bit) => sum + bit, 0);
 const trained = (values: number[][], row: number) =>
@@ -101,7 +99,7 @@ describe("GradientRunner", () => {
       const found = await withRunner({}, (runner) => runner.differentiate(weights, samples, objective));
       assertClose([found.loss], [reference.loss[name]!], "loss");
       for (const parameter of Object.keys(weights)) {
-        assertClose(found.gradients[parameter]!, tensors.get(`${name}.g.${parameter}`)!.data, parameter);
+        assertClose(found.gradients[parameter]!, tensors.get(`${name}.g.${parameter}`)!, parameter);
       }
     });
   }
@@ -170,7 +168,7 @@ describe("GradientRunner", () => {
     );
     await runner.close();
     const sum = untied.gradients[table]!.map((value, i) => value + untied.gradients["lm_head.weight"]![i]!);
-    assertClose(sum, tensors.get(`ppo.g.${table}`)!.data, table);
+    assertClose(sum, tensors.get(`ppo.g.${table}`)!, table);
   });
 
   test("a sample whose numbers do not fit its mask is refused", async () => {

@@ -3,8 +3,9 @@
  */
 export type { AdamWOptions, AdamWState } from "./adamw.ts";
 export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
-export type { Companions, ModelState, SavedModel } from "./checkpoint.ts";
-export { loadModel, loadOptimizer, MODEL_FILE, saveCheckpoint } from "./checkpoint.ts";
+export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
+export { loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
+export { MODEL_FILE } from "./checkpoint-layout.ts";
 export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
 export { clipFactor, globalNorm } from "./gradient-norm.ts";
 export type { LossAndGradients, Objective, RunnerOptions, ScoredEntries } from "./gradient-runner.ts";
@@ -12,8 +13,6 @@ export { GradientRunner } from "./gradient-runner.ts";
 export type { LossConfig } from "./losses.ts";
 export { checkLoss } from "./losses.ts";
 export type { PackingLimits, TrainingSample } from "./microbatches.ts";
-export type { SafeTensor, SafeTensorsFile } from "./safetensors.ts";
-export { decodeSafeTensors, encodeSafeTensors } from "./safetensors.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
 export { shareWeights } from "./shared-weights.ts";

@@ -1,64 +1,128 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
-import { decodeSafeTensors, encodeSafeTensors } from "./safetensors.ts";
+import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { writeSafeTensors } from "./safetensors-writer.ts";
+import { readTensors } from "./testing-tensors.ts";
 
-/** A file with one tensor of raw bytes. */
-function fileWith(dtype: string, shape: number[], raw: Uint8Array): Uint8Array {
-  const header = Buffer.from(JSON.stringify({ x: { dtype, shape, data_offsets: [0, raw.length] } }));
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), "hone-safetensors-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+/** A file with a header as given and some bytes of data. */
+async function fileWith(header: unknown, data: Uint8Array): Promise<string> {
+  const text = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(header.length));
-  return Buffer.concat([size, header, raw]);
+  size.writeBigUInt64LE(BigInt(text.length));
+  const file = path.join(folder, "raw.safetensors");
+  await writeFile(file, Buffer.concat([size, text, data]));
+  return file;
 }
 
+const one = (dtype: string, shape: number[], bytes: number) => ({
+  x: { dtype, shape, data_offsets: [0, bytes] },
+});
+
 describe("safetensors", () => {
-  test("tensors and metadata come back bit by bit", () => {
-    const a = { shape: [2, 2], data: Float32Array.of(1, -0, Number.NaN, 1e-40) };
-    const b = { shape: [1], data: Float32Array.of(7) };
-    const bytes = encodeSafeTensors(
+  test("what is written as float32 comes back bit by bit, with metadata, digest and size", async () => {
+    const file = path.join(folder, "a.safetensors");
+    const a = Float32Array.of(1, -0, Number.NaN, 1e-40);
+    const b = Float32Array.from({ length: 3 * 2 ** 20 }, (_, i) => i);
+    const type = ElementType.F32;
+    const written = await writeSafeTensors(
+      file,
       [
-        ["a", a],
-        ["b", b],
+        { name: "a", type, shape: [2, 2], data: a },
+        { name: "b", type, shape: [3, 2 ** 20], data: b },
       ],
       { format: "pt" },
     );
-    const file = decodeSafeTensors(bytes, "x");
-    assert.deepEqual(file.metadata, { format: "pt" });
-    assert.deepEqual(
-      [...file.tensors],
+    const bytes = await readFile(file);
+    assert.equal(written.bytes, bytes.length);
+    assert.equal(written.digest, createHash("sha256").update(bytes).digest("hex"));
+    assert.equal((8 + Number(bytes.readBigUInt64LE())) % 8, 0);
+    const tensors = await readTensors(file);
+    assert.deepEqual([...tensors.keys()], ["a", "b"]);
+    assert.deepEqual(Buffer.from(tensors.get("a")!.buffer), Buffer.from(a.buffer));
+    assert.ok(Buffer.from(tensors.get("b")!.buffer).equals(Buffer.from(b.buffer)));
+    await using reader = await SafeTensorsReader.open(file);
+    assert.deepEqual(reader.header.metadata, { format: "pt" });
+    const isShared = (size: number) => new Float32Array(new SharedArrayBuffer(4 * size));
+    const digest = await reader.readInto(({ shape }) => isShared(shape[0]! * shape[1]!));
+    assert.equal(digest, written.digest);
+  });
+
+  for (const type of [ElementType.F16, ElementType.BF16]) {
+    test(`every ${type} number is read and written back as the same bits`, async () => {
+      const halves = Uint16Array.from({ length: 2 ** 16 }, (_, i) => i);
+      const data = new Uint8Array(halves.buffer);
+      const source = await fileWith(one(type, [256, 256], data.length), data);
+      const values = (await readTensors(source)).get("x")!;
+      const copy = path.join(folder, "copy.safetensors");
+      await writeSafeTensors(copy, [{ name: "x", type, shape: [256, 256], data: values }], {});
+      const written = new Uint16Array(Uint8Array.from((await readFile(copy)).subarray(-data.length)).buffer);
+      const changed = halves.findIndex((half, i) => written[i] !== half && !Number.isNaN(values[i]));
+      assert.equal(changed, -1);
+      assert.ok(Number.isNaN((await readTensors(copy)).get("x")!.at(-1)));
+    });
+  }
+
+  test("numbers are rounded to the nearest, ties to even", async () => {
+    const data = Float32Array.of(1 + 2 ** -8, 1 + 3 * 2 ** -8, 1 + 2 ** -11, 1 + 3 * 2 ** -11, 1e9);
+    const file = path.join(folder, "rounded.safetensors");
+    await writeSafeTensors(
+      file,
       [
-        ["a", a],
-        ["b", b],
+        { name: "bf16", type: ElementType.BF16, shape: [5], data },
+        { name: "f16", type: ElementType.F16, shape: [5], data },
       ],
+      {},
     );
-    assert.equal((8 + Number(new DataView(bytes.buffer).getBigUint64(0, true))) % 8, 0);
+    const tensors = await readTensors(file);
+    assert.deepEqual([...tensors.get("bf16")!], [1, 1 + 2 ** -6, 1, 1, 998_244_352]);
+    const f16 = [1 + 2 ** -8, 1 + 3 * 2 ** -8, 1, 1 + 2 ** -9, Number.POSITIVE_INFINITY];
+    assert.deepEqual([...tensors.get("f16")!], f16);
   });
 
-  test("BF16 and F16 are read as float32", () => {
-    const bf16 = new Uint8Array(Uint16Array.of(0x3fc0, 0xc000).buffer);
-    assert.deepEqual(
-      [...decodeSafeTensors(fileWith("BF16", [2], bf16), "x").tensors.get("x")!.data],
-      [1.5, -2],
-    );
-    const f16 = new Uint8Array(Uint16Array.of(0x3e00, 0xc000, 0x0001, 0x7c00).buffer);
-    const values = [...decodeSafeTensors(fileWith("F16", [4], f16), "x").tensors.get("x")!.data];
-    assert.deepEqual(values, [1.5, -2, 2 ** -24, Number.POSITIVE_INFINITY]);
-  });
+  const eight = new Uint8Array(8);
+  const cases: [what: string, header: unknown, data: Uint8Array, message: RegExp][] = [
+    ["a file that is cut", one("F32", [4], 16), eight, /data of x .* is whole: current value is bytes/],
+    ["bytes that no tensor has", one("F32", [1], 4), eight, /ends with its last tensor/],
+    ["another element type", one("I64", [1], 8), eight, /tensor x is F32, BF16 or F16.*I64/],
+    ["a shape that does not fit its bytes", one("F32", [3], 8), eight, /data of x takes 12 bytes/],
+    ["a shape that is none", one("F32", [-2], 8), eight, /shape of x is a list of sizes/],
+    ["a header that is no object", [1, 2], eight, /header is a JSON object/],
+    [
+      "a gap between two tensors",
+      { ...one("F32", [1], 4), y: { dtype: "F32", shape: [1], data_offsets: [8, 12] } },
+      new Uint8Array(12),
+      /data of y follows/,
+    ],
+  ];
+  for (const [what, header, data, message] of cases) {
+    test(`${what} is refused with the file's path`, async () => {
+      const file = await fileWith(header, data);
+      await assert.rejects(readTensors(file), (error) => {
+        assert.ok(error instanceof CheckpointError && error.path === file);
+        assert.match(error.message, message);
+        return true;
+      });
+    });
+  }
 
-  test("a file that is cut, of another type or no such file is refused with its path", () => {
-    const bytes = encodeSafeTensors([["a", { shape: [4], data: new Float32Array(4) }]]);
-    const wrong = [
-      bytes.subarray(0, bytes.length - 1),
-      bytes.subarray(0, 5),
-      fileWith("I64", [1], new Uint8Array(8)),
-    ];
-    for (const file of wrong) {
-      assert.throws(
-        () => decodeSafeTensors(file, "some/path"),
-        (error) => {
-          return error instanceof CheckpointError && error.message.includes("some/path");
-        },
-      );
+  test("a file without a header and one that is missing are refused", async () => {
+    const file = path.join(folder, "short");
+    for (const bytes of [Buffer.from("abc"), Buffer.from("an HTML page, not a model")]) {
+      await writeFile(file, bytes);
+      await assert.rejects(readTensors(file), /starts with the size of its header/);
     }
+    await assert.rejects(readTensors(path.join(folder, "nowhere")), /is a readable file.*ENOENT/);
   });
 });

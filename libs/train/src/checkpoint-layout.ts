@@ -1,0 +1,131 @@
+/**
+ * How a checkpoint's tensors are spread over files: in model.safetensors, or in the shards that
+ * model.safetensors.index.json names.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { ElementType } from "./element-types.ts";
+import { CheckpointError } from "./errors.ts";
+import { SafeTensorsReader } from "./safetensors-reader.ts";
+
+export const MODEL_FILE = "model.safetensors";
+export const INDEX_FILE = "model.safetensors.index.json";
+
+/** A file with its tensors in their order, by their names in the checkpoint. */
+export interface Shard {
+  readonly file: string;
+  readonly tensors: ReadonlyArray<{ readonly name: string; readonly type: ElementType }>;
+}
+
+export interface CheckpointLayout {
+  /** One, named {@link MODEL_FILE}, or those that the index names. */
+  readonly shards: readonly Shard[];
+}
+
+/** Everything in one float32 file. */
+export function singleFileLayout(names: readonly string[]): CheckpointLayout {
+  return { shards: [{ file: MODEL_FILE, tensors: names.map((name) => ({ name, type: ElementType.F32 })) }] };
+}
+
+/** The same files with every number stored as one type. */
+export function layoutOfType(layout: CheckpointLayout, type: ElementType): CheckpointLayout {
+  const shards = layout.shards.map(({ file, tensors }) => ({
+    file,
+    tensors: tensors.map(({ name }) => ({ name, type })),
+  }));
+  return { shards };
+}
+
+/** The type that most values are stored as. */
+export function mainType({ shards }: CheckpointLayout): ElementType {
+  const counts = new Map<ElementType, number>();
+  for (const { type } of shards.flatMap(({ tensors }) => tensors)) {
+    counts.set(type, (counts.get(type) ?? 0) + 1);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? ElementType.F32;
+}
+
+/** The weight files of a folder, open. */
+export interface OpenShards extends AsyncDisposable {
+  readonly readers: readonly SafeTensorsReader[];
+  /** Path of the file that is to hold a tensor, as far as the index says. */
+  fileOf(name: string): string;
+}
+
+/** @throws CheckpointError where there are no weights, or a file is missing, truncated or of another kind. */
+export async function openShards(folder: string): Promise<OpenShards> {
+  const places = await weightPlaces(folder);
+  const files = places === undefined ? [MODEL_FILE] : [...new Set(Object.values(places))].sort();
+  const readers: SafeTensorsReader[] = [];
+  const close = async () => {
+    for (const reader of readers) await reader[Symbol.asyncDispose]();
+  };
+  try {
+    for (const file of files) readers.push(await SafeTensorsReader.open(path.join(folder, file)));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const fileOf = (name: string) =>
+    path.join(folder, places === undefined ? MODEL_FILE : (places[name] ?? INDEX_FILE));
+  return { readers, fileOf, [Symbol.asyncDispose]: close };
+}
+
+/** What the files hold of a model's tensors, as an export is to hold it again. */
+export function layoutOf(
+  readers: readonly SafeTensorsReader[],
+  isOfModel: (name: string) => boolean,
+): CheckpointLayout {
+  const shards = readers.map(({ path: file, header }) => ({
+    file: path.basename(file),
+    tensors: header.entries.filter(({ name }) => isOfModel(name)).map(({ name, type }) => ({ name, type })),
+  }));
+  return { shards };
+}
+
+/** Text of the index of a layout; undefined where there is one file without. */
+export function indexOf({ shards }: CheckpointLayout, totalBytes: number): string | undefined {
+  if (shards.length === 1 && shards[0]!.file === MODEL_FILE) return undefined;
+  const places = shards.flatMap(({ file, tensors }) => tensors.map(({ name }) => [name, file] as const));
+  const index = { metadata: { total_size: totalBytes }, weight_map: Object.fromEntries(places.sort()) };
+  return `${JSON.stringify(index, null, 2)}\n`;
+}
+
+/** File of each tensor by the index; undefined where one file holds them all. */
+async function weightPlaces(folder: string): Promise<Readonly<Record<string, string>> | undefined> {
+  const names = await namesIn(folder);
+  if (names.includes(MODEL_FILE)) return undefined;
+  if (!names.includes(INDEX_FILE)) {
+    const others = names.filter((name) => /\.(safetensors|bin|pt|pth|gguf)$/.test(name));
+    const rule = `it holds ${MODEL_FILE} or ${INDEX_FILE}`;
+    throw new CheckpointError(folder, rule, others.length === 0 ? "no weights" : others.join(", "));
+  }
+  const index = path.join(folder, INDEX_FILE);
+  return readWeightMap(await readFile(index, "utf8"), index);
+}
+
+function readWeightMap(text: string, file: string): Record<string, string> {
+  let map: unknown;
+  try {
+    map = (JSON.parse(text) as { weight_map?: unknown } | null)?.weight_map;
+  } catch (cause) {
+    throw new CheckpointError(file, "it is JSON", text.slice(0, 40), { cause });
+  }
+  const places = Object.entries(typeof map === "object" && map !== null ? map : {});
+  const isPlace = ([, place]: [string, unknown]) =>
+    typeof place === "string" && path.basename(place) === place && place.endsWith(".safetensors");
+  if (places.length === 0 || !places.every(isPlace)) {
+    const current = JSON.stringify(places.find((each) => !isPlace(each)) ?? map ?? null);
+    throw new CheckpointError(file, "its weight_map names a file beside it for each tensor", current);
+  }
+  return Object.fromEntries(places) as Record<string, string>;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (cause) {
+    const current = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(folder, "it is a readable folder", current, { cause });
+  }
+}

@@ -1,0 +1,95 @@
+/** Weights between Hone's parameters and the tensors of a checkpoint's files. */
+import {
+  HEAD,
+  listParameters,
+  type ModelSpec,
+  type ParameterInfo,
+  parameterSize,
+  tensorNameOf,
+} from "@hone/nn";
+import { type CheckpointLayout, layoutOf, type OpenShards, openShards } from "./checkpoint-layout.ts";
+import { CheckpointError } from "./errors.ts";
+import type { TensorEntry } from "./safetensors-header.ts";
+import type { SafeTensorsReader } from "./safetensors-reader.ts";
+
+/** Makes the array of a parameter. */
+export type WeightAllocator = (values: number) => Float32Array;
+
+/** Constants that older checkpoints store although they follow from the configuration. */
+const DERIVED = /\.rotary_emb\.inv_freq$/;
+
+/** The parameters by their names in the checkpoint, in order. */
+export function weightsByTensor(
+  spec: ModelSpec,
+  weights: Readonly<Record<string, Float32Array>>,
+): Map<string, { shape: readonly number[]; data: Float32Array }> {
+  const parameters = listParameters(spec);
+  return new Map(
+    parameters.map(({ name, shape }) => [tensorNameOf(spec, name), { shape, data: weights[name]! }]),
+  );
+}
+
+/**
+ * Reads all weights of a folder, each file once.
+ * @throws CheckpointError naming file and tensor.
+ */
+export async function readWeights(
+  folder: string,
+  spec: ModelSpec,
+  allocate: WeightAllocator = (values) => new Float32Array(values),
+): Promise<{ weights: Record<string, Float32Array>; layout: CheckpointLayout; digest: string }> {
+  await using shards = await openShards(folder);
+  const parameters = new Map(listParameters(spec).map((each) => [tensorNameOf(spec, each.name), each]));
+  checkTensors(spec, shards, parameters);
+  const weights: Record<string, Float32Array> = {};
+  const place = ({ name }: TensorEntry) => {
+    const parameter = parameters.get(name);
+    if (parameter === undefined) return undefined;
+    const values = allocate(parameterSize(parameter));
+    weights[parameter.name] = values;
+    return values;
+  };
+  const digests: string[] = [];
+  for (const reader of shards.readers) digests.push(await reader.readInto(place));
+  const layout = layoutOf(shards.readers, (name) => parameters.has(name));
+  return { weights, layout, digest: digests[0]! };
+}
+
+/** Every parameter once and in its shape, and nothing that the model would not use. */
+function checkTensors(
+  spec: ModelSpec,
+  { readers, fileOf }: OpenShards,
+  parameters: ReadonlyMap<string, ParameterInfo>,
+): void {
+  const seen = new Map<string, SafeTensorsReader>();
+  for (const reader of readers) {
+    for (const { name, shape } of reader.header.entries) {
+      const parameter = parameters.get(name);
+      if (parameter === undefined) {
+        if (isLeftOut(spec, name)) continue;
+        throw new CheckpointError(
+          reader.path,
+          `a ${spec.family} model has no tensor ${name}`,
+          "there is one",
+        );
+      }
+      if (shape.join() !== parameter.shape.join()) {
+        const rule = `it holds ${name} of shape [${parameter.shape.join(", ")}]`;
+        throw new CheckpointError(reader.path, rule, `[${shape.join(", ")}]`);
+      }
+      if (seen.has(name)) {
+        throw new CheckpointError(reader.path, `${name} lies in one file`, `also in ${seen.get(name)!.path}`);
+      }
+      seen.set(name, reader);
+    }
+  }
+  for (const [name, { shape }] of parameters) {
+    if (seen.has(name)) continue;
+    throw new CheckpointError(fileOf(name), `it holds ${name} of shape [${shape.join(", ")}]`, "nothing");
+  }
+}
+
+/** Whether a tensor may stand in a file without being read: it repeats what is known otherwise. */
+function isLeftOut(spec: ModelSpec, name: string): boolean {
+  return DERIVED.test(name) || (spec.isTied && name === tensorNameOf(spec, HEAD));
+}

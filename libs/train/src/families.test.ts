@@ -1,0 +1,170 @@
+/** Checkpoints of every family against transformers: loss, gradients, and what an export writes. */
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { cp, mkdtemp, readdir, readFile, rm, truncate, unlink, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { loadModel, saveCheckpoint } from "./checkpoint.ts";
+import { INDEX_FILE } from "./checkpoint-layout.ts";
+import { CheckpointError } from "./errors.ts";
+import { GradientRunner } from "./gradient-runner.ts";
+import { readTensors } from "./testing-tensors.ts";
+
+/** Made by fixtures/make_families.py. */
+const FAMILIES = path.join(import.meta.dirname, "../fixtures/families");
+const MAX_LOSS_ERROR = 1e-5;
+/** Of a parameter's gradient: |found - wanted| / |wanted|, Euclidean. */
+const MAX_GRADIENT_ERROR = 1e-4;
+const SHARDED = "llama-scaled-biased";
+
+interface Reference {
+  readonly tokens: number[][];
+  readonly loss: number;
+}
+
+let scratch = "";
+before(async () => {
+  scratch = await mkdtemp(path.join(os.tmpdir(), "hone-families-"));
+});
+after(() => rm(scratch, { recursive: true }));
+
+function relativeError(found: Float32Array, wanted: Float32Array): number {
+  assert.equal(found.length, wanted.length);
+  const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value * value, 0);
+  return Math.sqrt(sum(found.map((value, i) => value - wanted[i]!)) / sum(wanted));
+}
+
+describe("pretrained checkpoints", () => {
+  for (const name of readdirSync(FAMILIES)) {
+    const folder = path.join(FAMILIES, name);
+
+    test(`${name}: loss and gradients are PyTorch's`, async () => {
+      const { tokens, loss } = JSON.parse(
+        await readFile(path.join(folder, "reference.json"), "utf8"),
+      ) as Reference;
+      const reference = await readTensors(path.join(folder, "reference.safetensors"));
+      const { spec, weights } = await loadModel(folder);
+      const count = tokens.reduce((sum, row) => sum + row.length - 1, 0);
+      const samples = tokens.map((tokenIds) => ({
+        tokenIds,
+        lossMask: tokenIds.map((_, i) => (i === 0 ? 0 : 1)),
+        weights: new Float32Array(tokenIds.length - 1).fill(1 / count),
+      }));
+      const runner = new GradientRunner(spec, { maxRowTokens: 128, maxMicrobatchTokens: 256 });
+      const found = await runner.differentiate(weights, samples, {
+        loss: { kind: "cross_entropy" },
+        entropyCoefficient: 0,
+      });
+      await runner.close();
+      assert.ok(Math.abs(found.loss - loss) < MAX_LOSS_ERROR, `${found.loss} is not ${loss}`);
+      assert.deepEqual(
+        Object.keys(found.gradients).sort(),
+        [...reference.keys()]
+          .filter((key) => key !== "logits")
+          .map((key) => key.slice(2))
+          .sort(),
+      );
+      for (const [parameter, gradient] of Object.entries(found.gradients)) {
+        const error = relativeError(gradient, reference.get(`g.${parameter}`)!);
+        assert.ok(error < MAX_GRADIENT_ERROR, `${parameter}: ${error}`);
+      }
+    });
+
+    test(`${name}: an export of what was loaded has the same files`, async () => {
+      const copy = path.join(scratch, name);
+      await saveCheckpoint(copy, await loadModel(folder));
+      const isModel = (file: string) => !file.startsWith("reference");
+      assert.deepEqual((await readdir(copy)).sort(), (await readdir(folder)).filter(isModel).sort());
+      for (const file of await readdir(copy)) {
+        const [written, original] = await Promise.all(
+          [copy, folder].map((at) => readFile(path.join(at, file))),
+        );
+        if (file === "config.json") {
+          assert.deepEqual(JSON.parse(String(written)), JSON.parse(String(original)));
+        } else if (file === INDEX_FILE) {
+          const { weight_map: map } = JSON.parse(String(original)) as { weight_map: unknown };
+          assert.deepEqual((JSON.parse(String(written)) as { weight_map: unknown }).weight_map, map);
+        } else {
+          const bytes = (from: Buffer) => from.subarray(8 + Number(from.readBigUInt64LE()));
+          assert.ok(bytes(written!).equals(bytes(original!)), file);
+        }
+      }
+    });
+  }
+
+  const broken: [what: string, change: (folder: string) => Promise<void>, message: RegExp][] = [
+    [
+      "a shard that is missing",
+      (folder) => unlink(path.join(folder, "model-00002-of-00003.safetensors")),
+      /model-00002-of-00003.safetensors as it is a readable file/,
+    ],
+    [
+      "a shard that is cut",
+      (folder) => truncate(path.join(folder, "model-00001-of-00003.safetensors"), 5000),
+      /model-00001-of-00003.safetensors as the data of \S+ follows at byte \d+ and is whole/,
+    ],
+    [
+      "a tensor that is missing",
+      async (folder) => {
+        const index = JSON.parse(await readFile(path.join(folder, INDEX_FILE), "utf8")) as {
+          weight_map: Record<string, string>;
+        };
+        const last = index.weight_map["lm_head.weight"]!;
+        for (const [name, file] of Object.entries(index.weight_map)) {
+          if (file === last) index.weight_map[name] = "model-00002-of-00003.safetensors";
+        }
+        await writeFile(path.join(folder, INDEX_FILE), JSON.stringify(index));
+      },
+      /model-00002-of-00003.safetensors as it holds \S+ of shape \[.*\]: current value is nothing/,
+    ],
+    [
+      "a shape of another model",
+      (folder) => changeConfig(folder, { intermediate_size: 23 }),
+      /model-0000.-of-00003.safetensors as it holds model.layers.0.mlp.\S+ of shape \[.*23.*\]: current value is \[.*24/,
+    ],
+    [
+      "a tensor that the model does not have",
+      (folder) => changeConfig(folder, { mlp_bias: false }),
+      /a llama model has no tensor model.layers.0.mlp.\w+.bias/,
+    ],
+    [
+      "an unknown architecture",
+      (folder) => changeConfig(folder, { architectures: ["MambaForCausalLM"] }),
+      /LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM.*MambaForCausalLM/,
+    ],
+    [
+      "an index that points outside",
+      (folder) =>
+        writeFile(path.join(folder, INDEX_FILE), JSON.stringify({ weight_map: { x: "../x.safetensors" } })),
+      /names a file beside it for each tensor.*\.\.\/x/,
+    ],
+    [
+      "weights of another format",
+      async (folder) => {
+        await unlink(path.join(folder, INDEX_FILE));
+        await writeFile(path.join(folder, "pytorch_model.bin"), "");
+      },
+      /it holds model.safetensors or model.safetensors.index.json: current value is .*pytorch_model.bin/,
+    ],
+  ];
+  for (const [what, change, message] of broken) {
+    test(`${what} is refused by file and name`, async () => {
+      const folder = path.join(scratch, "broken");
+      await rm(folder, { recursive: true, force: true });
+      await cp(path.join(FAMILIES, SHARDED), folder, { recursive: true });
+      await change(folder);
+      await assert.rejects(loadModel(folder), message);
+    });
+  }
+
+  test("a folder that is not there is an error that names it", async () => {
+    await assert.rejects(loadModel(path.join(scratch, "nowhere")), CheckpointError);
+  });
+});
+
+async function changeConfig(folder: string, change: Record<string, unknown>): Promise<void> {
+  const file = path.join(folder, "config.json");
+  const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...config, ...change }));
+}

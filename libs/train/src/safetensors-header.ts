@@ -1,0 +1,127 @@
+/**
+ * The head of a safetensors file (https://github.com/huggingface/safetensors): 8 bytes header length (little endian),
+ * the header as JSON, then the data of all tensors without gaps.
+ */
+import { codecOf, type ElementType, isElementType } from "./element-types.ts";
+import { CheckpointError } from "./errors.ts";
+
+/** Where a tensor lies. */
+export interface TensorEntry {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly shape: readonly number[];
+  /** From the start of the file. */
+  readonly begin: number;
+  readonly end: number;
+}
+
+export interface SafeTensorsHeader {
+  /** In the order of their data. */
+  readonly entries: readonly TensorEntry[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Bytes that tell the length of the header. */
+export const LENGTH_BYTES = 8;
+/** A header above this is damage, not a model: the format's own limit. */
+const MAX_HEADER_BYTES = 100_000_000;
+/** Data starts at a multiple of this, so that arrays can be viewed in place. */
+const ALIGNMENT = 8;
+
+/** @throws CheckpointError where the file cannot hold a header of the length that it states. */
+export function headerLength(start: Uint8Array, fileBytes: number, path: string): number {
+  const view = new DataView(start.buffer, start.byteOffset, start.byteLength);
+  const length = start.length < LENGTH_BYTES ? -1 : Number(view.getBigUint64(0, true));
+  if (length < 2 || length > MAX_HEADER_BYTES || LENGTH_BYTES + length > fileBytes) {
+    throw new CheckpointError(path, "it starts with the size of its header", `${fileBytes} bytes`);
+  }
+  return length;
+}
+
+/**
+ * Reads and checks a header.
+ * @param fileBytes size of the whole file.
+ * @throws CheckpointError where it is no header, or not one of this file: a tensor outside, a gap, bytes left over.
+ */
+export function parseHeader(header: Uint8Array, fileBytes: number, path: string): SafeTensorsHeader {
+  const parsed = parseJson(header, path);
+  const dataStart = LENGTH_BYTES + header.length;
+  const { __metadata__: metadata = {}, ...tensors } = parsed;
+  const entries = Object.entries(tensors).map(([name, entry]) => readEntry(name, entry, dataStart, path));
+  entries.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  let at = dataStart;
+  for (const { name, begin, end } of entries) {
+    if (begin !== at || end > fileBytes) {
+      const current = `bytes ${begin} to ${end} of ${fileBytes}`;
+      throw new CheckpointError(path, `the data of ${name} follows at byte ${at} and is whole`, current);
+    }
+    at = end;
+  }
+  if (at !== fileBytes) {
+    throw new CheckpointError(path, `it ends with its last tensor at byte ${at}`, `${fileBytes} bytes`);
+  }
+  return { entries, metadata: metadata as Readonly<Record<string, string>> };
+}
+
+/** A tensor to lay out in a file. */
+export type TensorLayout = Pick<TensorEntry, "name" | "type" | "shape">;
+
+/** The head of a file that holds the tensors in the order given, up to where their data begins. */
+export function encodeHeader(
+  tensors: readonly TensorLayout[],
+  metadata: Readonly<Record<string, string>>,
+): Uint8Array {
+  const header: Record<string, unknown> = { __metadata__: metadata };
+  let offset = 0;
+  for (const { name, type, shape } of tensors) {
+    const end = offset + sizeOf(shape) * codecOf(type).bytes;
+    header[name] = { dtype: type, shape, data_offsets: [offset, end] };
+    offset = end;
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const headerBytes = Math.ceil(text.length / ALIGNMENT) * ALIGNMENT;
+  const bytes = Buffer.alloc(LENGTH_BYTES + headerBytes, " "); // The format pads its header with spaces.
+  bytes.writeBigUInt64LE(BigInt(headerBytes), 0);
+  bytes.set(text, LENGTH_BYTES);
+  return bytes;
+}
+
+/** Number of values of a shape. */
+export function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+function parseJson(header: Uint8Array, path: string): Record<string, unknown> {
+  const text = Buffer.from(header.buffer, header.byteOffset, header.byteLength).toString("utf8");
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw new CheckpointError(path, "its header is JSON", text.slice(0, 40), { cause });
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new CheckpointError(path, "its header is a JSON object", text.slice(0, 40));
+  }
+  return parsed as Record<string, unknown>;
+}
+
+function readEntry(name: string, value: unknown, dataStart: number, path: string): TensorEntry {
+  const { dtype, shape, data_offsets } = (value ?? {}) as Record<string, unknown>;
+  if (!isElementType(dtype)) {
+    throw new CheckpointError(path, `tensor ${name} is F32, BF16 or F16`, String(dtype));
+  }
+  if (!isCounts(shape)) {
+    throw new CheckpointError(path, `the shape of ${name} is a list of sizes`, JSON.stringify(shape));
+  }
+  const bytes = sizeOf(shape) * codecOf(dtype).bytes;
+  if (!isCounts(data_offsets) || data_offsets.length !== 2 || data_offsets[1]! - data_offsets[0]! !== bytes) {
+    const rule = `the data of ${name} takes ${bytes} bytes`;
+    throw new CheckpointError(path, rule, `offsets ${JSON.stringify(data_offsets)}`);
+  }
+  const [begin, end] = data_offsets as [number, number];
+  return { name, type: dtype, shape, begin: dataStart + begin, end: dataStart + end };
+}
+
+function isCounts(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((each) => Number.isSafeInteger(each) && each >= 0);
+}

@@ -1,0 +1,44 @@
+/** Writes a safetensors file piece by piece: what is written is never held a second time. */
+import { createHash } from "node:crypto";
+import { open } from "node:fs/promises";
+import { codecOf, ElementType } from "./element-types.ts";
+import { encodeHeader, type TensorLayout } from "./safetensors-header.ts";
+
+/** Values converted and written at once. */
+const CHUNK_VALUES = 2 ** 20;
+
+/** A tensor with its values, as many as its shape says. */
+export interface TensorToWrite extends TensorLayout {
+  readonly data: Float32Array;
+}
+
+/** Lays tensors out in the order given. @returns SHA-256 of the file, hexadecimal, and its size. */
+export async function writeSafeTensors(
+  path: string,
+  tensors: readonly TensorToWrite[],
+  metadata: Readonly<Record<string, string>>,
+): Promise<{ digest: string; bytes: number }> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  await using file = await open(path, "w");
+  const write = async (chunk: Uint8Array) => {
+    hash.update(chunk);
+    await file.appendFile(chunk);
+    bytes += chunk.length;
+  };
+  await write(encodeHeader(tensors, metadata));
+  const scratch = new ArrayBuffer(CHUNK_VALUES * Float32Array.BYTES_PER_ELEMENT);
+  for (const { data, type } of tensors) {
+    const { bytes: width, narrow } = codecOf(type);
+    for (let at = 0; at < data.length; at += CHUNK_VALUES) {
+      const values = data.subarray(at, at + CHUNK_VALUES);
+      if (type === ElementType.F32) {
+        await write(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+        continue;
+      }
+      narrow(values, scratch);
+      await write(new Uint8Array(scratch, 0, values.length * width));
+    }
+  }
+  return { digest: hash.digest("hex"), bytes };
+}
