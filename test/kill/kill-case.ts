@@ -1,5 +1,6 @@
 /** One case of the matrix: a run, one process killed at one moment, and what became of the run. */
 
+import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { runIdOf } from "@hone/core";
@@ -11,8 +12,17 @@ import { publishRequest } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { complaintsAbout } from "./compare-outcomes.ts";
+import { leftoversOf, storedRollouts } from "./leftovers.ts";
 import { MomentControl } from "./moment-control.ts";
-import { MOMENTS, type Moment, type MomentName, RUN, type Situation, type Victim } from "./moments.ts";
+import {
+  MOMENTS,
+  type Moment,
+  type MomentName,
+  RUN,
+  RUN_ROLLOUTS,
+  type Situation,
+  type Victim,
+} from "./moments.ts";
 import { type RunOutcome, readOutcome } from "./run-outcome.ts";
 import type { Meeting } from "./seams/moment-gate.ts";
 
@@ -20,8 +30,12 @@ export interface KillHarness extends AsyncDisposable {
   readonly stack: TestStack;
   /** Of the run that nobody disturbed. */
   readonly undisturbed: RunOutcome;
-  /** @throws what is wrong, in words. */
+  /** Does the run again while nothing dies. @throws what is not as it was the first time. */
+  repeats(): Promise<void>;
+  /** Does the run, with a kill. @throws what is wrong, in words. */
   survives(victim: Victim, moment: MomentName): Promise<void>;
+  /** Looks at all the runs that were done. @throws what is left of them, or what the tracer lacks. */
+  isTidy(): Promise<void>;
 }
 
 export interface KillHarnessOptions {
@@ -33,6 +47,10 @@ export interface KillHarnessOptions {
 /** Start-up of what was killed, leases and redeliveries included, on a busy machine. */
 const RUN_DEADLINE_MS = 150_000;
 const MOMENT_DEADLINE_MS = 120_000;
+/** Above the time after which what a dead process had in work comes again. */
+const TIDY_DEADLINE_MS = 40_000;
+/** For what is on its way through bus and database while a process stands still. */
+const EVIDENCE_DEADLINE_MS = 5_000;
 
 /** Starts a stack whose processes can be stopped at a moment, and does the undisturbed run on it. */
 export async function startKillHarness(options: KillHarnessOptions = {}): Promise<KillHarness> {
@@ -55,13 +73,36 @@ export async function startKillHarness(options: KillHarnessOptions = {}): Promis
     return {
       stack,
       undisturbed,
+      async repeats() {
+        const runId = await publish(stack, "repeated");
+        await untilEnded(stack, runId, deadlineMs);
+        assert.deepEqual(complaintsAbout(await readOutcome(stack, runId), undisturbed), []);
+      },
       survives: (victim, moment) => survives({ stack, control, undisturbed, deadlineMs }, victim, moment),
+      isTidy: () => isTidy(stack),
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {
     await dispose();
     throw error;
   }
+}
+
+/** What was delivered to a process that died comes again, and is then seen to be done. */
+async function isTidy(stack: TestStack): Promise<void> {
+  let untidy: string[] = [];
+  const look = async () => {
+    const stored = Object.entries(await storedRollouts(stack));
+    const lacking = stored.filter(([, count]) => count !== RUN_ROLLOUTS);
+    untidy = [
+      ...(await leftoversOf(stack)),
+      ...lacking.map(([runId, count]) => `the tracer has ${count} of ${RUN_ROLLOUTS} rollouts of ${runId}`),
+    ];
+    return untidy.length === 0;
+  };
+  await eventually("a tidy stack", look, { deadlineMs: TIDY_DEADLINE_MS }).catch((error: unknown) => {
+    throw new Error(`Cannot call the stack tidy:\n${untidy.join("\n")}`, { cause: error });
+  });
 }
 
 interface CaseTools {
@@ -127,11 +168,20 @@ async function killAt(
     throw new Error(`process ${meeting.pid} stopped, but ${moment.service} is ${holder}`);
   // What was let out just before may still be on its way.
   let situation: Situation | undefined;
-  const isNow = async () => moment.isNow((situation = await look(stack, runId)));
+  const isNow = async () => {
+    situation = await look(stack, runId);
+    return moment.isNow(situation);
+  };
   const wrong: string[] = [];
-  await eventually("the moment's own evidence", isNow).catch(() => {
+  await eventually("the moment's own evidence", isNow, { deadlineMs: EVIDENCE_DEADLINE_MS }).catch(() => {
     wrong.push(`the world is not as it must be at this moment: ${JSON.stringify(situation)}`);
   });
+  const { committed, published } = situation ?? {};
+  if ((published ?? 0) > (committed ?? 0)) {
+    wrong.push(
+      `RUN_STATE tells of version ${published} while version ${committed} is the last that was committed`,
+    );
+  }
   let isReleased = false;
   await stack.kill(victim, {
     whenGone: () => {

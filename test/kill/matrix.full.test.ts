@@ -19,5 +19,6 @@ for (const victim of VICTIMS.filter((name) => isChosen(name, VICTIMS))) {
     for (const moment of MOMENT_NAMES.filter((name) => isChosen(name, MOMENT_NAMES))) {
       test(`${MOMENTS[moment].title}`, () => harness.survives(victim, moment));
     }
+    test("and nothing is left behind, and the tracer has every rollout", () => harness.isTidy());
   });
 }

@@ -14,6 +14,8 @@ const GROUP_SIZE = 8;
 const STEP_ROLLOUTS = RUN.tasksPerStep * GROUP_SIZE;
 /** Each held-out task is done sampled and greedy. */
 const EVAL_ROLLOUTS = RUN.evalTasks * 2;
+/** Of all kinds; the first and the last version are evaluated. */
+export const RUN_ROLLOUTS = RUN.warmStartTasks + RUN.steps * STEP_ROLLOUTS + 2 * EVAL_ROLLOUTS;
 
 /** What the world looks like while a process stands still. */
 export interface Situation {
@@ -156,3 +158,17 @@ export const VICTIMS = [
   "supervisor",
 ] as const;
 export type Victim = (typeof VICTIMS)[number];
+
+/** A kill of each victim, each at another moment, for every run of the tests; the supervisor last, as it ends all. */
+export const QUICK_CASES: readonly (readonly [Victim, MomentName])[] = [
+  ["dataset", "accepted"],
+  ["agent-rollout", "rollouts-half-done"],
+  ["inference-gateway", "published"],
+  ["judge", "episode-judged"],
+  ["trainer", "state-renamed"],
+  ["trainer", "optimizer-update"],
+  ["tracer", "evaluation"],
+  ["nats-server", "jobs-half-published"],
+  ["postgres", "commit-unanswered"],
+  ["supervisor", "batch-complete"],
+];

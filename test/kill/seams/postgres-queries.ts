@@ -4,9 +4,10 @@
  *   start    <length> 00 03 00 00 …             once, without a type
  *   message  <type> <length, itself included> …
  *   Q  query            P  parse: name, query     B  bind: portal, name (what runs a prepared query)
+ *   S  sync: the end of what belongs to a bind
  */
 
-/** One query that leaves, and where it lies in what was written. */
+/** One query that leaves, and where all of it lies in what was written. */
 export interface PostgresQuery {
   readonly begin: number;
   readonly end: number;
@@ -28,6 +29,7 @@ export class PostgresWrites {
   /** The queries in one write, in order. @throws where the write does not end with a message's end. */
   *queries(bytes: Buffer): Generator<PostgresQuery> {
     let begin = 0;
+    let bound: Omit<PostgresQuery, "end"> | undefined;
     while (begin < bytes.length) {
       const end =
         begin + 1 + (begin + HEADER_BYTES <= bytes.length ? bytes.readUInt32BE(begin + 1) : Number.NaN);
@@ -40,7 +42,11 @@ export class PostgresWrites {
       const type = String.fromCharCode(bytes[begin] ?? 0);
       if (type === "P") this.#queries.set(first, second);
       if (type === "Q") yield { begin, end, text: first };
-      if (type === "B") yield { begin, end, text: this.#queries.get(second) ?? "" };
+      if (type === "B") bound = { begin, text: this.#queries.get(second) ?? "" };
+      if (type === "S" && bound !== undefined) {
+        yield { ...bound, end };
+        bound = undefined;
+      }
       begin = end;
     }
   }

@@ -1,0 +1,85 @@
+/**
+ * Faults that the kill matrix must catch. Each breaks one promise by a few changed lines, and does no harm to a run
+ * that nobody disturbs: what shows it is the kill. Imports no code of the product, which would be loaded unchanged.
+ */
+
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { MomentName, Victim } from "./moments.ts";
+
+export interface Mutation {
+  /** Below the repository. */
+  readonly file: string;
+  /** Stands in the file exactly once. */
+  readonly text: string;
+  readonly replacement: string;
+  /** The case that must fail, and what it must complain about. */
+  readonly victim: Victim;
+  readonly moment: MomentName;
+  readonly complaint: RegExp;
+}
+
+const CONSUME_WORK = "libs/messaging/src/consume-work.ts";
+const DECODE = "const decoded = await decode(message);";
+const COMMIT =
+  'await reporter.untilAvailable("the database (commit)", () => commitOnce(context, commit)); // 2';
+const LOAD = "await engine.load(folders.absolute(run.stateFolder));";
+
+export const MUTATIONS = {
+  "job acknowledged before its episode is stored": {
+    file: CONSUME_WORK,
+    text: DECODE,
+    replacement: `${DECODE} if (options.stream === "JOBS") message.ack();`,
+    victim: "agent-rollout",
+    moment: "rollouts-half-done",
+    complaint: /did not end by itself[\s\S]*rollouts of step 2/,
+  },
+  "episode acknowledged before its score is stored": {
+    file: CONSUME_WORK,
+    text: DECODE,
+    replacement: `${DECODE} if (options.stream === "EPISODES") message.ack();`,
+    victim: "judge",
+    moment: "episode-judged",
+    complaint: /did not end by itself[\s\S]*rollouts of step 2/,
+  },
+  "episodes trained twice": {
+    file: "services/trainer/src/domain/run-loop.ts",
+    text: `await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);\n  ${LOAD}`,
+    // The newest state that is on the disk, whether it was committed or not: its step is then trained once more.
+    replacement: `const { readdirSync } = await import("node:fs");
+      const states = folders.absolute(run.stateFolder + "/..");
+      await engine.load(states + "/" + readdirSync(states).filter((name) => !name.startsWith(".")).sort().at(-1));`,
+    victim: "trainer",
+    moment: "state-renamed",
+    complaint: /the weights of version 2 are others/,
+  },
+  "version published before its commit": {
+    file: "services/trainer/src/domain/commit.ts",
+    text: COMMIT,
+    replacement: `await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); ${COMMIT}`,
+    victim: "trainer",
+    moment: "state-renamed",
+    complaint: /RUN_STATE tells of version 2 while version 1 is the last that was committed/,
+  },
+} as const satisfies Readonly<Record<string, Mutation>>;
+
+export type MutationName = keyof typeof MUTATIONS;
+export const MUTATION_NAMES = Object.keys(MUTATIONS) as MutationName[];
+
+const PRELOAD = path.join(import.meta.dirname, "mutation-preload.ts");
+
+/** For the processes whose code is to be changed as they load it. */
+export function mutationEnvironment(name: MutationName): Record<string, string> {
+  return { NODE_OPTIONS: `--import ${pathToFileURL(PRELOAD)}`, HONE_TEST_MUTATION: name };
+}
+
+/** The text of a module with the fault in it. @throws when the text that it replaces is not there any more. */
+export function mutate({ file, text, replacement }: Mutation, source: string): string {
+  const parts = source.split(text);
+  if (parts.length !== 2) {
+    throw new Error(
+      `Cannot change ${file} as the text must stand there once: current value is ${parts.length - 1} times`,
+    );
+  }
+  return parts.join(replacement);
+}
