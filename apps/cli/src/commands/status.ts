@@ -1,14 +1,30 @@
-/** `hone status`: what runs here, and of each run what it does, what it waits for and since when. */
+/** `hone status`: who answers here, and what each run does, waits for and since when, and whose turn it is. */
 
 import { create } from "@bufbuild/protobuf";
-import { type Bus, RunControl, request, StreamName, subjects } from "@hone/messaging";
-import { ControlReplySchema, ControlRequestSchema, RunPhase, type RunState } from "@hone/proto-gen/run";
+import {
+  BucketName,
+  type Bus,
+  openBucket,
+  RunControl,
+  readDeadLetters,
+  request,
+  StreamName,
+  subjects,
+} from "@hone/messaging";
+import {
+  ControlReplySchema,
+  ControlRequestSchema,
+  RunPhase,
+  type RunState,
+  RunStateSchema,
+} from "@hone/proto-gen/run";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { span } from "../format.ts";
 import { isEnded, runStates } from "../run/follow-run.ts";
 import type { Session } from "../session.ts";
-import { readStack, type ServiceRecord, stackHolder } from "../stack/stack-file.ts";
+import { askStack, type PartHealth, type StackHealth } from "../stack/part-health.ts";
+import { readStack, type StackRecord, stackHolder } from "../stack/stack-file.ts";
 import { connectTo, requireStack } from "../stack/use-stack.ts";
 import { table } from "../terminal.ts";
 
@@ -17,37 +33,22 @@ const NO_STACK_EXIT_CODE = 3;
 
 export const statusCommand = honeCommand({
   name: "status",
-  description: "Tell what runs here, and what each run does, waits for and since when",
+  description: "Tell who answers here, and what each run does, waits for and since when",
   args: {
     run: { type: "positional", required: false, description: "Only this run", valueHint: "RUN" },
   },
   run: async (session, args) => {
     if (readStack(session.project) === undefined) return tellNoStack(session);
     const stack = requireStack(session);
-    const bus = await connectTo(stack, "status", session.signal);
-    try {
-      if (args.run !== undefined) {
-        tellRuns(session, [await stateOf(bus, args.run)]);
-        return 0;
-      }
-      const { terminal } = session;
-      terminal.line(`up for ${span(Date.now() - stack.startedAtMs)} in process ${stack.supervisor.pid}`);
-      terminal.line(`bus    ${stack.natsUrl}`);
-      terminal.line(`page   ${terminal.style("cyan", stack.pageUrl)}\n`);
-      await tellServices(session, stack.services);
-      terminal.line();
-      const states = await runStates(bus);
-      tellRuns(
-        session,
-        states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase))),
-      );
-      const { state } = await bus.manager.streams.info(StreamName.runs);
-      if (state.messages > 0)
-        terminal.line(`${state.messages} run requests are not taken yet: they wait for the trainer`);
+    const health = await askStack(stack);
+    if (args.run === undefined) tellParts(session, stack, health);
+    const bus = health.get("nats-server");
+    if (bus?.kind === "silent") {
+      session.terminal.line(`runs are not known: they wait for the bus, which ${silence(bus)}`);
       return 0;
-    } finally {
-      await bus.close();
     }
+    await tellWhatTheBusKnows(session, stack, health, args.run);
+    return 0;
   },
 });
 
@@ -61,39 +62,65 @@ function tellNoStack({ terminal, project }: Session): number {
   return NO_STACK_EXIT_CODE;
 }
 
-async function tellServices(
-  { terminal }: Session,
-  services: Readonly<Record<string, ServiceRecord>>,
-): Promise<void> {
-  const rows = await Promise.all(
-    Object.entries(services).map(async ([name, { pid, httpPort, restarts }]) => {
-      const health = await readiness(httpPort);
-      const shown = health === "ready" ? terminal.style("green", health) : terminal.style("yellow", health);
-      return [
-        name,
-        shown,
-        `process ${pid}`,
-        `port ${httpPort}`,
-        restarts > 0 ? `started again ${restarts} times` : "",
-      ];
-    }),
-  );
+function tellParts({ terminal }: Session, stack: StackRecord, health: StackHealth): void {
+  const shown = (name: string): string => {
+    const part = health.get(name);
+    if (part === undefined || part.kind === "ready") return terminal.style("green", "ready");
+    return terminal.style("yellow", part.kind === "silent" ? silence(part) : part.reasons.join("; "));
+  };
+  terminal.line(`up for ${span(Date.now() - stack.startedAtMs)} in process ${stack.supervisor.pid}`);
+  terminal.line(`page  ${terminal.style("cyan", stack.pageUrl)}\n`);
+  const rows = [
+    ["bus", shown("nats-server"), stack.natsUrl],
+    ["database", shown("postgres")],
+    ...Object.entries(stack.services).map(([name, { pid, httpPort, restarts }]) => [
+      name,
+      shown(name),
+      `process ${pid}`,
+      `port ${httpPort}`,
+      restarts > 0 ? `started again ${restarts} times` : "",
+    ]),
+  ];
   for (const line of table(rows)) terminal.line(line);
+  terminal.line();
 }
 
-async function readiness(port: number): Promise<string> {
+async function tellWhatTheBusKnows(
+  session: Session,
+  stack: StackRecord,
+  health: StackHealth,
+  runId: string | undefined,
+): Promise<void> {
+  const { terminal } = session;
+  const bus = await connectTo(stack, "status", session.signal);
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/readyz`, {
-      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
-    });
-    const { ready, reasons } = (await response.json()) as { ready: boolean; reasons: readonly string[] };
-    return ready ? "ready" : reasons.join("; ");
-  } catch {
-    return "does not answer"; // down, or being started again: that is the status
+    const trainer = health.get("trainer");
+    if (runId !== undefined) {
+      tellRuns(session, [await stateOf(bus, runId)], trainer);
+      return;
+    }
+    const states = await runStates(bus);
+    tellRuns(
+      session,
+      states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase))),
+      trainer,
+    );
+    const { state } = await bus.manager.streams.info(StreamName.runs);
+    if (state.messages > 0)
+      terminal.line(`${state.messages} run requests are not taken yet: they wait for the trainer`);
+    const { count, last } = await readDeadLetters(bus);
+    if (last !== undefined)
+      terminal.line(`${count} messages could not be decoded, the last on ${last.subject}: ${last.reason}`);
+  } finally {
+    await bus.close();
   }
 }
 
+/** The published state, which needs no trainer; a trainer knows of a run that has none yet. */
 async function stateOf(bus: Bus, runId: string): Promise<RunState> {
+  const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+  const published = await bucket.get(runId);
+  if (published !== undefined) return published.value;
   const reply = await request(
     bus,
     subjects.runControl(RunControl.status, runId),
@@ -106,21 +133,30 @@ async function stateOf(bus: Bus, runId: string): Promise<RunState> {
   return reply.state;
 }
 
-function tellRuns({ terminal }: Session, states: readonly RunState[]): void {
+function tellRuns({ terminal }: Session, states: readonly RunState[], trainer: PartHealth | undefined): void {
   if (states.length === 0) terminal.line("no runs");
-  const rows = states.map((state) => {
-    const waits =
-      state.waitingFor === ""
-        ? ""
-        : `waits for ${state.waitingFor} since ${span(Date.now() - Number(state.waitingSinceMs))}`;
-    return [
-      terminal.style("bold", state.runId),
-      phaseName(state.phase),
-      `step ${state.version}/${state.totalSteps}`,
-      waits,
-    ];
-  });
+  const rows = states.map((state) => [
+    terminal.style("bold", state.runId),
+    phaseName(state.phase),
+    `step ${state.version}/${state.totalSteps}`,
+    waitOf(state, trainer),
+  ]);
   for (const line of table(rows)) terminal.line(line);
+}
+
+/** What a silent trainer published last is no longer true: then it is the trainer that is waited for. */
+function waitOf(state: RunState, trainer: PartHealth | undefined): string {
+  if (isEnded(state.phase)) return "";
+  if (trainer?.kind === "silent") return `waits for the trainer, which ${silence(trainer)} (turn of trainer)`;
+  const { waitingFor, waitingOwner, waitingSinceMs } = state;
+  if (waitingFor === "") return "";
+  const since = waitingSinceMs === 0n ? "" : ` since ${span(Date.now() - Number(waitingSinceMs))}`;
+  const turn = waitingOwner === "you" ? "your turn" : `turn of ${waitingOwner}`;
+  return `waits for ${waitingFor}${since}${waitingOwner === "" ? "" : ` (${turn})`}`;
+}
+
+function silence({ sinceMs }: Extract<PartHealth, { kind: "silent" }>): string {
+  return sinceMs === undefined ? "does not answer" : `does not answer since ${span(Date.now() - sinceMs)}`;
 }
 
 function phaseName(phase: RunPhase): string {

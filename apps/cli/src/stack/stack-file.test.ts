@@ -17,6 +17,7 @@ const record = {
   databaseUrl: "postgres://x",
   pageUrl: "http://x",
   services: {},
+  silent: {},
 };
 
 describe("the stack's lock", () => {

@@ -26,6 +26,8 @@ export interface StackRecord {
   readonly databaseUrl: string;
   readonly pageUrl: string;
   readonly services: Readonly<Record<string, ServiceRecord>>;
+  /** Services, `nats-server` and `postgres`: since when (Unix milliseconds) those are silent that do not answer. */
+  readonly silent: Readonly<Record<string, number>>;
 }
 
 /** Holds the right to run a stack in this project. */

@@ -6,6 +6,7 @@
  * T2: `stop` is idempotent, ordered and bounded: services drain by STOP_ORDER, then the bus and the database end.
  * T3: what was started is ended when a later part fails to start.
  * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
+ * T5: who runs but does not answer is told of in the stack file, and left alone.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -23,6 +24,8 @@ import {
   supervise,
 } from "@hone/embedded";
 import type { Project } from "../project.ts";
+import { watchAnswers } from "./answer-watch.ts";
+import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
 import {
   isBadSettings,
   type RunningService,
@@ -128,7 +131,9 @@ export async function startStack(project: Project, options: StartStackOptions): 
         databaseUrl,
         pageUrl,
         services: Object.fromEntries(SERVICES.flatMap((name) => serviceRecord(name, services.get(name)))),
+        silent,
       });
+    let silent: Readonly<Record<string, number>> = {};
     const startedAtMs = Date.now();
     const wanted = SERVICES.filter((name) => !(options.without ?? []).includes(name));
     await allOrNothing(
@@ -154,6 +159,18 @@ export async function startStack(project: Project, options: StartStackOptions): 
     );
     await writeServiceEnv(project, settings);
     record();
+    void watchAnswers({
+      probes: () => ({
+        "nats-server": () => answersNats(natsUrl),
+        postgres: () => answersPostgres(databaseUrl),
+        ...serviceProbes(services),
+      }),
+      onChange: (now) => {
+        silent = now;
+        record();
+      },
+      signal: abandon.signal,
+    });
     return {
       natsUrl,
       databaseUrl,
@@ -236,6 +253,17 @@ async function allOrNothing<T extends readonly unknown[]>(
     await Promise.allSettled(promises);
     throw error;
   }
+}
+
+/** T5: asked over HTTP, so that a bus that is away silences nobody. */
+function serviceProbes(
+  services: ReadonlyMap<ServiceName, Supervised<RunningService>>,
+): Record<string, () => Promise<boolean>> {
+  const probes: Record<string, () => Promise<boolean>> = {};
+  for (const [name, { current }] of services) {
+    if (current !== undefined) probes[name] = () => answersHttp(current.httpPort);
+  }
+  return probes;
 }
 
 function serviceRecord(name: ServiceName, each: Supervised<RunningService> | undefined) {

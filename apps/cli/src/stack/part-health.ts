@@ -1,0 +1,46 @@
+/** What each part of a stack says of itself now. */
+
+import { ANSWER_TIMEOUT_MS, answersNats, answersPostgres } from "./probes.ts";
+import type { StackRecord } from "./stack-file.ts";
+
+export type PartHealth =
+  | { readonly kind: "ready" }
+  | { readonly kind: "not_ready"; readonly reasons: readonly string[] }
+  /** It runs, or is started again, and does not answer. */
+  | { readonly kind: "silent"; readonly sinceMs: number | undefined };
+
+/** Services by name, and `nats-server` and `postgres`. */
+export type StackHealth = ReadonlyMap<string, PartHealth>;
+
+/** Asks all parts at once; takes two seconds at most. */
+export async function askStack(stack: StackRecord): Promise<StackHealth> {
+  const silence = (name: string): PartHealth => ({ kind: "silent", sinceMs: stack.silent[name] });
+  const server = async (name: string, answers: Promise<boolean>): Promise<[string, PartHealth]> => [
+    name,
+    (await answers) ? { kind: "ready" } : silence(name),
+  ];
+  const parts = await Promise.all([
+    ...Object.entries(stack.services).map(
+      async ([name, { httpPort }]): Promise<[string, PartHealth]> => [
+        name,
+        (await readiness(httpPort)) ?? silence(name),
+      ],
+    ),
+    server("nats-server", answersNats(stack.natsUrl)),
+    server("postgres", answersPostgres(stack.databaseUrl)),
+  ]);
+  return new Map(parts);
+}
+
+/** Undefined when it does not answer. */
+async function readiness(port: number): Promise<PartHealth | undefined> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`, {
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
+    const { ready, reasons } = (await response.json()) as { ready: boolean; reasons: readonly string[] };
+    return ready ? { kind: "ready" } : { kind: "not_ready", reasons };
+  } catch {
+    return undefined; // down, stopped, or being started again: that is the status
+  }
+}

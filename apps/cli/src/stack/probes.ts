@@ -1,0 +1,53 @@
+/**
+ * Whether a process answers, asked in its own protocol. A stopped process still takes connections, as the kernel does
+ * that for it: only an answer counts.
+ */
+
+import { connect } from "node:net";
+
+/** Several times what a busy process takes; whoever waits for `hone status` waits at most this long. */
+export const ANSWER_TIMEOUT_MS = 2_000;
+
+/** PostgreSQL's SSLRequest: length 8, code 80877103. The server answers one byte, S or N. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
+
+/** Any answer of a service's /livez. */
+export async function answersHttp(port: number): Promise<boolean> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/livez`, {
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
+    await response.arrayBuffer();
+    return true;
+  } catch {
+    return false; // down, stopped, or being started again: it does not answer
+  }
+}
+
+/** NATS speaks first. */
+export function answersNats(url: string): Promise<boolean> {
+  return saysSomething(url, 4_222);
+}
+
+export function answersPostgres(url: string): Promise<boolean> {
+  return saysSomething(url, 5_432, SSL_REQUEST);
+}
+
+function saysSomething(url: string, defaultPort: number, question?: Buffer): Promise<boolean> {
+  // Several addresses of a cluster stand behind one another; the first is asked.
+  const [first = ""] = url.split(",");
+  const { hostname, port } = new URL(first.includes("://") ? first : `nats://${first}`);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ host: hostname, port: Number(port) || defaultPort, timeout: ANSWER_TIMEOUT_MS });
+  const timer = setTimeout(() => resolve(false), ANSWER_TIMEOUT_MS);
+  socket.once("connect", () => {
+    if (question !== undefined) socket.write(question);
+  });
+  socket.once("data", () => resolve(true));
+  socket.once("error", () => resolve(false));
+  socket.once("close", () => resolve(false));
+  return promise.finally(() => {
+    clearTimeout(timer);
+    socket.destroy();
+  });
+}
