@@ -64,6 +64,8 @@ const SUPERVISOR = "supervisor";
 export interface StackOptions {
   /** Added to the environment of every process of the stack. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Services that the test runs itself. */
+  readonly without?: readonly string[];
 }
 
 /** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
@@ -92,7 +94,8 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   /** Starts `hone up` and waits until it is up and the stack's file is its own. */
   const bringUp = async (before?: number) => {
     let ending: Ended | undefined;
-    const ended = hone("up").then((result) => {
+    const without = options.without === undefined ? [] : ["--without", options.without.join(",")];
+    const ended = hone("up", ...without).then((result) => {
       ending = result;
     });
     const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;

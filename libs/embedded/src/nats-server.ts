@@ -102,6 +102,9 @@ function configuration(options: NatsOptions, port: number, pidFile: string): str
     `port: ${port}`,
     `server_name: "hone"`,
     `pid_file: ${JSON.stringify(pidFile)}`,
+    // A client that a broken network hides is noticed after two to three of these, and gets no requests any more.
+    `ping_interval: "10s"`,
+    "ping_max: 2",
     `jetstream { store_dir: ${JSON.stringify(join(options.folder, "jetstream"))} }`,
   ];
   if (options.maxPayloadBytes !== undefined) lines.push(`max_payload: ${options.maxPayloadBytes}`);

@@ -40,8 +40,10 @@ export interface Bus {
 
 /** Pause between two tries to reconnect; there is no last try. */
 const RECONNECT_WAIT_MS = 250;
-/** A silent server is noticed after two of these. */
-const PING_INTERVAL_MS = 10_000;
+/** A server that a broken network hides is noticed after two to three of these; a busy process answers much sooner. */
+const PING_INTERVAL_MS = 5_000;
+/** One try to connect; a network that swallows packets is noticed in this time. */
+const CONNECT_TRY_MS = 5_000;
 const CLOSE_DEADLINE_MS = 3_000;
 
 /**
@@ -61,8 +63,9 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
           servers: url.split(","),
           name,
           maxReconnectAttempts: -1,
-          reconnectTimeWait: RECONNECT_WAIT_MS,
           pingInterval: PING_INTERVAL_MS,
+          timeout: CONNECT_TRY_MS,
+          reconnectDelayHandler: reconnectDelay(),
           waitOnFirstConnect: true,
           // A stack kept for every call that might fail costs more than the call itself.
           noAsyncTraces: true,
@@ -88,6 +91,21 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
       closing ??= closeConnection(connection);
       return closing;
     },
+  };
+}
+
+/**
+ * Pauses between two tries to reconnect. The client adds them to the time of its last try on the clock of the wall, and
+ * would wait for as long as that clock went back: the pause is shorter by just that.
+ */
+function reconnectDelay(): () => number {
+  const offset = () => Date.now() - performance.now();
+  let last = offset();
+  return () => {
+    const now = offset();
+    const wentBackMs = Math.max(0, last - now);
+    last = now;
+    return RECONNECT_WAIT_MS - Math.round(wentBackMs);
   };
 }
 

@@ -1,0 +1,30 @@
+/**
+ * Loaded into a service before it starts, and into each of its threads: its clock of the wall can be moved.
+ *
+ *   NODE_OPTIONS="--import …/clock-preload.ts" HONE_TEST_CLOCK=<file with the milliseconds that the clock is wrong by>
+ *
+ * The monotonic clock goes on as ever, as that of a machine does whose time is set.
+ */
+
+import { readFileSync } from "node:fs";
+
+/** How soon a change of the file is seen. */
+const LOOK_EVERY_MS = 20;
+
+const file = process.env.HONE_TEST_CLOCK;
+if (file !== undefined) {
+  let offsetMs = 0;
+  const look = () => {
+    offsetMs = Number(readFileSync(file, "utf8"));
+  };
+  look();
+  setInterval(look, LOOK_EVERY_MS).unref();
+  const RealDate = Date;
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, given, newTarget) =>
+      Reflect.construct(target, given.length === 0 ? [target.now() + offsetMs] : given, newTarget) as object,
+    apply: (target) => new target(target.now() + offsetMs).toString(),
+    get: (target, property) =>
+      property === "now" ? () => target.now() + offsetMs : (Reflect.get(target, property) as unknown),
+  });
+}
