@@ -6,9 +6,11 @@ import type { ConfigProblem } from "./errors.ts";
 
 /** Values are shown, but not at any length. */
 const MAX_SHOWN_CHARACTERS = 120;
+/** Nobody reads more at once; what is wrong with the rest is told when these are mended. */
+export const MAX_PROBLEMS = 50;
 
 /**
- * Translates what a schema found wrong.
+ * Translates what a schema found wrong, up to {@link MAX_PROBLEMS}.
  * @param known the keys allowed below a path, for suggestions; undefined where any are.
  */
 export function problemsOf(
@@ -16,9 +18,9 @@ export function problemsOf(
   input: unknown,
   known: (path: readonly PropertyKey[]) => readonly string[] | undefined,
 ): ConfigProblem[] {
-  return issues.flatMap((issue) => {
+  const problems = issues.slice(0, MAX_PROBLEMS).flatMap((issue) => {
     if (issue.code === "unrecognized_keys")
-      return issue.keys.map((key) => unknownKey(issue.path, key, input, known));
+      return issue.keys.slice(0, MAX_PROBLEMS).map((key) => unknownKey(issue.path, key, input, known));
     const branches = issue.code === "invalid_union" && issue.discriminator === undefined ? issue.errors : [];
     const closest = branches.length > 0 ? closestBranch(branches) : undefined;
     if (closest !== undefined) {
@@ -33,6 +35,7 @@ export function problemsOf(
     const allowed = value === undefined ? `given, ${allowedBy(issue)}` : allowedBy(issue);
     return [{ key, value, allowed, message: problemMessage(key, value, allowed) }];
   });
+  return problems.slice(0, MAX_PROBLEMS);
 }
 
 /** The sentence for a value that breaks a rule. */
@@ -43,7 +46,10 @@ export function problemMessage(key: string, value: unknown, allowed: string): st
 /** A value as a person would write it, shortened. */
 export function show(value: unknown): string {
   if (value === undefined) return "absent";
-  const text = JSON.stringify(value) ?? String(value);
+  return clip(JSON.stringify(value) ?? String(value));
+}
+
+function clip(text: string): string {
   return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
 }
 
@@ -55,7 +61,7 @@ function unknownKey(
 ): ConfigProblem {
   const candidates = known(path) ?? [];
   const meant = nearest(key, candidates);
-  const full = pathText([...path, key]);
+  const full = pathText([...path, clip(key)]);
   const allowed = candidates.length > 0 ? `one of ${candidates.join(", ")}` : "no key here";
   const hint = meant === undefined ? "" : ` (did you mean \`${meant}\`?)`;
   const where = path.length === 0 ? "at the top level" : `below \`${pathText(path)}\``;
@@ -67,12 +73,20 @@ function unknownKey(
   };
 }
 
-/** The branch of a union that fits best: the one with the fewest complaints that chose the same kind. */
+/** The branch of a union that fits best: that knows the keys and chose the same kind, with the fewest complaints. */
 function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
-  const chosen = branches.filter(
-    (issues) => !issues.some((issue) => issue.path.at(-1) === "kind" || issue.path.at(-1) === "source"),
-  );
-  return [...(chosen.length > 0 ? chosen : branches)].sort((a, b) => a.length - b.length)[0];
+  const isOther = (issue: z.core.$ZodIssue) => issue.path.at(-1) === "kind" || issue.path.at(-1) === "source";
+  const isStrange = (issue: z.core.$ZodIssue) =>
+    issue.code === "unrecognized_keys" && issue.path.length === 0;
+  const without = (
+    candidates: readonly z.core.$ZodIssue[][],
+    isBad: (issue: z.core.$ZodIssue) => boolean,
+  ) => {
+    const kept = candidates.filter((issues) => !issues.some(isBad));
+    return kept.length > 0 ? kept : candidates;
+  };
+  const chosen = without(without(branches, isOther), isStrange);
+  return [...chosen].sort((a, b) => a.length - b.length)[0];
 }
 
 function allowedBy(issue: z.core.$ZodIssue): string {

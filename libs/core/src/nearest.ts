@@ -1,7 +1,11 @@
 /** Suggestions for mistyped names. */
 
+/** Comparing takes time by the product of the lengths, and nobody mistypes that much. */
+const MAX_MISTYPED_CHARACTERS = 64;
+
 /** The candidate with the smallest edit distance to `name`, if it is close enough to be meant. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+  if (name.length > MAX_MISTYPED_CHARACTERS) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 2)) + 1;
   for (const candidate of candidates) {

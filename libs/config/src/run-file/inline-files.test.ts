@@ -28,6 +28,7 @@ describe("inlineFiles()", () => {
   test("puts the agent's YAML and the tokenizer's files in place of their paths", async () => {
     const run = await inlineFiles(parseRunFile(RUN), folder);
     assert.deepEqual(run.agent, { name: "frozen_lake", config: { historyTurns: 0 } });
+    assert.ok("init" in run.model);
     assert.deepEqual(run.model.init.tokenizer, { files: { "tokenizer.json": '{"version":"1.0"}' } });
     assert.deepEqual(parseRunFile(JSON.stringify(run)), run);
   });

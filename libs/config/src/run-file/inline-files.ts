@@ -5,7 +5,7 @@ import path from "node:path";
 import { describeError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
 import { problemMessage } from "../problems.ts";
-import { parseYaml } from "./parse-run-file.ts";
+import { parseYaml, textFromBytes } from "./parse-text.ts";
 import type { RunConfig } from "./schema.ts";
 
 /** Files that make a tokenizer; the first is required. */
@@ -19,24 +19,28 @@ export const TOKENIZER_FILES = [
 const MAX_FILE_BYTES = 12 * 1024 * 1024;
 
 /**
- * Reads `agent.configPath` and `model.init.tokenizer` and inlines them.
+ * Reads `agent.configPath` and `model.init.tokenizer` and inlines them. A model's folder is too large for that: its
+ * path becomes absolute where there is one.
  * @param baseFolder paths resolve below it and may not leave it.
  * @throws {ConfigError} naming the key when a file is missing, too large, outside the folder or broken.
  */
 export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<RunConfig> {
   const { configPath, ...agent } = run.agent;
-  const { tokenizer } = run.model.init;
   return {
     ...run,
     agent: configPath === undefined ? agent : { ...agent, config: await agentConfig(configPath, baseFolder) },
-    model: {
-      init: {
-        ...run.model.init,
-        tokenizer:
-          typeof tokenizer === "string" ? { files: await tokenizerFiles(tokenizer, baseFolder) } : tokenizer,
-      },
-    },
+    model: await inlineModel(run.model, baseFolder),
   };
+}
+
+async function inlineModel(model: RunConfig["model"], baseFolder: string): Promise<RunConfig["model"]> {
+  if ("path" in model) {
+    const folder = path.resolve(baseFolder, model.path);
+    return (await exists(folder)) ? { ...model, path: folder } : model;
+  }
+  const { tokenizer } = model.init;
+  if (typeof tokenizer !== "string") return model;
+  return { init: { ...model.init, tokenizer: { files: await tokenizerFiles(tokenizer, baseFolder) } } };
 }
 
 async function agentConfig(configPath: string, baseFolder: string): Promise<Record<string, unknown>> {
@@ -69,7 +73,7 @@ async function readBelow(baseFolder: string, relative: string, key: string): Pro
   try {
     const { size } = await stat(full);
     if (size > MAX_FILE_BYTES) throw fileError(key, relative, `a file of at most ${MAX_FILE_BYTES} bytes`);
-    return await readFile(full, "utf8");
+    return textFromBytes(await readFile(full), relative);
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     throw fileError(key, relative, `a file that can be read (${describeError(cause)})`, cause);

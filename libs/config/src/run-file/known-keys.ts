@@ -21,20 +21,22 @@ export function knownKeys(
   return undefined;
 }
 
-/** Takes defaults, optionals and unions off; of a union the member whose literals fit the input. */
+/** Takes defaults, optionals and unions off; of a union the member whose literals fit the input, and most of its keys. */
 function unwrap(schema: z.core.$ZodType, input: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     return unwrap(schema.def.innerType, input);
   }
   if (schema instanceof z.ZodUnion) {
     const options = schema.options.filter((option) => option instanceof z.ZodObject);
-    const fitting = options.find((option) =>
+    const fitting = options.filter((option) =>
       Object.entries(option.shape).every(
         ([key, member]) =>
           !(member instanceof z.ZodLiteral) || member.values.has(childOf(input, key) as never),
       ),
     );
-    return fitting ?? options[0] ?? schema;
+    const numShared = (option: z.ZodObject) =>
+      Object.keys(option.shape).filter((key) => childOf(input, key) !== undefined).length;
+    return fitting.sort((a, b) => numShared(b) - numShared(a))[0] ?? options[0] ?? schema;
   }
   return schema;
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { parseRunFile, parseYaml } from "./parse-run-file.ts";
+import { parseRunFile } from "./parse-run-file.ts";
+import { parseYaml } from "./parse-text.ts";
 
 const RUN = `
 name: frozen-lake

@@ -7,9 +7,14 @@
 
 import { isRunName } from "@hone/core";
 import { z } from "zod";
+import { contradictions } from "./contradictions.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
+/** Of agents, environments, scripts: they stand in spans, rows and messages of every rollout. */
+const MAX_NAME_CHARACTERS = 128;
+/** What file systems take. */
+const MAX_PATH_CHARACTERS = 1_024;
 
 const wholeNumber = z.number().int();
 const seedNumber = wholeNumber.min(0).max(Number.MAX_SAFE_INTEGER);
@@ -31,12 +36,25 @@ const modelInit = z.strictObject({
   rmsNormEps: z.number().positive().default(1e-6),
   maxPositions: wholeNumber.min(16).max(1_048_576).default(4_096),
   /** Path of tokenizer.json (tokenizer_config.json and chat_template.jinja lie beside it), or the files themselves. */
-  tokenizer: z.union([z.string().min(1), z.strictObject({ files: z.record(z.string(), z.string()) })]),
+  tokenizer: z.union([
+    z.string().min(1).max(MAX_PATH_CHARACTERS),
+    z.strictObject({ files: z.record(z.string(), z.string()) }),
+  ]),
+});
+
+/** A checkpoint that is there already. */
+const pretrainedModel = z.strictObject({
+  /** A folder in the Hugging Face layout, absolute or below the project folder, or an id of the Hugging Face hub. */
+  path: z.string().min(1).max(1_024),
+  /** Branch, tag or commit of the hub's repository. */
+  revision: z.string().min(1).max(255).default("main"),
+  /** How exports store the weights; auto = as the checkpoint does. The embedded engine computes in float32. */
+  dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
 });
 
 const environmentSource = z.strictObject({
   source: z.literal("environment"),
-  environment: z.string().min(1),
+  environment: z.string().min(1).max(MAX_NAME_CHARACTERS),
   config: json.default({}),
   /** Half-open range of environment seeds. */
   seeds: z.strictObject({ from: seedNumber, to: seedNumber }),
@@ -45,7 +63,7 @@ const environmentSource = z.strictObject({
 const jsonlSource = z.strictObject({
   source: z.literal("jsonl"),
   /** Below the project folder. */
-  path: z.string().min(1),
+  path: z.string().min(1).max(MAX_PATH_CHARACTERS),
 });
 
 const taskSource = z.discriminatedUnion("source", [environmentSource, jsonlSource]);
@@ -166,12 +184,12 @@ export const runFileSchema = z
   .strictObject({
     name: z.string().refine(isRunName, "1 to 40 characters out of a-z, 0-9 and -"),
     seed: seedNumber.default(0),
-    model: z.strictObject({ init: modelInit }),
+    model: z.union([z.strictObject({ init: modelInit }), pretrainedModel]),
     warmStart: z
       .strictObject({
         kind: z.literal("sft"),
         /** Scripted policy whose rollouts are imitated. */
-        policy: z.string().min(1),
+        policy: z.string().min(1).max(MAX_NAME_CHARACTERS),
         tasks: wholeNumber.min(1).max(1_000_000),
         epochs: wholeNumber.min(1).max(100).default(1),
         /** Default: that of the optimizer. */
@@ -182,9 +200,9 @@ export const runFileSchema = z
       .optional(),
     dataset: z.strictObject({ train: taskSource, eval: taskSource.optional() }),
     agent: z.strictObject({
-      name: z.string().min(1),
+      name: z.string().min(1).max(MAX_NAME_CHARACTERS),
       /** YAML file below the project folder; the command line inlines it as `config`. */
-      configPath: z.string().min(1).optional(),
+      configPath: z.string().min(1).max(MAX_PATH_CHARACTERS).optional(),
       config: json.optional(),
     }),
     rollout: z.strictObject({
@@ -222,21 +240,13 @@ export type TaskSource = z.output<typeof taskSource>;
 export type JudgeConfig = z.output<typeof judge>;
 export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
+export type PretrainedModel = z.output<typeof pretrainedModel>;
 
 function* crossFieldProblems(
-  run: Pick<RunConfig, "model" | "agent" | "dataset" | "rollout" | "trainer">,
+  run: Pick<RunConfig, "algorithm" | "model" | "agent" | "dataset" | "rollout" | "trainer">,
 ): Generator<{ path: PropertyKey[]; allowed: string }> {
-  const { init } = run.model;
-  const headDim = init.headDim ?? init.hiddenSize / init.numHeads;
-  if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
-    yield {
-      path: ["model", "init", "numHeads"],
-      allowed: "such that hiddenSize / numHeads is an even whole number, or headDim given",
-    };
-  }
-  if (init.numHeads % (init.numKvHeads ?? init.numHeads) !== 0) {
-    yield { path: ["model", "init", "numKvHeads"], allowed: `a divisor of numHeads (${init.numHeads})` };
-  }
+  if ("init" in run.model) yield* initProblems(run.model.init, run.rollout.maxContextTokens);
+  yield* contradictions(run);
   if (run.agent.config !== undefined && run.agent.configPath !== undefined) {
     yield { path: ["agent", "configPath"], allowed: "left out where agent.config is given" };
   }
@@ -244,12 +254,6 @@ function* crossFieldProblems(
     yield {
       path: ["rollout", "sampling", "maxNewTokens"],
       allowed: `at most rollout.maxContextTokens (${run.rollout.maxContextTokens})`,
-    };
-  }
-  if (run.rollout.maxContextTokens > init.maxPositions) {
-    yield {
-      path: ["rollout", "maxContextTokens"],
-      allowed: `at most model.init.maxPositions (${init.maxPositions})`,
     };
   }
   if (run.trainer.minibatches > run.rollout.tasksPerStep) {
@@ -263,5 +267,27 @@ function* crossFieldProblems(
     if (source?.source === "environment" && source.seeds.from >= source.seeds.to) {
       yield { path: ["dataset", split, "seeds", "to"], allowed: `greater than from (${source.seeds.from})` };
     }
+  }
+}
+
+function* initProblems(
+  init: ModelInit,
+  maxContextTokens: number,
+): Generator<{ path: PropertyKey[]; allowed: string }> {
+  const headDim = init.headDim ?? init.hiddenSize / init.numHeads;
+  if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
+    yield {
+      path: ["model", "init", "numHeads"],
+      allowed: "such that hiddenSize / numHeads is an even whole number, or headDim given",
+    };
+  }
+  if (init.numHeads % (init.numKvHeads ?? init.numHeads) !== 0) {
+    yield { path: ["model", "init", "numKvHeads"], allowed: `a divisor of numHeads (${init.numHeads})` };
+  }
+  if (maxContextTokens > init.maxPositions) {
+    yield {
+      path: ["rollout", "maxContextTokens"],
+      allowed: `at most model.init.maxPositions (${init.maxPositions})`,
+    };
   }
 }

@@ -1,0 +1,286 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { absurdJson, absurdText, damaged, fuzz } from "@hone/testing/fuzz";
+import fc from "fast-check";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { MAX_PROBLEMS } from "../problems.ts";
+import { parseRunFile } from "./parse-run-file.ts";
+import { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./parse-text.ts";
+
+const RUN = `
+name: frozen-lake
+seed: 7
+model: { init: { architecture: qwen3, hiddenSize: 64, numLayers: 3, numHeads: 4, tokenizer: tokenizer.json } }
+dataset:
+  train: { source: environment, environment: frozen_lake, seeds: { from: 0, to: 1000 } }
+  eval: { source: environment, environment: frozen_lake, seeds: { from: 2000, to: 2100 } }
+agent: { name: frozen_lake, config: { historyTurns: 0 } }
+rollout: { tasksPerStep: 32, groupSize: 8, sampling: { temperature: 1, maxNewTokens: 16 } }
+trainer: { steps: 200, eval: { every: 20 }, optimizer: { kind: adamw, learningRate: 0.001 } }
+`;
+
+/** What is wrong; empty when it was accepted. Anything thrown but a ConfigError fails the test. */
+function problemsOf(read: () => unknown): readonly ConfigProblem[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    assert.ok(error.problems.length > 0 && error.problems.length <= MAX_PROBLEMS);
+    for (const { message } of error.problems) {
+      assert.match(message, /^Cannot accept .*(current value is|allowed is)/s);
+      assert.ok(message.length < 2_000, `a message of ${message.length} characters`);
+    }
+    return error.problems;
+  }
+}
+const refusalOf = (text: string) => problemsOf(() => parseRunFile(text))[0]?.message ?? "accepted";
+
+/** A copy of a JSON value with what stands at a path replaced. */
+function replaced(root: unknown, path: readonly string[], value: unknown): unknown {
+  const [head, ...rest] = path;
+  if (head === undefined) return value;
+  const copy: Record<string, unknown> = { ...(root as Record<string, unknown>) };
+  // Not `copy[head] =`, which means something else for __proto__.
+  const inner = replaced(copy[head], rest, value);
+  Object.defineProperty(copy, head, { value: inner, enumerable: true, writable: true, configurable: true });
+  return copy;
+}
+
+function pathsOf(value: unknown, path: readonly string[] = []): string[][] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [[...path]];
+  return [[...path], ...Object.entries(value).flatMap(([key, inner]) => pathsOf(inner, [...path, key]))];
+}
+
+describe("bad run files", () => {
+  const resolved = parseRunFile(RUN);
+  const paths = pathsOf(resolved);
+
+  test("any text is accepted or answered with problems", () => {
+    fc.assert(
+      fc.property(absurdText, (text) => void problemsOf(() => parseRunFile(text))),
+      fuzz(500),
+    );
+  });
+
+  test("damaged bytes of a run file are accepted or answered with problems", () => {
+    fc.assert(
+      fc.property(damaged(Buffer.from(RUN)), (bytes) => {
+        problemsOf(() => parseRunFile(textFromBytes(bytes, "the run file")));
+      }),
+      fuzz(400),
+    );
+  });
+
+  test("any value at any key is accepted or answered with problems, and what is accepted resolves to itself", () => {
+    const change = fc.tuple(fc.constantFrom(...paths), absurdJson);
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 2 }), (changes) => {
+        let file: unknown = resolved;
+        for (const [path, value] of changes) file = replaced(file, path, value);
+        const text = JSON.stringify(file);
+        if (problemsOf(() => parseRunFile(text)).length > 0) return;
+        const accepted = parseRunFile(text);
+        assert.deepEqual(parseRunFile(JSON.stringify(accepted)), accepted);
+      }),
+      fuzz(1_000),
+    );
+  });
+
+  test("a mistyped key at any place is refused by its nearest name", () => {
+    const known = paths.filter(
+      (path) => path.length > 0 && path.at(-1)!.length > 4 && !path.includes("config"),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...known), fc.nat(), (path, seed) => {
+        const key = path.at(-1)!;
+        const at = 1 + (seed % (key.length - 2));
+        const mistyped = `${key.slice(0, at)}${key.slice(at + 1)}`;
+        const parent = path.slice(0, -1);
+        const problems = problemsOf(() =>
+          parseRunFile(JSON.stringify(replaced(resolved, [...parent, mistyped], 1))),
+        );
+        const problem = problems.find((candidate) => candidate.key === [...parent, mistyped].join("."));
+        assert.ok(problem, `${[...parent, mistyped].join(".")} is refused`);
+        assert.match(problem.message, /did you mean/);
+      }),
+      fuzz(200),
+    );
+  });
+
+  const contradictions: Array<[what: string, from: string, to: string, key: string, allowed: RegExp]> = [
+    ["a group of one", "groupSize: 8", "groupSize: 1", "rollout.groupSize", /at least 2, as grpo compares/],
+    ["too many rollouts", "tasksPerStep: 32", "tasksPerStep: 9000", "rollout.tasksPerStep", /at most 50000/],
+    [
+      "more minibatches than groups",
+      "steps: 200",
+      "steps: 200, minibatches: 33",
+      "trainer.minibatches",
+      /at most rollout/,
+    ],
+    [
+      "more new tokens than context",
+      "temperature: 1, maxNewTokens: 16",
+      "maxNewTokens: 5000",
+      "rollout.sampling.maxNewTokens",
+      /at most rollout.maxContextTokens/,
+    ],
+    [
+      "a context beyond the model",
+      "groupSize: 8",
+      "groupSize: 8, maxContextTokens: 5000",
+      "rollout.maxContextTokens",
+      /at most model.init.maxPositions/,
+    ],
+    [
+      "evaluations without tasks",
+      / {2}eval: .*\n/.exec(RUN)![0],
+      "",
+      "trainer.eval.every",
+      /left out where there is no dataset.eval/,
+    ],
+    [
+      "more tasks than there are",
+      "every: 20",
+      "every: 20, tasks: 101",
+      "trainer.eval.tasks",
+      /at most the 100 tasks/,
+    ],
+    [
+      "tasks that nothing reads",
+      "every: 20",
+      "every: 0, tasks: 10",
+      "trainer.eval.tasks",
+      /nothing else reads it/,
+    ],
+    ["an endless evaluation", "to: 2100", "to: 1000000000", "dataset.eval.seeds.to", /at most 20000 tasks/],
+    [
+      "a warm-up longer than the run",
+      "learningRate: 0.001",
+      "learningRate: 0.001, schedule: { warmupSteps: 201 }",
+      "trainer.optimizer.schedule.warmupSteps",
+      /at most trainer.steps \(200\)/,
+    ],
+    [
+      "a final rate of a constant one",
+      "learningRate: 0.001",
+      "learningRate: 0.001, schedule: { finalRatio: 0.1 }",
+      "trainer.optimizer.schedule.finalRatio",
+      /"constant", which ignores it/,
+    ],
+    [
+      "no checkpoint kept",
+      "steps: 200",
+      "steps: 200, checkpoint: { keep: 0 }",
+      "trainer.checkpoint.keep",
+      /at least 1/,
+    ],
+    [
+      "a number that is none",
+      "learningRate: 0.001",
+      "learningRate: .nan",
+      "trainer.optimizer.learningRate",
+      /a finite number/,
+    ],
+    [
+      "a number that is none where anything goes",
+      "historyTurns: 0",
+      "historyTurns: .inf",
+      "agent.config.historyTurns",
+      /a finite number/,
+    ],
+    [
+      "a date or bytes",
+      "historyTurns: 0",
+      "historyTurns: !!binary aGVsbG8=",
+      "agent.config.historyTurns",
+      /that JSON has/,
+    ],
+    ["__proto__", "historyTurns: 0", "__proto__: { x: 1 }", "agent.config", /without the key __proto__/],
+    ["a name with a path", "name: frozen-lake", "name: ../x", "name", /a-z, 0-9/],
+    [
+      "a very long name",
+      "agent: { name: frozen_lake",
+      `agent: { name: ${"x".repeat(129)}`,
+      "agent.name",
+      /at most 128 characters/,
+    ],
+  ];
+  for (const [what, from, to, key, allowed] of contradictions) {
+    test(`refuses ${what}`, () => {
+      const text = RUN.replace(from, to);
+      assert.notEqual(text, RUN);
+      const problem = problemsOf(() => parseRunFile(text)).find((candidate) => candidate.key === key);
+      assert.match(problem?.allowed ?? "accepted", allowed);
+    });
+  }
+
+  test("a value that contains itself is refused, as is one that is nested too deep", () => {
+    assert.match(
+      refusalOf(RUN.replace("{ historyTurns: 0 }", "&a { again: *a }")),
+      /nested at most 64 levels/,
+    );
+    for (const [open, close] of ["[]", "{}"].map((pair) => [...pair])) {
+      assert.match(
+        refusalOf(open!.repeat(50_000) + close!.repeat(50_000)),
+        /nested at most 64|line 1, column/,
+      );
+    }
+    assert.match(
+      refusalOf(Array.from({ length: 400 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n")),
+      /nested at most/,
+    );
+  });
+
+  test("a key that comes twice is refused with its place, in YAML and in JSON", () => {
+    assert.match(refusalOf(`${RUN}seed: 8\n`), /line 11, column 1: the key "seed" comes twice/);
+    assert.match(
+      refusalOf('{\n "a": {"x": ["x"], "\\u0078": 2}}'),
+      /line 2, column 20: the key "x" comes twice/,
+    );
+    assert.equal(refusalOf(JSON.stringify(resolved)), "accepted");
+  });
+
+  test("byte order marks and Windows line ends are read, tabs and unknown tags refused with their place", () => {
+    assert.deepEqual(parseRunFile(`\uFEFF${RUN}`), resolved);
+    assert.deepEqual(parseRunFile(RUN.replaceAll("\n", "\r\n")), resolved);
+    assert.deepEqual(parseRunFile(`\uFEFF${JSON.stringify(resolved)}`), resolved);
+    assert.match(refusalOf("name: a\nagent:\n\tname: b\n"), /line 3, column 1: Tabs are not allowed/);
+    assert.match(refusalOf("name: !!js/function 'x'\n"), /line 1, column 7: Unresolved tag/);
+    assert.match(
+      refusalOf("name: a\n---\nname: b\n"),
+      /line 2, column 1: Source contains multiple documents/,
+    );
+  });
+
+  test("other encodings are refused with the line", () => {
+    const latin = Buffer.concat([Buffer.from("name: a\nagent: "), Buffer.from([0xe4]), Buffer.from("\n")]);
+    const [problem] = problemsOf(() => textFromBytes(latin, "the run file"));
+    assert.match(problem?.message ?? "", /text in UTF-8: current value is other bytes on line 2/);
+    problemsOf(() => parseRunFile(textFromBytes(Buffer.from(RUN, "utf16le"), "the run file")));
+  });
+
+  test("large files are refused before they are parsed, in no time", () => {
+    const before = process.cpuUsage();
+    assert.match(refusalOf("x".repeat(MAX_RUN_FILE_BYTES + 1)), /at most 16777216 bytes/);
+    assert.match(refusalOf(`a: [${"1,".repeat(MAX_YAML_BYTES)}]`), /JSON, or at most 131072 bytes of YAML/);
+    const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`key${i}`, i]));
+    assert.equal(problemsOf(() => parseRunFile(JSON.stringify(many))).length, MAX_PROBLEMS);
+    const [problem] = problemsOf(() => parseRunFile(JSON.stringify({ ...resolved, ["n".repeat(1e6)]: 1 })));
+    assert.match(problem?.message ?? "", /as no such key is known/);
+    const spentMs = process.cpuUsage(before).user / 1_000;
+    assert.ok(spentMs < 5_000, `${spentMs} ms`);
+  });
+
+  test("the largest YAML that is parsed takes seconds at most", () => {
+    const before = process.cpuUsage();
+    for (const text of [
+      `[${"a,".repeat(MAX_YAML_BYTES / 2 - 2)}]`,
+      "k: 1\n".repeat(MAX_YAML_BYTES / 5 - 1),
+    ]) {
+      problemsOf(() => parseYaml(text, "agent.yaml"));
+    }
+    const spentMs = process.cpuUsage(before).user / 1_000;
+    assert.ok(spentMs < 10_000, `${spentMs} ms`);
+  });
+});

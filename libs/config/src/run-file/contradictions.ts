@@ -1,0 +1,79 @@
+/** Keys of a run file that are each allowed and cannot be meant together; and options that others make meaningless. */
+
+import type { RunConfig } from "./schema.ts";
+
+/** Rollouts that the trainer holds at once, and jobs of a run that the queue takes: its episodes are in memory together. */
+export const MAX_ROLLOUTS_PER_STEP = 50_000;
+/** Held-out tasks of one evaluation, each played sampled and greedy. */
+export const MAX_EVAL_TASKS = 20_000;
+
+/** Where, and what is allowed there. */
+export interface Contradiction {
+  readonly path: PropertyKey[];
+  readonly allowed: string;
+}
+
+type Checked = Pick<RunConfig, "algorithm" | "dataset" | "rollout" | "trainer">;
+
+/** Everything that contradicts itself in a run file whose keys are sound one by one. */
+export function* contradictions(run: Checked): Generator<Contradiction> {
+  yield* rolloutContradictions(run);
+  yield* scheduleContradictions(run);
+  yield* evaluationContradictions(run);
+}
+
+function* rolloutContradictions({ rollout, algorithm }: Checked): Generator<Contradiction> {
+  const { tasksPerStep, groupSize } = rollout;
+  if (groupSize === 1) {
+    const why = `as ${algorithm.advantage.kind} compares the rollouts of a group`;
+    yield { path: ["rollout", "groupSize"], allowed: `at least 2, ${why}` };
+  }
+  if (tasksPerStep * groupSize > MAX_ROLLOUTS_PER_STEP) {
+    yield {
+      path: ["rollout", "tasksPerStep"],
+      allowed: `such that tasksPerStep x groupSize (${groupSize}) is at most ${MAX_ROLLOUTS_PER_STEP}`,
+    };
+  }
+}
+
+function* scheduleContradictions({ trainer }: Checked): Generator<Contradiction> {
+  const { schedule } = trainer.optimizer;
+  const path = ["trainer", "optimizer", "schedule"];
+  if (schedule.warmupSteps > trainer.steps) {
+    yield { path: [...path, "warmupSteps"], allowed: `at most trainer.steps (${trainer.steps})` };
+  }
+  if (schedule.kind === "constant" && schedule.finalRatio !== 0) {
+    yield {
+      path: [...path, "finalRatio"],
+      allowed: 'left out where the schedule is "constant", which ignores it',
+    };
+  }
+}
+
+function* evaluationContradictions({ dataset, trainer }: Checked): Generator<Contradiction> {
+  const { every, tasks } = trainer.eval;
+  const source = dataset.eval;
+  if (source === undefined) {
+    const allowed = "left out where there is no dataset.eval";
+    if (every > 0) yield { path: ["trainer", "eval", "every"], allowed };
+    if (tasks !== undefined) yield { path: ["trainer", "eval", "tasks"], allowed };
+    return;
+  }
+  if (tasks !== undefined && every === 0) {
+    yield {
+      path: ["trainer", "eval", "tasks"],
+      allowed: "left out where trainer.eval.every is 0, as nothing else reads it",
+    };
+  }
+  if (source.source !== "environment") return;
+  const count = source.seeds.to - source.seeds.from;
+  if (count > MAX_EVAL_TASKS) {
+    yield {
+      path: ["dataset", "eval", "seeds", "to"],
+      allowed: `at most ${source.seeds.from + MAX_EVAL_TASKS}: an evaluation has at most ${MAX_EVAL_TASKS} tasks`,
+    };
+  }
+  if (tasks !== undefined && count > 0 && tasks > count) {
+    yield { path: ["trainer", "eval", "tasks"], allowed: `at most the ${count} tasks of dataset.eval` };
+  }
+}
