@@ -16,7 +16,7 @@ import { stopProcess } from "../support/stop-process.ts";
  */
 
 /** More steps than parts are stopped, and short ones. */
-const RUN = { steps: 18, tasksPerStep: 4, minibatches: 1, warmStartTasks: 60, evalTasks: 4 };
+const RUN = { steps: 16, tasksPerStep: 4, minibatches: 1, warmStartTasks: 60, evalTasks: 4 };
 /** In this time it must be told whose turn it is. */
 const TOLD_WITHIN_MS = 15_000;
 const DEADLINE_MS = 100_000;
@@ -32,7 +32,7 @@ interface ToldRun {
 /** Where the time since when may begin before the process was stopped: at the last sign of life. */
 const SIGN_OF_LIFE_MS = 10_000;
 
-describe("a run whose processes are stopped for a while", { timeout: 180_000 }, () => {
+describe("a run whose processes are stopped for a while", { timeout: 300_000 }, () => {
   let stack: TestStack;
   let undisturbed: Awaited<ReturnType<typeof trainedBy>>;
   let runId: string;
