@@ -1,70 +1,55 @@
 /**
- * The graph of the agent `frozen_lake`:
+ * The graph of the agent `frozen_lake`: the model answers, the environment moves, until the episode is over.
  *
- *   START -> agent -> environment -+-> END         the episode ended, or the turns are used up
- *              ^-------------------'
+ * LangGraph's functional API makes it one step of the graph, whatever the number of turns: a turn has nothing to branch on
+ * and nothing to run at once. With a node for the model and one for the environment, LangGraph would take 1.3 ms of CPU
+ * for five turns instead of 0.2.
  *
  * It is built once per configuration; the model and the environment of a rollout come with its invocation.
  */
 
-import type { AgentRollout, EnvironmentInfo } from "@hone/agents";
+import type { AgentRollout, EnvironmentReset } from "@hone/agents";
 import { type AIMessage, type BaseMessage, HumanMessage, SystemMessage } from "@langchain/core/messages";
-import type { RunnableConfig } from "@langchain/core/runnables";
-import { Annotation, Command, END, START, StateGraph } from "@langchain/langgraph";
+import { entrypoint } from "@langchain/langgraph";
 import { MOVES } from "../../environments/frozen-lake/lake.ts";
 import { type FrozenLakeAgentConfig, fillTemplate } from "./config.ts";
 
 /** A turn that is over: what the model was shown, and its answer. */
-export interface PastTurn {
+interface PastTurn {
   readonly prompt: string;
   readonly answer: AIMessage;
 }
 
-/** What flows through the graph. */
-export const FrozenLakeState = Annotation.Root({
-  observation: Annotation<string>,
-  info: Annotation<EnvironmentInfo>,
-  /** Every turn that is over, oldest first. */
-  past: Annotation<readonly PastTurn[]>,
-  /** A limit ended the episode. */
-  isTruncated: Annotation<boolean>,
-});
-export type FrozenLakeStateType = typeof FrozenLakeState.State;
+/** How an episode ended. */
+export interface FrozenLakeEnd {
+  /** A limit ended it. */
+  readonly isTruncated: boolean;
+}
 
 export type FrozenLakeRollout = AgentRollout<FrozenLakeAgentConfig>;
 
 export function buildFrozenLakeGraph(config: FrozenLakeAgentConfig) {
-  async function agent(state: FrozenLakeStateType, run: RunnableConfig) {
-    const { model, maxTurns, maxNewTokens } = rolloutOf(run);
-    const turn = state.past.length;
-    const prompt = fillTemplate(config.promptTemplate, {
-      ...state.info,
-      observation: state.observation,
-      turn: turn + 1,
-      actionsLeft: maxTurns - turn,
-      actions: MOVES.join(", "),
-      maxNewTokens,
-    });
-    const answer = await model.invoke(promptMessages(config, state.past, prompt), run);
-    return { past: [...state.past, { prompt, answer }] };
-  }
-
-  async function environment(state: FrozenLakeStateType, run: RunnableConfig) {
-    const rollout = rolloutOf(run);
-    const step = await environmentOf(rollout).step(state.past.at(-1)!.answer.text);
-    const isTruncated = step.truncated || (!step.terminated && state.past.length >= rollout.maxTurns);
-    return new Command({
-      update: { observation: step.observation, info: step.info, isTruncated },
-      goto: step.terminated || isTruncated ? END : "agent",
-    });
-  }
-
-  return new StateGraph(FrozenLakeState)
-    .addNode("agent", agent)
-    .addNode("environment", environment, { ends: ["agent", END] })
-    .addEdge(START, "agent")
-    .addEdge("agent", "environment")
-    .compile();
+  return entrypoint("frozen_lake", async (start: EnvironmentReset, run): Promise<FrozenLakeEnd> => {
+    const rollout = run.configurable?.rollout as FrozenLakeRollout;
+    const past: PastTurn[] = [];
+    let { observation, info } = start;
+    while (true) {
+      const prompt = fillTemplate(config.promptTemplate, {
+        ...info,
+        observation,
+        turn: past.length + 1,
+        actionsLeft: rollout.maxTurns - past.length,
+        actions: MOVES.join(", "),
+        maxNewTokens: rollout.maxNewTokens,
+      });
+      const answer = await rollout.model.invoke(promptMessages(config, past, prompt), run);
+      past.push({ prompt, answer });
+      const step = await environmentOf(rollout).step(answer.text);
+      if (step.terminated) return { isTruncated: step.truncated };
+      if (step.truncated || past.length >= rollout.maxTurns) return { isTruncated: true };
+      ({ observation, info } = step);
+    }
+  });
 }
 
 /** The conversation that the model is shown: the turns that it may still see, and the present prompt. */
@@ -82,11 +67,6 @@ function promptMessages(
     messages.push(answer, new HumanMessage(shown[index + 1]?.prompt ?? prompt));
   }
   return messages;
-}
-
-/** The rollout that the graph was invoked for. */
-function rolloutOf(run: RunnableConfig): FrozenLakeRollout {
-  return run.configurable?.rollout as FrozenLakeRollout;
 }
 
 export function environmentOf(rollout: FrozenLakeRollout): NonNullable<FrozenLakeRollout["environment"]> {
