@@ -114,12 +114,13 @@ describe("trainer", { timeout: 240_000 }, () => {
 
   test("two runs of one file end with the same weights, another seed with others", async () => {
     const text = await runFile({
-      name: "twin",
+      name: "twin-a",
       warmStart: { kind: "sft", policy: "random_legal", tasks: 6, epochs: 2, batchSize: 4 },
     });
-    const first = `twin-${await publishRun(text)}`;
-    const second = `twin-${await publishRun(text)}`;
-    const other = `twin-${await publishRun(text.replace('"seed":11', '"seed":12'))}`;
+    const named = (name: string) => text.replace('"name":"twin-a"', `"name":"${name}"`);
+    const first = `twin-a-${await publishRun(text)}`;
+    const second = `twin-b-${await publishRun(named("twin-b"))}`;
+    const other = `twin-c-${await publishRun(named("twin-c").replace('"seed":11', '"seed":12'))}`;
     await Promise.all([first, second, other].map(endOf));
     const digests = await Promise.all(
       [first, second, other].map(
@@ -167,6 +168,24 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal(refused.problems[0]?.key, "tainer");
     assert.match(refused.problems[0]?.message ?? "", /did you mean `trainer`/);
     assert.equal((await sql`select 1 from trainer.runs where request_sequence = ${sequence}`).length, 0);
+  });
+
+  test("a run is refused while another one of its name is under way, by the name of that one", async () => {
+    const hold = Promise.withResolvers<void>();
+    peers.beforeEpisode = (job) => (job.runId.startsWith("busy") ? hold.promise : Promise.resolve());
+    const text = await runFile({ name: "busy" });
+    const first = `busy-${await publishRun(text)}`;
+    const second = await publishRun(text);
+    const refused = await eventually("the refusal", () =>
+      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === second),
+    );
+    assert.equal(refused.problems[0]?.key, "name");
+    assert.match(refused.problems[0]?.message ?? "", new RegExp(`hone\\.v1\\.run\\.cancel\\.${first}`));
+    hold.resolve();
+    assert.equal((await endOf(first)).phase, RunPhase.COMPLETED);
+    const third = `busy-${await publishRun(text)}`;
+    assert.equal((await endOf(third)).phase, RunPhase.COMPLETED);
+    peers.beforeEpisode = async () => undefined;
   });
 
   test("text that is no run file at all is refused", async () => {

@@ -68,7 +68,7 @@ describe("ledger and ownership", () => {
     await runRows.insert({
       runId,
       requestSequence: sequence,
-      name: "test",
+      name: runId,
       configJson: JSON.stringify(CONFIG),
     });
     return runId;
@@ -105,8 +105,23 @@ describe("ledger and ownership", () => {
 
   test("a request that comes twice inserts one run", async () => {
     const run = { runId: "twice-900", requestSequence: 900, name: "twice", configJson: "{}" };
-    assert.equal(await runRows.insert(run), true);
-    assert.equal(await runRows.insert(run), false);
+    assert.deepEqual(await runRows.insert(run), { kind: "inserted" });
+    assert.deepEqual(await runRows.insert(run), { kind: "known" });
+  });
+
+  test("of many runs of one name that come at once, one is inserted; the next when it is over", async () => {
+    const run = (sequence: number) => ({
+      runId: `same-${sequence}`,
+      requestSequence: sequence,
+      name: "same",
+      configJson: JSON.stringify(CONFIG),
+    });
+    const found = await Promise.all([901, 902, 903, 904].map((sequence) => runRows.insert(run(sequence))));
+    assert.equal(found.filter(({ kind }) => kind === "inserted").length, 1);
+    const first = found.findIndex(({ kind }) => kind === "inserted") + 901;
+    assert.equal(found.filter((one) => one.kind === "under_way" && one.runId === `same-${first}`).length, 3);
+    await query(database, (db) => db.execute(sql`update runs set stage = 'completed'`));
+    assert.deepEqual(await runRows.insert(run(905)), { kind: "inserted" });
   });
 
   test("one of many trainers that look at once gets a free run", async () => {

@@ -7,13 +7,28 @@
  * O3: a run with which process after process died is taken alone, so that it takes no other run along.
  */
 
-import { and, asc, type Database, eq, gt, inArray, isNull, lt, or, query, sql } from "@hone/storage";
-import type { NewRun, RunRegistry } from "../domain/ports.ts";
+import {
+  and,
+  asc,
+  type Database,
+  eq,
+  gt,
+  inArray,
+  isNull,
+  lt,
+  or,
+  query,
+  sql,
+  transaction,
+} from "@hone/storage";
+import type { Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { runs } from "./schema.ts";
 
 const UNFINISHED = [RunStage.admitting, RunStage.active];
 
+/** Locks are numbers, and other things are locked too. */
+const NAME_LOCK = "hone run name ";
 /** No trainer may ask for a longer lease: see HONE_TRAINER_LEASE_MS. */
 const MAX_LEASE_MS = 600_000;
 /** Tenures without progress that are put down to bad luck: kills of the process for reasons outside the run (O3). */
@@ -29,18 +44,32 @@ export class RunRows implements RunRegistry {
     this.#database = database;
   }
 
-  async insert(run: NewRun): Promise<boolean> {
-    const rows = await query(
+  async insert(run: NewRun): Promise<Insertion> {
+    const { requestSequence, name } = run;
+    return transaction(
       this.#database,
-      (db) =>
-        db
+      async (tx): Promise<Insertion> => {
+        await tx.execute(sql`select pg_advisory_xact_lock(hashtext(${`${NAME_LOCK}${name}`}))`);
+        const known = await tx
+          .select({ runId: runs.runId })
+          .from(runs)
+          .where(eq(runs.requestSequence, requestSequence));
+        if (known.length > 0) return { kind: "known" };
+        const [underWay] = await tx
+          .select({ runId: runs.runId })
+          .from(runs)
+          .where(and(eq(runs.name, name), inArray(runs.stage, UNFINISHED)))
+          .limit(1);
+        if (underWay !== undefined) return { kind: "under_way", ...underWay };
+        const rows = await tx
           .insert(runs)
           .values({ ...run, stage: RunStage.admitting })
           .onConflictDoNothing()
-          .returning({ runId: runs.runId }),
-      { action: `insert run ${run.runId}`, isRepeatable: true },
+          .returning({ runId: runs.runId });
+        return { kind: rows.length > 0 ? "inserted" : "known" };
+      },
+      { action: `insert run ${run.runId}` },
     );
-    return rows.length > 0;
   }
 
   async claim(owner: string, leaseMs: number, heldHere: readonly string[]): Promise<RunRecord[]> {

@@ -60,8 +60,14 @@ export interface Job {
 }
 
 export interface JobQueue {
-  /** Stores a job. @returns false when the queue saw a job of this slot lately: nothing was stored. */
+  /**
+   * Stores a job.
+   * @returns false when the queue saw a job of this slot lately: nothing was stored.
+   * @throws {RetryableError} when the bus is away, or at once when the queue holds as many jobs of the run as it takes.
+   */
   publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<boolean>;
+  /** Jobs of all runs that nobody has taken. */
+  waitingJobs(): Promise<number>;
   /** Drops the run's jobs that nobody has taken. */
   purge(runId: string): Promise<void>;
 }
@@ -137,10 +143,18 @@ export interface NewRun {
   readonly configJson: string;
 }
 
+/** What became of a new run: where it was not inserted, nothing was changed. */
+export type Insertion =
+  | { readonly kind: "inserted" }
+  /** The request was inserted before. */
+  | { readonly kind: "known" }
+  /** Another run of the name is unfinished. */
+  | { readonly kind: "under_way"; readonly runId: string };
+
 /** Which runs there are, and who owns them. */
 export interface RunRegistry {
-  /** @returns false when the request was inserted before: nothing was changed. */
-  insert(run: NewRun): Promise<boolean>;
+  /** One at a time for each name, so that of two runs of one name the second is not inserted. */
+  insert(run: NewRun): Promise<Insertion>;
   /**
    * Takes every unfinished run whose lease is over, or that an earlier process of this owner held; of those with which
    * process after process died, one at a time.

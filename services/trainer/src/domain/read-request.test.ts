@@ -7,14 +7,15 @@ import { runFile } from "../testing/trainer-process.ts";
 import { readRequest } from "./read-request.ts";
 
 async function problemOf(text: string, folder = ".") {
-  const read = await readRequest(text, 3, folder);
+  const read = await readRequest(() => text, 3, folder);
   assert.equal(read.kind, "refused");
   return read.kind === "refused" ? read.problems[0]! : assert.fail();
 }
 
 describe("readRequest()", () => {
   test("names the run by its file and its sequence", async () => {
-    const read = await readRequest(await runFile(), 3, ".");
+    const text = await runFile();
+    const read = await readRequest(() => text, 3, ".");
     assert.equal(read.kind === "run" && read.run.runId, "small-3");
   });
 
@@ -38,11 +39,8 @@ describe("readRequest()", () => {
   test("reads what the file names below the files folder, and refuses what is missing there", async () => {
     await using folder = await temporaryFolder("files");
     await writeFile(path.join(folder.path, "agent.yaml"), "size: 4\n");
-    const found = await readRequest(
-      await runFile({ agent: { name: "fake", configPath: "agent.yaml" } }),
-      3,
-      folder.path,
-    );
+    const text = await runFile({ agent: { name: "fake", configPath: "agent.yaml" } });
+    const found = await readRequest(() => text, 3, folder.path);
     assert.ok(found.kind === "run");
     assert.deepEqual(JSON.parse(found.run.configJson).agent, { name: "fake", config: { size: 4 } });
     const missing = await problemOf(

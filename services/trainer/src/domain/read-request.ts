@@ -1,6 +1,6 @@
 /** From the body of a run request to a resolved run file, or to everything that is wrong with it. */
 
-import { ConfigError, inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
+import { ConfigError, inlineFiles, parseRunFile, type RunConfig, show } from "@hone/config";
 import { runIdOf } from "@hone/core";
 import { checkConfig } from "./check-config.ts";
 import type { NewRun } from "./ports.ts";
@@ -12,13 +12,18 @@ export type ReadRequest =
 
 /**
  * Reads a run file and what it names by path.
+ * @param text gives it, or throws a ConfigError too.
  * @param sequence of the request in RUNS; with the name it makes the run's id.
  * @param filesFolder paths of the run file resolve below it.
  */
-export async function readRequest(text: string, sequence: number, filesFolder: string): Promise<ReadRequest> {
+export async function readRequest(
+  text: () => string,
+  sequence: number,
+  filesFolder: string,
+): Promise<ReadRequest> {
   let config: RunConfig;
   try {
-    config = await inlineFiles(parseRunFile(text), filesFolder);
+    config = await inlineFiles(parseRunFile(text()), filesFolder);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { kind: "refused", problems: error.problems.map(problemOf) };
@@ -36,6 +41,15 @@ export async function readRequest(text: string, sequence: number, filesFolder: s
   };
 }
 
+/** A value may be the whole file; who sent it knows it. */
+const MAX_VALUE_CHARACTERS = 2_000;
+
 function problemOf({ key, value, allowed, message }: ConfigError["problems"][number]): Problem {
-  return { key, valueJson: value === undefined ? "" : JSON.stringify(value), allowed, message };
+  const json = value === undefined ? "" : JSON.stringify(value);
+  return {
+    key,
+    valueJson: json.length > MAX_VALUE_CHARACTERS ? JSON.stringify(show(value)) : json,
+    allowed,
+    message,
+  };
 }

@@ -15,7 +15,7 @@ const LEASE_MS = 200;
 function supervise(world: MemoryWorld, stateRoot: string) {
   let leaseOwner: string | undefined;
   const registry: RunRegistry = {
-    insert: async () => false,
+    insert: async () => ({ kind: "known" }),
     claim: async (owner, _leaseMs, heldHere) => {
       if (world.ending !== undefined || heldHere.includes(world.run.runId)) return [];
       if (leaseOwner !== undefined && leaseOwner !== owner) return [];

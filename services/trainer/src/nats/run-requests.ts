@@ -1,6 +1,7 @@
 /** Takes run requests from the stream RUNS. */
 
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { textFromBytes } from "@hone/config";
 import {
   type Bus,
   consumeBytes,
@@ -14,9 +15,9 @@ import { RunRequestSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { RunRegistry } from "../domain/ports.ts";
 import { readRequest } from "../domain/read-request.ts";
+import type { Problem } from "../domain/run-event.ts";
 import type { EventPublisher } from "./event-publisher.ts";
 
-/** Shared by all trainers. */
 /** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */
 const CONCURRENCY = 4;
 
@@ -51,14 +52,18 @@ export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsume
 
 async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): Promise<void> {
   const { registry, events, filesFolder, onRun, logger } = deps;
-  const read = await readRequest(textOf(item.message), item.sequence, filesFolder);
+  const read = await readRequest(() => textOf(item.message), item.sequence, filesFolder);
   if (read.kind === "refused") {
     logger.info("run request refused", { sequence: item.sequence, problems: read.problems });
     await events.refused(item.sequence, read.problems);
     return;
   }
-  const isNew = await registry.insert(read.run);
-  if (!isNew && item.deliveries === 1) {
+  const inserted = await registry.insert(read.run);
+  if (inserted.kind === "under_way") {
+    await events.refused(item.sequence, [nameTaken(read.run.name, inserted.runId)]);
+    return;
+  }
+  if (inserted.kind === "known" && item.deliveries === 1) {
     const message = `Cannot take a run request as its sequence must be new: current value is ${item.sequence}, which the database has already (was the bus reset and the database kept?)`;
     await events.refused(item.sequence, [{ key: "", valueJson: "", allowed: "a new sequence", message }]);
     return;
@@ -67,18 +72,29 @@ async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): P
   onRun();
 }
 
+/** Two runs of a name at once are nearly always one that was sent twice. */
+function nameTaken(name: string, runId: string): Problem {
+  const allowed = `a name of which no run is under way: cancel ${runId} by a request on ${subjects.runControl("cancel", runId)}, wait for its end, or choose another name`;
+  return {
+    key: "name",
+    valueJson: JSON.stringify(name),
+    allowed,
+    message: `Cannot start a second run of a name as \`name\` must be ${allowed}: current value is "${name}"`,
+  };
+}
+
 /**
  * Text of the run file in a request: a RunRequest's, or the body itself. Text is taken for a RunRequest only where its
  * bytes are exactly what one with a run file encodes to.
+ * @throws {ConfigError} when it is neither.
  */
 export function textOf(body: Uint8Array): string {
-  const text = new TextDecoder().decode(body);
   try {
     const message = fromBinary(RunRequestSchema, body);
     const isExact = Buffer.compare(toBinary(RunRequestSchema, message), body) === 0;
     if (isExact && message.$unknown === undefined && message.runFile !== "") return message.runFile;
   } catch {
-    return text; // no protobuf: the run file as it is
+    // no protobuf: the run file as it is
   }
-  return text;
+  return textFromBytes(body, "the run file");
 }

@@ -1,7 +1,7 @@
 /** The bucket RUN_STATE: one key a run, moved by compare-and-set, a higher owner's epoch wins. */
 
 import { create } from "@bufbuild/protobuf";
-import { type Bucket, RevisionConflictError } from "@hone/messaging";
+import { type Bucket, RevisionConflictError, UndecodableMessageError } from "@hone/messaging";
 import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
 import type { RunStateBoard } from "../domain/ports.ts";
 import type { RunPhase, RunStatus } from "../domain/run-status.ts";
@@ -41,9 +41,9 @@ export class RunStateBucket implements RunStateBoard {
     for (let conflicts = 0; ; conflicts++) {
       let revision = this.#revisions.get(runId);
       if (revision === undefined) {
-        const current = await this.#bucket.get(runId);
-        if (current !== undefined && current.value.ownerEpoch > value.ownerEpoch) return false;
-        revision = current?.revision ?? 0;
+        const current = await this.#current(runId);
+        if (current.epoch !== undefined && current.epoch > value.ownerEpoch) return false;
+        revision = current.revision;
       }
       try {
         this.#revisions.set(runId, await this.#bucket.compareAndSet(runId, value, revision));
@@ -55,14 +55,30 @@ export class RunStateBucket implements RunStateBoard {
     }
   }
 
-  /** State of a run; undefined when none was published. */
+  /** State of a run; undefined when none was published that can be read. */
   async read(runId: string): Promise<RunState | undefined> {
-    return (await this.#bucket.get(runId))?.value;
+    try {
+      return (await this.#bucket.get(runId))?.value;
+    } catch (error) {
+      if (error instanceof UndecodableMessageError) return undefined;
+      throw error;
+    }
   }
 
   async remove(runId: string): Promise<void> {
     this.#revisions.delete(runId);
-    if ((await this.#bucket.get(runId)) !== undefined) await this.#bucket.delete(runId);
+    if ((await this.#bucket.revisionOf(runId)) > 0) await this.#bucket.delete(runId);
+  }
+
+  /** What lies there; what nobody can read has no owner and is written over. */
+  async #current(runId: string): Promise<{ revision: number; epoch: bigint | undefined }> {
+    try {
+      const current = await this.#bucket.get(runId);
+      return { revision: current?.revision ?? 0, epoch: current?.value.ownerEpoch };
+    } catch (error) {
+      if (!(error instanceof UndecodableMessageError)) throw error;
+      return { revision: await this.#bucket.revisionOf(runId), epoch: undefined };
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { TerminalError } from "@hone/core";
 import {
   EpisodeSchema,
   Outcome,
@@ -10,6 +11,9 @@ import {
   SlotSchema,
   VersionSpanSchema,
 } from "@hone/proto-gen/rollout";
+import { assignCredit, checkSample, type Rollout } from "@hone/rl";
+import { anyMessage, corrupted, fuzz } from "@hone/testing/fuzz";
+import fc from "fast-check";
 import { decodeRollout } from "./scored-reader.ts";
 
 function message(
@@ -40,6 +44,7 @@ describe("decodeRollout()", () => {
   test("reads an episode in the domain's words", () => {
     const rollout = decodeRollout(
       message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] }),
+      "run-1",
     );
     assert.deepEqual(rollout.slot, { split: "train", step: 1, task: 2, index: 3 });
     assert.deepEqual([rollout.attempt, rollout.outcome, rollout.metrics], [2, "completed", { success: 1 }]);
@@ -53,19 +58,61 @@ describe("decodeRollout()", () => {
     scored.episode!.samples[0]!.lossMask = buffer.subarray(10, 13).fill(0);
     scored.episode!.samples[0]!.logprobs = [];
     scored.episode!.samples[0]!.versions = [];
-    assert.equal(decodeRollout(scored).samples[0]?.lossMask.buffer.byteLength, 3);
+    assert.equal(decodeRollout(scored, "run-1").samples[0]?.lossMask.buffer.byteLength, 3);
   });
 
   test("takes a scripted policy's tokens as certain", () => {
-    const [sample] = decodeRollout(message("warm", { logprobs: [], versions: [] })).samples;
+    const [sample] = decodeRollout(message("warm", { logprobs: [], versions: [] }), "run-1").samples;
     assert.deepEqual(sample?.logprobs, new Float32Array(2));
     assert.deepEqual(sample?.versions, [{ version: 0, tokenCount: 2 }]);
   });
 
   test("refuses a sample of the model that has no logprobs", () => {
     assert.throws(
-      () => decodeRollout(message("train", { logprobs: [], versions: [] })),
+      () => decodeRollout(message("train", { logprobs: [], versions: [] }), "run-1"),
       /one logprob per sampled token/,
     );
+  });
+
+  test("refuses an episode of another run, a reward that is no number and an attempt that no row takes", () => {
+    const good = () => message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] });
+    assert.throws(() => decodeRollout(good(), "run-2"), /must be one of run-2: current value is "run-1"/);
+    const worthless = good();
+    worthless.scores[0]!.value = Number.NaN;
+    assert.throws(() => decodeRollout(worthless, "run-1"), /its reward must be finite/);
+    const late = good();
+    late.episode!.attempt = 2 ** 31;
+    assert.throws(() => decodeRollout(late, "run-1"), /its attempt must lie in 1 to 2147483647/);
+    const silent = good();
+    silent.episode!.metrics = { success: Number.NaN, "a\0": 1, turns: 2 };
+    assert.deepEqual(decodeRollout(silent, "run-1").metrics, { turns: 2 });
+  });
+
+  test("whatever comes, what is taken can be credited and kept, and the rest is refused", () => {
+    const good = message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] });
+    const rules = { truncated: "keep", agentFailed: "drop", timedOut: "drop" } as const;
+    const config = { kind: "grpo", normalizeByStd: true, epsilon: 1e-6 } as const;
+    let taken = 0;
+    const any = fc.oneof(corrupted(ScoredEpisodeSchema, good), anyMessage(ScoredEpisodeSchema));
+    fc.assert(
+      fc.property(any, (scored) => {
+        let rollout: Rollout;
+        try {
+          rollout = decodeRollout(scored, "run-1");
+        } catch (error) {
+          assert.ok(error instanceof TerminalError, String(error));
+          return;
+        }
+        taken++;
+        for (const sample of rollout.samples) checkSample(sample, "a sample that was taken");
+        const credit = assignCredit([{ task: 0, rollouts: [rollout, { ...rollout }] }], rules, config);
+        for (const { reward, advantage } of credit.groups.flatMap((group) => group.rollouts)) {
+          assert.ok(Number.isFinite(reward) && Number.isFinite(advantage));
+        }
+        assert.ok(!/null|\\u0000/.test(JSON.stringify(rollout.metrics)));
+      }),
+      fuzz(1_000),
+    );
+    assert.ok(taken > 50, `${taken}`);
   });
 });

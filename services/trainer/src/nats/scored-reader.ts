@@ -1,5 +1,6 @@
 /** Reads scored episodes of a run, in the order of the stream. */
 
+import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
 import {
   type Bus,
@@ -11,8 +12,20 @@ import {
   subjects,
   translateBusError,
 } from "@hone/messaging";
-import { type ScoredEpisode, ScoredEpisodeSchema, type Sample as WireSample } from "@hone/proto-gen/rollout";
-import { BrokenRecordError, checkSample, type Rollout, type Sample, sampledTokenCount } from "@hone/rl";
+import {
+  type Episode,
+  type ScoredEpisode,
+  ScoredEpisodeSchema,
+  type Sample as WireSample,
+} from "@hone/proto-gen/rollout";
+import {
+  BrokenRecordError,
+  checkSample,
+  type Rollout,
+  type Sample,
+  sampledTokenCount,
+  weightedSum,
+} from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { ScoredRollouts } from "../domain/ports.ts";
@@ -20,6 +33,10 @@ import type { ScoredRollout } from "../domain/scored-rollout.ts";
 
 /** "no message found", nats-server's server/errors.json. */
 const NO_MESSAGE_FOUND = 10037;
+/** What the ledger's column takes. */
+const MAX_ATTEMPT = 2 ** 31 - 1;
+/** A name becomes a key of the step's figures, for each step. */
+const MAX_METRIC_CHARACTERS = 128;
 const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
 
 export class ScoredReader implements ScoredRollouts {
@@ -75,15 +92,15 @@ export class ScoredReader implements ScoredRollouts {
    */
   #decode(runId: string, message: ScoredEpisode, sequence: number): Rollout | undefined {
     try {
-      return decodeRollout(message);
+      return decodeRollout(message, runId);
     } catch (error) {
       const reason = describeError(error);
       this.#logger.error("a scored episode is unusable", { runId, sequence, reason });
       const slot = message.episode?.slot;
-      if (slot === undefined || !SPLITS.has(slot.split)) return undefined;
+      if (slot === undefined || !SPLITS.has(slot.split) || message.episode?.runId !== runId) return undefined;
       return {
         slot: slotFromWire(slot),
-        attempt: message.episode?.attempt ?? 1,
+        attempt: 1,
         outcome: Outcome.infraFailed,
         scores: [],
         samples: [],
@@ -95,13 +112,19 @@ export class ScoredReader implements ScoredRollouts {
 }
 
 /** @throws {BrokenRecordError | TerminalError} naming what is wrong. */
-export function decodeRollout(message: ScoredEpisode): Rollout {
+export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
   const { episode, scores } = message;
   if (episode === undefined) {
     throw new BrokenRecordError(
       "Cannot read a scored episode as it must hold an episode: current value is none",
     );
   }
+  if (episode.runId !== runId) {
+    throw new BrokenRecordError(
+      `Cannot read a scored episode as it must be one of ${runId}: current value is ${show(episode.runId)}`,
+    );
+  }
+  checkFigures(message, episode);
   const slot = slotFromWire(episode.slot);
   const samples = episode.samples.map((sample) => decodeSample(sample, slot.split === Split.warmStart));
   samples.forEach((sample, i) => {
@@ -113,9 +136,26 @@ export function decodeRollout(message: ScoredEpisode): Rollout {
     outcome: outcomeFromWire(episode.outcome),
     scores: scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
     samples,
-    metrics: { ...episode.metrics },
+    metrics: usableMetrics(episode.metrics),
     turnCount: episode.turns.length,
   };
+}
+
+/** What rewards and the ledger are made of: one figure that is none would spoil its group, or the commit of its step. */
+function checkFigures({ scores }: ScoredEpisode, { attempt }: Episode): void {
+  const refuse = (rule: string, value: number) =>
+    new BrokenRecordError(`Cannot read a scored episode as ${rule}: current value is ${value}`);
+  if (attempt < 1 || attempt > MAX_ATTEMPT)
+    throw refuse(`its attempt must lie in 1 to ${MAX_ATTEMPT}`, attempt);
+  const reward = weightedSum(scores);
+  if (!Number.isFinite(reward)) throw refuse("its reward must be finite", reward);
+}
+
+/** Numbers that an agent reports; a figure that is none says nothing, and is no reason to lose the rollout. */
+function usableMetrics(metrics: Readonly<Record<string, number>>): Record<string, number> {
+  const isUsable = ([name, value]: [string, number]) =>
+    Number.isFinite(value) && name.length <= MAX_METRIC_CHARACTERS && !name.includes("\0");
+  return Object.fromEntries(Object.entries(metrics).filter(isUsable));
 }
 
 /**
