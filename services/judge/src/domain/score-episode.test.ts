@@ -54,6 +54,15 @@ describe("scoreEpisode()", () => {
     assert.equal(scoreEpisode({ ...episode, environmentReturn: Number.NaN }, both).kind, "failed");
   });
 
+  test("refuses a sum of rewards that is no finite number", () => {
+    const large = [
+      { kind: "environment", weight: 1e308 },
+      { kind: "format", weight: 1e308 },
+    ] as const;
+    const verdict = scoreEpisode({ ...episode, environmentReturn: 10 }, large);
+    assert.ok(verdict.kind === "failed" && /must be finite/.test(verdict.reason));
+  });
+
   test("gives an agent that never answered a format score of 0", () => {
     const verdict = scoreEpisode({ ...episode, turns: [] }, [{ kind: "format", weight: 1 }]);
     assert.ok(verdict.kind === "scored" && verdict.reward === 0);

@@ -30,7 +30,10 @@ export function scoreEpisode(episode: JudgedEpisode, judges: readonly JudgeConfi
     if (typeof value !== "number") return { kind: "failed", judge: kind, reason: value.reason };
     scores.push({ judge: kind, weight, value });
   }
-  return { kind: "scored", scores, reward: weightedSum(scores) };
+  const reward = weightedSum(scores);
+  if (Number.isFinite(reward)) return { kind: "scored", scores, reward };
+  const reason = `Cannot score as a reward must be finite: current value is ${reward}`;
+  return { kind: "failed", judge: "", reason };
 }
 
 function tryJudge(kind: JudgeKind, episode: JudgedEpisode): number | { reason: string } {

@@ -13,6 +13,7 @@ import {
   type Bus,
   consumeWork,
   DurableName,
+  lastKeyOf,
   outcomeFromWire,
   outcomeToWire,
   publishStored,
@@ -114,6 +115,12 @@ function identityOf(episode: Episode, subject: string) {
   try {
     const slot = slotFromWire(episode.slot);
     const rolloutId = rolloutIdOf(episode.runId, slot);
+    if (episode.runId !== lastKeyOf(subject)) {
+      throw new TerminalError(
+        "OTHER_RUN",
+        `its run is another than its subject's: current value is "${episode.runId.slice(0, 80)}"`,
+      );
+    }
     // Builds the subject to check the run id.
     subjects.rolloutScored(episode.runId);
     return {

@@ -21,6 +21,13 @@ describe("parseAnswer()", () => {
     assert.equal(parseAnswer("<|im_start|><answer>Le<|im_end|>ft</answer><|im_end|>"), "Left");
   });
 
+  test("a long answer that opens again and again takes no time to speak of", () => {
+    const before = process.cpuUsage();
+    assert.equal(parseAnswer("<answer>".repeat(200_000)), undefined);
+    const spentMs = process.cpuUsage(before).user / 1_000;
+    assert.ok(spentMs < 1_000, `${spentMs} ms`);
+  });
+
   test("anything else is no move", () => {
     for (const text of [
       "",

@@ -2,16 +2,27 @@
 
 import { MOVES, type Move } from "./lake.ts";
 
-/** The first of several counts; it may span lines. */
-const ANSWER = /<answer>(.*?)<\/answer>/s;
+const OPEN = "<answer>";
+const CLOSE = "</answer>";
 /** Control tokens that a model may have spelt out. */
 const CONTROL_TOKENS = /<\|im_(?:start|end)\|>/g;
 const BY_NAME = new Map<string, Move>(MOVES.map((move) => [move.toLowerCase(), move]));
 
-/** The move inside `<answer>…</answer>`, trimmed, in any case; undefined when there is none. */
+/**
+ * The move inside `<answer>…</answer>`, trimmed, in any case; undefined when there is none. The first of several counts;
+ * it may span lines. Takes time by the length of the text, whatever the model wrote.
+ */
 export function parseAnswer(text: string): Move | undefined {
-  const answer = ANSWER.exec(text.replaceAll(CONTROL_TOKENS, ""))?.[1];
-  return answer === undefined ? undefined : BY_NAME.get(answer.trim().toLowerCase());
+  const plain = text.replaceAll(CONTROL_TOKENS, "");
+  const begin = plain.indexOf(OPEN);
+  const end = begin < 0 ? -1 : plain.indexOf(CLOSE, begin + OPEN.length);
+  if (end < 0) return undefined;
+  return BY_NAME.get(
+    plain
+      .slice(begin + OPEN.length, end)
+      .trim()
+      .toLowerCase(),
+  );
 }
 
 /** The answer that {@link parseAnswer} reads as this move. */

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  publishBytes,
+  StreamName,
+  subjects,
+  ValidatingService,
+} from "@hone/messaging";
+import { ScoreReplySchema, ScoreRequestSchema } from "@hone/proto-gen/judge";
+import { EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { eventually, startNats } from "@hone/testing";
+import { badBodies, withInputs } from "@hone/testing/fuzz";
+import { readJudgeConfig } from "./config.ts";
+import { judgeService } from "./service.ts";
+
+const RUN = "fuzz-1";
+const valid = create(EpisodeSchema, {
+  runId: RUN,
+  slot: { split: "train", step: 3, task: 1, index: 0 },
+  attempt: 1,
+  outcome: Outcome.COMPLETED,
+  environmentReturn: 1,
+  judgesJson: '[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]',
+  turns: [{ index: 0, infoJson: '{"isValid":true}' }],
+  samples: [{ tokenIds: [1, 2, 3], lossMask: new Uint8Array([0, 1, 1]), logprobs: [-0.5, -0.25] }],
+});
+
+describe("judge and bad input", { timeout: 120_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  let service: RunningService;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "judge-bad-input" });
+    await ensureTopology(bus);
+    service = await startService(judgeService, {
+      config: readJudgeConfig({ HONE_NATS_URL: nats.url }),
+      logger: silentLogger(),
+    });
+    await service.becameReady;
+  });
+  after(async () => {
+    await service?.stop();
+    await bus?.close();
+    await nats?.stop();
+  });
+
+  const countOf = async (stream: StreamName) => (await bus.manager.streams.info(stream)).state.messages;
+  const isDone = async () => {
+    const { num_pending, num_ack_pending } = await bus.manager.consumers.info(StreamName.episodes, "judge");
+    return num_pending + num_ack_pending === 0;
+  };
+
+  test("every episode is scored with a finite reward, or dead, and the next good one is scored", async () => {
+    await withInputs(badBodies(EpisodeSchema, valid), 400, async (bodies) => {
+      for (const body of bodies) await publishBytes(bus, subjects.rolloutFinished(RUN), body, undefined);
+      await eventually("every episode", isDone, { deadlineMs: 20_000 });
+      await publishBytes(
+        bus,
+        subjects.rolloutFinished("after-1"),
+        toBinary(EpisodeSchema, { ...valid, runId: "after-1" }),
+        undefined,
+      );
+      await eventually("the good one", isDone);
+      const last = await bus.manager.streams.getMessage(StreamName.episodes, {
+        last_by_subj: subjects.rolloutScored("after-1"),
+      });
+      assert.equal(fromBinary(ScoredEpisodeSchema, last!.data).reward, 1.5);
+      const scored = (await countOf(StreamName.episodes)) - bodies.length - 2;
+      assert.ok(scored > 0 && (await countOf(StreamName.dead)) > 0);
+      for (let sequence = 1; sequence <= bodies.length * 2; sequence++) {
+        const message = await bus.manager.streams
+          .getMessage(StreamName.episodes, { seq: sequence })
+          .catch(() => null);
+        if (message?.subject !== subjects.rolloutScored(RUN)) continue;
+        const { reward, episode } = fromBinary(ScoredEpisodeSchema, message.data);
+        assert.ok(Number.isFinite(reward), `${reward}`);
+        assert.equal(episode?.runId, RUN);
+      }
+    });
+  });
+
+  test("every request is answered or dead, and the next good one is answered", async () => {
+    const request = create(ScoreRequestSchema, { episodes: [valid] });
+    const check = create(ValidateRequestSchema, {
+      configJson: JSON.stringify({ judge: [{ kind: "environment" }] }),
+    });
+    const ask = (subject: string, body: Uint8Array) =>
+      bus.connection.request(subject, body, { timeout: 5_000 });
+    const askAll = async (subject: string, bodies: Uint8Array[]) => {
+      const before = await countOf(StreamName.dead);
+      let answered = 0;
+      const inbox = bus.connection.subscribe(`answers.${subject}`, { callback: () => void answered++ });
+      for (const body of bodies) bus.connection.publish(subject, body, { reply: `answers.${subject}` });
+      await eventually(`an end of each request on ${subject}`, async () => {
+        return answered + (await countOf(StreamName.dead)) - before === bodies.length;
+      });
+      inbox.unsubscribe();
+    };
+    await withInputs(badBodies(ScoreRequestSchema, request), 200, (bodies) =>
+      askAll(subjects.judgeScore(), bodies),
+    );
+    const validate = subjects.validate(ValidatingService.judge);
+    await withInputs(badBodies(ValidateRequestSchema, check), 200, (bodies) => askAll(validate, bodies));
+    const scored = await ask(subjects.judgeScore(), toBinary(ScoreRequestSchema, request));
+    assert.equal(fromBinary(ScoreReplySchema, scored.data).scored[0]?.reward, 1.5);
+    const checked = await ask(validate, toBinary(ValidateRequestSchema, check));
+    assert.deepEqual(fromBinary(ValidateReplySchema, checked.data).problems, []);
+  });
+});
