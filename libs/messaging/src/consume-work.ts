@@ -8,6 +8,7 @@
  * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
  */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { delay, describeError } from "@hone/core";
 import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from "@nats-io/jetstream";
@@ -68,6 +69,18 @@ const DEFAULT_MAX_ACK_PENDING = 20_000;
 const DEFAULT_RETRY_DELAY_MS = 1_000;
 /** How long one pull stays open on the server; a stop ends it at once. */
 const PULL_EXPIRES_MS = 10_000;
+/**
+ * A pull for a handful of messages costs as much as one for many: it waits until so many may come, or a quarter of
+ * the whole where that is less. Few enough that a process with room for thousands is never far from full.
+ */
+const WORTH_PULLING = 64;
+/**
+ * Most messages of one pull. Those that have arrived and are not begun cannot be reported as in progress (W3), so no more
+ * may arrive than are begun within a fraction of the acknowledgement's time, also where beginning takes milliseconds.
+ */
+const MAX_PULLED = 128;
+/** Beginning many at once leaves the event loop to timers and sockets after so long (W3). */
+const MAX_BUSY_MS = 20;
 /** Pause after the server was not there. */
 const RECOVERY_DELAY_MS = 250;
 
@@ -92,7 +105,7 @@ function consumeDecoded<Message>(
 ): WorkConsumer {
   const { concurrency, ackWaitMs = DEFAULT_ACK_WAIT_MS, retryDelayMs = DEFAULT_RETRY_DELAY_MS } = options;
   const stopping = new AbortController();
-  const inWork = new Map<JsMsg, { since: number; done: Promise<void> }>();
+  const inWork = new Map<JsMsg, { toldAt: number; done: Promise<void> }>();
   const lane = new PoisonLane(bus, options.durable);
   let isGivingBack = false;
   let pull: ConsumerMessages | undefined;
@@ -125,25 +138,30 @@ function consumeDecoded<Message>(
     }
   };
 
-  const start = (message: JsMsg): void => {
+  /** @param pulledAt when it was asked for: the earliest time that its acknowledgement may be counted from. */
+  const start = (message: JsMsg, pulledAt: number): void => {
     const done = work(message)
       .catch((error: unknown) => options.onError(error, { subject: message.subject, sequence: message.seq }))
       .finally(() => {
         inWork.delete(message);
         onFree?.();
       });
-    inWork.set(message, { since: performance.now(), done });
+    inWork.set(message, { toldAt: pulledAt, done });
   };
 
+  // Each message at most once in half its time: with ten thousand in work that is what this process says most.
   const keepAlive = setInterval(() => {
-    const old = performance.now() - ackWaitMs / 2;
-    for (const [message, { since }] of inWork) if (since < old) message.working();
+    const now = performance.now();
+    for (const [message, entry] of inWork) {
+      if (now - entry.toldAt < ackWaitMs / 2) continue;
+      entry.toldAt = now;
+      message.working();
+    }
   }, ackWaitMs / 4);
 
   const run = async (): Promise<void> => {
     let consumer: Consumer | undefined;
-    // A pull for a handful of messages costs as much as one for many: wait until a fair share is free.
-    const worthPulling = Math.max(1, Math.floor(concurrency / 4));
+    const worthPulling = Math.max(1, Math.min(WORTH_PULLING, Math.floor(concurrency / 4)));
     while (!stopping.signal.aborted) {
       try {
         consumer ??= await openConsumer(bus, options, ackWaitMs);
@@ -153,8 +171,16 @@ function consumeDecoded<Message>(
           });
         }
         if (stopping.signal.aborted) return;
-        pull = await consumer.fetch({ max_messages: concurrency - inWork.size, expires: PULL_EXPIRES_MS });
-        for await (const message of pull) start(message);
+        const room = Math.min(concurrency - inWork.size, MAX_PULLED);
+        const pulledAt = performance.now();
+        pull = await consumer.fetch({ max_messages: room, expires: PULL_EXPIRES_MS });
+        let busySince = pulledAt;
+        for await (const message of pull) {
+          start(message, pulledAt);
+          if (performance.now() - busySince < MAX_BUSY_MS) continue;
+          await nextTurn();
+          busySince = performance.now();
+        }
       } catch (error) {
         if (stopping.signal.aborted) return;
         options.onError(error, { subject: options.filter, sequence: 0 });

@@ -81,6 +81,35 @@ describe("the bus", () => {
     assert.deepEqual([num_ack_pending, num_pending], [0, 0]);
   });
 
+  test("consumeWork() gets no message twice where beginning all of them takes longer than the acknowledgement's time", async () => {
+    const count = 1_200;
+    const deliveries: number[] = [];
+    const release = Promise.withResolvers<void>();
+    await Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        publishStored(bus, subjects.rolloutJob("burst"), RolloutJobSchema, job("burst", i)),
+      ),
+    );
+    const consumer = consumeWork(bus, RolloutJobSchema, {
+      stream: StreamName.jobs,
+      durable: "burst",
+      filter: subjects.rolloutJob("burst"),
+      concurrency: 2 * count,
+      ackWaitMs: 3_000,
+      handle: async (item) => {
+        deliveries.push(item.deliveries);
+        // Work that keeps the processor, as an agent's first turn does: six seconds for all.
+        for (const until = performance.now() + 5; performance.now() < until; );
+        await release.promise;
+      },
+      onError: ignore,
+    });
+    await eventually("every message to be in work", () => deliveries.length >= count, { deadlineMs: 30_000 });
+    release.resolve();
+    await consumer.drain();
+    assert.deepEqual([deliveries.length, Math.max(...deliveries)], [count, 1]);
+  });
+
   test("consumeWork() gives its messages back when it stops, and another consumer gets them at once", async () => {
     const options = {
       stream: StreamName.jobs,

@@ -10,8 +10,11 @@ import type {
   EnvironmentStep,
   ModelSession,
 } from "@hone/agents";
-import { RetryableError } from "@hone/core";
+import { RetryableError, Turnstile } from "@hone/core";
 import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+
+/** Behind it the rollouts of this process go on whose environments answered at the same moment. */
+const turnstile = new Turnstile();
 
 export class RolloutEnvironment implements AgentEnvironment {
   /** Sum of the rewards so far. */
@@ -65,7 +68,9 @@ export class RolloutEnvironment implements AgentEnvironment {
       attributes: { [Attr.environmentName]: this.#name, [Attr.environmentSeed]: this.#seed },
     });
     try {
-      const result = await work();
+      const working = work();
+      const result = await working;
+      if (working instanceof Promise) await turnstile.pass();
       if (span.isRecording()) describe(span, result);
       return result;
     } catch (error) {
