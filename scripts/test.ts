@@ -6,7 +6,7 @@
  * Three phases, each only as parallel as two cores and the servers it starts allow:
  *   unit          *.test.ts beside their code
  *   integration   *.int.test.ts, with real NATS and PostgreSQL
- *   end to end    test/ (whole stacks), and with --full also *.full.test.ts (hours, statistics, kill matrices)
+ *   end to end    test/ (whole stacks) and bench/, and with --full also *.full.test.ts (hours, statistics, kill matrices)
  *
  * The exit code is 0 only when something ran and nothing failed.
  */
@@ -34,7 +34,7 @@ interface Totals {
 
 const ROOT = join(import.meta.dirname, "..");
 const PATTERNS = ["libs/**/*.test.ts", "services/**/*.test.ts", "apps/**/*.test.ts", "scripts/**/*.test.ts"];
-const WHOLE_STACK_PATTERNS = ["test/**/*.test.ts", "examples/**/*.test.ts"];
+const WHOLE_STACK_PATTERNS = ["test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
 const FULL_DEADLINE_MS = 12 * 3_600_000;
 /** Lines of a failed file's own output that are shown with its failures. */
 const MAX_OUTPUT_LINES = 40;

@@ -1,13 +1,13 @@
 /**
  * Who may import whom:
  *
- *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage nn rl tokenizer
+ *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage hub nn rl tokenizer
  *            -> telemetry config tensor -> core proto-gen onnx-proto otlp-proto
  *
  * L1: a group imports groups to its right only, never its own: neither in code nor in package.json.
  * L2: `rl` and `tokenizer` import `core` only.
  * L3: services never import services, and nobody imports a service (the command line may, for one process).
- * L4: `testing` is for tests: nothing that runs in production imports it.
+ * L4: `testing` is for tests and benches: nothing that runs in production imports it.
  * L5: light packages stay light, through everything that they import.
  */
 
@@ -17,7 +17,7 @@ const GROUPS: readonly (readonly string[])[] = [
   ["apps/cli"],
   ["services/*"],
   ["libs/service-kit", "libs/agents", "libs/train", "libs/embedded"],
-  ["libs/messaging", "libs/storage", "libs/nn", "libs/rl", "libs/tokenizer"],
+  ["libs/messaging", "libs/storage", "libs/hub", "libs/nn", "libs/rl", "libs/tokenizer"],
   ["libs/telemetry", "libs/config", "libs/tensor"],
   ["libs/core", "libs/proto-gen", "libs/onnx-proto", "libs/otlp-proto"],
 ];
@@ -35,7 +35,10 @@ export function checkLayers(workspace: Workspace): Problem[] {
   ];
 }
 
-/** 0 is the leftmost group; undefined for `test` and `libs/testing`, which stand outside of the order. */
+/** Development only, outside of the order: they use libraries of any group; only the bench uses what `test` offers. */
+const OUTSIDE = [TESTING, "test", "bench"];
+
+/** 0 is the leftmost group; undefined for what stands outside of the order. */
 function groupOf(folder: string): number | undefined {
   const group = GROUPS.findIndex(
     (members) => members.includes(folder) || members.includes(folder.replace(/\/.*/, "/*")),
@@ -47,7 +50,7 @@ function checkPackage(from: Package, workspace: Workspace): Problem[] {
   const byName = new Map(workspace.packages.map((each) => [each.name, each]));
   const problems: Problem[] = [];
   const own = groupOf(from.folder);
-  const isKnown = own !== undefined || from.folder === TESTING || from.folder === "test";
+  const isKnown = own !== undefined || OUTSIDE.includes(from.folder);
   if (!isKnown) {
     problems.push({ path: from.folder, message: "stands in no layer: name it in scripts/checks/layers.ts" });
   }
@@ -68,6 +71,8 @@ function forbidden(from: Package, to: Package, path: string): string | undefined
   if (to.folder === TESTING) {
     return isDevelopmentOnly(path) ? undefined : `${to.name} is for tests only`; // L4
   }
+  if (to.folder === "bench" || (to.folder === "test" && from.folder !== "bench"))
+    return `nobody imports ${to.name}`;
   // Tests may start servers and stand outside of the order; services stay closed to them as well.
   if (to.folder.startsWith("services/") && from.folder !== "apps/cli")
     return `nobody imports a service: ${to.name}`; // L3

@@ -83,7 +83,7 @@ export function isGenerated(path: string): boolean {
 
 /** Code that only tests run: tests, their helpers, benchmarks. */
 export function isDevelopmentOnly(path: string): boolean {
-  return /\.(test|suite)\.ts$|^test\/|\/(bench|test|fixtures)\/|\/testing-[a-z-]+\.ts$|\/testing\.ts$|^libs\/testing\//.test(
+  return /\.(test|suite)\.ts$|^(test|bench)\/|\/(bench|test|fixtures)\/|\/testing-[a-z-]+\.ts$|\/testing\.ts$|^libs\/testing\//.test(
     path,
   );
 }
@@ -97,7 +97,7 @@ export function readWorkspace(root: string): Workspace {
   };
   const isSource = (path: string) => path.endsWith(".ts") && !path.endsWith(".d.ts");
   const manifests = paths.filter((path) =>
-    /^(libs|services|apps)\/[^/]+\/package\.json$|^test\/package\.json$/.test(path),
+    /^(libs|services|apps)\/[^/]+\/package\.json$|^(test|bench)\/package\.json$/.test(path),
   );
   const folders = manifests.map((path) => path.slice(0, -"/package.json".length));
   const packages = folders.map((folder): Package => {
@@ -119,7 +119,9 @@ export function readWorkspace(root: string): Workspace {
     looseFiles: paths
       .filter(
         (path) =>
-          isSource(path) && !PACKAGE_GROUPS.includes(path.split("/")[0] ?? "") && !path.startsWith("test/"),
+          isSource(path) &&
+          !PACKAGE_GROUPS.includes(path.split("/")[0] ?? "") &&
+          !/^(test|bench)\//.test(path),
       )
       .map(source),
     texts: paths

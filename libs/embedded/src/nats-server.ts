@@ -35,6 +35,8 @@ export interface NatsOptions extends WaitOptions {
   readonly startDeadlineMs?: number;
   /** Largest message. Larger payloads go to the object store. @default the server's own, 1 MiB */
   readonly maxPayloadBytes?: number;
+  /** Port of the server's own HTTP monitoring, such as /varz. @default none */
+  readonly monitorPort?: number;
   readonly onProgress?: (line: string) => void;
 }
 
@@ -108,6 +110,8 @@ function configuration(options: NatsOptions, port: number, pidFile: string): str
     `jetstream { store_dir: ${JSON.stringify(join(options.folder, "jetstream"))} }`,
   ];
   if (options.maxPayloadBytes !== undefined) lines.push(`max_payload: ${options.maxPayloadBytes}`);
+  if (options.monitorPort !== undefined)
+    lines.push(`http: ${JSON.stringify(`${LOOPBACK}:${options.monitorPort}`)}`);
   return `${lines.join("\n")}\n`;
 }
 

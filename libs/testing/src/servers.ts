@@ -19,7 +19,7 @@ export interface TestServerOptions {
 
 /** A `nats-server` with JetStream. */
 export function startNats(
-  options: TestServerOptions & Pick<NatsOptions, "maxPayloadBytes"> = {},
+  options: TestServerOptions & Pick<NatsOptions, "maxPayloadBytes" | "monitorPort"> = {},
 ): Promise<RunningServer> {
   return inFolder("nats", options.folder, (folder) => launchNats({ ...options, folder }));
 }

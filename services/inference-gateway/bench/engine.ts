@@ -1,16 +1,19 @@
 /**
- * How fast the engine turns: 256 conversations in groups of eight, each waiting for its answer before its next turn,
- * on a model of the size of the FrozenLake example with fresh weights.
+ * How fast the engine turns: conversations in groups that share a prompt, each waiting for its answer before its next
+ * turn, on fresh weights. A round is the same conversations again, from the first turn to the last answer.
  *
- *   node services/inference-gateway/bench/engine.ts [--seconds 5] [--sessions 256] [--threads 1] [--spin] [--worker]
+ *   node services/inference-gateway/bench/engine.ts [--shape example|135m] [--rounds 3] [--sessions 256] [--turns 10]
+ *        [--group 8] [--prompt 45] [--new 4] [--observation 20] [--threads 1] [--spin] [--worker] [--json]
  *
  * Without --worker the core runs on this thread and a step's cost is its own; with it, it runs behind the port as in
- * the service, messages included. The figure to compare on a busy machine is turns per core second.
+ * the service, messages included. The figure to compare on a busy machine is turns per core second. With --json it
+ * prints `ready`, then answers each line of its input with a round as one line of JSON.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { Random } from "@hone/core";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
@@ -22,33 +25,47 @@ import type { GenerateRequest, GenerateResult } from "../src/domain/inference-en
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: "string", default: "5" },
+    shape: { type: "string", default: "example" },
+    rounds: { type: "string", default: "3" },
     sessions: { type: "string", default: "256" },
-    threads: { type: "string", default: "1" },
     turns: { type: "string", default: "10" },
+    group: { type: "string", default: "8" },
+    prompt: { type: "string", default: "45" },
+    new: { type: "string", default: "4" },
     observation: { type: "string", default: "20" },
-    layers: { type: "string", default: "4" },
-    kvHeads: { type: "string", default: "2" },
+    threads: { type: "string", default: "1" },
     maxContextRows: { type: "string", default: String(RUN_COST.maxContextRows) },
     spin: { type: "boolean", default: false },
     worker: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
   },
 });
 
-const GROUP_SIZE = 8;
-const PROMPT_TOKENS = 45;
-const NEW_TOKENS = 4;
-const WARM_UP_MS = 1_000;
-const CACHE_BYTES = 256 * 2 ** 20;
-const sessions = Number(values.sessions);
-const spec = resolveModelSpec({
-  vocabSize: 64,
-  hiddenSize: 64,
-  numLayers: Number(values.layers),
-  numHeads: 4,
-  numKeyValueHeads: Number(values.kvHeads),
-  maxPositions: 1024,
-});
+/** The model of the first example, and the shape of SmolLM2-135M. */
+const SHAPES = {
+  example: {
+    vocabSize: 64,
+    hiddenSize: 64,
+    numLayers: 4,
+    numHeads: 4,
+    numKeyValueHeads: 2,
+    intermediateSize: 192,
+    maxPositions: 1_024,
+  },
+  "135m": {
+    vocabSize: 49_152,
+    hiddenSize: 576,
+    numLayers: 30,
+    numHeads: 9,
+    numKeyValueHeads: 3,
+    intermediateSize: 1_536,
+    maxPositions: 1_024,
+  },
+} as const;
+const CACHE_BYTES = 2 ** 30;
+const CALL_DEADLINE_MS = 300_000;
+const newTokens = Number(values.new);
+const spec = resolveModelSpec(SHAPES[values.shape === "135m" ? "135m" : "example"]);
 const weights = initialiseWeights(spec, 1);
 
 interface Subject {
@@ -59,58 +76,81 @@ interface Subject {
 }
 
 const random = new Random(1);
-const randomTokens = (count: number) => Array.from({ length: count }, () => random.nextInt(64));
+const randomTokens = (count: number) => Array.from({ length: count }, () => random.nextInt(spec.vocabSize));
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 let isOver = false;
-let turns = 0;
 let calls = 0;
-let group = 0;
-let prompt: number[] = [];
 const subject = values.worker ? await startEngine() : await startCore();
 
-async function converse(): Promise<void> {
-  while (!isOver) {
-    if (group++ % GROUP_SIZE === 0) prompt = randomTokens(PROMPT_TOKENS);
-    let context = prompt;
-    for (let turn = 0; turn < Number(values.turns) && !isOver; turn++) {
-      const result = await subject.generate({
-        id: String(calls++),
-        model: "m",
-        promptIds: context,
-        sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: NEW_TOKENS, stopTokenIds: [] },
-        seed: calls,
-        sessionId: "",
-        groupId: "",
-        versionRange: { lowest: 1, highest: 1 },
-        deadlineMs: 60_000,
-      });
-      context = [...context, ...result.ids, ...randomTokens(Number(values.observation))];
-      turns++;
-    }
-  }
+interface Round {
+  readonly turns: number;
+  readonly newTokens: number;
+  readonly seconds: number;
+  readonly coreSeconds: number;
 }
 
-const conversations = Array.from({ length: sessions }, converse);
-await pause(WARM_UP_MS);
-turns = 0;
-subject.figures();
-const begun = performance.now();
-const before = process.cpuUsage();
-await pause(Number(values.seconds) * 1_000);
-const seconds = (performance.now() - begun) / 1_000;
-const { user, system } = process.cpuUsage(before);
-const coreSeconds = (user + system) / 1e6;
-console.log(
-  [
-    `${(turns / seconds).toFixed(0)} turns/s`,
-    `${((turns * NEW_TOKENS) / seconds).toFixed(0)} new tokens/s`,
-    ...subject.figures(),
-    `${(coreSeconds / seconds).toFixed(2)} cores`,
-    `${(turns / coreSeconds).toFixed(0)} turns per core second`,
-  ].join(", "),
-);
+async function runRound(): Promise<Round> {
+  const begun = performance.now();
+  const before = process.cpuUsage();
+  let prompt: number[] = [];
+  const conversations = Array.from({ length: Number(values.sessions) }, (_, index) => {
+    if (index % Number(values.group) === 0) prompt = randomTokens(Number(values.prompt));
+    return converse(prompt);
+  });
+  const counts = await Promise.all(conversations);
+  const { user, system } = process.cpuUsage(before);
+  return {
+    turns: Number(values.sessions) * Number(values.turns),
+    newTokens: counts.reduce((sum, count) => sum + count, 0),
+    seconds: (performance.now() - begun) / 1_000,
+    coreSeconds: (user + system) / 1e6,
+  };
+}
+
+/** @returns how many tokens were sampled. */
+async function converse(prompt: readonly number[]): Promise<number> {
+  let context = [...prompt];
+  let sampled = 0;
+  for (let turn = 0; turn < Number(values.turns); turn++) {
+    const { ids } = await subject.generate({
+      id: String(calls++),
+      model: "m",
+      promptIds: context,
+      sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: newTokens, stopTokenIds: [] },
+      seed: calls,
+      sessionId: "",
+      groupId: "",
+      versionRange: { lowest: 1, highest: 1 },
+      deadlineMs: CALL_DEADLINE_MS,
+    });
+    sampled += ids.length;
+    context = [...context, ...ids, ...randomTokens(Number(values.observation))];
+  }
+  return sampled;
+}
+
+if (values.json) {
+  console.log("ready");
+  for await (const _ of createInterface({ input: process.stdin })) {
+    console.log(JSON.stringify(await runRound()));
+  }
+} else {
+  await runRound();
+  subject.figures();
+  for (let round = 0; round < Number(values.rounds); round++) {
+    const { turns, newTokens: sampled, seconds, coreSeconds } = await runRound();
+    console.log(
+      [
+        `${(turns / seconds).toFixed(0)} turns/s`,
+        `${(sampled / seconds).toFixed(0)} new tokens/s`,
+        ...subject.figures(),
+        `${(coreSeconds / seconds).toFixed(2)} cores`,
+        `${(turns / coreSeconds).toFixed(0)} turns per core second`,
+      ].join(", "),
+    );
+  }
+}
 isOver = true;
-await Promise.all(conversations);
 await subject.stop();
 
 async function startEngine(): Promise<Subject> {

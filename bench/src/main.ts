@@ -1,0 +1,74 @@
+/**
+ * `npm run bench`: what Hone does per second, against the limits of the machine and against its peers.
+ *
+ *   npm run bench -- [--only limits,bus,engines,pipeline] [--rounds 5] [--quick] [--json FILE]
+ *
+ * Prints a table and writes it as JSON, below `.hone/` unless told otherwise. Peers are looked for in the folder that
+ * PEERS names (default ~/.cache/hone-peers). Figures of one sitting may be compared with each other, and only where
+ * nothing else used the machine: the bench looks, and says so.
+ */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describeError, HoneError } from "@hone/core";
+import { describeMachine, findOtherWork } from "./machine.ts";
+import { parseOptions } from "./options.ts";
+import { formatSection, type Report, type Section } from "./report.ts";
+import type { BenchSettings, Measure } from "./section.ts";
+import { measureBus } from "./sections/bus.ts";
+import { measureEngines } from "./sections/engines.ts";
+import { measureLimits } from "./sections/limits.ts";
+import { measurePipeline } from "./sections/pipeline.ts";
+import { summarise } from "./summarise.ts";
+
+const SECTIONS: Readonly<Record<string, Measure>> = {
+  limits: measureLimits,
+  bus: measureBus,
+  engines: measureEngines,
+  pipeline: measurePipeline,
+};
+
+try {
+  const options = parseOptions(process.argv.slice(2), Object.keys(SECTIONS));
+  const startedAt = new Date();
+  await mkdir(path.dirname(options.jsonFile), { recursive: true });
+  const machine = await describeMachine(path.dirname(options.jsonFile));
+  console.log(machine);
+  const busy = await findOtherWork();
+  if (busy !== undefined) console.log(warning(busy));
+  const settings: BenchSettings = { ...options, say: (line) => console.error(`  measuring ${line}`) };
+  const sections: Section[] = [];
+  for (const name of options.only) {
+    const section = await SECTIONS[name]!(settings, limitsOf(sections));
+    sections.push(section);
+    console.log(`\n${formatSection(section).join("\n")}`);
+  }
+  const report: Report = {
+    machine,
+    startedAt: startedAt.toISOString(),
+    durationSeconds: Math.round((Date.now() - startedAt.getTime()) / 1_000),
+    ...(busy === undefined ? {} : { busy }),
+    isQuick: options.isQuick,
+    sections,
+  };
+  await writeFile(options.jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
+  if (busy !== undefined) console.log(`\n${warning(busy)}`);
+  console.log(`\n${report.durationSeconds} s; written to ${path.relative(process.cwd(), options.jsonFile)}`);
+} catch (error) {
+  console.error(error instanceof HoneError ? describeError(error) : error);
+  process.exitCode = 1;
+}
+
+/** Medians of the limits, where they were measured. */
+function limitsOf(sections: readonly Section[]): Readonly<Record<string, number>> {
+  const rows = sections.find(({ name }) => name === "limits")?.rows ?? [];
+  return Object.fromEntries(
+    rows.flatMap((row) =>
+      row.kind === "measured" ? [[row.name, summarise(row.values).median] as const] : [],
+    ),
+  );
+}
+
+function warning(busy: string): string {
+  return `NOT A QUIET MACHINE, do not compare these figures: ${busy}`;
+}

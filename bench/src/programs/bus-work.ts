@@ -1,0 +1,77 @@
+/**
+ * Work through a stream as Hone sends and takes it: rollout jobs of 2 KiB, published with acknowledgement, trace
+ * context and duplicate check, all at once; then consumed by `consumeWork`, decoded and acknowledged.
+ *
+ *   node bench/src/programs/bus-work.ts --nats URL --spans URL [--messages 5000]
+ */
+
+import { parseArgs } from "node:util";
+import { create } from "@bufbuild/protobuf";
+import {
+  connectBus,
+  consumeWork,
+  ensureTopology,
+  publishStored,
+  StreamName,
+  subjects,
+} from "@hone/messaging";
+import { RolloutJobSchema } from "@hone/proto-gen/rollout";
+import { contextOf, startSpan, startTelemetry } from "@hone/telemetry";
+import { answerRounds } from "./round-loop.ts";
+
+const { values } = parseArgs({
+  options: {
+    nats: { type: "string", default: "" },
+    spans: { type: "string", default: "" },
+    messages: { type: "string", default: "5000" },
+  },
+});
+const RUN = "bench";
+const BODY_BYTES = 2_048;
+/** As agent-rollout takes jobs. */
+const CONCURRENCY = 1_000;
+const PUBLISH_DEADLINE_MS = 60_000;
+const count = Number(values.messages);
+const subject = subjects.rolloutJob(RUN);
+const agentConfigJson = "x".repeat(BODY_BYTES);
+let published = 0;
+
+const telemetry = await startTelemetry({ serviceName: "bench-work", otlpEndpoint: values.spans });
+const bus = await connectBus({ url: values.nats, name: "bench-work" });
+await ensureTopology(bus);
+await answerRounds(async (word) => {
+  const begun = performance.now();
+  await (word === "publish" ? Promise.all(Array.from({ length: count }, publish)) : consume());
+  return { perSecond: (count * 1_000) / (performance.now() - begun) };
+});
+await bus.close();
+await telemetry.shutdown();
+
+async function publish(): Promise<void> {
+  const span = startSpan("job", { parent: "root" });
+  const job = create(RolloutJobSchema, { runId: RUN, agentConfigJson });
+  await publishStored(bus, subject, RolloutJobSchema, job, {
+    messageId: `${RUN}-${process.pid}-${published++}`,
+    deadlineMs: PUBLISH_DEADLINE_MS,
+    trace: contextOf(span),
+  });
+  span.end();
+}
+
+async function consume(): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let taken = 0;
+  const consumer = consumeWork(bus, RolloutJobSchema, {
+    stream: StreamName.jobs,
+    durable: RUN,
+    filter: subject,
+    concurrency: CONCURRENCY,
+    handle: async ({ trace }) => {
+      startSpan("work", { parent: trace }).end();
+      if (++taken === count) resolve();
+    },
+    onError: reject,
+  });
+  await promise;
+  await consumer.drain();
+}

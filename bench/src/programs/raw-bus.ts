@@ -1,0 +1,70 @@
+/**
+ * What the bus gives without Hone: the client library alone, 2 KiB a message, everything of a round at once.
+ *
+ *   node bench/src/programs/raw-bus.ts answer|work --nats URL [--messages 5000]
+ *
+ * `answer` echoes requests. `work` asks them, publishes into a stream of its own with acknowledgement, and consumes and
+ * acknowledges what it published; a round is one of the words "ask", "publish", "consume".
+ */
+
+import { parseArgs } from "node:util";
+import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { answerRounds } from "./round-loop.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    nats: { type: "string", default: "" },
+    messages: { type: "string", default: "5000" },
+  },
+});
+const [CALL_SUBJECT, STREAM, SUBJECT, DURABLE] = ["raw.call", "RAW", "raw.work", "raw"];
+const BODY = new Uint8Array(2_048).fill(120);
+const TIMEOUT_MS = 60_000;
+/** Messages in work at once, as agent-rollout has them. */
+const MAX_IN_WORK = 1_000;
+const count = Number(values.messages);
+
+// No stack is kept for each call: the library at its fastest is the limit.
+const connection = await connect({ servers: values.nats, noAsyncTraces: true });
+if (positionals[0] === "answer") {
+  connection.subscribe(CALL_SUBJECT, { callback: (_error, message) => void message.respond(message.data) });
+  await connection.flush();
+  await answerRounds(async () => ({}));
+} else {
+  const client = jetstream(connection);
+  const manager = await jetstreamManager(connection);
+  await manager.streams.add({ name: STREAM, subjects: [SUBJECT] });
+  await manager.consumers.add(STREAM, {
+    durable_name: DURABLE,
+    ack_policy: AckPolicy.Explicit,
+    max_ack_pending: 2 * MAX_IN_WORK,
+  });
+  const rounds: Readonly<Record<string, () => Promise<unknown>>> = {
+    ask: () => all(() => connection.request(CALL_SUBJECT, BODY, { timeout: TIMEOUT_MS })),
+    publish: () => all(() => client.publish(SUBJECT, BODY, { timeout: TIMEOUT_MS })),
+    async consume() {
+      const consumer = await client.consumers.get(STREAM, DURABLE);
+      let taken = 0;
+      for await (const message of await consumer.consume({ max_messages: MAX_IN_WORK })) {
+        message.ack();
+        if (++taken === count) break;
+      }
+      await connection.flush();
+    },
+  };
+  await answerRounds(async (word) => {
+    const round = rounds[word];
+    if (round === undefined)
+      throw new RangeError(`Cannot run a round as it is unknown: current value is ${word}`);
+    const begun = performance.now();
+    await round();
+    return { perSecond: (count * 1_000) / (performance.now() - begun) };
+  });
+}
+await connection.close();
+
+function all(one: () => Promise<unknown>): Promise<unknown> {
+  return Promise.all(Array.from({ length: count }, one));
+}

@@ -1,0 +1,178 @@
+/**
+ * Time of a training step: loss, gradients, clipping and AdamW, by `@hone/train` as the trainer runs it.
+ *
+ *   node bench/src/programs/training.ts [--shape example|135m] [--rounds 5] [--layers N] [--hidden N] [--rowTokens N]
+ *        [--microbatchTokens N] [--threads N] [--together] [--spin] [--profile PREFIX] [--json]
+ *
+ * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
+ * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens.
+ * Threads take a microbatch each, or with --together share each operator; with --spin they wait for it busily.
+ * Prints the effective rate, 6 x parameters x tokens, for the tokens of the samples, were they separate, and for those
+ * that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
+ */
+
+import { parseArgs } from "node:util";
+import { Random } from "@hone/core";
+import { initialiseWeights, listParameters, parameterSize, resolveModelSpec } from "@hone/nn";
+import {
+  ADAMW_DEFAULTS,
+  clipFactor,
+  GradientRunner,
+  globalNorm,
+  initialiseAdamW,
+  shareWeights,
+  type TrainingSample,
+  updateAdamW,
+} from "@hone/train";
+import { answerRounds } from "./round-loop.ts";
+
+const { values } = parseArgs({
+  options: {
+    shape: { type: "string", default: "example" },
+    rounds: { type: "string", default: "5" },
+    layers: { type: "string" },
+    hidden: { type: "string" },
+    rowTokens: { type: "string" },
+    microbatchTokens: { type: "string", default: "1024" },
+    threads: { type: "string", default: "2" },
+    together: { type: "boolean", default: false },
+    spin: { type: "boolean", default: false },
+    profile: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+const isLarge = values.shape === "135m";
+const [GROUPS, ROLLOUTS, HEADER, SIDE, ANSWER] = [4, 8, 6, 4, 4];
+const [LARGE_ROWS, LARGE_ROW_TOKENS] = [4, 256];
+/** A step of the small model is short: several make a round. */
+const STEPS_A_ROUND = isLarge ? 1 : 16;
+
+const spec = resolveModelSpec(
+  isLarge
+    ? {
+        vocabSize: 49_152,
+        hiddenSize: 576,
+        numLayers: 30,
+        numHeads: 9,
+        numKeyValueHeads: 3,
+        intermediateSize: 1_536,
+      }
+    : {
+        vocabSize: 64,
+        hiddenSize: Number(values.hidden ?? 64),
+        numLayers: Number(values.layers ?? 4),
+        numHeads: 4,
+        numKeyValueHeads: 2,
+      },
+);
+const random = new Random(1);
+const weights = shareWeights(initialiseWeights(spec, 1));
+const optimizer = initialiseAdamW(spec);
+const threads = Number(values.threads);
+const runner = new GradientRunner(spec, {
+  maxRowTokens: Number(values.rowTokens ?? (isLarge ? LARGE_ROW_TOKENS : 128)),
+  maxMicrobatchTokens: Number(values.microbatchTokens),
+  threads: values.together ? 1 : threads,
+  session: {
+    intraOpThreads: values.together ? threads : 1,
+    isSpinning: values.spin,
+    ...(values.profile === undefined ? {} : { profilePrefix: values.profile }),
+  },
+});
+const objective = {
+  loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 } as const,
+  entropyCoefficient: 0.003,
+};
+const matrices = listParameters(spec)
+  .filter(({ kind }) => kind === "matrix" || kind === "residual_matrix")
+  .reduce((sum, parameter) => sum + parameterSize(parameter), 0);
+
+if (values.json) {
+  await answerRounds(runRound);
+} else {
+  await runRound();
+  for (let round = 0; round < Number(values.rounds); round++) console.log(describe(await runRound()));
+}
+await runner.close();
+
+interface Round {
+  readonly ms: number;
+  readonly updateMs: number;
+  readonly coreMs: number;
+  readonly sampleTokens: number;
+  readonly packedTokens: number;
+  readonly paddedTokens: number;
+}
+
+async function runRound(): Promise<Round> {
+  const before = process.cpuUsage();
+  const totals = { ms: 0, updateMs: 0, sampleTokens: 0, packedTokens: 0, paddedTokens: 0 };
+  for (let step = 0; step < STEPS_A_ROUND; step++) {
+    const samples = isLarge ? longRows() : lakeMinibatch();
+    const started = performance.now();
+    const found = await runner.differentiate(weights, samples, objective);
+    const updateStarted = performance.now();
+    const factor = clipFactor(globalNorm(Object.values(found.gradients)), 1);
+    updateAdamW(spec, weights, found.gradients, optimizer, { ...ADAMW_DEFAULTS, learningRate: 1e-3 }, factor);
+    totals.ms += performance.now() - started;
+    totals.updateMs += performance.now() - updateStarted;
+    totals.sampleTokens += found.sampleTokenCount;
+    totals.packedTokens += found.packedTokenCount;
+    totals.paddedTokens += found.paddedTokenCount;
+  }
+  const { user, system } = process.cpuUsage(before);
+  return { ...totals, coreMs: (user + system) / 1_000 };
+}
+
+function describe({ ms, updateMs, coreMs, sampleTokens, packedTokens, paddedTokens }: Round): string {
+  const rate = (tokens: number) => ((6 * matrices * tokens) / ms / 1e6).toFixed(1);
+  const perStep = (value: number) => (value / STEPS_A_ROUND).toFixed(1);
+  return (
+    `${values.shape}: ${perStep(ms)} ms a step (update ${perStep(updateMs)}, CPU ${perStep(coreMs)}); tokens ` +
+    `${perStep(sampleTokens)} packed to ${perStep(packedTokens)}, padded ${perStep(paddedTokens)}; ` +
+    `${Math.round((sampleTokens / ms) * 1_000)} sample tokens/s; GFLOP/s effective ${rate(sampleTokens)}, ` +
+    `computed ${rate(packedTokens)}`
+  );
+}
+
+function longRows(): TrainingSample[] {
+  return Array.from({ length: LARGE_ROWS }, () => {
+    const tokenIds = Array.from({ length: LARGE_ROW_TOKENS }, () => random.nextInt(spec.vocabSize));
+    return sampleOf(tokenIds, 1);
+  });
+}
+
+function lakeMinibatch(): TrainingSample[] {
+  const samples: TrainingSample[] = [];
+  for (let group = 0; group < GROUPS; group++) {
+    const map = Array.from({ length: SIDE * SIDE }, () => 10 + random.nextInt(3));
+    const start = random.nextInt(map.length);
+    for (let rollout = 0; rollout < ROLLOUTS; rollout++) {
+      let player = start;
+      const turns = 2 + random.nextInt(6);
+      for (let turn = 0; turn < turns; turn++) {
+        const grid = map.flatMap((cell, at) => [
+          at === player ? 20 : cell,
+          ...(at % SIDE === SIDE - 1 ? [21] : []),
+        ]);
+        const prompt = [...Array.from({ length: HEADER }, (_, i) => i), ...grid, 22, 23];
+        const move = random.nextInt(ANSWER);
+        samples.push(sampleOf([...prompt, 30, 40 + move, 31, 1], prompt.length));
+        player = (player + [map.length - 1, SIDE, 1, map.length - SIDE][move]!) % map.length;
+      }
+    }
+  }
+  return samples;
+}
+
+/** @param promptLength tokens that are not trained */
+function sampleOf(tokenIds: readonly number[], promptLength: number): TrainingSample {
+  const trained = tokenIds.length - promptLength;
+  return {
+    tokenIds: [...tokenIds],
+    lossMask: tokenIds.map((_, i) => (i < promptLength ? 0 : 1)),
+    logprobs: Array.from({ length: trained }, () => -random.next() * 2),
+    advantages: Array.from({ length: trained }, () => random.next() - 0.5),
+    weights: Array.from({ length: trained }, () => 1 / 600),
+  };
+}

@@ -1,0 +1,112 @@
+/** What the rollouts of one step waited for, read from their traces as anybody can read them. */
+
+import { eventually } from "@hone/testing";
+
+/** Means over the rollouts of a step, in milliseconds, and the end of the step's rollouts. */
+export interface RolloutWaits {
+  readonly rollouts: number;
+  /** From the job sent to the attempt begun. */
+  readonly forWorker: number;
+  /** The attempt itself: what follows are parts of it. */
+  readonly attempt: number;
+  readonly environment: number;
+  readonly engineQueue: number;
+  readonly enginePrefill: number;
+  readonly engineDecode: number;
+  /** Of the model's calls, what no engine phase explains: both ends and the bus. */
+  readonly callOverhead: number;
+  /** Of the attempt, what neither the model nor the environment explains: the agent, and waiting for its turn. */
+  readonly agent: number;
+  /** From the attempt's end to its score. */
+  readonly forScore: number;
+  /** How long the step waited for the judge alone, after its last attempt had ended. */
+  readonly judgeTail: number;
+}
+
+interface SpanView {
+  readonly name: string;
+  readonly kind: string;
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+interface TraceView {
+  readonly startedAtMs: number;
+  readonly spans: readonly SpanView[];
+}
+
+const TRACES_DEADLINE_MS = 20_000;
+const PAGE = 200;
+
+/** @param pageUrl the tracer's address. Waits until the spans of the step have come. */
+export async function readRolloutWaits(pageUrl: string, runId: string, step: number): Promise<RolloutWaits> {
+  const api = `${pageUrl}/api/runs/${runId}/rollouts`;
+  const slots = await readSlots(api, step);
+  const traces: TraceView[] = [];
+  for (const slot of slots) {
+    traces.push(
+      await eventually(
+        `the trace of ${slot}`,
+        async () => {
+          const trace = await readJson<TraceView>(`${api}/${slot}/trace`);
+          return trace?.spans.some(({ name }) => name === "judge") === true ? trace : undefined;
+        },
+        { deadlineMs: TRACES_DEADLINE_MS },
+      ),
+    );
+  }
+  return summariseTraces(traces);
+}
+
+async function readSlots(api: string, step: number): Promise<string[]> {
+  const slots: string[] = [];
+  let before = "";
+  do {
+    const page = await readJson<{ rollouts: { slot: string }[]; nextBeforeId: number | null }>(
+      `${api}?split=train&step=${step}&limit=${PAGE}${before}`,
+    );
+    slots.push(...(page?.rollouts ?? []).map(({ slot }) => slot));
+    before = page?.nextBeforeId == null ? "" : `&before=${page.nextBeforeId}`;
+  } while (before !== "");
+  return slots;
+}
+
+/** Undefined where there is no such thing yet. */
+async function readJson<T>(url: string): Promise<T | undefined> {
+  const response = await fetch(url);
+  return response.ok ? ((await response.json()) as T) : undefined;
+}
+
+function summariseTraces(traces: readonly TraceView[]): RolloutWaits {
+  const mean = (of: (trace: TraceView) => number) =>
+    traces.reduce((sum, trace) => sum + of(trace), 0) / traces.length;
+  const total = (trace: TraceView, isWanted: (span: SpanView) => boolean) =>
+    trace.spans.filter(isWanted).reduce((sum, { durationMs }) => sum + durationMs, 0);
+  const named = (name: string) => (trace: TraceView) => total(trace, (span) => span.name === name);
+  const attempt = (trace: TraceView) => trace.spans.find(({ name }) => name.startsWith("invoke_agent"));
+  const judge = (trace: TraceView) => trace.spans.find(({ name }) => name === "judge");
+  const endOf = (span: SpanView | undefined) => (span?.startMs ?? 0) + (span?.durationMs ?? 0);
+  const lastEnd = (find: (trace: TraceView) => SpanView | undefined) =>
+    Math.max(...traces.map((trace) => trace.startedAtMs + endOf(find(trace))));
+
+  const calls = mean((trace) =>
+    total(trace, ({ name, kind }) => name.startsWith("chat") && kind === "client"),
+  );
+  const environment = mean((trace) => total(trace, ({ name }) => name.startsWith("environment.")));
+  const [queue, prefill, decode] = ["engine.queue", "engine.prefill", "engine.decode"].map((name) =>
+    mean(named(name)),
+  ) as [number, number, number];
+  const attemptMs = mean((trace) => attempt(trace)?.durationMs ?? 0);
+  return {
+    rollouts: traces.length,
+    forWorker: mean((trace) => attempt(trace)?.startMs ?? 0),
+    attempt: attemptMs,
+    environment,
+    engineQueue: queue,
+    enginePrefill: prefill,
+    engineDecode: decode,
+    callOverhead: calls - queue - prefill - decode,
+    agent: attemptMs - calls - environment,
+    forScore: mean((trace) => endOf(judge(trace)) - endOf(attempt(trace))),
+    judgeTail: lastEnd(judge) - lastEnd(attempt),
+  };
+}

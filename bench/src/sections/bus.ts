@@ -1,0 +1,139 @@
+/** The bus as Hone uses it, in turn with Ray where it is installed. */
+
+import { access } from "node:fs/promises";
+import path from "node:path";
+import { startNats } from "@hone/testing";
+import { measureInTurn } from "../in-turn.ts";
+import { MeasuredProgram } from "../measured-program.ts";
+import { type MeasuredRow, measured, missing, type Row, type Section } from "../report.ts";
+import { benchProgram, REPOSITORY } from "../repository.ts";
+import type { BenchSettings, Limits } from "../section.ts";
+import { startSpanSink } from "../span-sink.ts";
+import { summarise } from "../summarise.ts";
+import { LimitName } from "./limits.ts";
+
+const CALLS = 10_000;
+const QUICK_CALLS = 500;
+const MESSAGES = 5_000;
+const QUICK_MESSAGES = 500;
+const CALL_MEANING = "2 KiB each way, protobuf, context in headers, a span on both sides, exported";
+const RAY_MEANING = "echo of 2 KiB by one async actor that takes 1,000 at once";
+
+interface CallRound {
+  readonly calls: number;
+  readonly seconds: number;
+}
+
+export async function measureBus(settings: BenchSettings, limits: Limits): Promise<Section> {
+  const { rounds, isQuick, say } = settings;
+  const calls = isQuick ? QUICK_CALLS : CALLS;
+  await using nats = await startNats();
+  await using sink = await startSpanSink();
+  const connection = ["--nats", nats.url, "--spans", sink.url];
+  await using stack = new AsyncDisposableStack();
+  const start = async (name: string, args: readonly string[], command?: string) =>
+    stack.use(await MeasuredProgram.start({ name, args, ...(command === undefined ? {} : { command }) }));
+
+  say("the bus: typed and traced calls, and work through a stream");
+  const callArgs = [...connection, "--calls", String(calls)];
+  await start("the answerer", [benchProgram("bus-call.ts"), "answer", ...callArgs]);
+  const asker = await start("the asker", [benchProgram("bus-call.ts"), "ask", ...callArgs]);
+  const python = path.join(settings.peersFolder, "torch", "bin", "python");
+  const ray = (await exists(python))
+    ? await start("Ray", [path.join(REPOSITORY, "bench", "peers", "calls_ray.py"), String(calls)], python)
+    : undefined;
+  const rate = (program: MeasuredProgram) => async () => {
+    const round = await program.round<CallRound>();
+    return round.calls / round.seconds;
+  };
+  // Both are loaded and idle while the other's round runs.
+  const answered = await measureInTurn(
+    { hone: rate(asker), ...(ray === undefined ? {} : { ray: rate(ray) }) },
+    rounds,
+  );
+  if (sink.receivedBytes === 0)
+    throw new RangeError("Cannot call the calls traced as no span came: current value is 0");
+  const atOnce = `${calls.toLocaleString("en-US")} at once`;
+  const honeCalls = measured(
+    "call, typed and traced",
+    "calls/s",
+    answered.hone,
+    `${CALL_MEANING}; ${atOnce}`,
+  );
+  const work = await measureWork(settings, connection);
+  return {
+    name: "bus",
+    title: "The bus",
+    rows: [
+      honeCalls,
+      ...share(honeCalls, limits, LimitName.rawCall),
+      ...rayRows(answered.hone, answered.ray, atOnce),
+      work.publish,
+      ...share(work.publish, limits, LimitName.rawPublish),
+      work.consume,
+      ...share(work.consume, limits, LimitName.rawConsume),
+    ],
+  };
+}
+
+async function measureWork(
+  { rounds, isQuick }: BenchSettings,
+  connection: readonly string[],
+): Promise<Record<"publish" | "consume", MeasuredRow>> {
+  const messages = isQuick ? QUICK_MESSAGES : MESSAGES;
+  await using worker = await MeasuredProgram.start({
+    name: "work through a stream",
+    args: [benchProgram("bus-work.ts"), ...connection, "--messages", String(messages)],
+  });
+  const rate = (word: string) => async () => (await worker.round<{ perSecond: number }>(word)).perSecond;
+  const { publish, consume } = await measureInTurn(
+    { publish: rate("publish"), consume: rate("consume") },
+    rounds,
+  );
+  return {
+    publish: measured(
+      "jobs published",
+      "messages/s",
+      publish,
+      "2 KiB, typed, traced, duplicate check, acknowledged",
+    ),
+    consume: measured(
+      "jobs consumed",
+      "messages/s",
+      consume,
+      "the same, decoded, handled by 1,000 at once, acknowledged",
+    ),
+  };
+}
+
+/** Ratios compare rounds that stood beside each other. */
+function rayRows(hone: readonly number[], ray: readonly number[] | undefined, atOnce: string): Row[] {
+  const meaning = `${RAY_MEANING}; ${atOnce}`;
+  const ratioMeaning = "Hone's calls for each of Ray's, round by round";
+  if (ray === undefined) {
+    const reason = "not installed";
+    return [
+      missing("call, Ray", "calls/s", reason, meaning),
+      missing("Hone to Ray", "x", reason, ratioMeaning),
+    ];
+  }
+  const ratios = hone.map((value, round) => value / ray[round]!);
+  return [measured("call, Ray", "calls/s", ray, meaning), measured("Hone to Ray", "x", ratios, ratioMeaning)];
+}
+
+/** What part of the machine's limit a row reaches, where the limits were measured in this sitting. */
+function share(row: MeasuredRow, limits: Limits, limit: string): Row[] {
+  const most = limits[limit];
+  if (most === undefined) return [];
+  const percent = (100 * summarise(row.values).median) / most;
+  return [measured("  of the limit", "%", [percent], limit)];
+}
+
+async function exists(file: string): Promise<boolean> {
+  try {
+    await access(file);
+    return true;
+  } catch {
+    return false;
+  }
+}

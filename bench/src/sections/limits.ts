@@ -1,0 +1,68 @@
+/** What the machine gives at most: matrix products and the bare bus. Other sections show their share of it. */
+
+import { startNats } from "@hone/testing";
+import { measureInTurn } from "../in-turn.ts";
+import { MeasuredProgram } from "../measured-program.ts";
+import { measured, type Section } from "../report.ts";
+import { benchProgram } from "../repository.ts";
+import type { BenchSettings } from "../section.ts";
+
+/** Names of the rows that other sections refer to. */
+export const LimitName = {
+  matrixAllCores: "matrix product, all cores",
+  matrixOneCore: "matrix product, one core",
+  rawCall: "bare NATS request and reply",
+  rawPublish: "bare JetStream publish, acknowledged",
+  rawConsume: "bare JetStream consume and acknowledge",
+} as const;
+
+const MESSAGES = 5_000;
+const QUICK_MESSAGES = 500;
+
+export async function measureLimits(settings: BenchSettings): Promise<Section> {
+  const { rounds, isQuick, say } = settings;
+  say("the machine's limits: matrix products, bare NATS");
+  const products = await measureProducts(rounds);
+  const messages = isQuick ? QUICK_MESSAGES : MESSAGES;
+  await using nats = await startNats();
+  const connection = ["--nats", nats.url, "--messages", String(messages)];
+  const program = benchProgram("raw-bus.ts");
+  await using _answerer = await MeasuredProgram.start({
+    name: "the bare answerer",
+    args: [program, "answer", ...connection],
+  });
+  await using worker = await MeasuredProgram.start({
+    name: "the bare bus",
+    args: [program, "work", ...connection],
+  });
+  const rate = (word: string) => async () => (await worker.round<{ perSecond: number }>(word)).perSecond;
+  const bus = await measureInTurn(
+    { ask: rate("ask"), publish: rate("publish"), consume: rate("consume") },
+    rounds,
+  );
+  const size = `2 KiB, ${messages.toLocaleString("en-US")} at once`;
+  return {
+    name: "limits",
+    title: "Limits of this machine",
+    rows: [
+      measured(
+        LimitName.matrixAllCores,
+        "GFLOP/s",
+        products.all,
+        "2048-cube of float32 by onnxruntime: bounds generation and training",
+      ),
+      measured(LimitName.matrixOneCore, "GFLOP/s", products.one, "the same on one thread"),
+      measured(LimitName.rawCall, "calls/s", bus.ask, `${size}: the client library without Hone's layers`),
+      measured(LimitName.rawPublish, "messages/s", bus.publish, `${size}, into a stream on disk`),
+      measured(LimitName.rawConsume, "messages/s", bus.consume, `${size}, from the same stream`),
+    ],
+  };
+}
+
+async function measureProducts(rounds: number): Promise<Record<"all" | "one", number[]>> {
+  const args = (threads: number) => [benchProgram("matrix-product.ts"), "--threads", String(threads)];
+  await using all = await MeasuredProgram.start({ name: "the matrix product", args: args(0) });
+  await using one = await MeasuredProgram.start({ name: "the matrix product on one core", args: args(1) });
+  const speed = (program: MeasuredProgram) => async () => (await program.round<{ gflops: number }>()).gflops;
+  return await measureInTurn({ all: speed(all), one: speed(one) }, rounds, 1);
+}
