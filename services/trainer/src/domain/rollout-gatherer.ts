@@ -6,11 +6,13 @@
  * G3: after a long silence the missing jobs are published once more; this heals a queue that lost them.
  * G4: after a short silence the bus is looked at, and the run's status names whose turn it is; nothing is asked while
  *     rollouts arrive.
+ * G5: jobs that cannot go out, as the queue is full or other runs' jobs come first, are told of with the wait.
  */
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { findHoldup } from "./find-holdup.ts";
+import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue, Pipeline, ScoredRollouts } from "./ports.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RolloutTraces } from "./rollout-traces.ts";
@@ -39,6 +41,12 @@ export interface GathererDeps {
   readonly reporter: RunReporter;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+}
+
+/** Jobs that are still to be published, and why they are held; "" = they are not (G5). */
+interface Unpublished {
+  count: number;
+  reason: string;
 }
 
 export class RolloutGatherer {
@@ -81,19 +89,22 @@ export class RolloutGatherer {
     const all = AbortSignal.any([signal, ended.signal]);
     const sinceMs = Date.now();
     let lastArrival = performance.now();
+    const unpublished: Unpublished = { count: 0, reason: "" };
     const collected = inbox.collect(
       jobs.map(({ slot }) => slot),
       (done) => {
         lastArrival = performance.now();
-        const text = `${jobs.length - done} of ${jobs.length} rollouts of ${what}`;
+        const text = `${jobs.length - done} of ${jobs.length} rollouts of ${what}${heldText(unpublished)}`;
         reporter.waiting({ text, owner: WaitOwner.agentRollout, key: what, sinceMs });
         onProgress(done, jobs.length);
       },
       all,
     );
     try {
-      const published = this.#publishMissing(jobs, all).then(() => this.#heal(jobs, () => lastArrival, all));
-      void this.#explain(what, jobs, () => lastArrival, all);
+      const published = this.#publishMissing(jobs, unpublished, all).then(() =>
+        this.#heal(jobs, () => lastArrival, unpublished, all),
+      );
+      void this.#explain(what, jobs, () => lastArrival, unpublished, all);
       // Publishing ends with the collection at the latest; only its failure may come first.
       return await Promise.race([collected, published.then(() => collected)]);
     } finally {
@@ -116,20 +127,36 @@ export class RolloutGatherer {
     }
   }
 
-  async #publishMissing(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
+  async #publishMissing(jobs: readonly Job[], unpublished: Unpublished, signal: AbortSignal): Promise<void> {
     const { run, inbox, jobs: queue, traces, logger } = this.#deps;
     const missing = new Set(inbox.missing(jobs.map(({ slot }) => slot)).map(slotKey));
+    unpublished.count = missing.size;
     const waiting = jobs.filter(({ slot }) => missing.has(slotKey(slot))).values();
+    const told = (error: unknown) => {
+      unpublished.reason = describeError(error);
+    };
+    const pacer = new JobPacer({
+      waitingJobs: () => retry(() => queue.waitingJobs(), { signal, onRetry: told }),
+      onHeld: (count) => {
+        unpublished.reason =
+          count === undefined ? "" : `${count} jobs of all runs wait for agent-rollout before them`;
+      },
+      signal,
+    });
     const publishInTurn = async (): Promise<void> => {
       for (const job of waiting) {
+        await pacer.leave();
         const span = traces.open(run, job);
         const isStored = await retry(() => queue.publish(run, job, span.context, signal), {
           signal,
           isRetryable: (error) => error instanceof RetryableError,
           onRetry: (error, attempt) => {
-            if (attempt === 1) logger.warn("a job waits to be published", { error: describeError(error) });
+            told(error);
+            if (attempt === 1) logger.warn("a job waits to be published", { error: unpublished.reason });
           },
         });
+        unpublished.count--;
+        unpublished.reason = "";
         if (!isStored) span.drop();
       }
     };
@@ -141,6 +168,7 @@ export class RolloutGatherer {
     what: string,
     jobs: readonly Job[],
     lastArrival: () => number,
+    unpublished: Unpublished,
     signal: AbortSignal,
   ): Promise<void> {
     const { run, inbox, pipeline, reporter, logger } = this.#deps;
@@ -155,7 +183,8 @@ export class RolloutGatherer {
         if (signal.aborted || lastArrival() !== arrival) continue;
         const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
         const wait = findHoldup({ what, missing, total: jobs.length, version }, view);
-        reporter.waiting({ ...wait, sinceMs: Math.round(Date.now() - quietMs) });
+        const text = `${wait.text}${heldText(unpublished)}`;
+        reporter.waiting({ ...wait, text, sinceMs: Math.round(Date.now() - quietMs) });
       } catch (error) {
         if (!signal.aborted) logger.warn("cannot tell what is waited for", { error: describeError(error) });
       }
@@ -163,7 +192,12 @@ export class RolloutGatherer {
   }
 
   /** G3; ends with the signal. */
-  async #heal(jobs: readonly Job[], lastArrival: () => number, signal: AbortSignal): Promise<void> {
+  async #heal(
+    jobs: readonly Job[],
+    lastArrival: () => number,
+    unpublished: Unpublished,
+    signal: AbortSignal,
+  ): Promise<void> {
     const silenceMs = SILENCE_MS + this.#deps.run.config.rollout.deadlineMs;
     while (!signal.aborted) {
       try {
@@ -173,9 +207,14 @@ export class RolloutGatherer {
       }
       if (performance.now() - lastArrival() < silenceMs) continue;
       this.#deps.logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
-      await this.#publishMissing(jobs, signal);
+      await this.#publishMissing(jobs, unpublished, signal);
     }
   }
+}
+
+/** G5 */
+function heldText({ count, reason }: Unpublished): string {
+  return count === 0 || reason === "" ? "" : `; ${count} jobs are not published yet (${reason})`;
 }
 
 /** Slots of a batch: every task with every index, in order. */

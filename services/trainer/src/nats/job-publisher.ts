@@ -4,6 +4,8 @@ import { create } from "@bufbuild/protobuf";
 import { rolloutIdOf } from "@hone/core";
 import {
   type Bus,
+  consumerBacklog,
+  DurableName,
   publishStored,
   StreamName,
   slotToWire,
@@ -40,13 +42,18 @@ export class JobPublisher implements JobQueue {
       subjects.rolloutJob(run.runId),
       RolloutJobSchema,
       encodeJob(run, job, tokenizer),
-      { messageId: rolloutIdOf(run.runId, job.slot), trace, signal },
+      // The caller tries again, as it is the one who can tell people why.
+      { messageId: rolloutIdOf(run.runId, job.slot), trace, signal, deadlineMs: 0 },
     );
     return !stored.isDuplicate;
   }
 
+  async waitingJobs(): Promise<number> {
+    return (await consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs)).pending;
+  }
+
   async purge(runId: string): Promise<void> {
-    const filter = subjects.rolloutJob(runId);
+    const filter = subjects.jobsToPurge(runId);
     try {
       await this.#bus.manager.streams.purge(StreamName.jobs, { filter });
     } catch (error) {

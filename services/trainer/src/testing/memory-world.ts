@@ -58,6 +58,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly executions = new Map<string, number>();
   readonly jobs: JobQueue = {
     publish: async (run, job) => this.#execute(run, job),
+    waitingJobs: async () => 0,
     purge: async () => this.point("purge"),
   };
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
