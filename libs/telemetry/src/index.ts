@@ -12,6 +12,11 @@ export { SpanKind } from "@opentelemetry/api";
 export { TelemetryStartedError } from "./errors.ts";
 export type { LogFields, Logger, LoggerOptions, LogSink } from "./logger.ts";
 export { createLogger, LOG_LEVELS, LogLevel, silentLogger } from "./logger.ts";
+export type { InstrumentInfo } from "./metrics/instruments.ts";
+export { Instrument } from "./metrics/instruments.ts";
+export type { CounterSeries, HistogramSeries, Observation } from "./metrics/metrics.ts";
+export { counterOf, histogramOf, observeMetric } from "./metrics/metrics.ts";
+export { METRICS_CONTENT_TYPE, metricsText } from "./metrics/metrics-text.ts";
 export type { HeaderCarrier } from "./propagation.ts";
 export {
   contextOfTraceparent,
