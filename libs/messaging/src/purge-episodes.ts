@@ -26,14 +26,13 @@ export async function purgeEpisodes(bus: Bus, run: string, below: number): Promi
     }
     // The server takes a position of 0 or 1 for "everything".
     if (keepFrom <= 1) return 0;
-    let dropped = 0;
-    // One filter at a time: a server of version 2.9 takes no list of them.
+    // One filter at a time: a consumer of a server of version 2.9 has one, which lies within one of the stream's.
     for (const filter of [subjects.rolloutFinished(run), subjects.rolloutScored(run)]) {
       await deleteObjects(bus, filter, keepFrom);
-      const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: keepFrom });
-      dropped += purged;
     }
-    return dropped;
+    const filter = subjects.episodesToPurge(run);
+    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: keepFrom });
+    return purged;
   } catch (error) {
     throw translateBusError(error, "purge episodes", run);
   }

@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
-import { removeReadyFile, writeReadyFile } from "./ready-file.ts";
+import { removeOwnReadyFile, removeReadyFile, writeReadyFile } from "./ready-file.ts";
 
 test("writeReadyFile() leaves one whole file, also where the folder is missing or an old file is in the way", async () => {
   await using folder = await temporaryFolder("ready");
@@ -16,4 +16,16 @@ test("writeReadyFile() leaves one whole file, also where the folder is missing o
   await removeReadyFile(path);
   await removeReadyFile(path);
   assert.deepEqual(await readdir(dirname(path)), []);
+});
+
+test("removeOwnReadyFile() leaves the file of a successor that is ready before this process has stopped", async () => {
+  await using folder = await temporaryFolder("ready");
+  const path = join(folder.path, "judge.json");
+  const successor = { service: "judge", pid: 12, httpPort: 8080, instanceId: "one" };
+  await writeReadyFile(path, successor);
+  await removeOwnReadyFile(path, 11);
+  assert.deepEqual(JSON.parse(await readFile(path, "utf8")), successor);
+  await removeOwnReadyFile(path, 12);
+  await removeOwnReadyFile(path, 12);
+  assert.deepEqual(await readdir(folder.path), []);
 });

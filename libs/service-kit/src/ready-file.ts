@@ -5,7 +5,7 @@
  * will. A file that a killed predecessor left is removed at the start; a reader that races with it compares `pid`.
  */
 
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** What the file says, as JSON. */
@@ -23,7 +23,19 @@ export async function writeReadyFile(path: string, content: ReadyFileContent): P
   await rename(beside, path);
 }
 
-/** Removes the file; it need not exist. */
+/** Removes the file, whoever wrote it; it need not exist. */
 export async function removeReadyFile(path: string): Promise<void> {
   await rm(path, { force: true });
+}
+
+/** Removes the file unless another process wrote it: a successor may be ready before its predecessor has stopped. */
+export async function removeOwnReadyFile(path: string, pid: number): Promise<void> {
+  let content: ReadyFileContent;
+  try {
+    content = JSON.parse(await readFile(path, "utf8")) as ReadyFileContent;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+    throw error;
+  }
+  if (content.pid === pid) await removeReadyFile(path);
 }

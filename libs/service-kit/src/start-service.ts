@@ -26,7 +26,7 @@ import {
   type ReadinessReport,
   reportReadiness,
 } from "./readiness.ts";
-import { removeReadyFile, writeReadyFile } from "./ready-file.ts";
+import { removeOwnReadyFile, removeReadyFile, writeReadyFile } from "./ready-file.ts";
 import type { DatabaseNeeds, HttpAddress, Service, ServiceDefinition } from "./service.ts";
 import { runStages, type Stage, type StopReport } from "./stages.ts";
 
@@ -199,7 +199,7 @@ export async function startService<Config extends BaseConfig>(
     const stages: Stage[] = [
       ...(readyFile === undefined
         ? []
-        : [{ name: "remove the ready file", run: () => removeReadyFile(readyFile) }]),
+        : [{ name: "remove the ready file", run: () => removeOwnReadyFile(readyFile, process.pid) }]),
       { name: "drain", run: (signal) => running.drain(signal), reserveMs },
       { name: "end leftovers", run: async () => drainOver.abort(new StoppingError("the drain is over")) },
       ...(flush === undefined ? [] : [{ name: "flush telemetry", run: flush, reserveMs: reserveMs / 2 }]),
