@@ -10,24 +10,25 @@ import {
   type RunState,
   RunStateSchema,
 } from "@hone/proto-gen/run";
-import { eventually } from "@hone/testing";
+import { eventually, temporaryFolder } from "@hone/testing";
 import { complaintsAbout } from "../kill/compare-outcomes.ts";
+import { MomentControl } from "../kill/moment-control.ts";
 import { RUN } from "../kill/moments.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
 import { publishRequest } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { type StackOptions, startStack, type TestStack } from "../support/stack.ts";
+import { startStack, type TestStack } from "../support/stack.ts";
 import { FaultyService } from "./faulty-service.ts";
 
-export interface FaultHarnessOptions<Name extends string> extends Pick<StackOptions, "env"> {
-  /** Services that are to be disturbed. */
-  readonly disturbed: readonly Name[];
-  readonly deadlineMs?: number;
-}
+/** Services that can be disturbed: those that a run cannot do without. */
+export const DISTURBED = ["dataset", "judge", "inference-gateway", "agent-rollout", "trainer"] as const;
+export type DisturbedService = (typeof DISTURBED)[number];
 
-export interface FaultHarness<Name extends string> extends AsyncDisposable {
+export interface FaultHarness extends AsyncDisposable {
   readonly stack: TestStack;
-  readonly services: Readonly<Record<Name, FaultyService>>;
+  readonly services: Readonly<Record<DisturbedService, FaultyService>>;
+  /** Stops the services at exact moments. */
+  readonly moments: MomentControl;
   /**
    * Does the run while `disturb` works on it, and compares.
    * @throws when it does not end by itself, or not as the undisturbed one.
@@ -38,6 +39,8 @@ export interface FaultHarness<Name extends string> extends AsyncDisposable {
 /** A run that is on its way. */
 export interface DisturbedRun {
   readonly runId: string;
+  /** Resolves when the run is over. */
+  ends(): Promise<void>;
   /** Resolves when the run enters a phase of a step. */
   reaches(phase: RunPhase, step: number): Promise<void>;
   /** Its published state, as soon as it is as `isWanted` says. */
@@ -47,31 +50,36 @@ export interface DisturbedRun {
 /** Losses of a network, leases and redeliveries included, on a busy machine. */
 const RUN_DEADLINE_MS = 240_000;
 const MOMENT_DEADLINE_MS = 120_000;
+/** Of a trainer that stands still: short, as tests wait for its end. */
+export const LEASE_MS = 2_000;
 
-export async function startFaultHarness<Name extends string>(
-  options: FaultHarnessOptions<Name>,
-): Promise<FaultHarness<Name>> {
-  const { disturbed, env = {}, deadlineMs = RUN_DEADLINE_MS } = options;
-  const stack = await startStack({ env, without: disturbed });
+export async function startFaultHarness(): Promise<FaultHarness> {
+  const folder = await temporaryFolder("moments");
+  const moments = new MomentControl(folder.path);
+  const stack = await startStack({ without: DISTURBED });
   const started: FaultyService[] = [];
   const dispose = async () => {
+    moments.disarm();
     await Promise.all(started.map((service) => service[Symbol.asyncDispose]()));
     await stack[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
   };
   try {
+    const env = { ...moments.environment, HONE_TRAINER_LEASE_MS: String(LEASE_MS) };
     const entries = await Promise.all(
-      disturbed.map(async (name) => {
+      DISTURBED.map(async (name) => {
         const service = await FaultyService.start(stack, name, `${name}-0`, env);
         started.push(service);
         return [name, service] as const;
       }),
     );
-    const undisturbed = await outcomeOf(stack, "undisturbed", deadlineMs, async () => undefined);
+    const undisturbed = await outcomeOf(stack, "undisturbed", async () => undefined);
     return {
       stack,
-      services: Object.fromEntries(entries) as Record<Name, FaultyService>,
+      moments,
+      services: Object.fromEntries(entries) as Record<DisturbedService, FaultyService>,
       async survives(name, disturb) {
-        const outcome = await outcomeOf(stack, name, deadlineMs, disturb);
+        const outcome = await outcomeOf(stack, name, disturb);
         assert.deepEqual(complaintsAbout(outcome, undisturbed), []);
       },
       [Symbol.asyncDispose]: dispose,
@@ -85,23 +93,27 @@ export async function startFaultHarness<Name extends string>(
 async function outcomeOf(
   stack: TestStack,
   name: string,
-  deadlineMs: number,
   disturb: (run: DisturbedRun) => Promise<void>,
 ): Promise<RunOutcome> {
-  const { bus } = stack;
+  const { bus, sql } = stack;
   const runId = runIdOf(name, await publishRequest(bus, JSON.stringify(await lakeRun({ name, ...RUN }))));
+  const hasEnded = async () => {
+    const [row] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
+    return row !== undefined && ["completed", "failed", "cancelled"].includes(row.stage);
+  };
+  const ended = eventually(`the end of ${runId}`, hasEnded, { deadlineMs: RUN_DEADLINE_MS });
+  const disturbing = disturb({
+    runId,
+    ends: async () => {
+      await ended;
+    },
+    reaches: async (phase, step) => {
+      await untilEvent(stack, runId, MOMENT_DEADLINE_MS, isPhase(phase, step));
+    },
+    tells: (what, isWanted) => untilState(stack, runId, what, isWanted),
+  });
   try {
-    const [ended] = await Promise.all([
-      untilEvent(stack, runId, deadlineMs, ({ kind }) => kind.case === "ended"),
-      disturb({
-        runId,
-        reaches: async (phase, step) => {
-          await untilEvent(stack, runId, MOMENT_DEADLINE_MS, isPhase(phase, step));
-        },
-        tells: (what, isWanted) => untilState(stack, runId, what, isWanted),
-      }),
-    ]);
-    assert.equal(ended.kind.case, "ended");
+    await Promise.all([ended, disturbing]);
     return await readOutcome(stack, runId);
   } catch (error) {
     throw new Error(`${name}: ${String(error)}\n\n${await stack.describe()}`, { cause: error });

@@ -47,7 +47,8 @@ export class FaultyService implements AsyncDisposable {
     const readyFile = path.join(stateFolder, "ready", `${instance}.json`);
     const clockFile = path.join(stateFolder, "ready", `${instance}.clock`);
     writeFileSync(clockFile, "0");
-    const log = openSync(path.join(stateFolder, "logs", `${instance}.log`), "a");
+    const logFile = path.join(stateFolder, "logs", `${instance}.log`);
+    const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [path.join(REPOSITORY, "services", name, "src", "main.ts")], {
       env: {
         ...process.env,
@@ -65,11 +66,11 @@ export class FaultyService implements AsyncDisposable {
     });
     const service = new FaultyService(name, network, child, clockFile);
     try {
-      const isReady = () => {
-        assert.equal(child.exitCode, null, `${instance} ended`);
-        return (JSON.parse(readFileSync(readyFile, "utf8")) as { pid: number }).pid === child.pid;
-      };
+      const isReady = () =>
+        !service.isAlive ||
+        (JSON.parse(readFileSync(readyFile, "utf8")) as { pid: number }).pid === child.pid;
       await eventually(`${instance} to be ready`, isReady, { deadlineMs: START_DEADLINE_MS });
+      assert.ok(service.isAlive, `${instance} ended:\n${readFileSync(logFile, "utf8")}`);
       return service;
     } catch (error) {
       await service[Symbol.asyncDispose]();

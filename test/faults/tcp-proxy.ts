@@ -123,6 +123,7 @@ export class TcpProxy implements AsyncDisposable {
     }
     near.on("data", (chunk) => this.#pass(pair, near, far, chunk, false));
     far.on("data", (chunk) => this.#pass(pair, far, near, chunk, true));
+    near.resume();
   }
 
   #pass(pair: Pair, from: Socket, to: Socket, chunk: Buffer, isAnswer: boolean): void {
