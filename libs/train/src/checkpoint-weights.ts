@@ -29,6 +29,14 @@ export function weightsByTensor(
   );
 }
 
+/** Checks the heads of a folder's files against the model. @returns what they hold. @throws CheckpointError */
+export async function inspectWeights(folder: string, spec: ModelSpec): Promise<CheckpointLayout> {
+  await using shards = await openShards(folder);
+  const parameters = parametersByTensor(spec);
+  checkTensors(spec, shards, parameters);
+  return layoutOf(shards.readers, (name) => parameters.has(name));
+}
+
 /**
  * Reads all weights of a folder, each file once.
  * @throws CheckpointError naming file and tensor.
@@ -39,7 +47,7 @@ export async function readWeights(
   allocate: WeightAllocator = (values) => new Float32Array(values),
 ): Promise<{ weights: Record<string, Float32Array>; layout: CheckpointLayout; digest: string }> {
   await using shards = await openShards(folder);
-  const parameters = new Map(listParameters(spec).map((each) => [tensorNameOf(spec, each.name), each]));
+  const parameters = parametersByTensor(spec);
   checkTensors(spec, shards, parameters);
   const weights: Record<string, Float32Array> = {};
   const place = ({ name }: TensorEntry) => {
@@ -53,6 +61,10 @@ export async function readWeights(
   for (const reader of shards.readers) digests.push(await reader.readInto(place));
   const layout = layoutOf(shards.readers, (name) => parameters.has(name));
   return { weights, layout, digest: digests[0]! };
+}
+
+function parametersByTensor(spec: ModelSpec): Map<string, ParameterInfo> {
+  return new Map(listParameters(spec).map((each) => [tensorNameOf(spec, each.name), each]));
 }
 
 /** Every parameter once and in its shape, and nothing that the model would not use. */

@@ -28,7 +28,7 @@ import {
   mainType,
   singleFileLayout,
 } from "./checkpoint-layout.ts";
-import { readWeights, type WeightAllocator, weightsByTensor } from "./checkpoint-weights.ts";
+import { inspectWeights, readWeights, type WeightAllocator, weightsByTensor } from "./checkpoint-weights.ts";
 import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
@@ -60,7 +60,7 @@ export interface SavedModel {
   readonly bytes: number;
 }
 
-export const CONFIG_FILE = "config.json";
+const CONFIG_FILE = "config.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const COMPANION_FILES = [
   "added_tokens.json",
@@ -127,8 +127,19 @@ export async function loadModel(folder: string, allocate?: WeightAllocator): Pro
   return { spec, weights, companions: await loadCompanions(folder), origin: { config, layout }, digest };
 }
 
+/**
+ * Reads everything of a model but its weights, of which only the heads are checked.
+ * @throws CheckpointError as {@link loadModel} does, but for damage inside the numbers.
+ */
+export async function inspectModel(folder: string): Promise<Omit<LoadedModel, "weights" | "digest">> {
+  const config = await loadConfig(folder);
+  const spec = specFromConfig(config);
+  const layout = await inspectWeights(folder, spec);
+  return { spec, companions: await loadCompanions(folder), origin: { config, layout } };
+}
+
 /** Reads config.json. @throws CheckpointError where it is missing or no JSON object. */
-export async function loadConfig(folder: string): Promise<ModelConfig> {
+async function loadConfig(folder: string): Promise<ModelConfig> {
   const file = path.join(folder, CONFIG_FILE);
   const text = await readText(file);
   let config: unknown;
@@ -193,7 +204,7 @@ function withDtype(config: ModelConfig, layout: CheckpointLayout): ModelConfig {
 }
 
 /** Reads the files beside the weights that a model needs to be used. */
-export async function loadCompanions(folder: string): Promise<Companions> {
+async function loadCompanions(folder: string): Promise<Companions> {
   const names = await readdir(folder);
   const companions: Record<string, string | Uint8Array> = {};
   for (const name of COMPANION_FILES) {

@@ -4,8 +4,9 @@
 export type { AdamWOptions, AdamWState } from "./adamw.ts";
 export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
 export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
-export { loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
-export { MODEL_FILE } from "./checkpoint-layout.ts";
+export { inspectModel, loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
+export { layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
+export { ElementType } from "./element-types.ts";
 export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
 export { clipFactor, globalNorm } from "./gradient-norm.ts";
 export type { LossAndGradients, Objective, RunnerOptions, ScoredEntries } from "./gradient-runner.ts";
@@ -15,4 +16,4 @@ export { checkLoss } from "./losses.ts";
 export type { PackingLimits, TrainingSample } from "./microbatches.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
-export { shareWeights } from "./shared-weights.ts";
+export { allocateShared, shareWeights } from "./shared-weights.ts";

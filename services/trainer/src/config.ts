@@ -1,6 +1,8 @@
 /** What the trainer is configured with. */
 
+import { homedir } from "node:os";
 import { environmentInteger, readEnvironment } from "@hone/config";
+import { type HubSettings, readHubSettings } from "@hone/hub";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
 
@@ -12,6 +14,8 @@ export interface TrainerServiceConfig extends BaseConfig {
   readonly leaseMs: number;
   /** Threads of the embedded training engine; 0 = every core. */
   readonly engineThreads: number;
+  /** Where pretrained models come from. */
+  readonly hub: HubSettings;
 }
 
 /** Short, so that a killed trainer costs seconds; long against a slow database. */
@@ -29,5 +33,6 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
     ...readBaseConfig(environment),
     leaseMs: own.HONE_TRAINER_LEASE_MS,
     engineThreads: own.HONE_TRAINER_THREADS,
+    hub: readHubSettings(environment, homedir()),
   };
 }

@@ -18,6 +18,7 @@ import { RunRows } from "./db/run-rows.ts";
 import { Admission } from "./domain/admission.ts";
 import { RunFolders } from "./domain/run-folders.ts";
 import { RunSupervisor } from "./domain/run-supervisor.ts";
+import { findModels } from "./find-models.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
 import { JobPublisher } from "./nats/job-publisher.ts";
@@ -49,6 +50,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           board,
           events,
           validators: new ValidateClient(bus),
+          models: findModels(config.hub),
           logger,
         }),
         tenure: {

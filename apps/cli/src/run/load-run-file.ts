@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
+import { inlineFiles, type ModelInit, parseRunFile, type RunConfig } from "@hone/config";
 import { UsageError } from "../errors.ts";
 
 export interface LoadedRun {
@@ -43,20 +43,26 @@ export async function isSameRun(
   if (configJson === "") return false;
   const [wanted, stored] = [loaded.text, configJson].map((text) => JSON.parse(text) as RunConfig);
   if (wanted === undefined || stored === undefined) return false;
-  const tokenizers = [wanted, stored].map((config) => config.model.init.tokenizer);
   if (!isDeepStrictEqual(withoutTokenizer(wanted), withoutTokenizer(stored))) return false;
+  // A pretrained model brings its own.
+  if ("path" in wanted.model || "path" in stored.model) return true;
+  const tokenizers = [wanted.model.init.tokenizer, stored.model.init.tokenizer];
   const [files, kept] = await Promise.all(tokenizers.map((each) => tokenizerFiles(each, stateFolder)));
   return files !== undefined && isDeepStrictEqual(files, kept);
 }
 
 function withoutTokenizer({ model, ...run }: RunConfig): unknown {
+  if ("path" in model) {
+    const { path, revision, dtype } = model;
+    return { ...run, model: { path, revision, dtype } };
+  }
   const { tokenizer: _, ...init } = model.init;
   return { ...run, init };
 }
 
 /** Undefined when the folder is gone. */
 async function tokenizerFiles(
-  tokenizer: RunConfig["model"]["init"]["tokenizer"],
+  tokenizer: ModelInit["tokenizer"],
   stateFolder: string,
 ): Promise<Record<string, string> | undefined> {
   if (typeof tokenizer !== "string") return tokenizer.files;
@@ -75,7 +81,7 @@ export function problemLines(
 }
 
 function baseFolderOf(run: RunConfig, fileFolder: string, projectFolder: string): string {
-  const { tokenizer } = run.model.init;
+  const tokenizer = "init" in run.model ? run.model.init.tokenizer : undefined;
   const named = [run.agent.configPath, typeof tokenizer === "string" ? tokenizer : undefined].filter(
     (path) => path !== undefined,
   );

@@ -2,6 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
+import { parseJson } from "@hone/core";
 import {
   ProblemSchema,
   type ValidateReply,
@@ -21,7 +22,7 @@ export function answerValidate(request: ValidateRequest): ValidateReply {
 
 function problemsOf(configJson: string): readonly RunProblem[] {
   try {
-    return validateRun(partsOf(resolveRunConfig(JSON.parse(configJson))));
+    return validateRun(partsOf(resolveRunConfig(parseJson(configJson))));
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     if (!(error instanceof SyntaxError)) throw error;
@@ -38,7 +39,8 @@ function problemsOf(configJson: string): readonly RunProblem[] {
 
 function partsOf(run: RunConfig): RunParts {
   const { agent, warmStart, dataset, model } = run;
-  const { tokenizer } = model.init;
+  // That of a pretrained model is checked by the trainer, which has its files.
+  const tokenizer = "init" in model ? model.init.tokenizer : "";
   return {
     agent: {
       name: agent.name,

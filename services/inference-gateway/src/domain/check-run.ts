@@ -1,32 +1,33 @@
 /** Whether the embedded engine can do what a run asks of it. */
 
 import { type ConfigProblem, problemMessage, type RunConfig } from "@hone/config";
-import { ModelSpecError, resolveModelSpec } from "@hone/nn";
+import { type ModelConfig, ModelSpecError, specFromConfig } from "@hone/nn";
 import { contextTokensIn } from "./embedded/kv-pool.ts";
 
-/** @param maxCacheBytes memory for keys and values of one policy version. */
-export function checkRun(run: RunConfig, maxCacheBytes: number): ConfigProblem[] {
-  const { init } = run.model;
+/**
+ * @param model config.json of the run's model; undefined = not known, and not checked.
+ * @param maxCacheBytes memory for keys and values of one policy version.
+ */
+export function checkRun(
+  run: RunConfig,
+  model: ModelConfig | undefined,
+  maxCacheBytes: number,
+): ConfigProblem[] {
+  if (model === undefined) return [];
   try {
-    // The vocabulary comes with the tokenizer and changes nothing here.
-    const spec = resolveModelSpec({
-      vocabSize: 1,
-      hiddenSize: init.hiddenSize,
-      numLayers: init.numLayers,
-      numHeads: init.numHeads,
-      ...(init.numKvHeads !== undefined && { numKeyValueHeads: init.numKvHeads }),
-      ...(init.headDim !== undefined && { headDim: init.headDim }),
-      ...(init.intermediateSize !== undefined && { intermediateSize: init.intermediateSize }),
-      maxPositions: init.maxPositions,
-    });
-    const most = contextTokensIn(spec, maxCacheBytes);
+    const spec = specFromConfig(model);
     const asked = run.rollout.maxContextTokens;
-    if (asked <= most) return [];
-    const allowed = `at most ${most}, which the engine's ${Math.floor(maxCacheBytes / 2 ** 20)} MiB for keys and values hold`;
-    return [problem("rollout.maxContextTokens", asked, allowed)];
+    const most = contextTokensIn(spec, maxCacheBytes);
+    const memory = `${Math.floor(maxCacheBytes / 2 ** 20)} MiB for keys and values`;
+    const limits: readonly [tokens: number, allowed: string][] = [
+      [spec.maxPositions, `at most ${spec.maxPositions}, the positions of the model`],
+      [most, `at most ${most}, which the engine's ${memory} hold`],
+    ];
+    const broken = limits.find(([tokens]) => asked > tokens);
+    return broken === undefined ? [] : [problem("rollout.maxContextTokens", asked, broken[1])];
   } catch (error) {
     if (!(error instanceof ModelSpecError)) throw error;
-    return [problem("model.init", init, error.message)];
+    return [problem("model", run.model, error.message)];
   }
 }
 

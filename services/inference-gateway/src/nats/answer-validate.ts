@@ -2,6 +2,8 @@
 
 import { create } from "@bufbuild/protobuf";
 import { ConfigError, type ConfigProblem, resolveRunConfig } from "@hone/config";
+import { parseJson } from "@hone/core";
+import type { ModelConfig } from "@hone/nn";
 import {
   ProblemSchema,
   type ValidateReply,
@@ -13,15 +15,19 @@ import { checkRun } from "../domain/check-run.ts";
 export function answerValidate(request: ValidateRequest, maxCacheBytes: number): ValidateReply {
   return create(ValidateReplySchema, {
     service: "inference-gateway",
-    problems: problemsOf(request.configJson, maxCacheBytes).map(({ key, value, allowed, message }) =>
+    problems: problemsOf(request, maxCacheBytes).map(({ key, value, allowed, message }) =>
       create(ProblemSchema, { key, valueJson: JSON.stringify(value ?? null), allowed, message }),
     ),
   });
 }
 
-function problemsOf(configJson: string, maxCacheBytes: number): readonly ConfigProblem[] {
+function problemsOf(
+  { configJson, modelConfigJson }: ValidateRequest,
+  maxCacheBytes: number,
+): readonly ConfigProblem[] {
   try {
-    return checkRun(resolveRunConfig(JSON.parse(configJson)), maxCacheBytes);
+    const model = modelConfigJson === "" ? undefined : (JSON.parse(modelConfigJson) as ModelConfig);
+    return checkRun(resolveRunConfig(parseJson(configJson)), model, maxCacheBytes);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     if (!(error instanceof SyntaxError)) throw error;

@@ -80,11 +80,12 @@ function textOf(tokenizer: Tokenizer, id: number): string | undefined {
 
 function tokenizerFolderOf(configJson: string | null): string | undefined {
   if (configJson === null) return undefined;
+  const below = (value: unknown, key: string): unknown =>
+    typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
   try {
-    const folder: unknown = ["model", "init", "tokenizer"].reduce<unknown>(
-      (value, key) => (typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined),
-      JSON.parse(configJson),
-    );
+    const model = below(JSON.parse(configJson), "model");
+    // A model made from scratch names it below `init`.
+    const folder = below(below(model, "init") ?? model, "tokenizer");
     return typeof folder === "string" && folder !== "" ? folder : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;

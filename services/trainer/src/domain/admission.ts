@@ -6,13 +6,12 @@
  * A3: admission may be cut off anywhere and done again: everything in it can be repeated.
  */
 
-import { mkdir, writeFile } from "node:fs/promises";
-import path from "node:path";
 import { describeError, RetryableError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
-import { loadTokenizer, TokenizerLoadError } from "@hone/tokenizer";
-import { OwnershipLostError } from "./errors.ts";
+import { DiskFullError, OwnershipLostError } from "./errors.ts";
+import type { ModelSource } from "./model-source.ts";
 import type { RunEvents, RunRegistry, RunStateBoard } from "./ports.ts";
+import { type PreparedModel, prepareModel } from "./prepare-model.ts";
 import type { Problem } from "./run-event.ts";
 import { RunFolders } from "./run-folders.ts";
 import type { RunRecord } from "./run-record.ts";
@@ -24,7 +23,14 @@ import { WaitOwner } from "./wait.ts";
 export interface Validators {
   readonly services: readonly WaitOwner[];
   /** @returns what is wrong. @throws {RetryableError} when nobody answers. */
-  validate(service: WaitOwner, configJson: string, signal: AbortSignal): Promise<Problem[]>;
+  validate(service: WaitOwner, run: RunToValidate, signal: AbortSignal): Promise<Problem[]>;
+}
+
+export interface RunToValidate {
+  /** The resolved run file. */
+  readonly configJson: string;
+  /** config.json of its model; empty where that could not be found out. */
+  readonly modelConfigJson: string;
 }
 
 export interface AdmissionDeps {
@@ -35,6 +41,7 @@ export interface AdmissionDeps {
     refused(requestSequence: number, problems: readonly Problem[]): Promise<void>;
   };
   readonly validators: Validators;
+  readonly models: ModelSource;
   readonly logger: Logger;
 }
 
@@ -52,9 +59,12 @@ export class Admission {
   async admit(run: RunRecord, signal: AbortSignal): Promise<boolean> {
     const { registry, events, stateRoot, logger } = this.#deps;
     const folders = new RunFolders(stateRoot, run.runId);
+    const prepared = await this.#untilPrepared(run, folders, signal);
+    const modelConfigJson = prepared.kind === "ready" ? JSON.stringify(prepared.config) : "";
+    const asked = { configJson: run.configJson, modelConfigJson };
     const problems = [
-      ...(await this.#untilWritten(run, folders, signal)),
-      ...(await this.#ask(run, folders, signal)),
+      ...(prepared.kind === "refused" ? prepared.problems : []),
+      ...(await this.#ask(run, asked, folders, signal)),
     ];
     if (problems.length > 0) {
       await this.#refuse(run, folders, problems);
@@ -80,51 +90,39 @@ export class Admission {
     return true;
   }
 
-  /** Waits for room on the disk, and says so. */
-  #untilWritten(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<Problem[]> {
-    const { board, logger } = this.#deps;
+  /** Waits for a download, for a hub that is away and for room on the disk, and says so. */
+  #untilPrepared(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<PreparedModel> {
+    const { board, models, logger } = this.#deps;
     const since = Date.now();
-    return retry(() => this.#writeTokenizer(run, folders), {
+    const tell = (waitingFor: string, waitingOwner: WaitOwner) =>
+      board
+        .publish({ ...statusOf(run, folders), waitingFor, waitingOwner, waitingSinceMs: since })
+        .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
+    const onProgress = (doneBytes: number, totalBytes: number) => {
+      const [done, total] = [doneBytes, totalBytes].map((bytes) => Math.round(bytes / 1e6));
+      tell(`the download of its model (${done} of ${total} MB)`, WaitOwner.trainer);
+    };
+    return retry(() => prepareModel(run.config, folders, models, { signal, onProgress }), {
       signal,
       minDelayMs: MIN_PAUSE_MS,
       maxDelayMs: MAX_PAUSE_MS,
       onRetry: (error, attempt) => {
-        if (attempt !== 1) return;
-        logger.warn("a run waits for the disk", { runId: run.runId, error: describeError(error) });
-        const waitingFor = `the disk (tokenizer) (${describeError(error)})`;
-        const wait = { waitingFor, waitingOwner: WaitOwner.you, waitingSinceMs: since };
-        board
-          .publish({ ...statusOf(run, folders), ...wait })
-          .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
+        const what = error instanceof DiskFullError ? "the disk (tokenizer)" : "its model";
+        if (attempt === 1) {
+          logger.warn(`a run waits for ${what}`, { runId: run.runId, error: describeError(error) });
+        }
+        tell(`${what} (${describeError(error)})`, WaitOwner.you);
       },
     });
   }
 
-  /** Writes the run's tokenizer to its place and checks that it can be read. */
-  async #writeTokenizer(run: RunRecord, folders: RunFolders): Promise<Problem[]> {
-    const { tokenizer } = run.config.model.init;
-    if (typeof tokenizer === "string") throw new TypeError("the tokenizer of an admitted run is inlined");
-    try {
-      await folders.writeWhole(folders.tokenizer, async (folder) => {
-        for (const [name, text] of Object.entries(tokenizer.files)) {
-          const file = path.join(folder, path.basename(name));
-          await mkdir(path.dirname(file), { recursive: true });
-          await writeFile(file, text);
-        }
-        await loadTokenizer(folder);
-      });
-      return [];
-    } catch (error) {
-      if (!(error instanceof TokenizerLoadError)) throw error;
-      const allowed = "a tokenizer.json that Hone can run, with the files beside it";
-      const value = Object.keys(tokenizer.files);
-      const message = `Cannot accept \`model.init.tokenizer\` as it must be ${allowed}: current value is ${JSON.stringify(value)} (${describeError(error)})`;
-      return [{ key: "model.init.tokenizer", valueJson: JSON.stringify(value), allowed, message }];
-    }
-  }
-
   /** All services at once; each is asked until it answers (A1). */
-  async #ask(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<Problem[]> {
+  async #ask(
+    run: RunRecord,
+    asked: RunToValidate,
+    folders: RunFolders,
+    signal: AbortSignal,
+  ): Promise<Problem[]> {
     const { validators, board, logger } = this.#deps;
     const silent = new Set<WaitOwner>();
     const since = Date.now();
@@ -147,7 +145,7 @@ export class Admission {
     };
     const answers = await Promise.all(
       validators.services.map((service) =>
-        retry(() => validators.validate(service, run.configJson, signal), {
+        retry(() => validators.validate(service, asked, signal), {
           signal,
           minDelayMs: MIN_PAUSE_MS,
           maxDelayMs: MAX_PAUSE_MS,

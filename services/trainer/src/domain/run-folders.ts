@@ -2,6 +2,7 @@
  * Where a run keeps its files, below the state folder.
  *
  *   runs/<run>/tokenizer/                      tokenizer files, as the run file has them
+ *   runs/<run>/model/                          where a pretrained model came from
  *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
@@ -32,6 +33,10 @@ export class RunFolders {
 
   get tokenizer(): string {
     return `${this.#run}/tokenizer`;
+  }
+
+  get model(): string {
+    return `${this.#run}/model`;
   }
 
   state(version: number, epoch: number): string {

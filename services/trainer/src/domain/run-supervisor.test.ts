@@ -38,6 +38,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
     board: { ...world.board, remove: async () => undefined },
     events: { ...world.eventSink, refused: async () => undefined },
     validators: { services: [], validate: async () => [] },
+    models: { folderOf: async ({ path: folder }) => folder },
     logger,
   });
   return new RunSupervisor(

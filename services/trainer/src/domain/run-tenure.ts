@@ -223,5 +223,7 @@ export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
 /** The resolved run file without the tokenizer's text, which may be large: its place in the run's folder instead. */
 export function publicConfigJson(run: RunRecord, folders: RunFolders): string {
   const { model } = run.config;
-  return JSON.stringify({ ...run.config, model: { init: { ...model.init, tokenizer: folders.tokenizer } } });
+  const { tokenizer } = folders;
+  const shown = "path" in model ? { ...model, tokenizer } : { init: { ...model.init, tokenizer } };
+  return JSON.stringify({ ...run.config, model: shown });
 }

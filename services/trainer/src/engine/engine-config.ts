@@ -1,12 +1,19 @@
 /** What an embedded engine is made for. */
 import type { ModelSpec } from "@hone/nn";
-import type { Companions } from "@hone/train";
+import type { CheckpointOrigin, Companions } from "@hone/train";
+
+/** Where the first weights come from. */
+export type ModelStart =
+  | { readonly kind: "fresh"; readonly seed: number }
+  /** A Hugging Face folder. */
+  | { readonly kind: "checkpoint"; readonly folder: string };
 
 export interface OnnxEngineConfig {
   /** The model that `initialise` makes; `load` takes the one of its folder, which must have the same shape. */
   readonly spec: ModelSpec;
-  /** Seed of the first weights. */
-  readonly seed: number;
+  readonly start: ModelStart;
+  /** What exports are to be like; absent = as Hone writes them. */
+  readonly origin?: CheckpointOrigin;
   /** Files that are written beside the weights, such as tokenizer.json; `load` adds those of its folder. */
   readonly companions: Companions;
   /** Threads that compute; default: one per core. The result does not depend on it. */

@@ -4,9 +4,11 @@
  * Its methods occupy that thread while they compute: {@link OnnxTrainingEngine} runs it in a worker.
  */
 import { availableParallelism } from "node:os";
+import { isDeepStrictEqual } from "node:util";
 import { initialiseWeights, type ModelSpec } from "@hone/nn";
 import {
   type AdamWState,
+  allocateShared,
   type Companions,
   checkLoss,
   clipFactor,
@@ -55,21 +57,20 @@ export class OnnxTrainer implements TrainingEngine {
   }
 
   async initialise(): Promise<void> {
-    const { spec, seed, companions } = this.#config;
-    this.#state = {
-      weights: shareWeights(initialiseWeights(spec, seed)),
-      optimizer: initialiseAdamW(spec),
-      companions,
-    };
+    const { spec, start, companions } = this.#config;
+    const weights =
+      start.kind === "fresh"
+        ? shareWeights(initialiseWeights(spec, start.seed))
+        : await this.#loadWeights(start.folder);
+    this.#state = { weights, optimizer: initialiseAdamW(spec), companions };
   }
 
   async load(folder: string): Promise<void> {
-    const { spec } = this.#config;
-    const model = await loadModel(folder);
-    requireSameShape(spec, model.spec, folder);
+    const { spec, companions } = this.#config;
+    this.#state = undefined; // Its memory is free before the next weights need theirs.
+    const weights = await this.#loadWeights(folder);
     const optimizer = (await loadOptimizer(folder, spec)) ?? initialiseAdamW(spec);
-    const companions = { ...this.#config.companions, ...model.companions };
-    this.#state = { weights: shareWeights(model.weights), optimizer, companions };
+    this.#state = { weights, optimizer, companions };
   }
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
@@ -106,12 +107,20 @@ export class OnnxTrainer implements TrainingEngine {
 
   async exportTo(folder: string): Promise<SavedState> {
     const { weights, companions } = this.#ready("export");
-    return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions });
+    const { spec, origin } = this.#config;
+    return saveCheckpoint(folder, { spec, weights, companions, ...(origin === undefined ? {} : { origin }) });
   }
 
   async close(): Promise<void> {
     this.#state = undefined;
     await this.#runner.close();
+  }
+
+  /** Into shared memory, where the threads read them. */
+  async #loadWeights(folder: string): Promise<Record<string, Float32Array>> {
+    const model = await loadModel(folder, allocateShared);
+    requireSameShape(this.#config.spec, model.spec, folder);
+    return model.weights;
   }
 
   #ready(action: string): TrainerState {
@@ -158,22 +167,9 @@ function checkTemperature(temperature: number): void {
 }
 
 function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
-  const fields = [
-    "vocabSize",
-    "hiddenSize",
-    "numLayers",
-    "numHeads",
-    "numKeyValueHeads",
-    "headDim",
-    "intermediateSize",
-    "isTied",
-    "ropeTheta",
-    "rmsNormEps",
-  ] as const;
-  for (const field of fields) {
-    if (wanted[field] !== found[field]) {
-      const rule = `its ${field} is that of the run, ${wanted[field]}`;
-      throw new TrainingInputError(`load ${folder}`, rule, String(found[field]));
-    }
+  for (const field of Object.keys(wanted) as (keyof ModelSpec)[]) {
+    if (isDeepStrictEqual(wanted[field], found[field])) continue;
+    const rule = `its ${field} is that of the run, ${JSON.stringify(wanted[field])}`;
+    throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(found[field]));
   }
 }

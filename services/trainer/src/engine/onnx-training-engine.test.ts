@@ -7,6 +7,7 @@ import { Random } from "@hone/core";
 import { resolveModelSpec } from "@hone/nn";
 import { ADAMW_DEFAULTS, type TrainingSample } from "@hone/train";
 import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
+import type { OnnxEngineConfig } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
 import { OnnxTrainingEngine } from "./onnx-training-engine.ts";
 
@@ -19,7 +20,12 @@ const spec = resolveModelSpec({
   headDim: 4,
   initializerRange: 0.2,
 });
-const config = { spec, seed: 3, companions: { "tokenizer.json": "{}" }, threads: 2 };
+const config: OnnxEngineConfig = {
+  spec,
+  start: { kind: "fresh", seed: 3 },
+  companions: { "tokenizer.json": "{}" },
+  threads: 2,
+};
 
 function samplesOf(seed: number, count: number): TrainingSample[] {
   const random = new Random(seed);

@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Bus, request, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import type { Validators } from "../domain/admission.ts";
+import type { RunToValidate, Validators } from "../domain/admission.ts";
 import type { Problem } from "../domain/run-event.ts";
 
 const VALIDATE_TIMEOUT_MS = 5_000;
@@ -16,12 +16,12 @@ export class ValidateClient implements Validators {
     this.#bus = bus;
   }
 
-  async validate(service: ValidatingService, configJson: string, signal: AbortSignal): Promise<Problem[]> {
+  async validate(service: ValidatingService, run: RunToValidate, signal: AbortSignal): Promise<Problem[]> {
     const reply = await request(
       this.#bus,
       subjects.validate(service),
       ValidateRequestSchema,
-      create(ValidateRequestSchema, { configJson }),
+      create(ValidateRequestSchema, { ...run }),
       ValidateReplySchema,
       { timeoutMs: VALIDATE_TIMEOUT_MS, signal },
     );

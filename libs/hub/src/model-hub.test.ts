@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { eventually } from "@hone/testing";
+import { HubRefusedError, HubUnavailableError } from "./errors.ts";
+import { ModelHub } from "./model-hub.ts";
+import { type HubSettings, readHubSettings } from "./settings.ts";
+import { COMMIT, type HubServer, startHubServer, TOKEN } from "./testing-hub-server.ts";
+
+const WEIGHTS = Uint8Array.from({ length: 300_000 }, (_, i) => (i * 7) % 251);
+const { signal } = new AbortController();
+
+describe("ModelHub", () => {
+  let cacheDir: string;
+  let server: HubServer;
+  beforeEach(async () => {
+    cacheDir = await mkdtemp(path.join(os.tmpdir(), "hone-hub-"));
+    server = await startHubServer();
+    server.files.set("config.json", Buffer.from("{}"));
+    server.files.set("tokenizer.json", Buffer.from('{"version":"1.0"}'));
+    server.files.set("model.safetensors", WEIGHTS);
+    server.files.set("pytorch_model.bin", Buffer.from("the same once more"));
+    server.files.set("README.md", Buffer.from("# A model"));
+  });
+  afterEach(async () => {
+    await server[Symbol.asyncDispose]();
+    await rm(cacheDir, { recursive: true });
+  });
+
+  const incompleteBytes = async () => {
+    const blobs = path.join(cacheDir, "models--owner--name", "blobs");
+    const name = (await readdir(blobs)).find((each) => each.endsWith(".incomplete"));
+    return name === undefined ? 0 : (await stat(path.join(blobs, name))).size;
+  };
+  const hub = (changes: Partial<HubSettings> = {}) =>
+    new ModelHub({ endpoint: server.endpoint, cacheDir, token: undefined, isOffline: false, ...changes });
+  const fetchModel = (changes: Partial<HubSettings> = {}, revision = "main") =>
+    hub(changes).folderOf("owner/name", revision, { signal });
+
+  test("fetches the files of a model, and no others, into the shared cache's layout", async () => {
+    const folder = await fetchModel();
+    assert.equal(folder, path.join(cacheDir, "models--owner--name", "snapshots", COMMIT));
+    assert.deepEqual(await readdir(folder), ["config.json", "model.safetensors", "tokenizer.json"]);
+    assert.deepEqual(Uint8Array.from(await readFile(path.join(folder, "model.safetensors"))), WEIGHTS);
+    assert.equal(await readFile(path.join(folder, "../../refs/main"), "utf8"), COMMIT);
+    assert.equal((await readdir(path.join(folder, "../../blobs"))).length, 3);
+  });
+
+  test("what the cache holds is not fetched again, and is all that is used offline", async () => {
+    await fetchModel();
+    server.requests.length = 0;
+    await fetchModel({}, COMMIT);
+    assert.ok(
+      server.requests.every((request) => request.startsWith("GET /api/")),
+      server.requests.join(),
+    );
+    server.requests.length = 0;
+    assert.equal(await fetchModel({ isOffline: true }), await fetchModel({ isOffline: true }, COMMIT));
+    assert.deepEqual(server.requests, []);
+  });
+
+  test("offline, a model that the cache lacks is refused", async () => {
+    await assert.rejects(fetchModel({ isOffline: true }), (error) => {
+      assert.ok(error instanceof HubRefusedError);
+      assert.match(error.message, /HF_HUB_OFFLINE is set and the cache holds revision main/);
+      return true;
+    });
+  });
+
+  test("a download that breaks off goes on where it ended", async () => {
+    server.breakAfter.push(100_000, 50_000);
+    // A connection that breaks takes along what was not read from it yet.
+    server.untilBreak = async (sentBytes) => {
+      await eventually("the part that was sent", async () => (await incompleteBytes()) === sentBytes);
+    };
+    await assert.rejects(fetchModel(), HubUnavailableError);
+    await assert.rejects(fetchModel(), HubUnavailableError);
+    const folder = await fetchModel();
+    assert.deepEqual(Uint8Array.from(await readFile(path.join(folder, "model.safetensors"))), WEIGHTS);
+    const ranges = server.requests
+      .filter((request) => request.includes("/cdn/"))
+      .map((each) => each.split("bytes=")[1]);
+    assert.deepEqual(ranges, [undefined, "100000-", "150000-"]);
+  });
+
+  test("a continued download with another digest starts over", async () => {
+    server.breakAfter.push(100_000);
+    server.isDamaging = true;
+    await assert.rejects(fetchModel(), HubUnavailableError);
+    // The file changed in between: its first part is no longer right.
+    server.isDamaging = false;
+    server.files.set(
+      "model.safetensors",
+      WEIGHTS.map((byte) => byte ^ 1),
+    );
+    const folder = await fetchModel();
+    const read = await readFile(path.join(folder, "model.safetensors"));
+    assert.deepEqual(Uint8Array.from(read), server.files.get("model.safetensors"));
+  });
+
+  test("a file with another digest than the hub names is refused, and nothing of it is kept", async () => {
+    server.isDamaging = true;
+    await assert.rejects(fetchModel(), /model.safetensors has the digest [0-9a-f]{64} that the hub names/);
+    const blobs = await readdir(path.join(cacheDir, "models--owner--name", "blobs"));
+    assert.equal(blobs.filter((name) => name.endsWith(".incomplete") || name.length === 64).length, 0);
+  });
+
+  test("the token goes to the hub and not to where it redirects", async () => {
+    server.isPrivate = true;
+    await assert.rejects(
+      fetchModel(),
+      /HF_TOKEN allows to read it, if it exists: current value is status 401/,
+    );
+    await fetchModel({ token: TOKEN });
+    await assert.rejects(fetchModel({ token: "secret" }), /HF_TOKEN begins with hf_/);
+  });
+
+  const statuses: [number, abstract: new (...args: never[]) => Error, RegExp][] = [
+    [403, HubRefusedError, /HF_TOKEN allows to read it.*status 403 for revision main/],
+    [404, HubRefusedError, /the hub has it at this revision.*status 404/],
+    [429, HubUnavailableError, /the hub must answer.*status 429/],
+    [503, HubUnavailableError, /the hub must answer.*status 503/],
+  ];
+  for (const [status, kind, message] of statuses) {
+    test(`status ${status} is a ${kind.name}`, async () => {
+      server.status = status;
+      await assert.rejects(fetchModel(), (error) => {
+        assert.ok(error instanceof kind);
+        assert.match(error.message, message);
+        return true;
+      });
+    });
+  }
+
+  test("a hub that is away is worth another try, a stop is not", async () => {
+    await assert.rejects(fetchModel({ endpoint: "http://127.0.0.1:1" }), HubUnavailableError);
+    const stopped = AbortSignal.abort(new Error("stopping"));
+    await assert.rejects(hub().folderOf("owner/name", "main", { signal: stopped }), /stopping/);
+  });
+
+  test("shards are fetched where the weights are not in one file", async () => {
+    server.files.delete("model.safetensors");
+    const names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+    for (const name of names) server.files.set(name, WEIGHTS);
+    server.files.set("model.safetensors.index.json", Buffer.from("{}"));
+    const folder = await fetchModel();
+    const weights = (await readdir(folder)).filter((name) => name.startsWith("model"));
+    assert.deepEqual(weights, [...names, "model.safetensors.index.json"]);
+  });
+
+  test("a repository without safetensors is refused with what it has", async () => {
+    server.files.delete("model.safetensors");
+    await assert.rejects(fetchModel(), /has weights in safetensors: current value is .*pytorch_model.bin/);
+  });
+
+  test("names and revisions that lead out of the cache are refused before anything is asked", async () => {
+    for (const [model, revision] of [
+      ["../name", "main"],
+      ["owner/..", "main"],
+      ["owner/name", "../../x"],
+      ["owner/name", "/etc"],
+    ] as const) {
+      await assert.rejects(hub().folderOf(model, revision, { signal }), HubRefusedError);
+    }
+    assert.deepEqual(server.requests, []);
+  });
+});
+
+describe("readHubSettings()", () => {
+  test("follows the variables of all Hugging Face programs", () => {
+    const home = "/home-of-somebody";
+    assert.deepEqual(readHubSettings({}, home), {
+      endpoint: "https://huggingface.co",
+      cacheDir: `${home}/.cache/huggingface/hub`,
+      token: undefined,
+      isOffline: false,
+    });
+    const set = { HF_ENDPOINT: "http://mirror/", HF_TOKEN: "hf_x", HF_HUB_OFFLINE: "1", HF_HOME: "/models" };
+    assert.deepEqual(readHubSettings(set, home), {
+      endpoint: "http://mirror",
+      cacheDir: "/models/hub",
+      token: "hf_x",
+      isOffline: true,
+    });
+    assert.equal(readHubSettings({ ...set, HF_HUB_CACHE: "/cache" }, home).cacheDir, "/cache");
+  });
+});
