@@ -15,6 +15,7 @@ import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from "@na
 import { nanos } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
+import { consumerMetrics } from "./consumer-metrics.ts";
 import { reportDead } from "./dead-letter.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody, fetchBody } from "./payload.ts";
@@ -106,6 +107,7 @@ function consumeDecoded<Message>(
   const { concurrency, ackWaitMs = DEFAULT_ACK_WAIT_MS, retryDelayMs = DEFAULT_RETRY_DELAY_MS } = options;
   const stopping = new AbortController();
   const inWork = new Map<JsMsg, { toldAt: number; done: Promise<void> }>();
+  const metrics = consumerMetrics(bus, options.stream, options.durable, () => inWork.size);
   const lane = new PoisonLane(bus, options.durable);
   let isGivingBack = false;
   let pull: ConsumerMessages | undefined;
@@ -126,13 +128,16 @@ function consumeDecoded<Message>(
         ? perform()
         : lane.run(message, { perform, putAside: async (deaths) => putAside(await itemOf(), deaths) }));
       if (!isGivingBack) message.ack();
+      metrics.consumed(message.info.deliveryCount);
     } catch (error) {
       options.onError(error, where);
       if (error instanceof UndecodableMessageError) {
+        metrics.dead();
         await reportDead(bus, options.stream, message, describeError(error), message.seq);
         // Without a reason: a server before 2.10 takes no notice of a term that has one, and the message comes for ever.
         message.term();
       } else if (!isGivingBack) {
+        metrics.failed();
         message.nak(retryDelayMs);
       }
     }
@@ -205,11 +210,13 @@ function consumeDecoded<Message>(
       await stopPulling();
       await Promise.allSettled([...inWork.values()].map(({ done }) => done));
       clearInterval(keepAlive);
+      metrics[Symbol.dispose]();
     },
     async stop() {
       isGivingBack = true;
       await stopPulling();
       clearInterval(keepAlive);
+      metrics[Symbol.dispose]();
       for (const message of inWork.keys()) message.nak();
     },
   };

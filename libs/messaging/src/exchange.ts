@@ -9,6 +9,7 @@
 import type { Msg } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
+import { countRequest } from "./bus-metrics.ts";
 import { BusUnavailableError, translateBusError } from "./errors.ts";
 import type { Body } from "./payload.ts";
 import { headersOption } from "./publish.ts";
@@ -44,6 +45,7 @@ export function exchange<Answer>(
   onMessage: (message: Msg, settle: Settle<Answer>) => void,
 ): Promise<Answer> {
   const { deadlineMs, onDeadline, idleTimeoutMs, trace, signal } = limits;
+  const startedAt = performance.now();
   return new Promise<Answer>((onAnswer, onFailure) => {
     const giveBack = () => {
       inbox.close();
@@ -53,10 +55,12 @@ export function exchange<Answer>(
     };
     const resolve = (answer: Answer) => {
       giveBack(); // X2
+      countRequest(subject, startedAt, "ok");
       onAnswer(answer);
     };
     const reject = (error: unknown) => {
       giveBack(); // X2
+      countRequest(subject, startedAt, "failed");
       onFailure(signal?.aborted ? signal.reason : translateBusError(error, "get an answer", subject));
     };
     const settle: Settle<Answer> = { resolve, reject };

@@ -5,6 +5,7 @@ import { RetryableError, retry } from "@hone/core";
 import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
+import { countPublished } from "./bus-metrics.ts";
 import { StreamFullError, translateBusError } from "./errors.ts";
 import { encodeBody } from "./payload.ts";
 import { injectTrace } from "./trace-headers.ts";
@@ -63,7 +64,7 @@ export async function publishBytes(
   const { messageId, deadlineMs = DEFAULT_DEADLINE_MS, trace, signal } = options;
   const messageHeaders = injectTrace(bodyHeaders, trace);
   const giveUpAt = performance.now() + deadlineMs;
-  return retry(
+  const stored = retry(
     async () => {
       try {
         const ack = await bus.stream.publish(subject, data, {
@@ -82,6 +83,11 @@ export async function publishBytes(
         (error instanceof RetryableError || error instanceof StreamFullError) && performance.now() < giveUpAt,
     },
   );
+  stored.then(
+    () => countPublished(subject, true),
+    () => countPublished(subject, false), // the caller gets the error
+  );
+  return stored;
 }
 
 /** The `headers` option of the client library, left out where there are none. */

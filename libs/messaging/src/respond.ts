@@ -5,6 +5,7 @@ import { describeError } from "@hone/core";
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
+import { countAnswer } from "./bus-metrics.ts";
 import { reportDead } from "./dead-letter.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody, encodeBody } from "./payload.ts";
@@ -47,6 +48,8 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
 ): Responder {
   const running = new Set<Promise<void>>();
   const serve = async (message: Msg): Promise<void> => {
+    const startedAt = performance.now();
+    let result: "ok" | "failed" = "ok";
     try {
       const decoded = await decodeBody(bus, requestSchema, message);
       await options.handle({
@@ -66,10 +69,13 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
         },
       });
     } catch (error) {
+      result = "failed";
       if (error instanceof UndecodableMessageError) {
         await reportDead(bus, "REQUESTS", message, describeError(error));
       }
       options.onError(error, message.subject);
+    } finally {
+      countAnswer(message.subject, startedAt, result);
     }
   };
   const subscription: Subscription = bus.connection.subscribe(subject, {
