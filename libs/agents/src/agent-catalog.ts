@@ -1,6 +1,6 @@
 /** Agents with their configuration checked and their graph built, once per (name, configuration). */
 
-import { InvalidInputError, nearest } from "@hone/core";
+import { InvalidInputError, nearest, parseJson } from "@hone/core";
 import type { z } from "zod";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
 
@@ -41,7 +41,7 @@ export class AgentCatalog {
     }
     const checked = checkConfig(
       definition.configSchema,
-      configJson === undefined ? {} : parseJson(configJson),
+      configJson === undefined ? {} : parseConfig(configJson),
     );
     if (checked.kind === "invalid") throw invalid("configure the agent", "agent", checked.problems[0]!);
     const prepared = {
@@ -118,9 +118,9 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** @throws {InvalidInputError} when the text is no JSON. */
-function parseJson(text: string): unknown {
+function parseConfig(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new InvalidInputError(
       `Cannot read a configuration as it must be JSON: current value is ${text.slice(0, 200)}`,

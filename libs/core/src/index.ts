@@ -33,4 +33,5 @@ export {
 } from "./ids.ts";
 export { nearest } from "./nearest.ts";
 export { isScorable, Outcome } from "./outcome.ts";
+export { MAX_JSON_DEPTH, parseJson } from "./parse-json.ts";
 export { deriveSeed, Random } from "./seed.ts";

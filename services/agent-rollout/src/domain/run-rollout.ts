@@ -14,7 +14,7 @@ import {
   type Policy,
   scriptOf,
 } from "@hone/agents";
-import { describeError, Outcome, pause, TerminalError } from "@hone/core";
+import { describeError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
 import type { Context } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { UnusableJobError } from "./errors.ts";
@@ -96,7 +96,7 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
 function environmentMaker({ name, configJson }: { name: string; configJson: string }): () => Environment {
   const definition = environmentOf(name);
   if (definition === undefined) throw new UnusableJobError("its environment must be known", name);
-  const checked = checkConfig(definition.configSchema, configJson === "" ? {} : JSON.parse(configJson));
+  const checked = checkConfig(definition.configSchema, parseConfig(configJson));
   if (checked.kind === "invalid") {
     const [problem] = checked.problems;
     throw new UnusableJobError(
@@ -105,6 +105,14 @@ function environmentMaker({ name, configJson }: { name: string; configJson: stri
     );
   }
   return () => definition.create(checked.config);
+}
+
+function parseConfig(json: string): unknown {
+  try {
+    return json === "" ? {} : parseJson(json);
+  } catch (cause) {
+    throw new UnusableJobError("the environment's configuration must be JSON", json.slice(0, 80), { cause });
+  }
 }
 
 /** The record of a job that no attempt can be made at, or none any more. */

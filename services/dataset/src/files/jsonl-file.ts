@@ -8,13 +8,16 @@
 
 import { type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
+import { parseJson } from "@hone/core";
 import { SourceError } from "../errors.ts";
 
 /** Rows between two notes: with 16 bytes a note, half a byte a row, for at most 31 rows read over. */
 const STRIDE = 32;
 const CHUNK_BYTES = 256 * 1024;
-/** A longer line is more likely the wrong file than a row. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
+/** A longer line is more likely the wrong file than a row: a million tokens of context have half of it. */
+export const MAX_LINE_BYTES = 8 * 1024 * 1024;
+/** Rows of one batch together: they are in memory at once, and travel as one object. */
+export const MAX_BATCH_BYTES = 128 * 1024 * 1024;
 
 /** One row with where it stands. */
 export interface JsonlRow {
@@ -42,7 +45,7 @@ export class JsonlFile {
     this.#lines = lines;
   }
 
-  /** Reads the file once. @throws {SourceError} when a line is longer than 32 MiB. */
+  /** Reads the file once. @throws {SourceError} when a line is longer than MAX_LINE_BYTES. */
   static async index(file: string): Promise<JsonlFile> {
     const offsets: number[] = [];
     const lines: number[] = [];
@@ -75,11 +78,12 @@ export class JsonlFile {
 
   /**
    * The rows at the given indices (0..size-1), in the order asked for.
-   * @throws {SourceError} when a row is no JSON object, with the file and the line.
+   * @throws {SourceError} when a row is no JSON object, with the file and the line, or the rows are too large together.
    */
   async read(indices: readonly number[]): Promise<JsonlRow[]> {
     const blocks = Map.groupBy(new Set(indices), (index) => Math.floor(index / STRIDE));
     const rows = new Map<number, JsonlRow>();
+    let totalBytes = 0;
     const handle = await open(this.#path);
     try {
       for (const [block, wanted] of blocks) {
@@ -94,6 +98,8 @@ export class JsonlFile {
         let index = block * STRIDE;
         for await (const found of readLines(handle, this.#path, offset, line)) {
           if (wanted.includes(index)) {
+            totalBytes += found.bytes.length;
+            if (totalBytes > MAX_BATCH_BYTES) throw tooLarge(this.name, indices.length);
             rows.set(index, parseRow(found.bytes, this.name, found.line));
             remaining--;
           }
@@ -115,6 +121,13 @@ export class JsonlFile {
       return row;
     });
   }
+}
+
+function tooLarge(name: string, rowCount: number): SourceError {
+  return new SourceError(
+    `Cannot read the rows as they may have ${MAX_BATCH_BYTES} bytes together: current value is more, in ${rowCount} rows of ${name}`,
+    { path: "path", allowed: "smaller rows, or fewer at once" },
+  );
 }
 
 interface FoundLine {
@@ -182,7 +195,7 @@ function parseRow(bytes: Buffer, name: string, line: number): JsonlRow {
     );
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseJson(json);
   } catch (error) {
     throw refuse(excerpt(json), error);
   }

@@ -1,5 +1,7 @@
 /** A split's part of the run file, from JSON to the domain's words. */
 
+import { show } from "@hone/config";
+import { parseJson } from "@hone/core";
 import { z } from "zod";
 import type { SourceSpec } from "../domain/source-spec.ts";
 import { SourceError } from "../errors.ts";
@@ -23,7 +25,7 @@ export function decodeSource(value: unknown): SourceSpec {
   const issue = parsed.error.issues[0];
   const path = issue?.path.join(".") ?? "";
   throw new SourceError(
-    `Cannot read a dataset source as ${path === "" ? "it" : `"${path}"`} breaks its schema (${issue?.message}): current value is ${JSON.stringify(value)}`,
+    `Cannot read a dataset source as ${path === "" ? "it" : `"${path}"`} breaks its schema (${issue?.message}): current value is ${show(value)}`,
     { path, allowed: issue?.message ?? "a source" },
     { cause: parsed.error },
   );
@@ -33,7 +35,7 @@ export function decodeSource(value: unknown): SourceSpec {
 export function decodeSourceJson(json: string): SourceSpec {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseJson(json);
   } catch (error) {
     throw new SourceError(
       `Cannot read a dataset source as it must be JSON: current value is ${json.slice(0, 200)}`,

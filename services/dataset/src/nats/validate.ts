@@ -1,7 +1,7 @@
 /** Answers `hone.v1.dataset.validate`: whether a run's dataset section can be served. */
 
 import { create } from "@bufbuild/protobuf";
-import { describeError } from "@hone/core";
+import { describeError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
   type ValidateReply,
@@ -85,7 +85,7 @@ async function checkRows(path: string, files: JsonlFiles): Promise<void> {
 
 function parse(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseJson(json);
   } catch {
     // No JSON names no dataset either; the problems below say so.
     return undefined;

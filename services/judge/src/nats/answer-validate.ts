@@ -1,6 +1,7 @@
 /** Answers `hone.v1.judge.validate`: whether every judge that a run names is known here. */
 
 import { create } from "@bufbuild/protobuf";
+import { parseJson } from "@hone/core";
 import {
   ProblemSchema,
   type ValidateReply,
@@ -28,7 +29,7 @@ export function answerValidate(request: ValidateRequest): ValidateReply {
 /** What stands under `judge`; undefined where the text is no run file. */
 function judgesOf(configJson: string): unknown {
   try {
-    const config: unknown = JSON.parse(configJson);
+    const config: unknown = parseJson(configJson);
     return typeof config === "object" && config !== null ? Reflect.get(config, "judge") : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;

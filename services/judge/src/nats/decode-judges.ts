@@ -1,7 +1,7 @@
 /** The run's judges, from JSON to the domain's words. */
 
 import type { JudgeConfig } from "@hone/config";
-import { InvalidInputError, nearest } from "@hone/core";
+import { InvalidInputError, nearest, parseJson } from "@hone/core";
 import { z } from "zod";
 import { JUDGES, type JudgeKind } from "../domain/registry.ts";
 
@@ -54,7 +54,7 @@ export function decodeJudges(value: unknown): DecodedJudges {
 export function decodeJudgesJson(json: string): readonly JudgeConfig[] {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseJson(json);
   } catch (error) {
     throw refusal(`Cannot judge as the judges must be JSON: current value is ${json.slice(0, 200)}`, error);
   }

@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import type { JudgeConfig } from "@hone/config";
-import { describeError, InvalidInputError } from "@hone/core";
+import { describeError, InvalidInputError, parseJson } from "@hone/core";
 import { outcomeFromWire, outcomeToWire } from "@hone/messaging";
 import { type Episode, type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import type { JudgedEpisode } from "../domain/judged-episode.ts";
@@ -44,7 +44,7 @@ function verdictOn(episode: JudgedEpisode, judges: () => readonly JudgeConfig[])
 function infoOf(json: string): Readonly<Record<string, unknown>> {
   if (json === "") return {};
   try {
-    const value: unknown = JSON.parse(json);
+    const value: unknown = parseJson(json);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
   } catch (error) {
     if (error instanceof SyntaxError) return {};

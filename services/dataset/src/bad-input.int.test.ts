@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  StreamName,
+  subjects,
+  ValidatingService,
+} from "@hone/messaging";
+import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
+import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { absurdText, badBodies, damaged, fuzz, withInputs } from "@hone/testing/fuzz";
+import fc from "fast-check";
+import { readDatasetConfig } from "./config.ts";
+import { SourceError } from "./errors.ts";
+import { JsonlFile } from "./files/jsonl-file.ts";
+import { JsonlFiles } from "./files/jsonl-files.ts";
+import { datasetService } from "./service.ts";
+
+const LAKE = {
+  source: "environment",
+  environment: "frozen_lake",
+  config: { size: 4 },
+  seeds: { from: 0, to: 100 },
+};
+const ROWS = { source: "jsonl", path: "rows.jsonl" };
+
+describe("dataset and bad input", { timeout: 120_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let folder: TemporaryFolder;
+  let bus: Bus;
+  let service: RunningService;
+  before(async () => {
+    nats = await startNats();
+    folder = await temporaryFolder("dataset-bad");
+    bus = await connectBus({ url: nats.url, name: "dataset-bad-input" });
+    await ensureTopology(bus);
+    await writeFile(path.join(folder.path, "rows.jsonl"), '{"q":"a"}\n{"q":"b"}\n');
+    service = await startService(datasetService, {
+      config: readDatasetConfig({ HONE_NATS_URL: nats.url, HONE_FILES: folder.path }),
+      logger: silentLogger(),
+    });
+    await service.becameReady;
+  });
+  after(async () => {
+    await service?.stop();
+    await bus?.close();
+    await nats?.stop();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  const deadCount = async () => (await bus.manager.streams.info(StreamName.dead)).state.messages;
+  const ask = (subject: string, body: Uint8Array) =>
+    bus.connection.request(subject, body, { timeout: 10_000 });
+  /** Sends everything at once and waits until each has an answer or lies in DEAD. */
+  const askAll = async (subject: string, bodies: Uint8Array[]) => {
+    const before = await deadCount();
+    let answered = 0;
+    const inbox = bus.connection.subscribe(`answers.${subject}`, { callback: () => void answered++ });
+    for (const body of bodies) bus.connection.publish(subject, body, { reply: `answers.${subject}` });
+    await eventually(`an end of each request on ${subject}`, async () => {
+      return answered + (await deadCount()) - before === bodies.length;
+    });
+    inbox.unsubscribe();
+  };
+
+  test("every batch is answered or dead, and the next good one is answered", async () => {
+    for (const source of [LAKE, ROWS]) {
+      const valid = create(BatchRequestSchema, {
+        sourceJson: JSON.stringify(source),
+        runSeed: 7n,
+        count: 2,
+        shuffled: true,
+      });
+      await withInputs(badBodies(BatchRequestSchema, valid), 200, (bodies) =>
+        askAll(subjects.datasetBatch(), bodies),
+      );
+      const answer = await ask(subjects.datasetBatch(), toBinary(BatchRequestSchema, valid));
+      assert.equal(fromBinary(BatchReplySchema, answer.data).tasks.length, 2);
+    }
+  });
+
+  test("every check of a run is answered or dead, and the next good one is answered", async () => {
+    const subject = subjects.validate(ValidatingService.dataset);
+    const valid = create(ValidateRequestSchema, {
+      configJson: JSON.stringify({ dataset: { train: LAKE, eval: ROWS } }),
+    });
+    await withInputs(badBodies(ValidateRequestSchema, valid), 200, (bodies) => askAll(subject, bodies));
+    const answer = await ask(subject, toBinary(ValidateRequestSchema, valid));
+    assert.deepEqual(fromBinary(ValidateReplySchema, answer.data).problems, []);
+  });
+
+  test("a path of any text names a file below the folder, or is refused", async () => {
+    const files = new JsonlFiles(folder.path);
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(absurdText, fc.webPath()), async (named) => {
+        await files
+          .open(named)
+          .catch((error: unknown) => assert.ok(error instanceof SourceError, String(error)));
+      }),
+      fuzz(200),
+    );
+  });
+
+  test("a file of any bytes is read row by row, or refused with the line", async () => {
+    const good = Buffer.from(`${'{"q":"a","n":[1,{"x":null}]}\n'.repeat(5)}{"agent_name":"b"}`);
+    const file = path.join(folder.path, "any.jsonl");
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(damaged(good), fc.uint8Array({ maxLength: 200 })), async (bytes) => {
+        await writeFile(file, bytes);
+        try {
+          const opened = await JsonlFile.index(file);
+          const rows = await opened.read(Array.from({ length: opened.size }, (_, index) => index));
+          for (const { value } of rows) assert.ok(typeof value === "object" && !Array.isArray(value));
+        } catch (error) {
+          assert.ok(error instanceof SourceError, String(error));
+          assert.match(error.message, /any\.jsonl:\d+/);
+        }
+      }),
+      fuzz(200),
+    );
+  });
+});

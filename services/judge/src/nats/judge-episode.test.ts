@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { TerminalError } from "@hone/core";
+import { ScoreRequestSchema } from "@hone/proto-gen/judge";
+import { EpisodeSchema, Outcome } from "@hone/proto-gen/rollout";
+import { anyMessage, corrupted, fuzz } from "@hone/testing/fuzz";
+import fc from "fast-check";
+import { answerScore } from "./answer-score.ts";
+import { judgeEpisode } from "./judge-episode.ts";
+
+const valid = create(EpisodeSchema, {
+  runId: "run-1",
+  slot: { split: "train", step: 3, task: 1, index: 0 },
+  outcome: Outcome.COMPLETED,
+  environmentReturn: 1,
+  judgesJson: '[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]',
+  turns: [{ index: 0, infoJson: '{"isValid":true}' }],
+});
+
+describe("judgeEpisode()", () => {
+  test("whatever comes, gives a finite reward or says what is wrong", () => {
+    let scored = 0;
+    fc.assert(
+      fc.property(fc.oneof(corrupted(EpisodeSchema, valid), anyMessage(EpisodeSchema)), (episode) => {
+        try {
+          const result = judgeEpisode(episode);
+          assert.ok(Number.isFinite(result.reward));
+          if (result.scores.length > 0) scored++;
+        } catch (error) {
+          assert.ok(error instanceof TerminalError, String(error));
+        }
+      }),
+      fuzz(1_000),
+    );
+    assert.ok(scored > 0);
+  });
+
+  test("answerScore() answers whatever is asked", () => {
+    const request = create(ScoreRequestSchema, { episodes: [valid], judgesJson: valid.judgesJson });
+    fc.assert(
+      fc.property(corrupted(ScoreRequestSchema, request), (asked) => {
+        const { error, scored } = answerScore(asked);
+        assert.ok(error !== "" || scored.length === asked.episodes.length);
+      }),
+      fuzz(300),
+    );
+  });
+});
