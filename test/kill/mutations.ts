@@ -20,24 +20,23 @@ export interface Mutation {
 }
 
 const CONSUME_WORK = "libs/messaging/src/consume-work.ts";
-const DECODE = "const decoded = await decode(message);";
-const COMMIT =
-  'await reporter.untilAvailable("the database (commit)", () => commitOnce(context, commit)); // 2';
+const BEGIN = "const where = { subject: message.subject, sequence: message.seq };";
+const COMMIT = "await reporter.untilAvailable(";
 const LOAD = "await engine.load(folders.absolute(run.stateFolder));";
 
 export const MUTATIONS = {
   "job acknowledged before its episode is stored": {
     file: CONSUME_WORK,
-    text: DECODE,
-    replacement: `${DECODE} if (options.stream === "JOBS") message.ack();`,
+    text: BEGIN,
+    replacement: `${BEGIN} if (options.stream === "JOBS") message.ack();`,
     victim: "agent-rollout",
     moment: "rollouts-half-done",
     complaint: /did not end by itself[\s\S]*rollouts of step 2/,
   },
   "episode acknowledged before its score is stored": {
     file: CONSUME_WORK,
-    text: DECODE,
-    replacement: `${DECODE} if (options.stream === "EPISODES") message.ack();`,
+    text: BEGIN,
+    replacement: `${BEGIN} if (options.stream === "EPISODES") message.ack();`,
     victim: "judge",
     moment: "episode-judged",
     complaint: /did not end by itself[\s\S]*rollouts of step 2/,

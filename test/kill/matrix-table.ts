@@ -1,0 +1,18 @@
+/** The kill matrix as the table in docs/reliability.md. */
+
+import { MOMENT_NAMES, MOMENTS, QUICK_CASES, VICTIMS } from "./moments.ts";
+
+/** What stands in a cell: the case runs in `npm test`, or in `npm run test:full` only. */
+const Mark = { quick: "**×**", full: "×" } as const;
+
+/** One row a moment, in the order in which a run comes to them; one column a victim. */
+export function matrixTable(): string {
+  const quick = new Set(QUICK_CASES.map(([victim, moment]) => `${victim} ${moment}`));
+  const rows = MOMENT_NAMES.map((moment) => [
+    MOMENTS[moment].title,
+    MOMENTS[moment].service,
+    ...VICTIMS.map((victim) => (quick.has(`${victim} ${moment}`) ? Mark.quick : Mark.full)),
+  ]);
+  const header = ["moment", "who stands still", ...VICTIMS];
+  return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
