@@ -83,8 +83,9 @@ export async function startKillHarness(options: KillHarnessOptions = {}): Promis
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {
+    const description = await stack.describe();
     await dispose();
-    throw error;
+    throw new Error(`Cannot do the undisturbed run: ${String(error)}\n\n${description}`, { cause: error });
   }
 }
 

@@ -21,7 +21,7 @@ export interface Mutation {
 
 const CONSUME_WORK = "libs/messaging/src/consume-work.ts";
 const BEGIN = "const where = { subject: message.subject, sequence: message.seq };";
-const COMMIT = "await reporter.untilAvailable(";
+const COMMIT = 'await reporter.untilAvailable({ text: "the database (commit)"';
 const LOAD = "await engine.load(folders.absolute(run.stateFolder));";
 
 export const MUTATIONS = {
