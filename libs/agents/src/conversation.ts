@@ -56,11 +56,13 @@ interface Junction {
   readonly answer: RenderedAnswer;
 }
 
+/** Thousands of rollouts wait with their samples in memory: arrays are as long as what they hold, and the mask is made last. */
 interface OpenSample {
   readonly index: number;
-  readonly tokenIds: number[];
-  readonly lossMask: number[];
-  readonly logprobs: number[];
+  tokenIds: readonly number[];
+  /** Half-open ranges of sampled tokens. */
+  readonly sampled: { readonly begin: number; readonly end: number }[];
+  logprobs: readonly number[];
   readonly versions: VersionSpan[];
   /** The whole conversation, the last answer included. */
   messages: readonly ChatMessage[];
@@ -113,10 +115,10 @@ export class Conversation {
     const { tokenizer } = this.#renderer;
     const { tokenIds, finishReason } = generation;
     const sample = this.#sampleFor(call);
-    const sampledBegin = sample.tokenIds.length;
-    for (const id of tokenIds) sample.tokenIds.push(id);
-    for (let i = 0; i < tokenIds.length; i++) sample.lossMask.push(1);
-    for (const logprob of generation.logprobs) sample.logprobs.push(logprob);
+    const sampledBegin = call.contextIds.length;
+    sample.tokenIds = call.contextIds.concat(tokenIds); // T4
+    sample.sampled.push({ begin: sampledBegin, end: sample.tokenIds.length });
+    sample.logprobs = sample.logprobs.concat(generation.logprobs);
     appendVersions(sample.versions, generation.versions);
 
     const stopTokenId = finishReason === FinishReason.stop ? tokenIds.at(-1) : undefined;
@@ -147,12 +149,11 @@ export class Conversation {
 
   /** The training rows, in the order in which they were started. */
   samples(): Sample[] {
-    return this.#samples.map(({ tokenIds, lossMask, logprobs, versions }) => ({
-      tokenIds,
-      lossMask: Uint8Array.from(lossMask),
-      logprobs,
-      versions,
-    }));
+    return this.#samples.map(({ tokenIds, sampled, logprobs, versions }) => {
+      const lossMask = new Uint8Array(tokenIds.length);
+      for (const { begin, end } of sampled) lossMask.fill(1, begin, end);
+      return { tokenIds, lossMask, logprobs, versions };
+    });
   }
 
   /** The furthest point of any sample that the messages go on from. */
@@ -173,19 +174,14 @@ export class Conversation {
 
   /** The sample that a call's tokens go to; a call made while another went on with its sample branches off (T3). */
   #sampleFor(call: PreparedCall): OpenSample {
-    const { continues, contextIds } = call;
+    const { continues } = call;
     if (continues !== undefined && continues.sample.tokenIds.length === continues.tokenCount) {
-      const { sample, tokenCount } = continues;
-      for (let i = tokenCount; i < contextIds.length; i++) {
-        sample.tokenIds.push(contextIds[i]!);
-        sample.lossMask.push(0);
-      }
-      return sample;
+      return continues.sample;
     }
     const started: OpenSample = {
       index: this.#samples.length,
-      tokenIds: [...contextIds],
-      lossMask: contextIds.map(() => 0),
+      tokenIds: [],
+      sampled: [],
       logprobs: [],
       versions: [],
       messages: [],
