@@ -8,7 +8,13 @@
 
 import { create } from "@bufbuild/protobuf";
 import { DeadlineError, delay, raceAbortable } from "@hone/core";
-import { type Bus, BusUnavailableError, requestStream, subjects } from "@hone/messaging";
+import {
+  type Bus,
+  BusUnavailableError,
+  requestStream,
+  subjects,
+  UndecodableMessageError,
+} from "@hone/messaging";
 import {
   type GenerateDone,
   type GenerateError,
@@ -121,9 +127,12 @@ export class BusPolicy implements Policy {
           signal,
         },
       );
-      return read(reply, call, replica);
+      const tried = read(reply, call, replica);
+      if (tried.kind === "broken") this.#replicas.setAside(model, replica);
+      return tried.kind === "broken" ? { kind: "again", reason: tried.reason } : tried;
     } catch (error) {
-      if (error instanceof BusUnavailableError) {
+      // An answer that nobody can read is the replica's fault, never the agent's.
+      if (error instanceof BusUnavailableError || error instanceof UndecodableMessageError) {
         this.#replicas.setAside(model, replica);
         return { kind: "again", reason: error.message };
       }
@@ -161,15 +170,33 @@ export class BusPolicy implements Policy {
   }
 }
 
-function read({ kind }: GenerateReply, call: GenerateCall, replica: string): Try {
+function read(
+  { kind }: GenerateReply,
+  call: GenerateCall,
+  replica: string,
+): Try | { readonly kind: "broken"; readonly reason: string } {
   if (kind.case === "error") return { kind: "again", reason: retryReason(kind.value) };
-  if (kind.case !== "done") return { kind: "again", reason: "an answer without content" };
+  if (kind.case !== "done") return { kind: "broken", reason: "an answer without content" };
+  const rule = brokenRule(kind.value, call);
+  if (rule !== undefined) return { kind: "broken", reason: `a broken answer: ${rule}` };
   const generation = fromWire(kind.value, replica);
   const isCutOff = generation.finishReason === FinishReason.aborted;
   if (isCutOff && generation.generationMs < OWN_TIME_SHARE * call.deadlineMs) {
     return { kind: "again", reason: `cut off after ${Math.round(kind.value.queueMs)} ms in its queue` };
   }
   return { kind: "done", generation };
+}
+
+/** What an answer breaks of what its parts say of one another; it would spoil the record of its rollout. */
+function brokenRule(done: GenerateDone, { sampling }: GenerateCall): string | undefined {
+  const count = done.tokenIds.length;
+  const versioned = done.versions.reduce((sum, { tokenCount }) => sum + tokenCount, 0);
+  if (count > sampling.maxNewTokens) return `${count} tokens where ${sampling.maxNewTokens} were asked for`;
+  if (done.logprobs.length !== count) return `${done.logprobs.length} logprobs of ${count} tokens`;
+  if (!done.logprobs.every((logprob) => Number.isFinite(logprob))) return "a logprob that is no number";
+  if (versioned !== count) return `versions of ${versioned} tokens where there are ${count}`;
+  const generationMs = done.prefillMs + done.decodeMs;
+  return generationMs >= 0 && Number.isFinite(generationMs) ? undefined : `${generationMs} ms of work`;
 }
 
 /** Why another try is worth it. @throws when it is not. */

@@ -4,8 +4,10 @@
  * D1: an entry is aged by this process's clock: one that was not heard of for the bucket's time to live is gone.
  * D2: a replica that did not answer is set aside until it says something new, or for a short while.
  * D3: load is what a replica reported or what this process has open with it, whichever is more.
+ * D4: an entry under another name than its own, or one that no subject can name, is none: calls could not reach it.
  */
 
+import { isSubjectToken } from "@hone/messaging";
 import type { ReplicaState } from "@hone/proto-gen/policy";
 import type { Candidate } from "./rendezvous.ts";
 
@@ -41,8 +43,10 @@ export class ReplicaDirectory {
 
   /** Takes up what the bucket says. */
   apply({ key, value }: ReplicaChange): void {
-    if (value === undefined) this.#entries.delete(key);
-    else this.#entries.set(key, { state: value, heardAt: this.#now() });
+    // D4
+    if (value === undefined || key !== `${value.model}.${value.replica}` || !isSubjectToken(value.replica)) {
+      this.#entries.delete(key);
+    } else this.#entries.set(key, { state: value, heardAt: this.#now() });
     this.#asideUntil.delete(key);
     const changed = this.#onChange;
     this.#onChange = Promise.withResolvers<void>();

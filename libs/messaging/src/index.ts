@@ -41,6 +41,7 @@ export {
 export { BucketName, DurableName, ensureTopology, REPLICA_TTL_MS, StreamName } from "./streams.ts";
 export {
   EventKind,
+  isSubjectToken,
   lastKeyOf,
   modelOfSubject,
   RunControl,

@@ -58,8 +58,13 @@ export const EventKind = {
 } as const;
 export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 
+/** Whether a name can be a part of a subject: run ids and replica names are. */
+export function isSubjectToken(value: string): boolean {
+  return TOKEN.test(value);
+}
+
 function token(value: string): string {
-  if (!TOKEN.test(value)) {
+  if (!isSubjectToken(value)) {
     throw new InvalidInputError(
       `Cannot build a subject as its parts match ${TOKEN.source}: current value is "${value}"`,
       {

@@ -1,0 +1,272 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  BucketName,
+  type Bus,
+  connectBus,
+  ensureTopology,
+  publishBytes,
+  StreamName,
+  subjects,
+  ValidatingService,
+} from "@hone/messaging";
+import { GenerateReplySchema, ReplicaStateSchema } from "@hone/proto-gen/policy";
+import { EpisodeSchema, Outcome, RolloutJobSchema } from "@hone/proto-gen/rollout";
+import { RunStateSchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { eventually, startNats } from "@hone/testing";
+import { badBodies, withInputs } from "@hone/testing/fuzz";
+import { loadTokenizer } from "@hone/tokenizer";
+import { readConfig } from "./config.ts";
+import { agentRolloutService } from "./service.ts";
+import { FakeGateway } from "./testing-gateway.ts";
+
+const examples = path.join(import.meta.dirname, "../../../examples");
+const RUN = "fuzz-1";
+
+describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  let service: RunningService;
+  let digest: string;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "rollout-bad-input" });
+    await ensureTopology(bus);
+    ({ digest } = await loadTokenizer(path.join(examples, "01-frozen-lake")));
+    service = await startService(agentRolloutService, {
+      config: readConfig({
+        HONE_NATS_URL: nats.url,
+        HONE_STATE_DIR: examples,
+        HONE_POLICY_IDLE_TIMEOUT_MS: "300",
+      }),
+      logger: silentLogger(),
+    });
+    await service.becameReady;
+  });
+  after(async () => {
+    await service?.stop({ graceMs: 500 });
+    await bus?.close();
+    await nats?.stop();
+  });
+
+  const job = (runId: string, overrides: object = {}) =>
+    create(RolloutJobSchema, {
+      runId,
+      slot: { split: "train", step: 1, task: 0, index: 0 },
+      runSeed: 7n,
+      task: {
+        id: "frozen_lake:1",
+        environment: "frozen_lake",
+        environmentSeed: 1n,
+        environmentConfigJson: "{}",
+      },
+      agentName: "frozen_lake",
+      // Plays alone: without a replica, a job of the model would wait for one.
+      scriptedPolicy: "random_legal",
+      sampling: { temperature: 1, topP: 1, maxNewTokens: 8 },
+      limits: { maxTurns: 3, maxContextTokens: 256, deadlineMs: 2_000, maxAttempts: 1 },
+      judgesJson: "[]",
+      tokenizerDigest: digest,
+      tokenizerPath: "01-frozen-lake",
+      ...overrides,
+    });
+  const messages = async (stream: StreamName) => (await bus.manager.streams.info(stream)).state.messages;
+  const lastOf = async (run: string) => {
+    const subject = subjects.rolloutFinished(run);
+    const message = await bus.manager.streams
+      .getMessage(StreamName.episodes, { last_by_subj: subject })
+      .catch(() => null);
+    return message === null ? undefined : fromBinary(EpisodeSchema, message.data);
+  };
+
+  test("every job ends as an episode of its run or dead, and the next good one is played", async () => {
+    // What asks for the model waits for it, and that is right: here a replica refuses it at once.
+    const gateway = new FakeGateway(bus, {
+      model: RUN,
+      replica: "a",
+      behave: () => ({ kind: "refuse", reason: 4 }),
+      versions: [0],
+    });
+    await gateway.report();
+    await withInputs(badBodies(RolloutJobSchema, job(RUN)), 250, async (bodies) => {
+      for (const body of bodies) {
+        await publishBytes(bus, subjects.rolloutJob(RUN), body, undefined);
+      }
+      await eventually(
+        "every job but those that wait for a version",
+        async () => {
+          const left = await messages(StreamName.jobs);
+          if (left === 0) return true;
+
+          return left <= bodies.length * 0.2;
+        },
+        { deadlineMs: 30_000 },
+      );
+      await publishBytes(
+        bus,
+        subjects.rolloutJob("after-1"),
+        toBinary(RolloutJobSchema, job("after-1")),
+        undefined,
+      );
+      const played = await eventually("the good one", () => lastOf("after-1"));
+      assert.ok(played.outcome === Outcome.COMPLETED || played.outcome === Outcome.TRUNCATED, played.reason);
+      assert.ok((await messages(StreamName.dead)) > 0);
+    });
+    await gateway.stop();
+  });
+
+  test("a job of another run, or with limits that none can have, is dead and never played", async () => {
+    const before = await messages(StreamName.dead);
+    const bad = [
+      job("other-1"),
+      job(""),
+      job("a.b"),
+      job("rules-1", {
+        limits: { maxTurns: 3, maxContextTokens: 256, deadlineMs: 2 ** 32 - 1, maxAttempts: 1 },
+      }),
+      job("rules-1", { limits: { maxTurns: 0, maxContextTokens: 256, deadlineMs: 100, maxAttempts: 1 } }),
+      job("rules-1", { sampling: { temperature: Number.NaN, topP: 1, maxNewTokens: 8 } }),
+      job("rules-1", { lowestVersion: 2, highestVersion: 1 }),
+      job("rules-1", { task: { id: "x", rowJson: "[1]" } }),
+    ];
+    for (const each of bad)
+      await publishBytes(bus, subjects.rolloutJob("rules-1"), toBinary(RolloutJobSchema, each), undefined);
+    await eventually(
+      "the dead letters",
+      async () => (await messages(StreamName.dead)) === before + bad.length,
+    );
+    assert.equal(await lastOf("rules-1"), undefined);
+  });
+
+  test("rubbish in the states of runs and replicas stops no rollout", async () => {
+    const states = await bus.keyValue.open(BucketName.runState);
+    const replicas = await bus.keyValue.open(BucketName.replicas);
+    const state = create(RunStateSchema, { runId: RUN, phase: 3 });
+    const replica = create(ReplicaStateSchema, {
+      model: "model-1",
+      replica: "r",
+      versions: [0],
+      capacity: 1,
+    });
+    await withInputs(badBodies(RunStateSchema, state), 100, async (bodies) => {
+      for (const [index, body] of bodies.entries()) await states.put(`state-${index}`, body);
+    });
+    await withInputs(badBodies(ReplicaStateSchema, replica), 100, async (bodies) => {
+      for (const [index, body] of bodies.entries()) await replicas.put(`model-1.r${index}`, body);
+    });
+    await publishBytes(
+      bus,
+      subjects.rolloutJob("after-2"),
+      toBinary(RolloutJobSchema, job("after-2")),
+      undefined,
+    );
+    assert.ok(await eventually("the good one", () => lastOf("after-2")));
+    // One that waits for a model whose replicas are rubbish ends when a sound one comes.
+    const waiting = job("model-1", {
+      scriptedPolicy: undefined,
+      limits: { maxTurns: 1, maxContextTokens: 512, deadlineMs: 20_000, maxAttempts: 1 },
+    });
+    await publishBytes(bus, subjects.rolloutJob("model-1"), toBinary(RolloutJobSchema, waiting), undefined);
+    const gateway = new FakeGateway(bus, {
+      model: "model-1",
+      replica: "sound",
+      behave: () => ({ kind: "answer", tokenIds: [5, 6] }),
+      versions: [0],
+    });
+    await gateway.report();
+    const ended = await eventually("the rollout of the sound replica", () => lastOf("model-1"), {
+      deadlineMs: 20_000,
+    });
+    assert.ok(ended.outcome === Outcome.TRUNCATED || ended.outcome === Outcome.COMPLETED, ended.reason);
+    await gateway.stop();
+  });
+
+  test("a replica whose answers are rubbish costs the agent nothing: a sound one plays the rollout", async () => {
+    const subject = subjects.generate("model-2", "rubbish");
+    const valid = create(GenerateReplySchema, {
+      kind: {
+        case: "done",
+        value: {
+          tokenIds: [5, 6],
+          logprobs: [-1, -1],
+          finishReason: 1,
+          versions: [{ version: 0, tokenCount: 2 }],
+        },
+      },
+    });
+    await withInputs(badBodies(GenerateReplySchema, valid), 60, async (bodies) => {
+      let next = 0;
+      const rubbish = bus.connection.subscribe(subject, {
+        callback: (_, message) => void message.respond(bodies[next++ % bodies.length]!),
+      });
+      const broken = new FakeGateway(bus, {
+        model: "model-2",
+        replica: "rubbish",
+        behave: () => ({ kind: "silence" }),
+      });
+      await broken.report([0]);
+      const sound = new FakeGateway(bus, {
+        model: "model-2",
+        replica: "sound",
+        behave: () => ({ kind: "answer", tokenIds: [5, 6] }),
+      });
+      await sound.report([0]);
+      const limits = { maxTurns: 1, maxContextTokens: 512, deadlineMs: 20_000, maxAttempts: 1 };
+      for (let task = 0; task < bodies.length; task++) {
+        const slot = { split: "train", step: 1, task, index: 0 };
+        const each = job("model-2", { slot, limits, scriptedPolicy: undefined });
+        await publishBytes(bus, subjects.rolloutJob("model-2"), toBinary(RolloutJobSchema, each), undefined);
+      }
+      await eventually("every rollout", async () => (await messages(StreamName.jobs)) === 0, {
+        deadlineMs: 60_000,
+      });
+      rubbish.unsubscribe();
+      await Promise.all([broken.stop(), sound.stop()]);
+      const outcomes = new Set<Outcome>();
+      const { state } = await bus.manager.streams.info(StreamName.episodes);
+      for (let sequence = state.first_seq; sequence <= state.last_seq; sequence++) {
+        const found = await bus.manager.streams
+          .getMessage(StreamName.episodes, { seq: sequence })
+          .catch(() => null);
+        if (found?.subject === subjects.rolloutFinished("model-2"))
+          outcomes.add(fromBinary(EpisodeSchema, found.data).outcome);
+      }
+      assert.ok(outcomes.size > 0 && !outcomes.has(Outcome.AGENT_FAILED), [...outcomes].join());
+    });
+  });
+
+  test("every check of a run is answered or dead", async () => {
+    const subject = subjects.validate(ValidatingService.agentRollout);
+    const file = {
+      name: "x",
+      model: {
+        init: {
+          architecture: "qwen3",
+          hiddenSize: 64,
+          numLayers: 1,
+          numHeads: 4,
+          tokenizer: { files: { "tokenizer.json": "{}" } },
+        },
+      },
+      dataset: { train: { source: "environment", environment: "frozen_lake", seeds: { from: 0, to: 10 } } },
+      agent: { name: "frozen_lake", config: {} },
+      rollout: { tasksPerStep: 1, groupSize: 2 },
+      trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.001 } },
+    };
+    const valid = create(ValidateRequestSchema, { configJson: JSON.stringify(file) });
+    await withInputs(badBodies(ValidateRequestSchema, valid), 150, async (bodies) => {
+      const before = await messages(StreamName.dead);
+      let answered = 0;
+      const inbox = bus.connection.subscribe("answers.validate", { callback: () => void answered++ });
+      for (const body of bodies) bus.connection.publish(subject, body, { reply: "answers.validate" });
+      await eventually("an end of each request", async () => {
+        return answered + (await messages(StreamName.dead)) - before === bodies.length;
+      });
+      inbox.unsubscribe();
+    });
+  });
+});
