@@ -135,7 +135,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal(warm[0]?.n, 6);
   });
 
-  test("evaluations come before the first step, in between and after the last, sampled and greedy", async () => {
+  test("evaluations come before the first step, in between and, of the whole split, after the last, sampled and greedy", async () => {
     const text = await runFile({
       name: "judged",
       dataset: {
@@ -154,7 +154,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.deepEqual(
       events.of("evaluated", runId).map(({ version, mode, episodes }) => [version, mode, episodes]),
       [0, 2, 3].flatMap((version) =>
-        ["sampled", "greedy"].map((mode) => [version, mode, version === 2 ? 2 : 6]),
+        ["sampled", "greedy"].map((mode) => [version, mode, version === 3 ? 6 : 2]),
       ),
     );
   });

@@ -173,7 +173,7 @@ const trainer = z.strictObject({
     .strictObject({
       /** Steps between two evaluations; 0 = only before the first step and after the last. */
       every: wholeNumber.min(0).default(0),
-      /** Held-out tasks of the evaluations in between; absent = all. The first and the last always take all. */
+      /** Held-out tasks of every evaluation but the last, which takes all; absent = all. */
       tasks: wholeNumber.min(1).optional(),
     })
     .prefault({}),

@@ -4,6 +4,8 @@
  * E1: its rollouts are pinned to the version: no other may generate for them.
  * E2: of a task, index 0 is sampled with the run's parameters, index 1 takes the most likely token each time.
  * E3: a recorded evaluation is never made again, a version whose evaluation was cut off is evaluated anew.
+ * E4: the last evaluation takes the whole split, as it tells what the run is worth; those before it may take fewer
+ *     tasks, as the run waits for them.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -70,8 +72,7 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
 async function gatherEvaluation(context: RunContext, version: number): Promise<ScoredRollout[]> {
   const { run, tasks, gatherer, reporter } = context;
   const { steps, eval: evaluation } = run.config.trainer;
-  const isWhole = version === 0 || version === steps;
-  const batch = await tasks.evaluation(isWhole ? undefined : evaluation.tasks);
+  const batch = await tasks.evaluation(version === steps ? undefined : evaluation.tasks); // E4
   const { sampling } = run.config.rollout;
   const jobs: Job[] = batchSlots(Split.eval, version, batch.tasks.length, MODES.length).map((slot) => ({
     slot,
