@@ -36,7 +36,19 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
       },
       rollout: { ...rollout, tasksPerStep: options.tasksPerStep },
-      trainer: { ...trainer, steps: options.steps, minibatches: options.minibatches, eval: { every: 0 } },
+      trainer: {
+        ...trainer,
+        steps: options.steps,
+        minibatches: options.minibatches,
+        optimizer: {
+          ...trainer.optimizer,
+          schedule: {
+            ...trainer.optimizer.schedule,
+            warmupSteps: Math.min(trainer.optimizer.schedule.warmupSteps, options.steps),
+          },
+        },
+        eval: { every: 0 },
+      },
     },
     EXAMPLE,
   );
