@@ -1,6 +1,7 @@
 /**
- * One question on the wire, with the messages that come back until the asker has what it wants. What `request` and
- * `requestStream` have in common, without a promise chain of its own: a rollout asks once a turn.
+ * One question on the wire, with the messages that come back until the asker has what it wants. What `request`,
+ * `requestStream` and publishing into a stream have in common, with one promise and no stack kept for failures that do not
+ * happen: this is what every turn and every episode costs.
  *
  * X1: an exchange settles once: by its asker, because nobody listens, by a lost connection, a deadline or the signal.
  * X2: whatever settles it, its reply subject, timers and listener are given back.
@@ -12,11 +13,12 @@ import type { Bus } from "./bus.ts";
 import { countRequest } from "./bus-metrics.ts";
 import { BusUnavailableError, translateBusError } from "./errors.ts";
 import type { Body } from "./payload.ts";
-import { headersOption } from "./publish.ts";
 import { injectTrace } from "./trace-headers.ts";
 
-/** How an exchange may end without an answer. */
+/** What an exchange is for, and how it may end without an answer. */
 export interface ExchangeLimits {
+  /** In the message of a failure, such as "publish". */
+  readonly action: string;
   /** Longest exchange in all. */
   readonly deadlineMs: number;
   /** The error of one that takes longer. */
@@ -44,7 +46,7 @@ export function exchange<Answer>(
   limits: ExchangeLimits,
   onMessage: (message: Msg, settle: Settle<Answer>) => void,
 ): Promise<Answer> {
-  const { deadlineMs, onDeadline, idleTimeoutMs, trace, signal } = limits;
+  const { action, deadlineMs, onDeadline, idleTimeoutMs, trace, signal } = limits;
   const startedAt = performance.now();
   return new Promise<Answer>((onAnswer, onFailure) => {
     const giveBack = () => {
@@ -61,7 +63,7 @@ export function exchange<Answer>(
     const reject = (error: unknown) => {
       giveBack(); // X2
       countRequest(subject, startedAt, "failed");
-      onFailure(signal?.aborted ? signal.reason : translateBusError(error, "get an answer", subject));
+      onFailure(signal?.aborted ? signal.reason : translateBusError(error, action, subject));
     };
     const settle: Settle<Answer> = { resolve, reject };
     const onAbort = () => reject(signal?.reason);
@@ -83,9 +85,10 @@ export function exchange<Answer>(
           );
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
+      const headers = injectTrace(body.headers, trace);
       bus.connection.publish(subject, body.data, {
         reply: inbox.subject,
-        ...headersOption(injectTrace(body.headers, trace)),
+        ...(headers === undefined ? {} : { headers }),
       });
     } catch (error) {
       reject(error);

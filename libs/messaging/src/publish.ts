@@ -2,13 +2,14 @@
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { RetryableError, retry } from "@hone/core";
-import type { MsgHdrs } from "@nats-io/nats-core";
+import { type ApiError, JetStreamApiError, PubHeaders } from "@nats-io/jetstream";
+import { headers, type Msg, type MsgHdrs } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { countPublished } from "./bus-metrics.ts";
-import { StreamFullError, translateBusError } from "./errors.ts";
-import { encodeBody } from "./payload.ts";
-import { injectTrace } from "./trace-headers.ts";
+import { BusUnavailableError, StreamFullError, translateBusError } from "./errors.ts";
+import { type ExchangeLimits, exchange } from "./exchange.ts";
+import { type Body, encodeBody } from "./payload.ts";
 
 /** Options of {@link publishStored}. */
 export interface PublishOptions {
@@ -62,27 +63,16 @@ export async function publishBytes(
   options: PublishOptions = {},
 ): Promise<Stored> {
   const { messageId, deadlineMs = DEFAULT_DEADLINE_MS, trace, signal } = options;
-  const messageHeaders = injectTrace(bodyHeaders, trace);
+  const body: Body = {
+    data: typeof data === "string" ? new TextEncoder().encode(data) : data,
+    headers: messageId === undefined ? bodyHeaders : withMessageId(bodyHeaders, messageId),
+  };
   const giveUpAt = performance.now() + deadlineMs;
-  const stored = retry(
-    async () => {
-      try {
-        const ack = await bus.stream.publish(subject, data, {
-          timeout: ACK_TIMEOUT_MS,
-          ...(messageId === undefined ? {} : { msgID: messageId }),
-          ...(messageHeaders === undefined ? {} : { headers: messageHeaders }),
-        });
-        return { sequence: ack.seq, isDuplicate: ack.duplicate };
-      } catch (error) {
-        throw translateBusError(error, "publish", subject);
-      }
-    },
-    {
-      signal,
-      isRetryable: (error) =>
-        (error instanceof RetryableError || error instanceof StreamFullError) && performance.now() < giveUpAt,
-    },
-  );
+  const stored = retry(() => publishOnce(bus, subject, body, { trace, signal }), {
+    signal,
+    isRetryable: (error) =>
+      (error instanceof RetryableError || error instanceof StreamFullError) && performance.now() < giveUpAt,
+  });
   stored.then(
     () => countPublished(subject, true),
     () => countPublished(subject, false), // the caller gets the error
@@ -90,7 +80,41 @@ export async function publishBytes(
   return stored;
 }
 
-/** The `headers` option of the client library, left out where there are none. */
-export function headersOption(value: MsgHdrs | undefined): { headers?: MsgHdrs } {
-  return value === undefined ? {} : { headers: value };
+/** What a stream answers to a message: where it lies, or why it does not. */
+interface Acknowledgement {
+  readonly seq?: number;
+  readonly duplicate?: boolean;
+  readonly error?: ApiError;
+}
+
+async function publishOnce(
+  bus: Bus,
+  subject: string,
+  body: Body,
+  options: Pick<ExchangeLimits, "trace" | "signal">,
+): Promise<Stored> {
+  const action = "publish";
+  const answer = await exchange<Msg>(
+    bus,
+    subject,
+    body,
+    {
+      ...options,
+      action,
+      deadlineMs: ACK_TIMEOUT_MS,
+      onDeadline: () => new BusUnavailableError(`publish within ${ACK_TIMEOUT_MS} ms`, subject),
+    },
+    (first, { resolve }) => resolve(first),
+  );
+  const { seq, duplicate = false, error } = answer.json<Acknowledgement>();
+  if (error !== undefined) throw translateBusError(new JetStreamApiError(error), action, subject);
+  if (seq === undefined) throw new BusUnavailableError("publish into a stream", subject);
+  return { sequence: seq, isDuplicate: duplicate };
+}
+
+/** Streams know a message again by this header. */
+function withMessageId(into: MsgHdrs | undefined, messageId: string): MsgHdrs {
+  const carrier = into ?? headers();
+  carrier.set(PubHeaders.MsgIdHdr, messageId);
+  return carrier;
 }

@@ -38,6 +38,7 @@ export async function request<Request extends DescMessage, Reply extends DescMes
     subject,
     body,
     {
+      action: "get an answer",
       deadlineMs: timeoutMs,
       onDeadline: () => new BusUnavailableError(`get an answer within ${timeoutMs} ms`, subject),
       trace,
@@ -82,6 +83,7 @@ export async function requestStream<Request extends DescMessage, Reply extends D
     subject,
     { data: toBinary(requestSchema, message), headers: undefined },
     {
+      action: "get an answer",
       idleTimeoutMs,
       deadlineMs,
       onDeadline: () => new DeadlineError(`the answer on ${subject}`, deadlineMs),

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
+import { eventually, startNats } from "@hone/testing";
+import { DiscardPolicy } from "@nats-io/jetstream";
+import {
+  type Bus,
+  BusUnavailableError,
+  connectBus,
+  publishBytes,
+  request,
+  requestStream,
+  respond,
+  StreamFullError,
+} from "./index.ts";
+
+const LONG_MS = 60_000;
+const question = create(BatchRequestSchema, { sourceJson: "?" });
+
+describe("an exchange", () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "test" });
+  });
+  after(async () => {
+    await bus.close();
+    await nats.stop();
+  });
+
+  test("ends at once when its connection is closed", async () => {
+    const asker = await connectBus({ url: nats.url, name: "asker" });
+    let asked = 0;
+    const responder = respond(bus, "silent", BatchRequestSchema, BatchReplySchema, {
+      handle: () => void asked++,
+      onError: (error) => assert.fail(String(error)),
+    });
+    await bus.connection.flush();
+    const one = request(asker, "silent", BatchRequestSchema, question, BatchReplySchema, {
+      timeoutMs: LONG_MS,
+    });
+    const stream = requestStream(asker, "silent", BatchRequestSchema, question, BatchReplySchema, {
+      idleTimeoutMs: LONG_MS,
+      deadlineMs: LONG_MS,
+      isLast: () => true,
+    });
+    const ended = Promise.allSettled([one, stream]);
+    await eventually("both questions", () => asked === 2);
+    await asker.connection.close();
+    for (const result of await ended) {
+      assert.ok(result.status === "rejected" && result.reason instanceof BusUnavailableError);
+    }
+    await responder.drain();
+  });
+
+  test("ends with the signal's reason", async () => {
+    const stop = new AbortController();
+    const responder = respond(bus, "stopped", BatchRequestSchema, BatchReplySchema, {
+      handle: () => stop.abort(new Error("enough")),
+      onError: (error) => assert.fail(String(error)),
+    });
+    await bus.connection.flush();
+    const asked = request(bus, "stopped", BatchRequestSchema, question, BatchReplySchema, {
+      timeoutMs: LONG_MS,
+      signal: stop.signal,
+    });
+    await assert.rejects(asked, /enough/);
+    await responder.drain();
+  });
+
+  test("fails when whoever takes its messages does", async () => {
+    const responder = respond(bus, "answered", BatchRequestSchema, BatchReplySchema, {
+      handle: ({ reply }) => reply(create(BatchReplySchema)),
+      onError: (error) => assert.fail(String(error)),
+    });
+    await bus.connection.flush();
+    const asked = requestStream(bus, "answered", BatchRequestSchema, question, BatchReplySchema, {
+      idleTimeoutMs: LONG_MS,
+      deadlineMs: LONG_MS,
+      isLast: () => {
+        throw new Error("no such reply");
+      },
+    });
+    await assert.rejects(asked, /no such reply/);
+    await responder.drain();
+  });
+
+  test("into a full stream tells so, and into none that the bus does not answer", async () => {
+    await bus.manager.streams.add({
+      name: "FULL",
+      subjects: ["full"],
+      max_msgs: 1,
+      discard: DiscardPolicy.New,
+    });
+    assert.deepEqual(await publishBytes(bus, "full", "one", undefined), { sequence: 1, isDuplicate: false });
+    const soon = { deadlineMs: 100 };
+    await assert.rejects(publishBytes(bus, "full", "two", undefined, soon), StreamFullError);
+    await assert.rejects(publishBytes(bus, "nowhere", "three", undefined, soon), BusUnavailableError);
+  });
+});
