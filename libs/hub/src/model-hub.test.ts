@@ -7,7 +7,7 @@ import { eventually } from "@hone/testing";
 import { HubRefusedError, HubUnavailableError } from "./errors.ts";
 import { ModelHub } from "./model-hub.ts";
 import { type HubSettings, readHubSettings } from "./settings.ts";
-import { COMMIT, type HubServer, startHubServer, TOKEN } from "./testing-hub-server.ts";
+import { COMMIT, type HubServer, startHubServer, TOKEN } from "./testing.ts";
 
 const WEIGHTS = Uint8Array.from({ length: 300_000 }, (_, i) => (i * 7) % 251);
 const { signal } = new AbortController();
