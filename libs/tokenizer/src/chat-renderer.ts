@@ -6,6 +6,7 @@
  *     between turns is what the template says, and sampled text is never tokenized.
  * C2: That difference exists only where the template leaves earlier turns as they were. Some do not (a reasoning model's
  *     template that drops earlier thoughts): then `extend` says so, and the caller starts a new sample.
+ * C3: The same messages give the same prompt on every day: where a template asks for the date, it is told a fixed one.
  */
 
 import { describeError } from "@hone/core";
@@ -56,7 +57,8 @@ export class ChatRenderer {
       throw new ChatTemplateError("the tokenizer must have a chat template", "absent");
     }
     try {
-      this.#template = new Template(tokenizer.chatTemplate);
+      // Jinja's own function of that name cannot be replaced.
+      this.#template = new Template(tokenizer.chatTemplate.replaceAll("strftime_now", FIXED_DATE_NAME)); // C3
     } catch (error) {
       throw new ChatTemplateError("its chat template must be Jinja", JSON.stringify(tokenizer.chatTemplate), {
         cause: error,
@@ -100,6 +102,7 @@ export class ChatRenderer {
         ...this.tokenizer.specialTokens,
         messages,
         add_generation_prompt: true,
+        [FIXED_DATE_NAME]: fixedDate, // C3
       });
     } catch (error) {
       const roles = messages.map((message) => message.role).join(", ");
@@ -110,6 +113,27 @@ export class ChatRenderer {
       );
     }
   }
+}
+
+/** What templates call for the date. */
+const FIXED_DATE_NAME = "fixed_date";
+/** 26 July 2024, which the templates of Llama 3 fall back to, in the letters of strftime. */
+const FIXED_DATE: Readonly<Record<string, string>> = {
+  "%a": "Fri",
+  "%A": "Friday",
+  "%b": "Jul",
+  "%B": "July",
+  "%d": "26",
+  "%m": "07",
+  "%y": "24",
+  "%Y": "2024",
+  "%H": "00",
+  "%M": "00",
+  "%S": "00",
+};
+
+function fixedDate(format: string): string {
+  return format.replace(/%[A-Za-z]/g, (letter) => FIXED_DATE[letter] ?? letter);
 }
 
 /** Where an answer that starts at `begin` ends; templates may trim it. */

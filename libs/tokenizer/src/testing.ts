@@ -22,15 +22,28 @@ const MERGES: ReadonlyArray<readonly [string, string]> = [
   ["i", "n"],
 ];
 
+/** What sets the tokenizers of chat models apart. */
+export interface ChatTokens {
+  /** Each one token, never made of text. */
+  readonly control: readonly string[];
+  readonly eos: string;
+  readonly bos?: string;
+}
+
 /** A byte-level tokenizer with ChatML's control tokens; ids 0..255 are the bytes in GPT-2's alphabet. */
 export function chatmlTokenizer(chatTemplate: string | undefined = CHATML_TEMPLATE): Tokenizer {
+  return byteTokenizer({ control: CONTROL_TOKENS, eos: "<|im_end|>" }, chatTemplate);
+}
+
+/** A byte-level tokenizer with other control tokens; the first one ends a text, beside `eos`. */
+export function byteTokenizer({ control, eos, bos }: ChatTokens, chatTemplate: string): Tokenizer {
   const alphabet = byteAlphabet();
-  const tokens = [...alphabet, ...MERGES.map((pair) => pair.join("")), ...CONTROL_TOKENS];
+  const tokens = [...alphabet, ...MERGES.map((pair) => pair.join("")), ...control];
   const vocab = Object.fromEntries(tokens.map((token, id) => [token, id]));
   return new Tokenizer({
     tokenizer: {
       version: "1.0",
-      added_tokens: CONTROL_TOKENS.map((content) => ({
+      added_tokens: control.map((content) => ({
         id: vocab[content],
         content,
         single_word: false,
@@ -55,10 +68,14 @@ export function chatmlTokenizer(chatTemplate: string | undefined = CHATML_TEMPLA
         merges: MERGES.map((pair) => pair.join(" ")),
       },
     },
-    config: { eos_token: "<|im_end|>", pad_token: { content: "<|endoftext|>" } },
+    config: {
+      eos_token: eos,
+      pad_token: { content: control[0] },
+      ...(bos === undefined ? {} : { bos_token: bos }),
+    },
     chatTemplate,
-    generationStopIds: [vocab["<|endoftext|>"]!],
-    digest: "chatml-fixture",
+    generationStopIds: [vocab[control[0]!]!],
+    digest: "byte-fixture",
   });
 }
 
