@@ -3,7 +3,8 @@
  *
  * W1: a message is acknowledged only after its handler resolved; a failed one comes again after a pause.
  * W2: at most `concurrency` messages are with this process; none waits in a local buffer.
- * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives.
+ * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives. Where
+ *     a report came too late and the message comes here once more, it is not begun twice.
  * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
  * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
  */
@@ -106,12 +107,15 @@ function consumeDecoded<Message>(
 ): WorkConsumer {
   const { concurrency, ackWaitMs = DEFAULT_ACK_WAIT_MS, retryDelayMs = DEFAULT_RETRY_DELAY_MS } = options;
   const stopping = new AbortController();
-  const inWork = new Map<JsMsg, { toldAt: number; done: Promise<void> }>();
+  const inWork = new Map<number, InWork>();
   const metrics = consumerMetrics(bus, options.stream, options.durable, () => inWork.size);
   const lane = new PoisonLane(bus, options.durable);
   let isGivingBack = false;
   let pull: ConsumerMessages | undefined;
   let onFree: (() => void) | undefined;
+
+  /** The delivery that the server waits for. */
+  const latest = (message: JsMsg): JsMsg => inWork.get(message.seq)?.message ?? message;
 
   const work = async (message: JsMsg): Promise<void> => {
     const where = { subject: message.subject, sequence: message.seq };
@@ -127,7 +131,7 @@ function consumeDecoded<Message>(
       await (putAside === undefined
         ? perform()
         : lane.run(message, { perform, putAside: async (deaths) => putAside(await itemOf(), deaths) }));
-      if (!isGivingBack) message.ack();
+      if (!isGivingBack) latest(message).ack();
       metrics.consumed(message.info.deliveryCount);
     } catch (error) {
       options.onError(error, where);
@@ -135,32 +139,39 @@ function consumeDecoded<Message>(
         metrics.dead();
         await reportDead(bus, options.stream, message, describeError(error), message.seq);
         // Without a reason: a server before 2.10 takes no notice of a term that has one, and the message comes for ever.
-        message.term();
+        latest(message).term();
       } else if (!isGivingBack) {
         metrics.failed();
-        message.nak(retryDelayMs);
+        latest(message).nak(retryDelayMs);
       }
     }
   };
 
   /** @param pulledAt when it was asked for: the earliest time that its acknowledgement may be counted from. */
   const start = (message: JsMsg, pulledAt: number): void => {
-    const done = work(message)
+    const known = inWork.get(message.seq);
+    if (known !== undefined) {
+      known.message = message;
+      message.working(); // W3
+      return;
+    }
+    const entry: InWork = { message, toldAt: pulledAt, done: Promise.resolve() };
+    inWork.set(message.seq, entry);
+    entry.done = work(message)
       .catch((error: unknown) => options.onError(error, { subject: message.subject, sequence: message.seq }))
       .finally(() => {
-        inWork.delete(message);
+        inWork.delete(message.seq);
         onFree?.();
       });
-    inWork.set(message, { toldAt: pulledAt, done });
   };
 
   // Each message at most once in half its time: with ten thousand in work that is what this process says most.
   const keepAlive = setInterval(() => {
     const now = performance.now();
-    for (const [message, entry] of inWork) {
+    for (const entry of inWork.values()) {
       if (now - entry.toldAt < ackWaitMs / 2) continue;
       entry.toldAt = now;
-      message.working();
+      entry.message.working();
     }
   }, ackWaitMs / 4);
 
@@ -217,9 +228,18 @@ function consumeDecoded<Message>(
       await stopPulling();
       clearInterval(keepAlive);
       metrics[Symbol.dispose]();
-      for (const message of inWork.keys()) message.nak();
+      for (const { message } of inWork.values()) message.nak();
     },
   };
+}
+
+/** A message that is worked on. */
+interface InWork {
+  /** As it was delivered last. */
+  message: JsMsg;
+  /** When the server was told of it last. */
+  toldAt: number;
+  done: Promise<void>;
 }
 
 async function openConsumer<Message>(
