@@ -8,7 +8,7 @@
 import { respond, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
-import type { Logger } from "@hone/telemetry";
+import { histogramOf, Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { type InferenceGatewayConfig, readInferenceGatewayConfig } from "./config.ts";
 import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
 import { type PolicyChange, PolicyKeeper } from "./domain/policy-keeper.ts";
@@ -17,6 +17,7 @@ import { followRuns } from "./nats/follow-runs.ts";
 import { reportReplica } from "./nats/report-replica.ts";
 import { serveGenerate } from "./nats/serve-generate.ts";
 
+const loadSeconds = histogramOf(Instrument.policyLoadSeconds);
 /** Replicas share the checks of runs by this queue group. */
 const QUEUE_GROUP = "inference-gateway";
 
@@ -57,6 +58,10 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
       onError: (error, subject) => logger.error("a request failed", { subject, error }),
     },
   );
+  const observers = [
+    observeMetric(Instrument.engineRunning, () => [{ labels: {}, value: engine.capacity().running }]),
+    observeMetric(Instrument.engineWaiting, () => [{ labels: {}, value: engine.capacity().waiting }]),
+  ];
   const following = new AbortController();
   const followed = followRuns({ bus, keeper, stateDir, logger }, following.signal);
   followed.catch(fail);
@@ -69,6 +74,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     },
     async close() {
       following.abort();
+      for (const observer of observers) observer[Symbol.dispose]();
       await keeper.close();
       await engine.close();
       await followed;
@@ -81,6 +87,7 @@ function logChange(logger: Logger, change: PolicyChange): void {
     case "loading":
       return;
     case "loaded":
+      loadSeconds.of({ result: "ok" }).observe(change.tookMs / 1_000);
       logger.info("policy loaded", {
         model: change.source.model,
         version: change.source.version,
@@ -88,6 +95,7 @@ function logChange(logger: Logger, change: PolicyChange): void {
       });
       return;
     case "failed":
+      loadSeconds.of({ result: "failed" }).observe(change.tookMs / 1_000);
       logger.warn("policy not loaded, trying again", {
         model: change.source.model,
         version: change.source.version,

@@ -13,7 +13,7 @@ import { BucketName, openBucket } from "@hone/messaging";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import type { Database } from "@hone/storage";
-import type { Logger } from "@hone/telemetry";
+import { Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { readTracerConfig, type TracerConfig } from "./config.ts";
 import { migrations } from "./db/migrations.ts";
 import { enforceRetention, type RetentionLimits } from "./db/retention.ts";
@@ -68,6 +68,17 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
   const intake = new SpanIntake(pieces, trainings, logger);
   const forwarder =
     config.otlpForward === undefined ? undefined : new OtlpForwarder(config.otlpForward, logger);
+  const intakeCounts = () => ({
+    ...intake.counts,
+    forwarded: forwarder?.counts.forwarded ?? 0,
+    forwardDropped: forwarder?.counts.dropped ?? 0,
+  });
+  const observers = [
+    observeMetric(Instrument.spans, () =>
+      Object.entries(intakeCounts()).map(([name, value]) => ({ labels: { result: snakeCase(name) }, value })),
+    ),
+    observeMetric(Instrument.spanPiecesWaiting, () => [{ labels: {}, value: pieces.waiting }]),
+  ];
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
   const consumers = [consumeEvents(bus, events, logger), consumeRollouts(bus, rollouts, logger)];
   const background = [
@@ -81,11 +92,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       store,
       tokenTexts: new TokenTexts(config.stateDir, logger),
       health: () => watch.health,
-      intakeCounts: () => ({
-        ...intake.counts,
-        forwarded: forwarder?.counts.forwarded ?? 0,
-        forwardDropped: forwarder?.counts.dropped ?? 0,
-      }),
+      intakeCounts,
       logger,
     },
     otlp: { intake, forwarder, maxBodyBytes: config.maxBodyBytes },
@@ -102,9 +109,15 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       await Promise.all([pieces.flush(), trainings.flush(), forwarder?.close(drainSignal), ...background]);
     },
     close: async () => {
+      for (const observer of observers) observer[Symbol.dispose]();
       await Promise.all(consumers.map((consumer) => consumer.stop()));
     },
   };
+}
+
+/** As Prometheus' labels are written. */
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function writerOf<Item>(

@@ -23,6 +23,7 @@ import { EpisodeSchema, RolloutJobSchema, type RolloutJob as WireJob } from "@ho
 import type { Logger } from "@hone/telemetry";
 import { ServiceStoppingError } from "../domain/errors.ts";
 import type { RolloutJob, RolloutRecord } from "../domain/rollout-job.ts";
+import { countRollout } from "../domain/rollout-metrics.ts";
 import { type RolloutDependencies, runRollout, withoutAttempt } from "../domain/run-rollout.ts";
 import type { ActiveRuns } from "./active-runs.ts";
 import { decodeJob } from "./decode-job.ts";
@@ -60,10 +61,13 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
 async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOptions): Promise<void> {
   const job = decodeJob(item.message, item.subject);
   const { signal, leave } = options.runs.enter(job.runId);
+  const ended = countRollout(job.highestVersion);
+  let record: RolloutRecord | undefined;
   try {
-    const record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
+    record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
     await publishEpisode(bus, item, job, record);
   } finally {
+    ended(record);
     leave();
   }
 }

@@ -18,7 +18,12 @@ export interface PolicyKeeperOptions {
 export type PolicyChange =
   | { readonly kind: "loading"; readonly source: PolicySource }
   | { readonly kind: "loaded"; readonly source: PolicySource; readonly tookMs: number }
-  | { readonly kind: "failed"; readonly source: PolicySource; readonly error: unknown }
+  | {
+      readonly kind: "failed";
+      readonly source: PolicySource;
+      readonly error: unknown;
+      readonly tookMs: number;
+    }
   | { readonly kind: "unloaded"; readonly model: string };
 
 /** Pauses between tries to load: a shared folder may lag behind the message that announces it. */
@@ -133,7 +138,7 @@ export class PolicyKeeper {
     try {
       await this.#engine.loadPolicy(source);
     } catch (error) {
-      this.#onChange({ kind: "failed", source, error });
+      this.#onChange({ kind: "failed", source, error, tookMs: performance.now() - startedAt });
       return false;
     }
     this.#onChange({ kind: "loaded", source, tookMs: performance.now() - startedAt });

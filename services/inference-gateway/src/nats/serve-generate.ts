@@ -22,9 +22,10 @@ import {
   GenerateRequestSchema,
   type GenerateRequest as WireRequest,
 } from "@hone/proto-gen/policy";
-import type { Logger } from "@hone/telemetry";
+import { Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { generateWhenLoaded } from "../domain/generate-when-loaded.ts";
+import { countGeneration } from "../domain/generation-metrics.ts";
 import { FinishReason, type GenerateResult, type InferenceEngine } from "../domain/inference-engine.ts";
 import type { PolicyKeeper } from "../domain/policy-keeper.ts";
 import { type ChatSpan, startChatSpan } from "./chat-span.ts";
@@ -48,6 +49,7 @@ export interface GenerateServer {
 interface OpenCall {
   readonly model: string;
   readonly requestId: string;
+  readonly highestVersion: number;
   readonly controller: AbortController;
 }
 
@@ -56,6 +58,7 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
   /** By the engine's id, in the order of arrival. */
   const open = new Map<string, OpenCall>();
   const stopping = new AbortController();
+  const observing = observeOpenCalls(open);
   let calls = 0;
 
   const onError = (error: unknown, subject: string) =>
@@ -83,7 +86,8 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
     // A caller that tries again uses its request id again, maybe before the first try has ended.
     const id = `${message.requestId}#${calls++}`;
     const controller = new AbortController();
-    open.set(id, { model: message.model, requestId: message.requestId, controller });
+    const { model, requestId, highestVersion } = message;
+    open.set(id, { model, requestId, highestVersion, controller });
     // R1: sending restarts the pause.
     const heartbeat = setInterval(() => sendOnTheWay(heartbeatReply(queuePosition(id))), heartbeatMs);
     const send = async (answered: GenerateReply): Promise<void> => {
@@ -103,6 +107,7 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
         onTokens: message.isStreaming ? (chunk) => sendOnTheWay(tokensReply(chunk)) : undefined,
       });
       checkNotCutOff(result, controller.signal);
+      countGeneration(result);
       span.done(result);
       await send(doneReply(result));
     } catch (error) {
@@ -145,9 +150,20 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
       try {
         await responder.drain();
         aborts.unsubscribe();
+        observing[Symbol.dispose]();
       } finally {
         signal.removeEventListener("abort", cutOff);
       }
     },
   };
+}
+
+function observeOpenCalls(open: ReadonlyMap<string, OpenCall>): Disposable {
+  return observeMetric(Instrument.generationsInFlight, () => {
+    const counts = new Map<number, number>();
+    for (const { highestVersion } of open.values()) {
+      counts.set(highestVersion, (counts.get(highestVersion) ?? 0) + 1);
+    }
+    return Array.from(counts, ([version, value]) => ({ labels: { policy_version: String(version) }, value }));
+  });
 }

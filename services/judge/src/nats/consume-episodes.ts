@@ -35,6 +35,8 @@ import {
   type Context,
   contextOf,
   EventName,
+  histogramOf,
+  Instrument,
   type Logger,
   type Span,
   SpanKind,
@@ -42,6 +44,8 @@ import {
   withSpan,
 } from "@hone/telemetry";
 import { judgeEpisode } from "./judge-episode.ts";
+
+const judgeSeconds = histogramOf(Instrument.judgeSeconds);
 
 /** Options of {@link consumeEpisodes}. */
 export interface ConsumeEpisodesOptions {
@@ -72,7 +76,9 @@ async function judgeItem(bus: Bus, item: WorkItem<Episode>, logger: Logger): Pro
     SpanName.judge,
     { parent: item.trace, kind: SpanKind.CONSUMER, attributes: identity.attributes },
     async (span) => {
+      const startedAt = performance.now();
       const scored = judgeEpisode(episode);
+      judgeSeconds.of({ outcome: outcomeFromWire(episode.outcome) }).observeSince(startedAt);
       describeOn(span, scored);
       if (scored.episode !== undefined && scored.episode.outcome !== episode.outcome) {
         logger.warn("an episode was left out as its judge failed", {

@@ -9,7 +9,7 @@
  */
 
 import { delay, describeError, RetryableError } from "@hone/core";
-import type { Logger } from "@hone/telemetry";
+import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import type { Admission } from "./admission.ts";
 import { OwnershipLostError, RunCancelledError, TrainerStoppingError } from "./errors.ts";
 import type { RunLedger, RunRegistry } from "./ports.ts";
@@ -42,6 +42,8 @@ const MAX_FAILURES = 5;
 export const MAX_TENURES = 10;
 const DEFAULT_MIN_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
+
+const renewals = counterOf(Instrument.leaseRenewals);
 
 interface Held {
   readonly control: TenureControl;
@@ -213,9 +215,11 @@ export class RunSupervisor {
       isRunning = true;
       try {
         const wishes = await this.#deps.ledger.renew(run.runId, run.epoch, leaseMs);
+        renewals.of({ result: wishes === undefined ? "lost" : "ok" }).add();
         if (wishes === undefined) control.ending.abort(new OwnershipLostError(run.runId, run.epoch));
         else this.#heed(run.runId, control, wishes);
       } catch (error) {
+        renewals.of({ result: "failed" }).add();
         // Nobody else can take the run while the database is away; afterwards the epoch decides.
         this.#deps.logger.warn("cannot renew a lease", { runId: run.runId, error: describeError(error) });
       } finally {

@@ -26,6 +26,7 @@ import { RolloutTraces } from "./rollout-traces.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunFolders } from "./run-folders.ts";
 import { runLoop } from "./run-loop.ts";
+import { observeRun } from "./run-metrics.ts";
 import type { RunRecord } from "./run-record.ts";
 import { RunReporter } from "./run-reporter.ts";
 import { NO_WAIT, RunPhase, type RunStatus } from "./run-status.ts";
@@ -113,6 +114,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   const { folders, reporter, logger, signal } = tools;
   const { ledger, jobs, rollouts } = deps;
   signal.throwIfAborted();
+  using _observing = observeRun(() => reporter.status);
   const progress = { version: run.version };
   const inbox = new RolloutInbox(
     ({ split, step }) =>

@@ -17,6 +17,7 @@ import { type Optimised, optimise } from "./optimise.ts";
 import type { Job, LedgerEntry } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
+import { countStepPhase } from "./run-metrics.ts";
 import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 import { sendStepEvent } from "./step-event.ts";
@@ -164,7 +165,10 @@ function addStepMetrics(
 
 /** Adds `time/<name>_ms`. */
 function addTimes(metrics: MetricSet, times: Readonly<Record<string, number>>): void {
-  for (const [name, ms] of Object.entries(times)) metrics.add(`time/${name}_ms`, Reduction.sum, ms);
+  for (const [name, ms] of Object.entries(times)) {
+    metrics.add(`time/${name}_ms`, Reduction.sum, ms);
+    countStepPhase(name, ms);
+  }
 }
 
 function ledgerEntries(credit: Credit, scored: readonly ScoredRollout[]): LedgerEntry[] {

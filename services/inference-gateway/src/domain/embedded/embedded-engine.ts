@@ -9,6 +9,7 @@
 import { Worker } from "node:worker_threads";
 import { checkRequest } from "../check-request.ts";
 import { EngineFailedError, InvalidRequestError } from "../errors.ts";
+import { countEngineStep } from "../generation-metrics.ts";
 import type {
   EngineCapacity,
   GenerateOptions,
@@ -213,6 +214,7 @@ export class EmbeddedEngine implements InferenceEngine {
   #receive(message: FromWorker): void {
     this.#models = message.models;
     if (message.kind === "step") {
+      for (const step of message.steps) countEngineStep(step);
       for (const event of message.events) this.#settle(event);
       return;
     }

@@ -117,21 +117,26 @@ export class EngineCore {
     });
   }
 
-  /** Computes one step of one policy, in turn. Resolves when its events are there to be taken. */
-  async step(): Promise<void> {
+  /**
+   * Computes one step of one policy, in turn. Resolves when its events are there to be taken.
+   * @returns how many sequences took part.
+   */
+  async step(): Promise<number> {
     // C1
     for (const change of this.#betweenSteps.splice(0)) await change();
     const policies = [...this.#models.values()].flat().filter((p) => p.running.length + p.waiting.length > 0);
     const policy = policies[this.#turn++ % Math.max(1, policies.length)];
-    if (policy === undefined) return;
+    if (policy === undefined) return 0;
+    let sequences = 0;
     this.#sweep(policy);
     this.#admit(policy);
     try {
-      await this.#compute(policy);
+      sequences = await this.#compute(policy);
     } catch (error) {
       this.#failAll(policy, error);
     }
     await this.#retire();
+    return sequences;
   }
 
   takeEvents(): EngineEvent[] {
@@ -254,7 +259,8 @@ export class EngineCore {
     }
   }
 
-  async #compute(policy: LoadedPolicy): Promise<void> {
+  /** @returns how many sequences took part. */
+  async #compute(policy: LoadedPolicy): Promise<number> {
     const { maxStepTokens, runCost, now } = this.#options;
     const { vocabularySize } = policy.runner.limits;
     for (const sequence of policy.running) sequence.catchUp(policy.cache, now());
@@ -278,6 +284,7 @@ export class EngineCore {
         if (row !== undefined) this.#sample(policy, sequence, row, at);
       }
     }
+    return items.length;
   }
 
   #sample(policy: LoadedPolicy, sequence: Sequence, logits: Float32Array, now: number): void {

@@ -6,6 +6,7 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
+import type { StepFigures } from "../generation-metrics.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
 import { loadPolicyFolder } from "./load-policy-folder.ts";
@@ -18,11 +19,15 @@ export interface EngineWorkerData {
   readonly runner: OnnxRunnerOptions;
 }
 
+/** Figures of steps that bring nothing to tell are held back this long: a second of a small model's decoding. */
+const MAX_HELD_STEPS = 1_000;
+
 const port = parentPort!;
 const options = workerData as EngineWorkerData;
 const core = new EngineCore({ ...options.core, now: sharedClock });
 let isClosed = false;
 let postedLoad = "";
+let steps: StepFigures[] = [];
 let wake: (() => void) | undefined;
 
 port.on("message", (message: ToWorker) => {
@@ -31,12 +36,13 @@ port.on("message", (message: ToWorker) => {
 });
 
 while (!isClosed) {
-  if (core.hasWork) await core.step();
+  if (core.hasWork) await timedStep();
   const events = core.takeEvents();
   const models = core.models();
   const load = models.map(({ model, running, waiting }) => `${model} ${running} ${waiting}`).join();
-  if (events.length > 0 || load !== postedLoad) {
-    post({ kind: "step", events: events.map(encodeEvent), models });
+  if (events.length > 0 || load !== postedLoad || steps.length >= MAX_HELD_STEPS) {
+    post({ kind: "step", events: events.map(encodeEvent), models, steps });
+    steps = [];
     postedLoad = load;
   }
   if (core.hasWork || isClosed) continue;
@@ -45,6 +51,13 @@ while (!isClosed) {
   });
 }
 port.close();
+
+async function timedStep(): Promise<void> {
+  const startedAt = performance.now();
+  const sequences = await core.step();
+  // A step that only loaded or dropped a policy computed nothing.
+  if (sequences > 0) steps.push({ ms: performance.now() - startedAt, sequences });
+}
 
 function handle(message: ToWorker): void {
   switch (message.kind) {

@@ -13,6 +13,7 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../errors.ts";
+import type { StepFigures } from "../generation-metrics.ts";
 import type {
   GenerateRequest,
   GenerateResult,
@@ -39,7 +40,13 @@ export type ToWorker =
 
 /** Worker -> engine. `models` is the state after the step. */
 export type FromWorker =
-  | { readonly kind: "step"; readonly events: readonly WireEvent[]; readonly models: readonly LoadedModel[] }
+  | {
+      readonly kind: "step";
+      readonly events: readonly WireEvent[];
+      readonly models: readonly LoadedModel[];
+      /** Steps since the message before. */
+      readonly steps: readonly StepFigures[];
+    }
   | {
       readonly kind: "answer";
       readonly call: number;

@@ -1,0 +1,32 @@
+/** What this process tells of a run that it owns; the series end with the tenure. */
+
+import { histogramOf, Instrument, observeMetric } from "@hone/telemetry";
+import type { RunStatus } from "./run-status.ts";
+
+const MS_PER_SECOND = 1_000;
+const phases = histogramOf(Instrument.stepSeconds);
+
+/** Reports phase, version and wait of a run whenever somebody asks, until it is disposed of. */
+export function observeRun(status: () => RunStatus): Disposable {
+  const run = status().runId;
+  const observers = [
+    observeMetric(Instrument.runPhase, () => [{ labels: { run, phase: status().phase }, value: 1 }]),
+    observeMetric(Instrument.runVersion, () => [{ labels: { run }, value: status().version }]),
+    observeMetric(Instrument.runSteps, () => [{ labels: { run }, value: status().totalSteps }]),
+    observeMetric(Instrument.runWaiting, () => {
+      const { waitingOwner: owner, waitingSinceMs } = status();
+      if (owner === "") return [];
+      return [{ labels: { run, owner }, value: (Date.now() - waitingSinceMs) / MS_PER_SECOND }];
+    }),
+  ];
+  return {
+    [Symbol.dispose]() {
+      for (const observer of observers) observer[Symbol.dispose]();
+    },
+  };
+}
+
+/** Counts how long a phase of a step took. */
+export function countStepPhase(phase: string, ms: number): void {
+  phases.of({ phase }).observe(ms / MS_PER_SECOND);
+}
