@@ -16,6 +16,7 @@ import { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
 import { endLeftover } from "./leftover.ts";
 import { findNatsServer } from "./nats-binary.ts";
 import { isErrno } from "./process-identity.ts";
+import { watchStreams } from "./watch-streams.ts";
 
 /** A server that this process started. */
 export interface RunningServer extends Child {
@@ -38,6 +39,8 @@ export interface NatsOptions extends WaitOptions {
   /** Port of the server's own HTTP monitoring, such as /varz. @default none */
   readonly monitorPort?: number;
   readonly onProgress?: (line: string) => void;
+  /** Told, in words for people, when the server runs and cannot do its work. */
+  readonly onTrouble?: (line: string) => void;
 }
 
 const DEFAULT_START_DEADLINE_MS = 30_000;
@@ -88,6 +91,7 @@ export async function launchNats(options: NatsOptions): Promise<RunningServer> {
         deadlineMs: options.startDeadlineMs ?? DEFAULT_START_DEADLINE_MS,
         signal,
       });
+      void watchStreams({ url, folder, child, onTrouble: options.onTrouble ?? (() => undefined) });
       return Object.assign(child, { url, port });
     } catch (error) {
       const mayTryAnother = options.port === undefined && attempt < PORT_ATTEMPTS;

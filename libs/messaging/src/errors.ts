@@ -1,7 +1,7 @@
 /** Errors of the bus; text and classes of the client library become these in one place, {@link translateBusError}. */
 
 import { DeadlineError, RetryableError, TerminalError } from "@hone/core";
-import { JetStreamApiError } from "@nats-io/jetstream";
+import { JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import {
   ClosedConnectionError,
   DrainingConnectionError,
@@ -75,6 +75,16 @@ export class PayloadTooLargeError extends TerminalError {
 const WRONG_LAST_SEQUENCE = 10071;
 const STREAM_STORE_FAILED = 10077;
 const ACCOUNT_RESOURCES_EXCEEDED = 10002;
+/** The server's own storage is used up. */
+const STORAGE_EXCEEDED = 10047;
+const FULL_CODES: ReadonlySet<number> = new Set([
+  STREAM_STORE_FAILED,
+  ACCOUNT_RESOURCES_EXCEEDED,
+  STORAGE_EXCEEDED,
+]);
+
+/** Failures whose classes the client library keeps to itself. A server whose disk was full has its streams turned off. */
+const AWAY_NAMES: ReadonlySet<string> = new Set(["NoRespondersError", "JetStreamNotEnabled"]);
 
 /**
  * What a failure of the client library means here.
@@ -84,12 +94,11 @@ export function translateBusError(error: unknown, action: string, subject: strin
   if (error instanceof RetryableError || error instanceof TerminalError) return error;
   if (error instanceof JetStreamApiError) {
     if (error.code === WRONG_LAST_SEQUENCE) return new RevisionConflictError(subject, { cause: error });
-    if (error.code === STREAM_STORE_FAILED || error.code === ACCOUNT_RESOURCES_EXCEEDED) {
-      return new StreamFullError(subject, { cause: error });
-    }
+    if (FULL_CODES.has(error.code)) return new StreamFullError(subject, { cause: error });
     return new BusUnavailableError(action, subject, { cause: error });
   }
   if (
+    error instanceof JetStreamError ||
     error instanceof TimeoutError ||
     error instanceof RequestError ||
     error instanceof ClosedConnectionError ||
@@ -98,7 +107,7 @@ export function translateBusError(error: unknown, action: string, subject: strin
   ) {
     return new BusUnavailableError(action, subject, { cause: error });
   }
-  if (error instanceof Error && error.name === "NoRespondersError") {
+  if (error instanceof Error && AWAY_NAMES.has(error.name)) {
     return new BusUnavailableError(action, subject, { cause: error });
   }
   return error instanceof Error ? error : new BusUnavailableError(action, subject, { cause: error });

@@ -6,7 +6,13 @@
  */
 
 import { retry } from "@hone/core";
-import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
+import {
+  DiscardPolicy,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { DEATHS_BUCKET, DEATHS_TTL_MS } from "./poison-lane.ts";
@@ -43,10 +49,16 @@ const MAX_JOBS_PER_RUN = 50_000;
 /** A restarted sender that publishes again within this time changes nothing. Longer than any restart takes. */
 const DUPLICATE_WINDOW_MS = 10 * 60_000;
 const EVENTS_MAX_AGE_MS = 7 * 24 * 3_600_000;
-/** Bounds the disk that episodes may take; the trainer purges what no reader needs long before. */
+/**
+ * Bounds the disk that episodes may take; the trainer purges what no reader needs long before. The server sets so much
+ * aside; where it has less, its own bound, three quarters of what was free when it started, is the only one.
+ */
 const EPISODES_MAX_BYTES = 8 * 1024 ** 3;
 /** A replica that was not heard of for this long is forgotten. */
 export const REPLICA_TTL_MS = 30_000;
+
+/** "insufficient storage resources available", and "stream name already in use" by one without a bound. */
+const SMALL_SERVER_CODES: ReadonlySet<number> = new Set([10047, 10058]);
 
 type Definition = Partial<StreamConfig> & { name: StreamName; subjects: string[] };
 
@@ -105,10 +117,21 @@ export async function ensureTopology(bus: Bus, options: { signal?: AbortSignal }
 
 async function createAll(bus: Bus): Promise<void> {
   for (const definition of DEFINITIONS) {
-    await bus.manager.streams.add({ storage: StorageType.File, num_replicas: 1, ...definition });
+    await addStream(bus, definition);
   }
   await bus.keyValue.create(BucketName.runState, { history: 1 });
   await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS });
   await bus.keyValue.create(DEATHS_BUCKET, { history: 1, ttl: DEATHS_TTL_MS });
   await bus.objects.create(PAYLOAD_STORE, {});
+}
+
+async function addStream(bus: Bus, definition: Definition): Promise<void> {
+  const config = { storage: StorageType.File, num_replicas: 1, ...definition };
+  try {
+    await bus.manager.streams.add(config);
+  } catch (error) {
+    const isSmall = error instanceof JetStreamApiError && SMALL_SERVER_CODES.has(error.code);
+    if (!isSmall || definition.max_bytes === undefined) throw error;
+    await bus.manager.streams.add({ ...config, max_bytes: -1 });
+  }
 }

@@ -5,6 +5,7 @@
  * R2: an uncaught error is logged and ends the process at once with exit code 1: its state cannot be trusted, and the
  *     supervisor starts it again. What the stop itself ended (StoppingError) is no failure.
  * R3: the process ends by itself, always, with a code that says how.
+ * R4: a log that cannot be written, as on a full disk, ends nothing: its lines are lost.
  */
 
 import { flushCompileCache } from "node:module";
@@ -32,7 +33,7 @@ export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 export interface ProcessHost extends SignalSource {
   readonly env: Environment;
   /** Where the log goes. */
-  readonly stderr: LogSink;
+  readonly stderr: LogSink & { on?(event: "error", listener: (error: Error) => void): unknown };
   exit(code: number): void;
 }
 
@@ -57,6 +58,7 @@ export async function runService<Config extends BaseConfig>(
   options: RunServiceOptions = {},
 ): Promise<void> {
   const { host = process, graceMs = DEFAULT_GRACE_MS } = options;
+  host.stderr.on?.("error", () => undefined); // R4
   const asked = Promise.withResolvers<StopReason>();
   const abandonStart = new AbortController();
   let logger = createLogger({ service: definition.name, sink: host.stderr });

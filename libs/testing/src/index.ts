@@ -6,3 +6,5 @@ export type { Tolerance } from "./matchers.ts";
 export { assertAllClose, assertClose } from "./matchers.ts";
 export type { TemporaryFolder, TestServerOptions } from "./servers.ts";
 export { startNats, startPostgres, temporaryFolder } from "./servers.ts";
+export type { SmallDisk } from "./small-disk.ts";
+export { smallDisk } from "./small-disk.ts";

@@ -110,6 +110,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
             ...port,
             signal: startSignal,
             onProgress: (text) => tell({ kind: "fetching", text }),
+            onTrouble: (text) => tell({ kind: "progress", text }),
           }),
         ),
         serverUrl(process.env.HONE_DATABASE_URL, servers, "postgres", tell, signal, (port, startSignal) =>

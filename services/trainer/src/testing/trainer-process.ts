@@ -1,6 +1,7 @@
 /** A trainer on real servers, for tests: started in this process or as one of its own that can be killed. */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type Bus, readOrdered, StreamName } from "@hone/messaging";
@@ -107,11 +108,20 @@ export class KillableTrainer {
     this.#environment = trainerEnvironment(servers);
   }
 
-  start(): void {
+  get isAlive(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** @param logFile for everything that it has to say. @default errors alone, to the test's own */
+  start({ logFile }: { readonly logFile?: string } = {}): void {
     const main = fileURLToPath(new URL("../main.ts", import.meta.url));
     this.#child = spawn(this.#host.execPath, [main], {
-      env: { ...this.#host.env, ...this.#environment, HONE_LOG_LEVEL: "error" },
-      stdio: ["ignore", "ignore", "inherit"],
+      env: {
+        ...this.#host.env,
+        ...this.#environment,
+        HONE_LOG_LEVEL: logFile === undefined ? "error" : "debug",
+      },
+      stdio: ["ignore", "ignore", logFile === undefined ? "inherit" : openSync(logFile, "a")],
     });
   }
 

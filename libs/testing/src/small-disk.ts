@@ -1,0 +1,50 @@
+/** A disk of its own that a test can fill: a small file system in memory. Needs the right to mount, as root on Linux has. */
+
+import { execFile } from "node:child_process";
+import { appendFile, mkdir, rm } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { temporaryFolder } from "./servers.ts";
+
+const run = promisify(execFile);
+const FILL = "fill";
+const FILL_STEP_BYTES = 16_384;
+
+export interface SmallDisk extends AsyncDisposable {
+  readonly path: string;
+  /** Leaves no byte free; what is freed meanwhile by others is theirs. */
+  fill(): Promise<void>;
+  /** Makes room again. */
+  free(): Promise<void>;
+}
+
+/** @returns the disk, or why there can be none on this machine. */
+export async function smallDisk(bytes: number): Promise<SmallDisk | { readonly reason: string }> {
+  const folder = await temporaryFolder("disk");
+  const mounted = path.join(folder.path, "mounted");
+  await mkdir(mounted);
+  try {
+    await run("mount", ["-t", "tmpfs", "-o", `size=${bytes},mode=755`, "tmpfs", mounted]);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    return { reason: `this machine lets nobody mount a disk of its own (${String(error)})` };
+  }
+  const fillFile = path.join(mounted, FILL);
+  return {
+    path: mounted,
+    async fill() {
+      for (let step = FILL_STEP_BYTES; step >= 1; ) {
+        try {
+          await appendFile(fillFile, Buffer.alloc(step));
+        } catch {
+          step = Math.floor(step / 2);
+        }
+      }
+    },
+    free: () => rm(fillFile, { force: true }),
+    async [Symbol.asyncDispose]() {
+      await run("umount", ["-l", mounted]);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
