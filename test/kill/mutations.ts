@@ -65,6 +65,9 @@ export const MUTATIONS = {
 export type MutationName = keyof typeof MUTATIONS;
 export const MUTATION_NAMES = Object.keys(MUTATIONS) as MutationName[];
 
+/** Tried at every run of the tests; the others take longer to be seen. */
+export const QUICK_MUTATION: MutationName = "version published before its commit";
+
 const PRELOAD = path.join(import.meta.dirname, "mutation-preload.ts");
 
 /** For the processes whose code is to be changed as they load it. */

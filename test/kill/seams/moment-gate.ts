@@ -39,15 +39,14 @@ export const meetingFile = (id: number) => `met-${id}.json`;
 export const releaseFile = (id: number) => `released-${id}`;
 
 /** Places in the progress that threads share: id of the moment, index in its path, times seen there. */
-const [ID, INDEX, TIMES] = [0, 1, 2];
-const PROGRESS_LENGTH = 3;
+const Place = { id: 0, index: 1, times: 2 } as const;
 const LOOK_EVERY_MS = 1;
 /** A kill takes milliseconds. */
 const RELEASE_DEADLINE_MS = 60_000;
 const WHAT_LENGTH = 120;
 
 export function newProgress(): Int32Array<SharedArrayBuffer> {
-  return new Int32Array(new SharedArrayBuffer(PROGRESS_LENGTH * Int32Array.BYTES_PER_ELEMENT));
+  return new Int32Array(new SharedArrayBuffer(Object.keys(Place).length * Int32Array.BYTES_PER_ELEMENT));
 }
 
 export class MomentGate {
@@ -78,11 +77,11 @@ export class MomentGate {
   tell(what: string): "before" | "after" | undefined {
     if (this.#armed === undefined) return undefined;
     const { path, stop } = this.#armed;
-    const index = Atomics.load(this.#progress, INDEX!);
+    const index = Atomics.load(this.#progress, Place.index);
     if (this.#patterns[index]?.test(what) !== true) return undefined;
-    if (Atomics.add(this.#progress, TIMES!, 1) + 1 < path[index]!.times) return undefined;
-    Atomics.store(this.#progress, TIMES!, 0);
-    return Atomics.add(this.#progress, INDEX!, 1) === path.length - 1 ? stop : undefined;
+    if (Atomics.add(this.#progress, Place.times, 1) + 1 < path[index]!.times) return undefined;
+    Atomics.store(this.#progress, Place.times, 0);
+    return Atomics.add(this.#progress, Place.index, 1) === path.length - 1 ? stop : undefined;
   }
 
   /** Stands still until the harness says that its victim is dead (G1, G3). */
@@ -115,9 +114,9 @@ export class MomentGate {
     if (this.#armed === undefined) return;
     this.#patterns = this.#armed.path.map(({ pattern }) => new RegExp(pattern, "s"));
     // G2: the first thread that reads of a new moment begins it.
-    if (Atomics.exchange(this.#progress, ID!, this.#armed.id) === this.#armed.id) return;
-    Atomics.store(this.#progress, INDEX!, 0);
-    Atomics.store(this.#progress, TIMES!, 0);
+    if (Atomics.exchange(this.#progress, Place.id, this.#armed.id) === this.#armed.id) return;
+    Atomics.store(this.#progress, Place.index, 0);
+    Atomics.store(this.#progress, Place.times, 0);
   }
 
   /** A link appears with its content, and only where there is none. */
