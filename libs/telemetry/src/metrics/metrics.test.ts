@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { describe, test } from "node:test";
 import { parseMetrics } from "../../test/parse-metrics.ts";
 import { Instrument } from "./instruments.ts";
@@ -88,6 +90,14 @@ describe("metricsText()", () => {
 });
 
 describe("Instrument", () => {
+  test("every metric is in docs/observability.md as it is", async () => {
+    const docs = await readFile(path.join(import.meta.dirname, "../../../../docs/observability.md"), "utf8");
+    for (const { name, kind, labels, reduce, help } of Object.values(Instrument)) {
+      const labelText = labels.map((label) => `\`${label}\``).join(", ");
+      assert.ok(docs.includes(`| \`${name}\` | ${kind} | ${labelText} | ${reduce} | ${help} |`), name);
+    }
+  });
+
   test("names follow Prometheus: one prefix, base units, _total behind what only grows", () => {
     for (const { name, kind, help } of Object.values(Instrument)) {
       assert.match(name, /^hone_[a-z]+(_[a-z]+)*$/);
