@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { Hono } from "hono";
 import { ListenError } from "./errors.ts";
-import { startHttpServer } from "./http-server.ts";
+import { MAX_HEADER_BYTES, startHttpServer } from "./http-server.ts";
 
 const health = new Hono().get("/livez", (c) => c.text("alive"));
 const options = { host: "127.0.0.1", port: 0, health };
@@ -35,6 +37,30 @@ describe("startHttpServer()", () => {
     const closed = server.close(closing.signal);
     closing.abort();
     await Promise.all([closed, assert.rejects(reading)]);
+  });
+
+  test("cuts clients that never finish their headers, and answers the others meanwhile", async () => {
+    const server = await startHttpServer({ ...options, headersTimeoutMs: 200 });
+    const cut = Array.from({ length: 20 }, async () => {
+      const socket = connect(server.address.port, server.address.host);
+      socket.write("GET /livez HTTP/1.1\r\nhost: x\r\nx-slow: ");
+      let answer = "";
+      socket.on("data", (chunk) => {
+        answer += chunk;
+      });
+      await once(socket, "close");
+      return answer;
+    });
+    assert.equal((await fetch(`${server.address.url}/livez`)).status, 200);
+    for (const answer of await Promise.all(cut)) assert.match(answer, /^HTTP\/1.1 408 /);
+    await server.close(AbortSignal.abort());
+  });
+
+  test("refuses headers beyond their limit", async () => {
+    const server = await startHttpServer(options);
+    const headers = { "x-huge": "h".repeat(MAX_HEADER_BYTES) };
+    assert.equal((await fetch(`${server.address.url}/livez`, { headers })).status, 431);
+    await server.close(AbortSignal.abort());
   });
 
   test("says which address it cannot have", async () => {

@@ -8,12 +8,25 @@ import { ListenError } from "./errors.ts";
 import { errorBody } from "./http-app.ts";
 import type { HttpAddress, HttpHandler } from "./service.ts";
 
+/** Of all headers of a request together: a few are sent, and a trace context has 512 bytes at most. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+/** A client that takes longer for its headers sends them to hold a connection, not to be answered. */
+export const HEADERS_TIMEOUT_MS = 10_000;
+/** The largest body takes a second on a slow network. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** A connection that is over time is cut this much of it later at most. */
+const CHECKS_PER_TIMEOUT = 5;
+/** Four times the pages that a live feed takes; each holds a descriptor, of which a process has a few thousand. */
+export const MAX_CONNECTIONS = 1_024;
+
 export interface HttpServerOptions {
   readonly host: string;
   /** 0 = any free one. */
   readonly port: number;
   /** Answers from the start. */
   readonly health: Hono;
+  /** How long a client may take for its headers. @default 10_000 */
+  readonly headersTimeoutMs?: number;
 }
 
 export interface HttpServer {
@@ -26,7 +39,7 @@ export interface HttpServer {
 
 /** @throws {ListenError} when the address cannot be had. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { host, port } = options;
+  const { host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   let routes: HttpHandler | undefined;
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.route("/", options.health);
@@ -34,7 +47,16 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (routes !== undefined) return routes.fetch(c.req.raw, c.env);
     return c.json(errorBody("STARTING", "Cannot answer yet as the service starts"), 503);
   });
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    serverOptions: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: headersTimeoutMs / CHECKS_PER_TIMEOUT,
+    },
+  }) as Server;
+  server.maxConnections = MAX_CONNECTIONS;
   await listen(server, host, port);
   const bound = server.address();
   const boundPort = bound !== null && typeof bound === "object" ? bound.port : port;
