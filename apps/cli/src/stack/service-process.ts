@@ -21,6 +21,9 @@ export const SERVICES = [
 ] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
+/** Those that keep rows: they start when the database is there, the others do not wait for it. */
+export const ROW_KEEPERS: readonly ServiceName[] = ["tracer", "trainer"];
+
 /**
  * The order in which they end. Who makes work ends before who does it: a rollout that drains still needs the policy.
  * The tracer ends last, as the others send it their last spans.
@@ -34,7 +37,8 @@ export const STOP_ORDER: readonly (readonly ServiceName[])[] = [
 /** What all services of a stack share. */
 export interface ServiceSettings {
   readonly natsUrl: string;
-  readonly databaseUrl: string;
+  /** Undefined for a service that keeps no rows. */
+  readonly databaseUrl: string | undefined;
   readonly otlpEndpoint: string;
   readonly logLevel: string;
 }
@@ -63,7 +67,7 @@ export function serviceEnvironment(
 ): Record<string, string> {
   return {
     HONE_NATS_URL: settings.natsUrl,
-    HONE_DATABASE_URL: settings.databaseUrl,
+    ...(settings.databaseUrl === undefined ? {} : { HONE_DATABASE_URL: settings.databaseUrl }),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
     HONE_HTTP_HOST: "127.0.0.1",

@@ -1,8 +1,8 @@
 /**
  * The whole of Hone on one machine: bus, database and six services, kept running.
  *
- * T1: bus and database first, both at once; then all services at once. Each is started again when it dies, on the
- *     port that it had, so that the others find it again.
+ * T1: bus and database first, both at once; then each service as soon as what it needs is there. Each is started again
+ *     when it dies, on the port that it had, so that the others find it again.
  * T2: `stop` is idempotent, ordered and bounded: services drain by STOP_ORDER, then the bus and the database end.
  * T3: what was started is ended when a later part fails to start.
  * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
@@ -28,6 +28,7 @@ import { watchAnswers } from "./answer-watch.ts";
 import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
 import {
   isBadSettings,
+  ROW_KEEPERS,
   type RunningService,
   SERVICE_GRACE_MS,
   SERVICES,
@@ -102,9 +103,18 @@ export async function startStack(project: Project, options: StartStackOptions): 
   try {
     await Promise.all([project.logs, project.ready].map((folder) => mkdir(folder, { recursive: true })));
     const tell = options.onEvent ?? (() => undefined);
-    const [natsUrl, databaseUrl] = await allOrNothing(
-      [
-        serverUrl(process.env.HONE_NATS_URL, servers, "nats-server", tell, signal, (port, startSignal) =>
+    // The tracer's port is chosen before it runs, so that all can start at once and know where to send spans.
+    const tracerPort = await freePort();
+    const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
+    const startedAtMs = Date.now();
+    const starting = {
+      natsUrl: serverUrl(
+        process.env.HONE_NATS_URL,
+        servers,
+        "nats-server",
+        tell,
+        signal,
+        (port, startSignal) =>
           launchNats({
             folder: join(project.state, "nats"),
             ...port,
@@ -112,53 +122,55 @@ export async function startStack(project: Project, options: StartStackOptions): 
             onProgress: (text) => tell({ kind: "fetching", text }),
             onTrouble: (text) => tell({ kind: "progress", text }),
           }),
-        ),
-        serverUrl(process.env.HONE_DATABASE_URL, servers, "postgres", tell, signal, (port, startSignal) =>
+      ),
+      databaseUrl: serverUrl(
+        process.env.HONE_DATABASE_URL,
+        servers,
+        "postgres",
+        tell,
+        signal,
+        (port, startSignal) =>
           launchPostgres({ folder: join(project.state, "postgres"), ...port, signal: startSignal }),
-        ),
-      ],
-      abandon,
-    );
-    tell({ kind: "progress", text: "starting the services" });
-
-    // The tracer's port is chosen before it runs, so that all six can start at once and know where to send spans.
-    const tracerPort = await freePort();
-    const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
-    const settings = { natsUrl, databaseUrl, otlpEndpoint: pageUrl, logLevel: options.logLevel ?? "info" };
-    const record = () =>
+      ),
+    };
+    const settingsOf = async (keepsRows: boolean): Promise<ServiceSettings> => ({
+      natsUrl: await starting.natsUrl,
+      databaseUrl: keepsRows ? await starting.databaseUrl : undefined,
+      otlpEndpoint: pageUrl,
+      logLevel: options.logLevel ?? "info",
+    });
+    let silent: Readonly<Record<string, number>> = {};
+    let addresses: { readonly natsUrl: string; readonly databaseUrl: string } | undefined;
+    const record = () => {
+      if (addresses === undefined) return; // nothing is told of a stack that is not up
       writeStack(project, {
         startedAtMs,
-        natsUrl,
-        databaseUrl,
+        ...addresses,
         pageUrl,
         services: Object.fromEntries(SERVICES.flatMap((name) => serviceRecord(name, services.get(name)))),
         silent,
       });
-    let silent: Readonly<Record<string, number>> = {};
-    const startedAtMs = Date.now();
+    };
+    const startOne = async (name: ServiceName) => {
+      const settings = await settingsOf(ROW_KEEPERS.includes(name));
+      signal.throwIfAborted();
+      tell({ kind: "progress", text: "starting the services" });
+      let lastReason = "";
+      const onEvent = (event: SupervisedEvent) => {
+        if (event.kind === "ended") lastReason = event.reason;
+        if (event.kind !== "started" || event.restarts === 0) return;
+        tell({ kind: "restarted", name, reason: lastReason, restarts: event.restarts });
+        record();
+      };
+      const port = name === "tracer" ? tracerPort : 0;
+      services.set(name, await superviseService(project, name, settings, port, signal, onEvent));
+    };
     const wanted = SERVICES.filter((name) => !(options.without ?? []).includes(name));
-    await allOrNothing(
-      wanted.map(async (name) => {
-        const onEvent = (event: SupervisedEvent) => {
-          if (event.kind === "ended") lastReason.set(name, event.reason);
-          if (event.kind !== "started" || event.restarts === 0) return;
-          tell({ kind: "restarted", name, reason: lastReason.get(name) ?? "", restarts: event.restarts });
-          record();
-        };
-        const lastReason = new Map<ServiceName, string>();
-        const supervised = await superviseService(
-          project,
-          name,
-          settings,
-          name === "tracer" ? tracerPort : 0,
-          signal,
-          onEvent,
-        );
-        services.set(name, supervised);
-      }),
-      abandon,
-    );
-    await writeServiceEnv(project, settings);
+    await allOrNothing([starting.natsUrl, starting.databaseUrl, ...wanted.map(startOne)], abandon);
+    const natsUrl = await starting.natsUrl;
+    const databaseUrl = await starting.databaseUrl;
+    addresses = { natsUrl, databaseUrl };
+    await writeServiceEnv(project, await settingsOf(true));
     record();
     void watchAnswers({
       probes: () => ({
