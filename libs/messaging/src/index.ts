@@ -45,6 +45,7 @@ export {
   lastKeyOf,
   modelOfSubject,
   RunControl,
+  runOfEvent,
   ServiceName,
   subjects,
   ValidatingService,

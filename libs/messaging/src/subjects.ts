@@ -125,6 +125,12 @@ export function lastKeyOf(subject: string): string {
   return key;
 }
 
+/** Run of an event's subject. */
+export function runOfEvent(subject: string): string {
+  lastKeyOf(subject);
+  return subject.split(".")[3]!;
+}
+
 /** Model of a generate or abort subject. */
 export function modelOfSubject(subject: string): string {
   lastKeyOf(subject);

@@ -106,7 +106,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
       },
       agentName: "frozen_lake",
       agentConfigJson: JSON.stringify(LEAN_AGENT),
-      sampling: { temperature: 1, topP: 1, maxNewTokens: 8 },
+      sampling: { temperature: 1, topP: 1, maxNewTokens: 16 },
       limits: { maxTurns: 10, maxContextTokens: 256, deadlineMs: 20_000, maxAttempts: 3 },
       judgesJson: '[{"kind":"environment","weight":1}]',
       cursor: BigInt(task),

@@ -29,10 +29,21 @@ import {
 const MAX_LIST = 6;
 const MAX_RANDOM_BYTES = 256;
 const MAX_CORRUPTIONS = 3;
+/** Messages in messages; the deepest of Hone stands at the third level. */
+const MAX_DEPTH = 3;
 
 /** A message whose every field may be anything that its type can hold. */
 export function anyMessage<Schema extends DescMessage>(schema: Schema): fc.Arbitrary<MessageShape<Schema>> {
-  const fields = Object.fromEntries(schema.fields.map((field) => [field.localName, anyField(field)]));
+  return messageAt(schema, 0);
+}
+
+function messageAt<Schema extends DescMessage>(
+  schema: Schema,
+  depth: number,
+): fc.Arbitrary<MessageShape<Schema>> {
+  // Some schemas contain themselves.
+  const chosen = schema.fields.filter((field) => field.message === undefined || depth < MAX_DEPTH);
+  const fields = Object.fromEntries(chosen.map((field) => [field.localName, anyField(field, depth + 1)]));
   return fc.record(fields, { requiredKeys: [] }).map((values) => withFields(schema, create(schema), values));
 }
 
@@ -44,7 +55,7 @@ export function corrupted<Schema extends DescMessage>(
   const spots = spotsOf(schema, valid);
   const change = fc
     .integer({ min: 0, max: spots.length - 1 })
-    .chain((index) => anyField(spots[index]!.field).map((value) => ({ index, value })));
+    .chain((index) => anyField(spots[index]!.field, MAX_DEPTH - 1).map((value) => ({ index, value })));
   return fc.array(change, { minLength: 1, maxLength: MAX_CORRUPTIONS }).map((changes) => {
     const copy = clone(schema, valid);
     const own = spotsOf(schema, copy);
@@ -135,20 +146,20 @@ function withFields<Message extends object>(
   return message;
 }
 
-function anyField(field: DescField): fc.Arbitrary<unknown> {
+function anyField(field: DescField, depth: number): fc.Arbitrary<unknown> {
   switch (field.fieldKind) {
     case "scalar":
       return anyScalar(field.scalar);
     case "enum":
       return fc.oneof(fc.constantFrom(...field.enum.values.map(({ number }) => number)), absurdInt32);
     case "message":
-      return anyMessage(field.message);
+      return messageAt(field.message, depth);
     case "list":
-      return fc.array(anyElement(field), { maxLength: MAX_LIST });
+      return fc.array(anyElement(field, depth), { maxLength: MAX_LIST });
     case "map":
       return fc.dictionary(
         fc.string({ unit: "binary", maxLength: 10 }).filter((key) => key !== "__proto__"),
-        anyElement(field),
+        anyElement(field, depth),
         { maxKeys: MAX_LIST },
       );
     default:
@@ -156,8 +167,8 @@ function anyField(field: DescField): fc.Arbitrary<unknown> {
   }
 }
 
-function anyElement(field: DescField & { fieldKind: "list" | "map" }): fc.Arbitrary<unknown> {
-  if (field.message !== undefined) return anyMessage(field.message);
+function anyElement(field: DescField & { fieldKind: "list" | "map" }, depth: number): fc.Arbitrary<unknown> {
+  if (field.message !== undefined) return messageAt(field.message, depth);
   if (field.enum !== undefined) return absurdInt32;
   return anyScalar(field.scalar ?? ScalarType.STRING);
 }

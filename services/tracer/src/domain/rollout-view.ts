@@ -5,6 +5,7 @@
  * the turn before and `begin` is its context: prompt, observation, tool results. What follows the last turn is the tail.
  */
 
+import { parseJson } from "@hone/core";
 import type { Episode, Sample, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
 
 /** One token. Arrays of these are what a page draws, so the names are short. */
@@ -133,7 +134,7 @@ function turnViewOf(turn: Turn, tokens: readonly TokenView[]): TurnView {
 function jsonOrText(json: string): unknown {
   if (json === "") return null;
   try {
-    return JSON.parse(json);
+    return parseJson(json);
   } catch (error) {
     if (error instanceof SyntaxError) return json;
     throw error;

@@ -5,6 +5,7 @@
  * happens once (inserted where it is missing) or carries its position in the stream (older ones change nothing).
  */
 
+import { parseJson, TerminalError } from "@hone/core";
 import type { RunEvent, RunEvent_WarmStartProgress } from "@hone/proto-gen/run";
 import { phaseWord, type RunPhase } from "./run-phase.ts";
 import type { RunProgress } from "./run-progress.ts";
@@ -90,6 +91,38 @@ export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
     }
     case undefined:
       return undefined;
+  }
+}
+
+/** What a column of type integer holds. */
+export const MAX_COLUMN = 2 ** 31 - 1;
+/** Times, positions and sequences stand in wider columns, and are numbers here. */
+const WIDE: ReadonlySet<string> = new Set(["sequence", "timeMs", "requestSequence"]);
+
+/** @throws {TerminalError} when no row could hold the fact. */
+export function checkStorable(fact: RunFact): void {
+  for (const [name, value] of Object.entries(fact)) {
+    const most = WIDE.has(name) ? Number.MAX_SAFE_INTEGER : MAX_COLUMN;
+    if (typeof value !== "number" || value <= most) continue;
+    throw new TerminalError(
+      "TOO_LARGE",
+      `Cannot store an event as its ${name} must be at most ${most}: current value is ${value}`,
+    );
+  }
+  if (fact.kind === "accepted" && jsonObjectOf(fact.configJson) === undefined) {
+    throw new TerminalError("NO_RUN_FILE", "Cannot store an event as its run file must be a JSON object");
+  }
+}
+
+/** What a JSON text holds if that is an object; undefined for anything else. */
+export function jsonObjectOf(json: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = parseJson(json);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 

@@ -24,6 +24,7 @@ import { z } from "zod";
 import { traceViewOf } from "../domain/otlp/trace-view.ts";
 import type { TracerStore } from "../domain/ports.ts";
 import { rolloutViewOf } from "../domain/rollout-view.ts";
+import { jsonObjectOf } from "../domain/run-event.ts";
 import { seriesOf } from "../domain/series.ts";
 import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
 import type { TokenTexts } from "./token-texts.ts";
@@ -78,7 +79,7 @@ export function apiRoutes(options: ApiOptions): Hono {
     const found = await store.readRun(run);
     if (found === undefined) return notFound(c, `run ${run}`);
     const { configJson, ...rest } = withOwnersHealth(found, health());
-    return c.json({ ...rest, config: configJson === null ? null : JSON.parse(configJson) });
+    return c.json({ ...rest, config: configJson === null ? null : (jsonObjectOf(configJson) ?? null) });
   });
 
   app.get("/runs/:run/steps", async (c) => {

@@ -1,10 +1,21 @@
 /** Stores what happens in runs; an event is acknowledged after it is written. */
 
-import { type Bus, consumeWork, DurableName, StreamName, subjects, type WorkConsumer } from "@hone/messaging";
-import { RunEventSchema } from "@hone/proto-gen/run";
+import { describeError, TerminalError } from "@hone/core";
+import {
+  type Bus,
+  consumeWork,
+  DurableName,
+  runOfEvent,
+  StreamName,
+  subjects,
+  UndecodableMessageError,
+  type WorkConsumer,
+  type WorkItem,
+} from "@hone/messaging";
+import { type RunEvent, RunEventSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
-import { factOf, type RunFact } from "../domain/run-event.ts";
+import { checkStorable, factOf, type RunFact } from "../domain/run-event.ts";
 import { storedOrGivenUp } from "./give-up.ts";
 
 /** Events that wait for one write together; a busy run makes a handful a second. */
@@ -17,10 +28,25 @@ export function consumeEvents(bus: Bus, writer: BatchWriter<RunFact>, logger: Lo
     filter: subjects.event("*", "*"),
     concurrency: CONCURRENCY,
     handle: async (item) => {
-      const fact = factOf(item.message, item.sequence);
+      const fact = storableFactOf(item);
       if (fact !== undefined) await storedOrGivenUp(item, writer.add(fact), logger);
     },
     onError: (error, { subject, sequence }) =>
       logger.error("an event could not be stored", { subject, sequence, error }),
   });
+}
+
+/** @throws {UndecodableMessageError} when no row could hold it, or it is one of another run than its subject says. */
+function storableFactOf({ message, subject, sequence }: WorkItem<RunEvent>): RunFact | undefined {
+  const fact = factOf(message, sequence);
+  if (fact === undefined) return undefined;
+  try {
+    checkStorable(fact);
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    throw new UndecodableMessageError(subject, describeError(error), { cause: error });
+  }
+  const run = runOfEvent(subject);
+  if (fact.kind === "refused" || fact.runId === run) return fact;
+  throw new UndecodableMessageError(subject, `an event on this subject is one of ${run}`);
 }

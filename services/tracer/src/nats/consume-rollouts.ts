@@ -1,11 +1,12 @@
 /** Stores scored episodes; one is acknowledged after it is written. */
 
-import { describeError, TerminalError } from "@hone/core";
+import { describeError, type Slot, TerminalError } from "@hone/core";
 import {
   type Bus,
   consumeBytes,
   DurableName,
   decodeBytes,
+  lastKeyOf,
   outcomeFromWire,
   StreamName,
   slotFromWire,
@@ -14,11 +15,12 @@ import {
   type WorkConsumer,
   type WorkItem,
 } from "@hone/messaging";
-import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { type Episode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { type Context, injectContext, type Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import type { StoredRollout } from "../domain/ports.ts";
 import { rolloutRecordOf } from "../domain/rollout-record.ts";
+import { MAX_COLUMN } from "../domain/run-event.ts";
 import { storedOrGivenUp } from "./give-up.ts";
 
 /** Two full writes: one is written while the other gathers. */
@@ -47,6 +49,7 @@ function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Arra
     if (episode === undefined)
       throw new TerminalError("NO_EPISODE", "Cannot store a rollout as it has no episode");
     const identity = { slot: slotFromWire(episode.slot), outcome: outcomeFromWire(episode.outcome) };
+    checkStorable(episode, identity.slot, lastKeyOf(subject));
     return {
       record: rolloutRecordOf(message, episode, identity),
       traceId: traceIdOf(trace),
@@ -57,6 +60,17 @@ function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Arra
     throw new UndecodableMessageError(subject, `it names no rollout (${describeError(error)})`, {
       cause: error,
     });
+  }
+}
+
+/** @throws {TerminalError} when no row could hold it, or it is one of another run than its subject says. */
+function checkStorable({ runId, attempt }: Episode, { step, task, index }: Slot, run: string): void {
+  if (runId !== run) throw new TerminalError("OTHER_RUN", `Cannot store a rollout as its run must be ${run}`);
+  if (Math.max(attempt, step, task, index) > MAX_COLUMN) {
+    throw new TerminalError(
+      "TOO_LARGE",
+      `Cannot store a rollout as its numbers must lie below ${MAX_COLUMN + 1}`,
+    );
   }
 }
 

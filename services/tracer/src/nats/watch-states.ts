@@ -5,7 +5,7 @@ import type { Bucket } from "@hone/messaging";
 import type { RunState } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { PublishedState } from "../domain/ports.ts";
-import { storable } from "../domain/run-event.ts";
+import { MAX_COLUMN, storable } from "../domain/run-event.ts";
 import { phaseWord } from "../domain/run-phase.ts";
 
 /** Pause before a failed write is tried again. */
@@ -46,7 +46,12 @@ export async function watchStates(options: WatchStatesOptions): Promise<void> {
     logger.warn("the states of runs are not followed for a moment", { error });
   for await (const { key, value, revision } of bucket.watch(signal, onError)) {
     if (value === undefined) continue;
-    pending.set(key, publishedStateOf(key, value, revision));
+    const state = publishedStateOf(key, value, revision);
+    if (!isStorable(state)) {
+      logger.warn("a state of a run cannot be stored", { run: key, version: state.version });
+      continue;
+    }
+    pending.set(key, state);
     writing ??= writePending().finally(() => {
       writing = undefined;
     });
@@ -65,4 +70,9 @@ function publishedStateOf(runId: string, state: RunState, revision: number): Pub
     waitingOwner: storable(state.waitingOwner),
     waitingSinceMs: state.waitingSinceMs === 0n ? null : Number(state.waitingSinceMs),
   };
+}
+
+/** One that no row can hold would hold up those that are written with it. */
+function isStorable({ version, totalSteps, waitingSinceMs }: PublishedState): boolean {
+  return Math.max(version, totalSteps) <= MAX_COLUMN && (waitingSinceMs ?? 0) <= Number.MAX_SAFE_INTEGER;
 }
