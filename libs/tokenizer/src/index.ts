@@ -9,5 +9,6 @@ export type { ChatMessage, RenderedAnswer, RenderedExtension, RenderedPrompt } f
 export { ChatRenderer } from "./chat-renderer.ts";
 export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
 export { loadTokenizer, makeTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
+export { StreamingDecoder } from "./streaming-decoder.ts";
 export type { TokenizerFiles } from "./tokenizer.ts";
 export { Tokenizer } from "./tokenizer.ts";

@@ -1,11 +1,11 @@
 /** Whether the embedded engine can do what a run asks of it. */
 
-import { type ConfigProblem, problemMessage, type RunConfig } from "@hone/config";
-import { type ModelConfig, ModelSpecError, specFromConfig } from "@hone/nn";
+import { type ConfigProblem, type ModelInit, problemMessage, type RunConfig } from "@hone/config";
+import { type ModelConfig, type ModelSpec, ModelSpecError, resolveModelSpec, specFromConfig } from "@hone/nn";
 import { contextTokensIn } from "./embedded/kv-pool.ts";
 
 /**
- * @param model config.json of the run's model; undefined = not known, and not checked.
+ * @param model config.json of the run's model; undefined = not known, so that a pretrained one is not checked.
  * @param maxCacheBytes memory for keys and values of one policy version.
  */
 export function checkRun(
@@ -13,9 +13,9 @@ export function checkRun(
   model: ModelConfig | undefined,
   maxCacheBytes: number,
 ): ConfigProblem[] {
-  if (model === undefined) return [];
   try {
-    const spec = specFromConfig(model);
+    const spec = model === undefined ? specOf(run.model) : specFromConfig(model);
+    if (spec === undefined) return [];
     const asked = run.rollout.maxContextTokens;
     const most = contextTokensIn(spec, maxCacheBytes);
     const memory = `${Math.floor(maxCacheBytes / 2 ** 20)} MiB for keys and values`;
@@ -29,6 +29,22 @@ export function checkRun(
     if (!(error instanceof ModelSpecError)) throw error;
     return [problem("model", run.model, error.message)];
   }
+}
+
+/** As far as the run file alone tells. */
+function specOf(model: RunConfig["model"]): ModelSpec | undefined {
+  if ("path" in model) return undefined;
+  const init: ModelInit = model.init;
+  return resolveModelSpec({
+    // The vocabulary comes with the tokenizer and changes nothing here.
+    vocabSize: 1,
+    hiddenSize: init.hiddenSize,
+    numLayers: init.numLayers,
+    numHeads: init.numHeads,
+    ...(init.numKvHeads !== undefined && { numKeyValueHeads: init.numKvHeads }),
+    ...(init.headDim !== undefined && { headDim: init.headDim }),
+    maxPositions: init.maxPositions,
+  });
 }
 
 function problem(key: string, value: unknown, allowed: string): ConfigProblem {
