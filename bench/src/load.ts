@@ -1,0 +1,74 @@
+/**
+ * `npm run load`: thousands of open rollouts in several runs, and what each process takes for them.
+ *
+ *   npm run load -- [--rollouts 10000] [--runs 3] [--minutes 30] [--step-delay-ms 20000] [--tasks-per-run N] [--json FILE]
+ *
+ * Starts a stack of its own. Every few seconds it prints a line with the memory of each process; at the end it says
+ * whether the load was held by processes that stay small and do not grow (load-verdict.ts), and writes everything as
+ * JSON. The exit code is 0 only when it was.
+ */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describeError, HoneError } from "@hone/core";
+import { holdLoad } from "./load/hold-load.ts";
+import { parseLoadOptions } from "./load/load-options.ts";
+import type { LoadSample } from "./load/load-sample.ts";
+import { judgeLoad, LOAD_LIMITS, mebibytes } from "./load/load-verdict.ts";
+import { describeMachine } from "./machine.ts";
+
+const SECONDS_PER_MINUTE = 60;
+/** Time for the load to be reached; when it is not by then, it will not be. */
+const MAX_RAMP_SECONDS = 600;
+
+try {
+  const options = parseLoadOptions(process.argv.slice(2));
+  await mkdir(path.dirname(options.jsonFile), { recursive: true });
+  const machine = await describeMachine(path.dirname(options.jsonFile));
+  console.log(machine);
+  console.log(
+    `${options.rollouts} open rollouts in ${options.runs} runs of ${options.tasksPerRun} for ${options.minutes} minutes`,
+  );
+  const held = await holdLoad({ ...options, isOver: isOver(options), onSample: tell });
+  const verdict = judgeLoad(held.samples, options.rollouts);
+  const problems = [...verdict.problems, ...held.faults];
+  console.log(
+    `\n${verdict.peakInFlight} in flight at most, held in ${Math.round(verdict.heldShare * 100)} % of the samples; ` +
+      `${verdict.episodesPerSecond.toFixed(0)} episodes/s; ${held.completedRuns} runs completed`,
+  );
+  for (const { name, peakBytes, meanBytes, growthBytes, cores } of verdict.processes) {
+    console.log(
+      `${name.padEnd(18)} peak ${mebibytes(peakBytes).padStart(9)}  mean ${mebibytes(meanBytes).padStart(9)}  ` +
+        `grew ${mebibytes(growthBytes).padStart(8)}  ${cores.toFixed(2)} cores`,
+    );
+  }
+  console.log(problems.length === 0 ? "\nPASS" : `\nFAIL\n${problems.join("\n")}`);
+  const report = { machine, options, limits: LOAD_LIMITS, verdict, problems, samples: held.samples };
+  await writeFile(options.jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
+  console.log(`written to ${path.relative(process.cwd(), options.jsonFile)}`);
+  process.exitCode = problems.length === 0 ? 0 : 1;
+} catch (error) {
+  console.error(error instanceof HoneError ? describeError(error) : error);
+  process.exitCode = 1;
+}
+
+function isOver({ rollouts, minutes }: { rollouts: number; minutes: number }) {
+  return (samples: readonly LoadSample[]): boolean => {
+    const reached = samples.find(({ inFlight }) => inFlight >= LOAD_LIMITS.reachedShare * rollouts);
+    const now = samples.at(-1)?.seconds ?? 0;
+    return reached === undefined
+      ? now > MAX_RAMP_SECONDS
+      : now - reached.seconds > minutes * SECONDS_PER_MINUTE;
+  };
+}
+
+function tell(sample: LoadSample): void {
+  const { seconds, inFlight, waitingJobs, redelivered, unscored, unstored, episodes, processes } = sample;
+  const memory = Object.entries(processes).map(
+    ([name, { memoryBytes }]) => `${name} ${mebibytes(memoryBytes)}`,
+  );
+  console.log(
+    `${seconds.toFixed(0)} s: ${inFlight} in flight, ${waitingJobs} wait, ${redelivered} came again; ` +
+      `${episodes} episodes, ${unscored} not scored, ${unstored} not stored; ${memory.join(", ")}`,
+  );
+}

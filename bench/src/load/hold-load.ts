@@ -1,0 +1,95 @@
+/**
+ * Keeps a number of rollouts open on a stack of its own, in several runs at once, and looks at everything every few
+ * seconds.
+ *
+ * L1: as soon as a run ends another begins, and one more where the queue runs dry, so that rollouts never run out.
+ * L2: at the end the runs that are not over are cancelled; of those that are, each rollout must stand in the ledger once.
+ */
+
+import { delay, runIdOf, Split, slotKey } from "@hone/core";
+import { publishRequest, startStack, type TestStack } from "@hone/integration-tests/support";
+import { loadRun } from "./load-run.ts";
+import { type LoadSample, takeSample } from "./load-sample.ts";
+
+export interface HoldLoadOptions {
+  readonly rollouts: number;
+  readonly runs: number;
+  readonly stepDelayMs: number;
+  readonly tasksPerRun: number;
+  /** Asked after each sample, with how many runs ended by themselves so far: true ends the load. */
+  readonly isOver: (samples: readonly LoadSample[], endedRuns: number) => boolean;
+  readonly onSample?: (sample: LoadSample) => void;
+  /** @default 5_000 */
+  readonly intervalMs?: number;
+}
+
+export interface HeldLoad {
+  readonly samples: readonly LoadSample[];
+  /** Runs that ended by themselves. */
+  readonly completedRuns: number;
+  /** Rollouts of those runs that the ledger lacks or holds twice (L2), and runs that failed; empty = none. */
+  readonly faults: readonly string[];
+}
+
+const DEFAULT_INTERVAL_MS = 5_000;
+/** Fewer waiting jobs than this, and no run has any to publish: the trainers keep twice as many in the queue. */
+const DRY_QUEUE = 512;
+/** Runs at once at most, for each that was asked for: the last rollouts of a run take their time. */
+const MAX_RUNS_FACTOR = 2;
+
+/** @throws when the stack does not come up or does not answer. */
+export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
+  await using stack = await startStack({ env: { HONE_ROLLOUT_CONCURRENCY: String(options.rollouts) } });
+  const { intervalMs = DEFAULT_INTERVAL_MS } = options;
+  const active = new Set<string>();
+  const samples: LoadSample[] = [];
+  let started = 0;
+  const startRun = async () => {
+    const name = `load-${started}`;
+    const run = await loadRun({
+      name,
+      seed: started++,
+      tasks: options.tasksPerRun,
+      stepDelayMs: options.stepDelayMs,
+    });
+    active.add(runIdOf(name, await publishRequest(stack.bus, JSON.stringify(run))));
+  };
+  const beganAt = performance.now();
+  const ended = new Set<string>();
+  while (!options.isOver(samples, ended.size)) {
+    while (active.size < options.runs) await startRun();
+    await delay(intervalMs);
+    const sample = await takeSample(stack, beganAt);
+    samples.push(sample);
+    options.onSample?.(sample);
+    for (const runId of await endedRuns(stack)) {
+      active.delete(runId);
+      ended.add(runId);
+    }
+    const isDry = sample.waitingJobs < DRY_QUEUE && sample.inFlight >= options.rollouts - DRY_QUEUE;
+    if (isDry && active.size < MAX_RUNS_FACTOR * options.runs) await startRun(); // L1
+  }
+  const faults: string[] = [];
+  for (const runId of ended) faults.push(...(await faultsOf(stack, runId, options.tasksPerRun)));
+  await Promise.all([...active].map((runId) => stack.hone("cancel", runId))); // L2
+  return { samples, completedRuns: ended.size, faults };
+}
+
+async function endedRuns({ sql }: TestStack): Promise<string[]> {
+  const rows = await sql<{ run_id: string }[]>`
+    select run_id from trainer.runs where stage not in ('admitting', 'active')`;
+  return rows.map(({ run_id }) => run_id);
+}
+
+async function faultsOf({ sql }: TestStack, runId: string, tasks: number): Promise<string[]> {
+  const [run] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
+  if (run?.stage !== "completed") return [`${runId} is ${run?.stage ?? "gone"}`];
+  const rows = await sql<{ slot: string }[]>`select slot from trainer.ledger where run_id = ${runId}`;
+  const times = new Map<string, number>();
+  for (const { slot } of rows) times.set(slot, (times.get(slot) ?? 0) + 1);
+  return Array.from({ length: tasks }, (_, task) =>
+    slotKey({ split: Split.warmStart, step: 0, task, index: 0 }),
+  )
+    .filter((slot) => times.get(slot) !== 1)
+    .map((slot) => `${runId}: ${slot} stands ${times.get(slot) ?? 0} times in the ledger`);
+}

@@ -1,0 +1,65 @@
+/** The flags of `npm run load`. */
+
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { InvalidInputError } from "@hone/core";
+import { REPOSITORY } from "../repository.ts";
+
+export interface LoadOptions {
+  /** Rollouts that are open at once. */
+  readonly rollouts: number;
+  /** Runs at once, at least. */
+  readonly runs: number;
+  /** How long the load is held once it is reached. */
+  readonly minutes: number;
+  /** What a step of the environment takes, milliseconds: with it, the rollouts of one second are given. */
+  readonly stepDelayMs: number;
+  /** Rollouts of one run. */
+  readonly tasksPerRun: number;
+  /** Where the JSON goes. */
+  readonly jsonFile: string;
+}
+
+/** Rollouts of 4 turns then take 80 s, so that 10,000 open ones make 125 episodes a second: a third of two cores. */
+const DEFAULT_STEP_DELAY_MS = 20_000;
+
+/** @throws {InvalidInputError} for anything else than these flags and whole numbers. */
+export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): LoadOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rollouts: { type: "string", default: "10000" },
+      runs: { type: "string", default: "3" },
+      minutes: { type: "string", default: "30" },
+      "step-delay-ms": { type: "string", default: String(DEFAULT_STEP_DELAY_MS) },
+      "tasks-per-run": { type: "string" },
+      json: { type: "string" },
+    },
+  });
+  const rollouts = wholeNumber("--rollouts", values.rollouts, 100_000);
+  const here = env.INIT_CWD ?? process.cwd();
+  return {
+    rollouts,
+    runs: wholeNumber("--runs", values.runs, 100),
+    minutes: wholeNumber("--minutes", values.minutes, 10_000),
+    stepDelayMs: wholeNumber("--step-delay-ms", values["step-delay-ms"], 3_600_000),
+    tasksPerRun: wholeNumber(
+      "--tasks-per-run",
+      values["tasks-per-run"] ?? String(Math.ceil(rollouts / 2)),
+      1_000_000,
+    ),
+    jsonFile:
+      values.json === undefined
+        ? path.join(env.HONE_STATE_DIR ?? path.join(REPOSITORY, ".hone"), "load.json")
+        : path.resolve(here, values.json),
+  };
+}
+
+function wholeNumber(flag: string, text: string, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw new InvalidInputError(
+    `Cannot make a load as ${flag} must be a whole number from 1 to ${most}: current value is ${text}`,
+    { path: flag, allowed: `a whole number from 1 to ${most}` },
+  );
+}

@@ -1,0 +1,71 @@
+/** One look at a stack under load: memory and CPU of each process, and what waits where. */
+
+import type { TestStack } from "@hone/integration-tests/support";
+import { consumerBacklog, DurableName, StreamName } from "@hone/messaging";
+import { cpuTimesOf } from "../process-times.ts";
+import { familyBytes, residentBytes } from "./resident-memory.ts";
+
+/** Every process of a stack. */
+export const PROCESSES = [
+  "agent-rollout",
+  "trainer",
+  "judge",
+  "tracer",
+  "inference-gateway",
+  "dataset",
+  "nats-server",
+  "postgres",
+] as const;
+
+export interface LoadSample {
+  /** Since the load began. */
+  readonly seconds: number;
+  /** Jobs that agent-rollout works on, and that nobody has taken. */
+  readonly inFlight: number;
+  readonly waitingJobs: number;
+  /** Jobs in work that were delivered more than once: nothing dies here, so there should be none. */
+  readonly redelivered: number;
+  /** Episodes that the judge has not scored, and the tracer has not stored. */
+  readonly unscored: number;
+  readonly unstored: number;
+  /** Episodes scored so far, of all runs. */
+  readonly episodes: number;
+  readonly processes: Readonly<Record<string, ProcessSample>>;
+}
+
+export interface ProcessSample {
+  readonly pid: number;
+  readonly memoryBytes: number;
+  /** Since its start. */
+  readonly cpuMs: number;
+}
+
+/** @param beganAt `performance.now()` of the begin. @throws {BusUnavailableError} */
+export async function takeSample({ bus, pidOf }: TestStack, beganAt: number): Promise<LoadSample> {
+  const [jobs, finished, scored] = await Promise.all([
+    consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
+    consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
+    consumerBacklog(bus, StreamName.episodes, DurableName.scoredEpisodes),
+  ]);
+  // Finished and scored episodes lie in one stream, one of each for a rollout.
+  const { state } = await bus.manager.streams.info(StreamName.episodes);
+  const unscored = finished.pending + finished.inWork;
+  const pids = Object.fromEntries(PROCESSES.map((name) => [name, pidOf(name)]));
+  const cpu = cpuTimesOf(pids);
+  return {
+    seconds: (performance.now() - beganAt) / 1_000,
+    inFlight: jobs.inWork,
+    waitingJobs: jobs.pending,
+    redelivered: jobs.redelivered,
+    unscored,
+    unstored: scored.pending + scored.inWork,
+    episodes: Math.floor((state.last_seq - unscored) / 2),
+    processes: Object.fromEntries(
+      PROCESSES.map((name) => {
+        const pid = pids[name]!;
+        const memoryBytes = (name === "postgres" ? familyBytes(pid) : residentBytes(pid)) ?? 0;
+        return [name, { pid, memoryBytes, cpuMs: cpu[name] ?? 0 }];
+      }),
+    ),
+  };
+}
