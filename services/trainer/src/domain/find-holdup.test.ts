@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findHoldup, type MissingRollouts, type PipelineView } from "./find-holdup.ts";
 
-const WANTED: MissingRollouts = { what: "step 3", missing: 5, total: 16, version: 2 };
+const WANTED: MissingRollouts = { what: "step 3", missing: 5, total: 16, version: 2, unpublished: 0 };
 const CALM: Extract<PipelineView, { kind: "seen" }> = {
   kind: "seen",
   silent: [],
@@ -10,6 +10,7 @@ const CALM: Extract<PipelineView, { kind: "seen" }> = {
   jobsPending: 0,
   jobsInWork: 5,
   unscored: 0,
+  isEpisodesFull: false,
   replicas: [{ name: "r", versions: [1, 2], activity: "" }],
 };
 
@@ -49,6 +50,14 @@ const cases: readonly [string, Partial<typeof CALM>, Partial<MissingRollouts>, s
     "agent-rollout",
     /works on 5$/,
   ],
+  [
+    "its jobs are held back",
+    { jobs: 0, jobsPending: 2_000, jobsInWork: 512 },
+    { unpublished: 5 },
+    "agent-rollout",
+    /works on 512 and has not taken 2000$/,
+  ],
+  ["episodes cannot be stored", { isEpisodesFull: true }, {}, "bus", /EPISODES is full/],
   ["nothing is left", { jobs: 0, jobsInWork: 0 }, {}, "trainer", /publishes again/],
 ];
 

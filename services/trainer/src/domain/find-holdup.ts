@@ -22,6 +22,8 @@ export type PipelineView =
       readonly jobsInWork: number;
       /** Finished episodes of all runs that are not scored. */
       readonly unscored: number;
+      /** Whether the stream of episodes takes no more: who has one to store holds it. */
+      readonly isEpisodesFull: boolean;
       /** Replicas of this run's policy. */
       readonly replicas: readonly ReplicaView[];
     };
@@ -39,6 +41,8 @@ export interface MissingRollouts {
   readonly what: string;
   readonly missing: number;
   readonly total: number;
+  /** Jobs that are not in the queue yet. */
+  readonly unpublished: number;
   /** Policy version that its jobs need; undefined where a script acts in the policy's place. */
   readonly version: number | undefined;
 }
@@ -49,7 +53,8 @@ export function findHoldup(wanted: MissingRollouts, view: PipelineView): Pick<Wa
   if (view.kind === "bus_silent") {
     return { text: `${rollouts}: the bus does not answer`, owner: WaitOwner.bus };
   }
-  const { jobs, jobsPending, jobsInWork, unscored } = view;
+  const { jobsPending, jobsInWork, unscored } = view;
+  const jobs = view.jobs + wanted.unpublished;
   const silent = [
     ...(jobs > 0 ? [WaitOwner.agentRollout] : []),
     ...(jobs > 0 && wanted.version !== undefined ? [WaitOwner.inferenceGateway] : []),
@@ -59,6 +64,10 @@ export function findHoldup(wanted: MissingRollouts, view: PipelineView): Pick<Wa
   if (first !== undefined) {
     const verb = silent.length === 1 ? "does" : "do";
     return { text: `${rollouts}: ${silent.join(", ")} ${verb} not answer`, owner: first }; // H1
+  }
+  if (view.isEpisodesFull) {
+    const text = `${rollouts}: EPISODES is full, agent-rollout and judge hold what they have until a run's episodes are dropped`;
+    return { text, owner: WaitOwner.bus };
   }
   if (jobs > 0) {
     const behind = wanted.version === undefined ? "" : replicasBehind(wanted.version, view.replicas);

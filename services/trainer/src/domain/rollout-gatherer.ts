@@ -182,7 +182,10 @@ export class RolloutGatherer {
         const view = await pipeline.look(run.runId, signal);
         if (signal.aborted || lastArrival() !== arrival) continue;
         const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
-        const wait = findHoldup({ what, missing, total: jobs.length, version }, view);
+        const wait = findHoldup(
+          { what, missing, total: jobs.length, version, unpublished: unpublished.count },
+          view,
+        );
         const text = `${wait.text}${heldText(unpublished)}`;
         reporter.waiting({ ...wait, text, sinceMs: Math.round(Date.now() - quietMs) });
       } catch (error) {

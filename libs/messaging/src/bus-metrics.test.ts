@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { destinationOf } from "./bus-metrics.ts";
+import { EventKind, RunControl, subjects, ValidatingService } from "./subjects.ts";
+
+describe("destinationOf()", () => {
+  test("is noun and verb, and never holds a run, a replica, a stream or a request", () => {
+    const found = [
+      subjects.runRequest(),
+      subjects.runControl(RunControl.cancel, "run-1"),
+      subjects.validate(ValidatingService.judge),
+      subjects.serviceHealth(),
+      subjects.datasetBatch(),
+      subjects.rolloutJob("run-1"),
+      subjects.rolloutFinished("run-1"),
+      subjects.rolloutScored("run-1"),
+      subjects.generate("run-1", "replica-0"),
+      subjects.judgeScore(),
+      subjects.event("run-1", EventKind.ended),
+      subjects.requestRefused(7),
+      subjects.dead("JOBS"),
+    ].map(destinationOf);
+    assert.deepEqual(found, [
+      "run.request",
+      "run.cancel",
+      "judge.validate",
+      "service.health",
+      "dataset.batch",
+      "rollout.job",
+      "rollout.finished",
+      "rollout.scored",
+      "policy.generate",
+      "judge.score",
+      "event",
+      "event",
+      "dead",
+    ]);
+  });
+});
