@@ -3,13 +3,21 @@
  *
  *   NODE_OPTIONS="--import …/clock-preload.ts" HONE_TEST_CLOCK=<file with the milliseconds that the clock is wrong by>
  *
+ * A service that is started so ends with the test that started it, also when that is killed.
+ *
  * The monotonic clock goes on as ever, as that of a machine does whose time is set.
  */
 
 import { readFileSync } from "node:fs";
+import { isMainThread } from "node:worker_threads";
 
 /** How soon a change of the file is seen. */
 const LOOK_EVERY_MS = 20;
+
+if (isMainThread && process.channel !== undefined) {
+  process.once("disconnect", () => process.exit());
+  process.channel.unref();
+}
 
 const file = process.env.HONE_TEST_CLOCK;
 if (file !== undefined) {

@@ -10,7 +10,7 @@ import { eventually } from "@hone/testing";
 import { REPOSITORY, type TestStack } from "../support/stack.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 120_000;
 const CLOCK_PRELOAD = pathToFileURL(path.join(import.meta.dirname, "clock-preload.ts"));
 
 export class FaultyService implements AsyncDisposable {
@@ -62,7 +62,7 @@ export class FaultyService implements AsyncDisposable {
         HONE_READY_FILE: readyFile,
         HONE_HTTP_PORT: "0",
       },
-      stdio: ["ignore", log, log],
+      stdio: ["ignore", log, log, "ipc"],
     });
     const service = new FaultyService(name, network, child, clockFile);
     try {

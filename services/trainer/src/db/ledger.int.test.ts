@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { resolveRunConfig } from "@hone/config";
-import { type Database, migrate, openDatabase, query, sql, UniqueViolationError } from "@hone/storage";
+import {
+  type Database,
+  migrate,
+  openDatabase,
+  query,
+  sql,
+  transaction,
+  UniqueViolationError,
+} from "@hone/storage";
 import { eventually, startPostgres } from "@hone/testing";
 import type { Commit, LedgerEntry } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run-record.ts";
@@ -148,6 +156,54 @@ describe("ledger and ownership", () => {
       isPauseRequested: false,
     });
     assert.deepEqual(await runRows.claim("one", LEASE_MS, []), []);
+  });
+
+  test("a lease that the database's clock left far ahead, as it went back, counts as over", async () => {
+    const run = await claimedRun("one");
+    const ahead = sql`update runs set lease_until = now() + interval '1 hour' where run_id = ${run.runId}`;
+    await query(database, (db) => db.execute(ahead));
+    const [taken] = await runRows.claim("two", LEASE_MS, []);
+    assert.deepEqual([taken?.runId, taken?.epoch], [run.runId, 2]);
+  });
+
+  test("a run that a paused trainer keeps locked in a transaction holds up no other run", async () => {
+    const locked = await insertRun();
+    const free = await insertRun();
+    const isLocked = Promise.withResolvers<void>();
+    const mayEnd = Promise.withResolvers<void>();
+    const paused = transaction(
+      database,
+      async (tx) => {
+        await tx.execute(sql`update runs set version = 0 where run_id = ${locked}`);
+        isLocked.resolve();
+        await mayEnd.promise;
+      },
+      { action: "stand still" },
+    );
+    await isLocked.promise;
+    const claimed = await runRows.claim("two", LEASE_MS, []);
+    assert.deepEqual(
+      claimed.map(({ runId }) => runId),
+      [free],
+    );
+    mayEnd.resolve();
+    await paused;
+  });
+
+  test("a run with which trainer after trainer died is taken alone, the one with fewer deaths first", async () => {
+    const claim = async (heldHere: string[] = []) =>
+      (await runRows.claim("one", LEASE_MS, heldHere)).map(({ runId, tenures }) => [runId, tenures]);
+    const deadly = await insertRun();
+    for (let deaths = 1; deaths <= 4; deaths++) assert.deepEqual(await claim(), [[deadly, deaths]]);
+    const healthy = await insertRun();
+    assert.deepEqual(await claim([deadly]), [[healthy, 1]], "a fresh run does not wait for it");
+    for (let deaths = 2; deaths <= 3; deaths++) await claim([deadly]);
+    // Both are suspects now. One is taken, and the other one only once that has made progress.
+    assert.deepEqual(await claim(), [[healthy, 4]]);
+    assert.deepEqual(await claim([healthy]), []);
+    const { epoch } = (await runRows.load(healthy))!;
+    assert.ok(await runRows.activate(healthy, epoch));
+    assert.deepEqual(await claim([healthy]), [[deadly, 5]]);
   });
 
   test("a restarted trainer takes its own runs at once, under a new epoch", async () => {

@@ -37,6 +37,18 @@ describe("RunFolders", () => {
     assert.equal(await readFile(path.join(folders.absolute(folders.tokenizer), "a"), "utf8"), "second");
   });
 
+  test("of two owners that write the same checkpoint, one finishes it and the other changes nothing", async () => {
+    await using root = await temporaryFolder();
+    const folders = new RunFolders(root.path, "run-1");
+    await folders.writeCheckpoint(2, 1, async (slow) => {
+      await writeFile(path.join(slow, "weights"), "of the first");
+      await folders.writeCheckpoint(2, 2, (fast) => writeFile(path.join(fast, "weights"), "of the second"));
+    });
+    const checkpoint = folders.absolute(folders.checkpoint(2));
+    assert.equal(await readFile(path.join(checkpoint, "weights"), "utf8"), "of the second");
+    assert.deepEqual(await readdir(path.dirname(checkpoint)), ["step-2"]);
+  });
+
   test("removeOldStates() keeps the committed state, the one before, and what another epoch is making", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");

@@ -7,7 +7,7 @@ import { testConfig, testRun } from "../testing/fake-run.ts";
 import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
 import { Admission } from "./admission.ts";
 import type { RunRegistry } from "./ports.ts";
-import { RunSupervisor } from "./run-supervisor.ts";
+import { MAX_TENURES, RunSupervisor } from "./run-supervisor.ts";
 
 const LEASE_MS = 200;
 
@@ -104,6 +104,19 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     const ended = world.events.map(({ event }) => event).find((event) => event.kind === "ended");
     assert.match(ended?.reason ?? "", /loss is finite: current value is NaN/);
     assert.equal(world.status?.phase, "failed");
+  });
+
+  test("ends a run as failed with which trainer after trainer died, without touching it again", async () => {
+    await using root = await temporaryFolder();
+    const world = new MemoryWorld(testRun({ tenures: MAX_TENURES + 1 }));
+    const supervisor = supervise(world, root.path);
+    supervisor.start();
+    await eventually("the end", () => world.ending);
+    await supervisor.stop();
+    assert.equal(world.ending, "failed");
+    assert.equal(world.executions.size, 0);
+    const ended = world.events.map(({ event }) => event).find((event) => event.kind === "ended");
+    assert.match(ended?.reason ?? "", /10 trainers in a row that died with it/);
   });
 
   test("never gives a run up for a failure that passes by itself", async () => {
