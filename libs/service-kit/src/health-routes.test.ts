@@ -40,4 +40,18 @@ describe("healthRoutes()", () => {
     const response = await app([{ name: "bus", check: () => notReady("disconnected") }]).request("/livez");
     assert.equal(response.status, 200);
   });
+
+  test("/metrics answers in Prometheus' format, with the readiness as a figure", async () => {
+    for (const [readiness, figure] of [
+      [READY, 1],
+      [notReady("disconnected"), 0],
+    ] as const) {
+      const response = await app([{ name: "bus", check: () => readiness }]).request("/metrics");
+      assert.equal(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+      assert.match(
+        await response.text(),
+        new RegExp(`^hone_service_ready\\{service="judge"\\} ${figure}$`, "m"),
+      );
+    }
+  });
 });
