@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -31,6 +31,20 @@ describe("inlineFiles()", () => {
     assert.ok("init" in run.model);
     assert.deepEqual(run.model.init.tokenizer, { files: { "tokenizer.json": '{"version":"1.0"}' } });
     assert.deepEqual(parseRunFile(JSON.stringify(run)), run);
+  });
+
+  test("makes the path of a model's folder absolute, and leaves an id of the hub", async () => {
+    await mkdir(path.join(folder, "models", "small"), { recursive: true });
+    for (const [given, wanted] of [
+      ["models/small", path.join(folder, "models", "small")],
+      ["owner/name", "owner/name"],
+    ] as const) {
+      const { model } = await inlineFiles(
+        parseRunFile(RUN.replace(/^model:.*$/m, `model: { path: ${given} }`)),
+        folder,
+      );
+      assert.equal("path" in model && model.path, wanted);
+    }
   });
 
   for (const [what, from, to, key] of [

@@ -36,6 +36,12 @@ describe("parseRunFile()", () => {
     assert.deepEqual(run.trainer.engine, { kind: "onnx" });
   });
 
+  test("takes a pretrained model by its place alone", () => {
+    const path = "owner/name";
+    const { model } = parseRunFile(RUN.replace(/^model:.*$/m, `model: { path: ${path} }`));
+    assert.deepEqual(model, { path, revision: "main", dtype: "auto" });
+  });
+
   test("accepts JSON as it is", () => {
     assert.deepEqual(parseRunFile(JSON.stringify(parseYaml(RUN, "run.yaml"))), parseRunFile(RUN));
   });
@@ -81,6 +87,20 @@ describe("parseRunFile()", () => {
       "source: parquet",
       "dataset.train.source",
       /one of "environment", "jsonl"/,
+    ],
+    [
+      "a misspelt key of a pretrained model",
+      RUN.match(/^model:.*$/m)![0],
+      "model: { path: owner/name, revison: main }",
+      "model.revison",
+      /did you mean `revision`/,
+    ],
+    [
+      "a model that is both made and there already",
+      "model: { init:",
+      "model: { path: owner/name, init:",
+      "model.path",
+      /no such key is known below `model`: allowed is one of init/,
     ],
     ["an empty range of seeds", "to: 1000", "to: 0", "dataset.train.seeds.to", /greater than from/],
     [
