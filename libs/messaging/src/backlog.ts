@@ -51,3 +51,16 @@ export async function subjectCount(bus: Bus, stream: StreamName, subject: string
     throw translateBusError(error, "count messages", subject);
   }
 }
+
+/** Of its largest size: above it, the next message of ordinary size may be one too many. */
+const FULL_SHARE = 0.99;
+
+/** Whether a stream is at its limit of bytes, so that senders wait. @throws {BusUnavailableError} when the server does not answer. */
+export async function isStreamFull(bus: Bus, stream: StreamName): Promise<boolean> {
+  try {
+    const { state, config } = await bus.manager.streams.info(stream);
+    return config.max_bytes > 0 && state.bytes >= FULL_SHARE * config.max_bytes;
+  } catch (error) {
+    throw translateBusError(error, "look at a stream", stream);
+  }
+}

@@ -6,6 +6,7 @@ import {
   BucketName,
   type Bus,
   connectBus,
+  DurableName,
   ensureTopology,
   openBucket,
   publishStored,
@@ -164,6 +165,25 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
       }
     }
     await eventually("every job acknowledged", async () => (await jobsLeft()) === 0);
+  });
+
+  test("holds its episodes while their stream is full, and stores each once when there is room", async () => {
+    const run = "full-1";
+    const { config, state } = await bus.manager.streams.info(StreamName.episodes);
+    await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: state.bytes + 1 });
+    const count = 8;
+    await Promise.all(
+      Array.from({ length: count }, (_, task) => submit(job(run, task, { scriptedPolicy: "random_legal" }))),
+    );
+    const consumer = () => bus.manager.consumers.info(StreamName.jobs, DurableName.jobs);
+    await eventually("every job to be in work", async () => (await consumer()).num_ack_pending === count);
+    const before = (await consumer()).delivered.consumer_seq;
+    assert.equal((await bus.manager.streams.info(StreamName.episodes)).state.last_seq, state.last_seq);
+    await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: config.max_bytes });
+    const episodes = await episodesOf(run, count);
+    assert.equal(new Set(episodes.map(({ slot }) => slot!.task)).size, count);
+    await eventually("every job acknowledged", async () => (await jobsLeft()) === 0);
+    assert.equal((await consumer()).delivered.consumer_seq, before);
   });
 
   test("plays the scripted policy without any replica, and marks what it wrote", async () => {

@@ -6,6 +6,8 @@
  *     with attempt 1 and the same seeds, so it makes the same episode.
  * J3: a job that waits for one of Hone's own parts for too long, or whose service stops, goes back to the queue.
  * J4: a job with which process after process dies ends as infra_failed, as the last of its attempts.
+ * J5: an episode that the full stream does not take is held, with its job, until there is room or its run is over: making
+ *     the rollout again would only cost more.
  */
 
 import { rolloutIdOf } from "@hone/core";
@@ -13,6 +15,7 @@ import {
   type Bus,
   consumeWork,
   DurableName,
+  type PublishOptions,
   publishStored,
   StreamName,
   subjects,
@@ -65,7 +68,9 @@ async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOpt
   let record: RolloutRecord | undefined;
   try {
     record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
-    await publishEpisode(bus, item, job, record);
+    // A rollout that its run's end cut off is told of as well, but not waited for.
+    const hold = signal.aborted ? {} : { signal, deadlineMs: Number.POSITIVE_INFINITY }; // J5
+    await publishEpisode(bus, item, job, record, hold);
   } finally {
     ended(record);
     leave();
@@ -85,11 +90,13 @@ async function publishEpisode(
   item: WorkItem<WireJob>,
   job: RolloutJob,
   record: RolloutRecord,
+  hold: Pick<PublishOptions, "signal" | "deadlineMs"> = {},
 ): Promise<void> {
   const episode = encodeEpisode(item.message, record);
   await publishStored(bus, subjects.rolloutFinished(job.runId), EpisodeSchema, episode, {
     messageId: `${rolloutIdOf(job.runId, job.slot)}/${record.attempt}`, // J2
     trace: item.trace,
     deadlineMs: PUBLISH_DEADLINE_MS,
+    ...hold,
   });
 }

@@ -7,6 +7,7 @@ import {
   type Bus,
   consumerBacklog,
   DurableName,
+  isStreamFull,
   StreamName,
   subjectCount,
   subjects,
@@ -37,11 +38,12 @@ export class BusPipeline implements Pipeline {
   }
 
   async #lookNow(runId: string): Promise<PipelineView> {
-    const [health, jobs, jobsOfAll, episodes, replicas] = await Promise.all([
+    const [health, jobs, jobsOfAll, episodes, isEpisodesFull, replicas] = await Promise.all([
       askHealth(this.#bus),
       subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId)),
       consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs),
       consumerBacklog(this.#bus, StreamName.episodes, DurableName.finishedEpisodes),
+      isStreamFull(this.#bus, StreamName.episodes),
       this.#replicas.entries(),
     ]);
     return {
@@ -51,6 +53,7 @@ export class BusPipeline implements Pipeline {
       jobsPending: jobsOfAll.pending,
       jobsInWork: jobsOfAll.inWork,
       unscored: episodes.pending + episodes.inWork,
+      isEpisodesFull,
       replicas: replicas
         .filter(({ value }) => value.model === runId)
         .map(({ value: { replica, versions, activity } }) => ({ name: replica, versions, activity })),
