@@ -2,6 +2,15 @@
  * `hone`: the command line. One file per command in commands/, loaded when it is asked for.
  */
 
+import { isDiskFull } from "@hone/core";
+
+// `hone up` writes to a file where nobody looks on: a disk without room loses its lines, and does not end the stack.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error) => {
+    if (!isDiskFull(error)) throw error;
+  });
+}
+
 // citty decides about colour when it is loaded, and does not look whether its output is a terminal.
 if (!process.stdout.isTTY) process.env.NO_COLOR ??= "1";
 const { defineCommand, runMain } = await import("citty");
