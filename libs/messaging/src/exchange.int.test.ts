@@ -55,6 +55,28 @@ describe("an exchange", () => {
     await responder.drain();
   });
 
+  test("is answered before its responder's drain is over, however often that is called", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let asked = 0;
+    const responder = respond(bus, "draining", BatchRequestSchema, BatchReplySchema, {
+      handle: async ({ reply }) => {
+        asked++;
+        await released;
+        await reply(create(BatchReplySchema, { size: 7n }));
+      },
+      onError: (error) => assert.fail(String(error)),
+    });
+    await bus.connection.flush();
+    const answer = request(bus, "draining", BatchRequestSchema, question, BatchReplySchema, {
+      timeoutMs: LONG_MS,
+    });
+    await eventually("the question", () => asked === 1);
+    const drained = Promise.all([responder.drain(), responder.drain()]);
+    release();
+    await drained;
+    assert.equal((await answer).size, 7n);
+  });
+
   test("ends with the signal's reason", async () => {
     const stop = new AbortController();
     const responder = respond(bus, "stopped", BatchRequestSchema, BatchReplySchema, {

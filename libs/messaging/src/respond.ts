@@ -46,8 +46,11 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
   replySchema: Reply,
   options: RespondOptions<MessageShape<Request>, MessageShape<Reply>>,
 ): Responder {
-  const running = new Set<Promise<void>>();
+  let numRunning = 0;
+  /** Resolves when the last one that runs is done; there only for a drain. */
+  let idle: PromiseWithResolvers<void> | undefined;
   const serve = async (message: Msg): Promise<void> => {
+    numRunning++;
     const startedAt = performance.now();
     let result: "ok" | "failed" = "ok";
     try {
@@ -76,6 +79,7 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
       options.onError(error, message.subject);
     } finally {
       countAnswer(message.subject, startedAt, result);
+      if (--numRunning === 0) idle?.resolve();
     }
   };
   const subscription: Subscription = bus.connection.subscribe(subject, {
@@ -85,15 +89,15 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
         options.onError(error, subject);
         return;
       }
-      const work = serve(message);
-      running.add(work);
-      void work.finally(() => running.delete(work));
+      void serve(message);
     },
   });
   return {
     async drain() {
       if (!subscription.isClosed()) await subscription.drain();
-      await Promise.allSettled(running);
+      if (numRunning === 0) return;
+      idle ??= Promise.withResolvers<void>();
+      await idle.promise;
     },
   };
 }
