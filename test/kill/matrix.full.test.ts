@@ -8,6 +8,12 @@ import { MOMENT_NAMES, MOMENTS, VICTIMS } from "./moments.ts";
 const MOMENTS_PER_STACK = 4;
 
 const chosen = (process.env.HONE_TEST_KILL ?? "").split(",").filter((name) => name !== "");
+const unknown = chosen.filter((name) => ![...VICTIMS, ...MOMENT_NAMES].some((each) => each === name));
+if (unknown.length > 0) {
+  throw new Error(
+    `Cannot choose a part of the kill matrix as HONE_TEST_KILL must name victims or moments: current value is ${unknown.join(", ")}`,
+  );
+}
 const victims = chosenOf(VICTIMS);
 const moments = chosenOf(MOMENT_NAMES);
 

@@ -77,6 +77,13 @@ export const MOMENTS = {
     stop: "before",
     isNow: isMakingVersion2,
   },
+  "episodes-half-judged": {
+    title: "half of a step's scored episodes sent, another one judged",
+    service: "judge",
+    path: [{ pattern: scored, times: STEP_ROLLOUTS / 2 + 1 }],
+    stop: "before",
+    isNow: isMakingVersion2,
+  },
   "episode-judged": {
     title: "scored episode stored, episode not acknowledged",
     service: "judge",

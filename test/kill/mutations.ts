@@ -38,7 +38,7 @@ export const MUTATIONS = {
     text: BEGIN,
     replacement: `${BEGIN} if (options.stream === "EPISODES") message.ack();`,
     victim: "judge",
-    moment: "episode-judged",
+    moment: "episodes-half-judged",
     complaint: /did not end by itself[\s\S]*rollouts of step 2/,
   },
   "episodes trained twice": {
