@@ -5,6 +5,7 @@
  * `restore` and goes on as if nothing had happened.
  */
 
+import { checkState } from "./check-state.ts";
 import { exportCheckpoint, isCheckpointDue } from "./checkpoints.ts";
 import { commitVersion } from "./commit.ts";
 import { evaluate, isEvaluationDue } from "./evaluation.ts";
@@ -44,6 +45,7 @@ async function restore(context: RunContext): Promise<void> {
   }
   const { version } = progress;
   await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);
+  await checkState(folders.absolute(run.stateFolder), run.stateDigest);
   await engine.load(folders.absolute(run.stateFolder));
   await reporter.publish({
     version,

@@ -1,0 +1,42 @@
+/** Whether the state that a run goes on from is the one that was committed. */
+
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { pipeline } from "node:stream/promises";
+import { TerminalError } from "@hone/core";
+
+const WEIGHTS_FILE = "model.safetensors";
+const OPTIMIZER_FILE = "optimizer.safetensors";
+
+/** The files of a committed version are not those that were committed: training on would make another run of it. */
+export class BrokenStateError extends TerminalError {
+  constructor(file: string, rule: string, value: string) {
+    super("BROKEN_STATE", `Cannot go on from ${file} as ${rule}: current value is ${value}`);
+  }
+}
+
+/**
+ * Checks the weights by their digest, and that the optimizer is there. Weights in several files are left to their reader.
+ * @param digest SHA-256 that the commit recorded, hexadecimal.
+ * @throws {BrokenStateError} when they are others, or the optimizer is gone: it would begin anew in silence.
+ */
+export async function checkState(folder: string, digest: string): Promise<void> {
+  const weights = path.join(folder, WEIGHTS_FILE);
+  if (!(await exists(weights))) return;
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(weights), hash);
+  const found = hash.digest("hex");
+  if (found !== digest) throw new BrokenStateError(weights, `its SHA-256 must be ${digest}`, found);
+  const optimizer = path.join(folder, OPTIMIZER_FILE);
+  if (!(await exists(optimizer)))
+    throw new BrokenStateError(optimizer, "it belongs to the state", "no such file");
+}
+
+function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  );
+}
