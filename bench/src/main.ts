@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what Hone does per second, against the limits of the machine and against its peers.
  *
- *   npm run bench -- [--only limits,bus,engines,pipeline] [--rounds 5] [--quick] [--json FILE]
+ *   npm run bench -- [--only limits,bus,engines,pipeline,start] [--rounds 5] [--quick] [--json FILE]
  *
  * Prints a table and writes it as JSON, below `.hone/` unless told otherwise. Peers are looked for in the folder that
  * PEERS names (default ~/.cache/hone-peers). Figures of one sitting may be compared with each other, and only where
@@ -19,6 +19,7 @@ import { measureBus } from "./sections/bus.ts";
 import { measureEngines } from "./sections/engines.ts";
 import { measureLimits } from "./sections/limits.ts";
 import { measurePipeline } from "./sections/pipeline.ts";
+import { measureStart } from "./sections/start.ts";
 import { summarise } from "./summarise.ts";
 
 const SECTIONS: Readonly<Record<string, Measure>> = {
@@ -26,6 +27,7 @@ const SECTIONS: Readonly<Record<string, Measure>> = {
   bus: measureBus,
   engines: measureEngines,
   pipeline: measurePipeline,
+  start: measureStart,
 };
 
 try {
