@@ -11,6 +11,7 @@ import {
   publishBytes,
   RunControl,
   request,
+  StreamName,
   subjects,
 } from "@hone/messaging";
 import {
@@ -133,6 +134,34 @@ describe("trainer", { timeout: 240_000 }, () => {
     const warm =
       await sql`select count(*)::int as n from trainer.ledger where run_id = ${first} and version = 0`;
     assert.equal(warm[0]?.n, 6);
+  });
+
+  test("a run whose jobs do not fit into JOBS says so while it waits, and ends with every rollout", async () => {
+    const { config } = await bus.manager.streams.info(StreamName.jobs);
+    const hold = Promise.withResolvers<void>();
+    peers.beforeEpisode = (job) => (job.runId.startsWith("crowded") ? hold.promise : Promise.resolve());
+    await bus.manager.streams.update(StreamName.jobs, { ...config, max_msgs_per_subject: 3 });
+    try {
+      const runId = `crowded-${await publishRun(await runFile({ name: "crowded" }))}`;
+      await eventually(
+        "the status to name the full stream",
+        async () => {
+          const { state } = await control(RunControl.status, runId);
+          return /jobs are not published yet .*the stream is at its limit/.test(state?.waitingFor ?? "");
+        },
+        { deadlineMs: RUN_DEADLINE_MS },
+      );
+      hold.resolve();
+      assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
+      assert.equal((await sql`select slot from trainer.ledger where run_id = ${runId}`).length, 48);
+    } finally {
+      hold.resolve();
+      peers.beforeEpisode = async () => undefined;
+      await bus.manager.streams.update(StreamName.jobs, {
+        ...config,
+        max_msgs_per_subject: config.max_msgs_per_subject,
+      });
+    }
   });
 
   test("evaluations come before the first step, in between and, of the whole split, after the last, sampled and greedy", async () => {
