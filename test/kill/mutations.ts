@@ -22,7 +22,6 @@ export interface Mutation {
 const CONSUME_WORK = "libs/messaging/src/consume-work.ts";
 const BEGIN = "const where = { subject: message.subject, sequence: message.seq };";
 const COMMIT = 'await reporter.untilAvailable({ text: "the database (commit)"';
-const LOAD = "await engine.load(folders.absolute(run.stateFolder));";
 
 export const MUTATIONS = {
   "job acknowledged before its episode is stored": {
@@ -43,11 +42,15 @@ export const MUTATIONS = {
   },
   "episodes trained twice": {
     file: "services/trainer/src/domain/run-loop.ts",
-    text: `await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);\n  ${LOAD}`,
-    // The newest state that is on the disk, whether it was committed or not: its step is then trained once more.
-    replacement: `const { readdirSync } = await import("node:fs");
-      const states = folders.absolute(run.stateFolder + "/..");
-      await engine.load(states + "/" + readdirSync(states).filter((name) => !name.startsWith(".")).sort().at(-1));`,
+    text: "await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);",
+    // Goes on from the newest state that is on the disk, committed or not: its step is then trained once more.
+    replacement: `const { readdirSync, readFileSync } = await import("node:fs");
+      const { createHash } = await import("node:crypto");
+      const states = run.stateFolder.replace(/[^/]+$/, "");
+      const names = readdirSync(folders.absolute(states)).filter((name) => !name.startsWith("."));
+      const stateFolder = states + names.sort().at(-1);
+      const weights = readFileSync(folders.absolute(stateFolder) + "/model.safetensors");
+      Object.assign(run, { stateFolder, stateDigest: createHash("sha256").update(weights).digest("hex") });`,
     victim: "trainer",
     moment: "state-renamed",
     complaint: /the weights of version 2 are others/,
