@@ -2,7 +2,7 @@ import { after, before, describe, test } from "node:test";
 import { survivesClockJumps } from "./clock-cases.ts";
 import { DISTURBED, type FaultHarness, startFaultHarness } from "./fault-harness.ts";
 import { survivesBlackHole, survivesResets } from "./network-cases.ts";
-import { survivesStandstills, survivesTrickle } from "./slow-cases.ts";
+import { survivesFullQueue, survivesStandstills, survivesTrickle } from "./slow-cases.ts";
 import { survivesTakeover, TAKEOVER_MOMENTS, type TakeoverMoment, type Wake } from "./takeover-cases.ts";
 
 /* The same as faults.test.ts, for every service and every moment, and for a minute where that takes twelve seconds. */
@@ -33,6 +33,8 @@ describe("a run ends as an undisturbed one", () => {
     test(`when ${service} loses the network to the bus for a minute`, () =>
       survivesBlackHole(harness, service, LOSS_MS));
   }
+
+  test("when the queue of jobs is full long before a step is in it", () => survivesFullQueue(harness));
 
   for (const service of ["judge", "agent-rollout", "trainer"] as const) {
     test(`when what the bus sends to ${service} trickles`, () => survivesTrickle(harness, service));

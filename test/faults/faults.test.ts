@@ -2,7 +2,6 @@ import { after, before, describe, test } from "node:test";
 import { survivesClockJumps } from "./clock-cases.ts";
 import { type FaultHarness, startFaultHarness } from "./fault-harness.ts";
 import { survivesBlackHole, survivesResets } from "./network-cases.ts";
-import { survivesFullQueue } from "./slow-cases.ts";
 import { survivesTakeover } from "./takeover-cases.ts";
 
 /* Faults that kill nobody: the run says what it waits for, goes on by itself, and ends as an undisturbed one ends. */
@@ -22,8 +21,6 @@ describe("a run ends as an undisturbed one", () => {
 
   test("when the clock of the trainer jumps by an hour, ahead and back", () =>
     survivesClockJumps(harness, "trainer"));
-
-  test("when the queue of jobs is full long before a step is in it", () => survivesFullQueue(harness));
 
   test("when its trainer wakes up between its files and its transaction, and another one has the run", () =>
     survivesTakeover(harness, "before-transaction", "as soon as it is owned"));
