@@ -15,7 +15,7 @@ import { type PreparedModel, prepareModel } from "./prepare-model.ts";
 import type { Problem } from "./run-event.ts";
 import { RunFolders } from "./run-folders.ts";
 import type { RunRecord } from "./run-record.ts";
-import { NO_WAIT } from "./run-status.ts";
+import { NO_WAIT, type RunStatus } from "./run-status.ts";
 import { publicConfigJson, statusOf } from "./run-tenure.ts";
 import { WaitOwner } from "./wait.ts";
 
@@ -47,6 +47,7 @@ export interface AdmissionDeps {
 
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
+const BYTES_PER_MB = 1_000_000;
 
 export class Admission {
   readonly #deps: AdmissionDeps;
@@ -91,29 +92,39 @@ export class Admission {
   }
 
   /** Waits for a download, for a hub that is away and for room on the disk, and says so. */
-  #untilPrepared(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<PreparedModel> {
+  async #untilPrepared(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<PreparedModel> {
     const { board, models, logger } = this.#deps;
-    const since = Date.now();
-    const tell = (waitingFor: string, waitingOwner: WaitOwner) =>
-      board
-        .publish({ ...statusOf(run, folders), waitingFor, waitingOwner, waitingSinceMs: since })
+    const waitingSinceMs = Date.now();
+    let telling: Promise<unknown> | undefined;
+    // One after the other, so that the last one told is the one that stands.
+    const tell = (wait: Pick<RunStatus, "waitingFor" | "waitingOwner" | "waitingSinceMs">) => {
+      telling = Promise.resolve(telling)
+        .then(() => board.publish({ ...statusOf(run, folders), ...wait }))
         .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
-    const onProgress = (doneBytes: number, totalBytes: number) => {
-      const [done, total] = [doneBytes, totalBytes].map((bytes) => Math.round(bytes / 1e6));
-      tell(`the download of its model (${done} of ${total} MB)`, WaitOwner.trainer);
     };
-    return retry(() => prepareModel(run.config, folders, models, { signal, onProgress }), {
-      signal,
-      minDelayMs: MIN_PAUSE_MS,
-      maxDelayMs: MAX_PAUSE_MS,
-      onRetry: (error, attempt) => {
-        const what = error instanceof DiskFullError ? "the disk (tokenizer)" : "its model";
-        if (attempt === 1) {
-          logger.warn(`a run waits for ${what}`, { runId: run.runId, error: describeError(error) });
-        }
-        tell(`${what} (${describeError(error)})`, WaitOwner.you);
-      },
-    });
+    const onProgress = (doneBytes: number, totalBytes: number) => {
+      const [done, total] = [doneBytes, totalBytes].map((bytes) => Math.round(bytes / BYTES_PER_MB));
+      const waitingFor = `the download of its model (${done} of ${total} MB)`;
+      tell({ waitingFor, waitingOwner: WaitOwner.trainer, waitingSinceMs });
+    };
+    try {
+      return await retry(() => prepareModel(run.config, folders, models, { signal, onProgress }), {
+        signal,
+        minDelayMs: MIN_PAUSE_MS,
+        maxDelayMs: MAX_PAUSE_MS,
+        onRetry: (error, attempt) => {
+          const what = error instanceof DiskFullError ? "the disk (tokenizer)" : "its model";
+          if (attempt === 1) {
+            logger.warn(`a run waits for ${what}`, { runId: run.runId, error: describeError(error) });
+          }
+          const waitingFor = `${what} (${describeError(error)})`;
+          tell({ waitingFor, waitingOwner: WaitOwner.you, waitingSinceMs });
+        },
+      });
+    } finally {
+      if (telling !== undefined) tell(NO_WAIT);
+      await telling;
+    }
   }
 
   /** All services at once; each is asked until it answers (A1). */
