@@ -18,6 +18,10 @@ describe("ModelHub", () => {
   beforeEach(async () => {
     cacheDir = await mkdtemp(path.join(os.tmpdir(), "hone-hub-"));
     server = await startHubServer();
+    // A connection that breaks takes along what was not read from it yet.
+    server.untilBreak = async (sentBytes) => {
+      await eventually("the part that was sent", async () => (await incompleteBytes()) === sentBytes);
+    };
     server.files.set("config.json", Buffer.from("{}"));
     server.files.set("tokenizer.json", Buffer.from('{"version":"1.0"}'));
     server.files.set("model.safetensors", WEIGHTS);
@@ -71,10 +75,6 @@ describe("ModelHub", () => {
 
   test("a download that breaks off goes on where it ended", async () => {
     server.breakAfter.push(100_000, 50_000);
-    // A connection that breaks takes along what was not read from it yet.
-    server.untilBreak = async (sentBytes) => {
-      await eventually("the part that was sent", async () => (await incompleteBytes()) === sentBytes);
-    };
     await assert.rejects(fetchModel(), HubUnavailableError);
     await assert.rejects(fetchModel(), HubUnavailableError);
     const folder = await fetchModel();
