@@ -25,7 +25,7 @@ interface CallRound {
 }
 
 export async function measureBus(settings: BenchSettings, limits: Limits): Promise<Section> {
-  const { rounds, isQuick, say } = settings;
+  const { isQuick, say } = settings;
   const calls = isQuick ? QUICK_CALLS : CALLS;
   await using nats = await startNats();
   await using sink = await startSpanSink();
@@ -49,7 +49,7 @@ export async function measureBus(settings: BenchSettings, limits: Limits): Promi
   // Both are loaded and idle while the other's round runs.
   const answered = await measureInTurn(
     { hone: rate(asker), ...(ray === undefined ? {} : { ray: rate(ray) }) },
-    rounds,
+    settings,
   );
   if (sink.receivedBytes === 0)
     throw new RangeError("Cannot call the calls traced as no span came: current value is 0");
@@ -77,10 +77,10 @@ export async function measureBus(settings: BenchSettings, limits: Limits): Promi
 }
 
 async function measureWork(
-  { rounds, isQuick }: BenchSettings,
+  settings: BenchSettings,
   connection: readonly string[],
 ): Promise<Record<"publish" | "consume", MeasuredRow>> {
-  const messages = isQuick ? QUICK_MESSAGES : MESSAGES;
+  const messages = settings.isQuick ? QUICK_MESSAGES : MESSAGES;
   await using worker = await MeasuredProgram.start({
     name: "work through a stream",
     args: [benchProgram("bus-work.ts"), ...connection, "--messages", String(messages)],
@@ -88,7 +88,7 @@ async function measureWork(
   const rate = (word: string) => async () => (await worker.round<{ perSecond: number }>(word)).perSecond;
   const { publish, consume } = await measureInTurn(
     { publish: rate("publish"), consume: rate("consume") },
-    rounds,
+    settings,
   );
   return {
     publish: measured(

@@ -20,9 +20,9 @@ const MESSAGES = 5_000;
 const QUICK_MESSAGES = 500;
 
 export async function measureLimits(settings: BenchSettings): Promise<Section> {
-  const { rounds, isQuick, say } = settings;
+  const { isQuick, say } = settings;
   say("the machine's limits: matrix products, bare NATS");
-  const products = await measureProducts(rounds);
+  const products = await measureProducts(settings);
   const messages = isQuick ? QUICK_MESSAGES : MESSAGES;
   await using nats = await startNats();
   const connection = ["--nats", nats.url, "--messages", String(messages)];
@@ -38,7 +38,7 @@ export async function measureLimits(settings: BenchSettings): Promise<Section> {
   const rate = (word: string) => async () => (await worker.round<{ perSecond: number }>(word)).perSecond;
   const bus = await measureInTurn(
     { ask: rate("ask"), publish: rate("publish"), consume: rate("consume") },
-    rounds,
+    settings,
   );
   const size = `2 KiB, ${messages.toLocaleString("en-US")} at once`;
   return {
@@ -59,10 +59,10 @@ export async function measureLimits(settings: BenchSettings): Promise<Section> {
   };
 }
 
-async function measureProducts(rounds: number): Promise<Record<"all" | "one", number[]>> {
+async function measureProducts(settings: BenchSettings): Promise<Record<"all" | "one", number[]>> {
   const args = (threads: number) => [benchProgram("matrix-product.ts"), "--threads", String(threads)];
   await using all = await MeasuredProgram.start({ name: "the matrix product", args: args(0) });
   await using one = await MeasuredProgram.start({ name: "the matrix product on one core", args: args(1) });
   const speed = (program: MeasuredProgram) => async () => (await program.round<{ gflops: number }>()).gflops;
-  return await measureInTurn({ all: speed(all), one: speed(one) }, rounds, 1);
+  return await measureInTurn({ all: speed(all), one: speed(one) }, settings, 1);
 }
