@@ -204,6 +204,8 @@ describe("trainer", { timeout: 240_000 }, () => {
     peers.beforeEpisode = (job) => (job.runId.startsWith("busy") ? hold.promise : Promise.resolve());
     const text = await runFile({ name: "busy" });
     const first = `busy-${await publishRun(text)}`;
+    // Requests are taken several at once: of two that come together, either may be the one.
+    await eventually("the first to be accepted", () => events.of("accepted", first)[0]);
     const second = await publishRun(text);
     const refused = await eventually("the refusal", () =>
       events.of("refused").find(({ requestSequence }) => Number(requestSequence) === second),
