@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";
-import { runIdOf } from "@hone/core";
+import { describeError, runIdOf } from "@hone/core";
 import { BucketName, openBucket, StreamName } from "@hone/messaging";
 import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
@@ -117,18 +117,17 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
   const { stack, control, undisturbed, deadlineMs } = tools;
   const moment: Moment = MOMENTS[name];
   control.arm(moment);
-  let complaints: string[];
+  const complaints: string[] = [];
+  let cause: unknown;
   try {
     const runId = await publish(stack, "disturbed");
     const meeting = await untilMet(tools, runId, name);
-    complaints = await killAt(tools, meeting, victim, runId, moment);
+    complaints.push(...(await killAt(tools, meeting, victim, runId, moment)));
     await untilEnded(stack, runId, deadlineMs);
     complaints.push(...complaintsAbout(await readOutcome(stack, runId), undisturbed));
   } catch (error) {
-    control.release();
-    throw new Error(`Cannot call ${victim} survived: ${String(error)}\n\n${await stack.describe()}`, {
-      cause: error,
-    });
+    cause = error;
+    complaints.push(describeError(error));
   } finally {
     control.disarm();
   }
@@ -136,6 +135,7 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
   throw new Error(
     `Cannot call the run as good as undisturbed after the death of ${victim} (${moment.title}):\n` +
       `${complaints.map((complaint) => `- ${complaint}`).join("\n")}\n\n${await stack.describe()}`,
+    { cause },
   );
 }
 
