@@ -41,8 +41,8 @@ export const releaseFile = (id: number) => `released-${id}`;
 /** Places in the progress that threads share: id of the moment, index in its path, times seen there. */
 const Place = { id: 0, index: 1, times: 2 } as const;
 const LOOK_EVERY_MS = 1;
-/** A kill takes milliseconds. */
-const RELEASE_DEADLINE_MS = 60_000;
+/** A kill takes milliseconds; a machine may stand still for a minute. */
+const RELEASE_DEADLINE_MS = 300_000;
 const WHAT_LENGTH = 120;
 
 export function newProgress(): Int32Array<SharedArrayBuffer> {
