@@ -49,6 +49,7 @@ const RUN_DEADLINE_MS = 150_000;
 const MOMENT_DEADLINE_MS = 120_000;
 /** Above the time after which what a dead process had in work comes again. */
 const TIDY_DEADLINE_MS = 40_000;
+const OUTCOME_DEADLINE_MS = 60_000;
 /** For what is on its way through bus and database while a process stands still. */
 const EVIDENCE_DEADLINE_MS = 5_000;
 
@@ -124,7 +125,7 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
     const meeting = await untilMet(tools, runId, name);
     complaints.push(...(await killAt(tools, meeting, victim, runId, moment)));
     await untilEnded(stack, runId, deadlineMs);
-    complaints.push(...complaintsAbout(await readOutcome(stack, runId), undisturbed));
+    complaints.push(...complaintsAbout(await outcomeOf(stack, runId), undisturbed));
   } catch (error) {
     cause = error;
     complaints.push(describeError(error));
@@ -137,6 +138,13 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
       `${complaints.map((complaint) => `- ${complaint}`).join("\n")}\n\n${await stack.describe()}`,
     { cause },
   );
+}
+
+/** This process, too, may still be on its way back to the bus and the database. */
+function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
+  return eventually(`what ${runId} left`, () => readOutcome(stack, runId), {
+    deadlineMs: OUTCOME_DEADLINE_MS,
+  });
 }
 
 async function publish({ bus }: TestStack, name: string): Promise<string> {
