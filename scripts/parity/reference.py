@@ -22,7 +22,7 @@ LENGTHS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 63, 64, 65, 100, 128, 200, 333, 512, 7
 MAX_POSITIONS = 8  # of a prompt, spread evenly, the last one always
 NEW_TOKENS = 64
 BATCH = (2, 96)  # sequences and their length
-MAX_ERROR = 1e-5  # the same weights in the same program: only threads may differ
+MAX_ERROR = 1e-5  # the same weights in the same program
 
 
 def load(folder):
@@ -83,7 +83,6 @@ def check(folder, out):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     if sys.argv[1] == "write":
         write(sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4]))
     else:
