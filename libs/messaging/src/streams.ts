@@ -1,8 +1,13 @@
 /**
  * Streams and buckets: what is kept, how long, and what happens when it is full.
  *
- * Every service calls {@link ensureTopology} when it starts; creating what exists already does nothing, so the order
- * in which services come up does not matter. Nothing here needs a server newer than 2.9.
+ * Every service calls {@link ensureTopology} when it starts; what exists already is brought to these settings, or left as
+ * it is where it has them, so the order in which services come up does not matter. Nothing here needs a server newer
+ * than 2.9.
+ *
+ * Every stream has a size. A full one of work (RUNS, JOBS, EPISODES) refuses what is new, and its publisher gets a
+ * StreamFullError: nothing is lost, somebody waits. A full one of reports (EVENTS, DEAD) drops its oldest. The server
+ * sets the sizes aside; where it has less, its own bound, three quarters of what was free when it started, is the only one.
  */
 
 import { retry } from "@hone/core";
@@ -49,18 +54,25 @@ const MAX_JOBS_PER_RUN = 50_000;
 /** A restarted sender that publishes again within this time changes nothing. Longer than any restart takes. */
 const DUPLICATE_WINDOW_MS = 10 * 60_000;
 const EVENTS_MAX_AGE_MS = 7 * 24 * 3_600_000;
-/**
- * Bounds the disk that episodes may take; the trainer purges what no reader needs long before. The server sets so much
- * aside; where it has less, its own bound, three quarters of what was free when it started, is the only one.
- */
+/** Bounds the disk that episodes may take; the trainer purges what no reader needs long before. */
 const EPISODES_MAX_BYTES = 8 * 1024 ** 3;
+/** A job has a kilobyte or two, so every job of ten runs fits; tasks larger than a message lie in the object store. */
+const JOBS_MAX_BYTES = 1024 ** 3;
+/** Requests wait for seconds, and a run file has some hundred kilobytes with its tokenizer. */
+const RUNS_MAX_BYTES = 256 * 1024 ** 2;
+/** A million events of a few hundred bytes, and the run files of those that were accepted. */
+const EVENTS_MAX_BYTES = 1024 ** 3;
+/** Dead letters are looked at by people; a flood of large ones takes no more than this. */
+const DEAD_MAX_BYTES = 256 * 1024 ** 2;
 /** A replica that was not heard of for this long is forgotten. */
 export const REPLICA_TTL_MS = 30_000;
 
-/** "insufficient storage resources available", and "stream name already in use" by one without a bound. */
-const SMALL_SERVER_CODES: ReadonlySet<number> = new Set([10047, 10058]);
+/** Error codes of nats-server (server/errors.json): "insufficient storage resources available". */
+const NO_ROOM = 10047;
+/** "stream name already in use with a different configuration". */
+const OTHER_SETTINGS = 10058;
 
-type Definition = Partial<StreamConfig> & { name: StreamName; subjects: string[] };
+type Definition = Partial<StreamConfig> & { name: StreamName; subjects: string[]; max_bytes: number };
 
 const DEFINITIONS: readonly Definition[] = [
   {
@@ -69,6 +81,7 @@ const DEFINITIONS: readonly Definition[] = [
     retention: RetentionPolicy.Workqueue,
     discard: DiscardPolicy.New,
     max_msgs: 10_000,
+    max_bytes: RUNS_MAX_BYTES,
     duplicate_window: nanos(DUPLICATE_WINDOW_MS),
   },
   {
@@ -78,6 +91,7 @@ const DEFINITIONS: readonly Definition[] = [
     discard: DiscardPolicy.New,
     discard_new_per_subject: true,
     max_msgs_per_subject: MAX_JOBS_PER_RUN,
+    max_bytes: JOBS_MAX_BYTES,
     duplicate_window: nanos(DUPLICATE_WINDOW_MS),
   },
   {
@@ -95,6 +109,7 @@ const DEFINITIONS: readonly Definition[] = [
     discard: DiscardPolicy.Old,
     max_age: nanos(EVENTS_MAX_AGE_MS),
     max_msgs: 1_000_000,
+    max_bytes: EVENTS_MAX_BYTES,
   },
   {
     name: StreamName.dead,
@@ -103,11 +118,12 @@ const DEFINITIONS: readonly Definition[] = [
     discard: DiscardPolicy.Old,
     max_age: nanos(EVENTS_MAX_AGE_MS),
     max_msgs: 100_000,
+    max_bytes: DEAD_MAX_BYTES,
   },
 ];
 
 /**
- * Creates the streams and buckets that are missing.
+ * Creates the streams and buckets that are missing, and updates streams with other settings.
  * @throws when the server does not answer within `deadlineMs`.
  */
 export async function ensureTopology(bus: Bus, options: { signal?: AbortSignal } = {}): Promise<void> {
@@ -125,13 +141,33 @@ async function createAll(bus: Bus): Promise<void> {
   await bus.objects.create(PAYLOAD_STORE, {});
 }
 
+/** With its size where the server has room for it, without one where it has not. */
 async function addStream(bus: Bus, definition: Definition): Promise<void> {
   const config = { storage: StorageType.File, num_replicas: 1, ...definition };
   try {
+    await addOrUpdate(bus, config);
+  } catch (error) {
+    if (!hasCode(error, NO_ROOM)) throw error;
+    await addOrUpdate(bus, { ...config, max_bytes: -1 });
+  }
+}
+
+/**
+ * A stream that an older state folder holds keeps its messages and gets these settings. The server would drop work that
+ * is more than the new size: such a stream keeps its old size until the next start.
+ */
+async function addOrUpdate(bus: Bus, config: Definition): Promise<void> {
+  try {
     await bus.manager.streams.add(config);
   } catch (error) {
-    const isSmall = error instanceof JetStreamApiError && SMALL_SERVER_CODES.has(error.code);
-    if (!isSmall || definition.max_bytes === undefined) throw error;
-    await bus.manager.streams.add({ ...config, max_bytes: -1 });
+    if (!hasCode(error, OTHER_SETTINGS)) throw error;
+    const old = await bus.manager.streams.info(config.name);
+    const isTooMuch = config.discard === DiscardPolicy.New && old.state.bytes > config.max_bytes;
+    const maxBytes = isTooMuch ? old.config.max_bytes : config.max_bytes;
+    await bus.manager.streams.update(config.name, { ...config, max_bytes: maxBytes });
   }
+}
+
+function hasCode(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
 }

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { startNats } from "@hone/testing";
+import { DiscardPolicy, RetentionPolicy } from "@nats-io/jetstream";
+import { connectBus, ensureTopology, publishBytes, StreamFullError, StreamName, subjects } from "./index.ts";
+
+const SOON = { deadlineMs: 100 };
+const KIB = new Uint8Array(1_024);
+const LARGE = new Uint8Array(1_000_000);
+/** Of large messages in RUNS. */
+const MORE_THAN_FITS = 270;
+
+describe("streams", { timeout: 60_000 }, () => {
+  test("have a size each; a full one of work refuses, one of reports drops its oldest", async () => {
+    await using nats = await startNats();
+    const bus = await connectBus({ url: nats.url, name: "limits" });
+    try {
+      await ensureTopology(bus);
+      for (const [stream, subject, discard] of [
+        [StreamName.runs, subjects.runRequest(), DiscardPolicy.New],
+        [StreamName.jobs, subjects.rolloutJob("a-run"), DiscardPolicy.New],
+        [StreamName.episodes, subjects.rolloutFinished("a-run"), DiscardPolicy.New],
+        [StreamName.events, subjects.event("a-run", "step"), DiscardPolicy.Old],
+        [StreamName.dead, subjects.dead("JOBS"), DiscardPolicy.Old],
+      ] as const) {
+        const { config } = await bus.manager.streams.info(stream);
+        assert.ok(config.max_bytes > 0, `${stream} has a size`);
+        assert.equal(config.discard, discard, stream);
+        await bus.manager.streams.update(stream, { max_bytes: 3 * KIB.length });
+        const publish = () => publishBytes(bus, subject, KIB, undefined, SOON);
+        for (let number = 0; number < 2; number++) await publish();
+        if (discard === DiscardPolicy.New) await assert.rejects(publish(), StreamFullError, stream);
+        else await publish();
+        assert.equal((await bus.manager.streams.info(stream)).state.messages, 2, stream);
+      }
+    } finally {
+      await bus.close();
+    }
+  });
+
+  test("of an older state folder get their size, and keep what they hold", async () => {
+    await using nats = await startNats();
+    const bus = await connectBus({ url: nats.url, name: "limits" });
+    try {
+      await bus.manager.streams.add({
+        name: StreamName.runs,
+        subjects: [subjects.runRequest()],
+        retention: RetentionPolicy.Workqueue,
+        discard: DiscardPolicy.New,
+        max_msgs: 10_000,
+      });
+      const publish = () => publishBytes(bus, subjects.runRequest(), LARGE, undefined);
+      for (let number = 0; number < MORE_THAN_FITS; number++) await publish();
+      await ensureTopology(bus);
+      const info = () => bus.manager.streams.info(StreamName.runs);
+      assert.equal((await info()).state.messages, MORE_THAN_FITS);
+      await bus.manager.streams.purge(StreamName.runs, { keep: 1 });
+      await ensureTopology(bus);
+      const { config, state } = await info();
+      assert.ok(config.max_bytes > 0);
+      assert.equal(state.messages, 1);
+    } finally {
+      await bus.close();
+    }
+  });
+});
