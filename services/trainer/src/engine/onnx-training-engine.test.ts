@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { resolveModelSpec } from "@hone/nn";
-import { ADAMW_DEFAULTS, type TrainingSample } from "@hone/train";
+import { ADAMW_DEFAULTS, inspectModel, loadModel, type TrainingSample } from "@hone/train";
 import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
@@ -24,6 +24,18 @@ const config: OnnxEngineConfig = {
   spec,
   start: { kind: "fresh", seed: 3 },
   companions: { "tokenizer.json": "{}" },
+  threads: 2,
+};
+
+/** Of another family, in shards and bfloat16, made by make_families.py beside it. */
+const PRETRAINED = path.join(
+  import.meta.dirname,
+  "../../../../libs/train/fixtures/families/llama-scaled-biased",
+);
+const inspected = await inspectModel(PRETRAINED);
+const pretrained: OnnxEngineConfig = {
+  ...inspected,
+  start: { kind: "checkpoint", folder: PRETRAINED },
   threads: 2,
 };
 
@@ -52,8 +64,11 @@ function minibatch(seed: number): Minibatch {
   };
 }
 
-async function withEngine<T>(use: (engine: TrainingEngine, folder: string) => Promise<T>): Promise<T> {
-  const engine = new OnnxTrainingEngine(config);
+async function withEngine<T>(
+  use: (engine: TrainingEngine, folder: string) => Promise<T>,
+  made: OnnxEngineConfig = config,
+): Promise<T> {
+  const engine = new OnnxTrainingEngine(made);
   const folder = await mkdtemp(path.join(os.tmpdir(), "hone-engine-"));
   try {
     return await use(engine, folder);
@@ -107,6 +122,26 @@ describe("OnnxTrainingEngine", () => {
         );
         assert.deepEqual(a, b, file);
       }
+    }));
+
+  test("an engine that starts from a checkpoint trains it and exports its files", () =>
+    withEngine(async (engine, folder) => {
+      await engine.initialise();
+      const copy = path.join(folder, "copy");
+      await engine.exportTo(copy);
+      const [source, copied] = await Promise.all([PRETRAINED, copy].map((at) => loadModel(at)));
+      assert.deepEqual(copied, source);
+      await engine.trainMinibatch(minibatch(1));
+      const trained = path.join(folder, "trained");
+      await engine.exportTo(trained);
+      const { origin, weights } = await loadModel(trained);
+      assert.deepEqual(origin, source!.origin);
+      assert.notDeepEqual(weights["lm_head.weight"], source!.weights["lm_head.weight"]);
+    }, pretrained));
+
+  test("a state of another model is refused by the field that differs", () =>
+    withEngine(async (engine) => {
+      await assert.rejects(engine.load(PRETRAINED), /its \w+ is that of the run/);
     }));
 
   test("the event loop goes on while the engine computes", () =>
