@@ -59,6 +59,7 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
     };
   };
   const engine: TrainingEngine = {
+    vocabSize: 4,
     initialise: refuse,
     load: refuse,
     resetOptimizer: refuse,

@@ -22,6 +22,7 @@ import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 import { sendStepEvent } from "./step-event.ts";
 import { traceTraining } from "./trace-training.ts";
+import { leaveOutUntrainable } from "./trainable.ts";
 import { planTraining } from "./training-plan.ts";
 
 /** Makes version `step` from version `step - 1`. */
@@ -115,7 +116,7 @@ async function gatherStep(context: RunContext, step: number, jobs: readonly Job[
   const scored = await gatherer.gather(`step ${step}`, jobs, (rolloutsDone, rolloutsTotal) =>
     reporter.progress({ step, rolloutsDone, rolloutsTotal }),
   );
-  return scored.map((entry) => markStale(entry, step - 1));
+  return leaveOutUntrainable(context, scored).map((entry) => markStale(entry, step - 1));
 }
 
 /** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */

@@ -18,6 +18,7 @@ import type { Job, LedgerEntry } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import { leaveOutUntrainable } from "./trainable.ts";
 
 type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
 
@@ -57,7 +58,7 @@ async function gatherDemonstrations(context: RunContext, config: WarmStartConfig
     lowestVersion: 0,
     highestVersion: 0,
   }));
-  return gatherer.gather("the warm start", jobs, (rolloutsDone, rolloutsTotal) =>
+  const scored = await gatherer.gather("the warm start", jobs, (rolloutsDone, rolloutsTotal) =>
     reporter.warmStartProgress({
       rolloutsDone,
       rolloutsTotal,
@@ -66,6 +67,7 @@ async function gatherDemonstrations(context: RunContext, config: WarmStartConfig
       loss: Number.NaN,
     }),
   );
+  return leaveOutUntrainable(context, scored);
 }
 
 async function imitate(

@@ -41,11 +41,13 @@ interface TrainerState {
 }
 
 export class OnnxTrainer implements TrainingEngine {
+  readonly vocabSize: number;
   readonly #config: OnnxEngineConfig;
   readonly #runner: GradientRunner;
   #state: TrainerState | undefined;
 
   constructor(config: OnnxEngineConfig) {
+    this.vocabSize = config.spec.vocabSize;
     this.#config = config;
     this.#runner = new GradientRunner(config.spec, {
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,

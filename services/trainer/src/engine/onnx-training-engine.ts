@@ -19,6 +19,7 @@ import { EngineCallError, EngineLostError } from "./errors.ts";
 import type { EngineAnswer, EngineCall, EngineMethod } from "./messages.ts";
 
 export class OnnxTrainingEngine implements TrainingEngine {
+  readonly vocabSize: number;
   readonly #worker: Worker;
   readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
   #lost: EngineLostError | undefined;
@@ -26,6 +27,7 @@ export class OnnxTrainingEngine implements TrainingEngine {
   #calls = 0;
 
   constructor(config: OnnxEngineConfig) {
+    this.vocabSize = config.spec.vocabSize;
     this.#worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: config });
     this.#worker.on("message", (answer: EngineAnswer) => this.#settle(answer));
     this.#worker.on("error", (cause) => this.#end(new EngineLostError(String(cause), { cause })));

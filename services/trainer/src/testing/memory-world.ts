@@ -41,6 +41,8 @@ import type {
 
 const STATE_FILE = "state";
 const VOCABULARY = [5, 6, 7];
+/** Ids are below this: above all that is sampled here. */
+const VOCABULARY_SIZE = 8;
 const EVAL_SIZE = 3;
 
 export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
@@ -224,6 +226,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
 /** An engine whose state is a hash of everything that it was trained on, in order. */
 export class HashEngine implements TrainingEngine {
+  readonly vocabSize = VOCABULARY_SIZE;
   readonly #world: MemoryWorld;
   #state = "";
 

@@ -1,0 +1,51 @@
+/**
+ * Whether a rollout's samples are ones that the run's model can have made. Others would make the engine fail, and with it
+ * the step, the tenure and in the end the run, for one forged or damaged episode.
+ */
+
+import { describeError, Outcome, slotKey } from "@hone/core";
+import { BrokenRecordError, type Sample } from "@hone/rl";
+import type { RunContext } from "./run-context.ts";
+import type { ScoredRollout } from "./scored-rollout.ts";
+
+/** What bounds the samples of a run. */
+export interface SampleBounds {
+  readonly vocabSize: number;
+  readonly maxContextTokens: number;
+}
+
+/** Turns what cannot be trained into infra_failed rollouts without samples: nobody's fault, and nobody's reward. */
+export function leaveOutUntrainable(
+  { run, engine, logger }: Pick<RunContext, "run" | "engine" | "logger">,
+  scored: readonly ScoredRollout[],
+): ScoredRollout[] {
+  const bounds = {
+    vocabSize: engine.vocabSize,
+    maxContextTokens: run.config.rollout.maxContextTokens,
+  };
+  return scored.map((entry) => {
+    try {
+      for (const sample of entry.rollout.samples) checkBounds(sample, bounds);
+      return entry;
+    } catch (error) {
+      const slot = slotKey(entry.rollout.slot);
+      logger.error("a rollout cannot be trained and is left out", { slot, reason: describeError(error) });
+      return { ...entry, rollout: { ...entry.rollout, outcome: Outcome.infraFailed, samples: [] } };
+    }
+  });
+}
+
+/** @throws {BrokenRecordError} naming what no sample of the run can hold. */
+export function checkBounds({ tokenIds }: Sample, { vocabSize, maxContextTokens }: SampleBounds): void {
+  if (tokenIds.length > maxContextTokens) {
+    throw new BrokenRecordError(
+      `Cannot train on a sample as the run's context has ${maxContextTokens} tokens: current value is ${tokenIds.length}`,
+    );
+  }
+  for (let at = 0; at < tokenIds.length; at++) {
+    if (tokenIds[at]! < vocabSize) continue;
+    throw new BrokenRecordError(
+      `Cannot train on a sample as token ids must be below ${vocabSize}: current value is ${tokenIds[at]} at ${at}`,
+    );
+  }
+}
