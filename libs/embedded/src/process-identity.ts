@@ -24,7 +24,8 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
 
 /** Whether this very process still runs. */
 export function isRunning(identity: ProcessIdentity): boolean {
-  return identifyProcess(identity.pid)?.startedAt === identity.startedAt;
+  const found = identifyProcess(identity.pid);
+  return found !== undefined && found.startedAt === identity.startedAt;
 }
 
 /** The command line of a process, arguments joined by spaces; undefined when there is none. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
@@ -28,4 +28,14 @@ test("removeOwnReadyFile() leaves the file of a successor that is ready before t
   await removeOwnReadyFile(path, 12);
   await removeOwnReadyFile(path, 12);
   assert.deepEqual(await readdir(folder.path), []);
+});
+
+test("removeOwnReadyFile() lets a service end whose file was damaged meanwhile", async () => {
+  await using folder = await temporaryFolder("ready");
+  const path = join(folder.path, "judge.json");
+  for (const damaged of ["", "null", '{"pid"']) {
+    await writeFile(path, damaged);
+    await removeOwnReadyFile(path, 12);
+    assert.equal(await readFile(path, "utf8"), damaged);
+  }
 });

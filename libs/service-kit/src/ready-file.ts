@@ -30,12 +30,14 @@ export async function removeReadyFile(path: string): Promise<void> {
 
 /** Removes the file unless another process wrote it: a successor may be ready before its predecessor has stopped. */
 export async function removeOwnReadyFile(path: string, pid: number): Promise<void> {
-  let content: ReadyFileContent;
+  let content: Partial<ReadyFileContent> | null;
   try {
-    content = JSON.parse(await readFile(path, "utf8")) as ReadyFileContent;
+    content = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
+    // Gone, or damaged: nobody reads it as that of a service that is ready.
+    if (error instanceof SyntaxError) return;
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
     throw error;
   }
-  if (content.pid === pid) await removeReadyFile(path);
+  if (content?.pid === pid) await removeReadyFile(path);
 }

@@ -67,6 +67,7 @@ const START_DEADLINE_MS = 60_000;
 /** Services drain within 8 s by themselves; the rest is for a busy machine. */
 export const SERVICE_GRACE_MS = 10_000;
 const BAD_SETTINGS = 2;
+const MAX_PORT = 65_535;
 
 /** A service that says so cannot be helped by starting it again. */
 export function isBadSettings(exit: ChildExit): boolean {
@@ -133,6 +134,13 @@ function stopStage(name: ServiceName): number {
 
 /** Undefined until this very process has written the file. */
 async function readyPort(readyFile: string, pid: number): Promise<number | undefined> {
-  const content = JSON.parse(await readFile(readyFile, "utf8")) as { pid: number; httpPort: number };
-  return content.pid === pid ? content.httpPort : undefined;
+  return portOf(JSON.parse(await readFile(readyFile, "utf8")), pid);
+}
+
+/** The port that a ready file of this process names; undefined for anything else. */
+export function portOf(content: unknown, pid: number): number | undefined {
+  if (typeof content !== "object" || content === null) return undefined;
+  const { pid: writer, httpPort } = content as { readonly pid?: unknown; readonly httpPort?: unknown };
+  const isPort = typeof httpPort === "number" && Number.isInteger(httpPort) && httpPort > 0;
+  return writer === pid && isPort && httpPort <= MAX_PORT ? httpPort : undefined;
 }

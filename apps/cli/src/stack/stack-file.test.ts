@@ -3,8 +3,12 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { identifyProcess } from "@hone/embedded";
+import { absurdJson, damaged, fuzz } from "@hone/testing/fuzz";
+import fc from "fast-check";
 import { UsageError } from "../errors.ts";
 import { findProject } from "../project.ts";
+import { portOf } from "./service-process.ts";
 import { readStack, stackHolder, takeStackLock, writeStack } from "./stack-file.ts";
 
 const root = mkdtempSync(join(tmpdir(), "hone-stack-"));
@@ -32,7 +36,8 @@ describe("the stack's lock", () => {
   });
 
   test("is taken from a process that is gone, and from a damaged file", () => {
-    for (const content of [JSON.stringify({ pid: process.pid, startedAt: "before the reboot" }), "", "{"]) {
+    const rebooted = JSON.stringify({ pid: process.pid, startedAt: "before the reboot" });
+    for (const content of [rebooted, "", "{", "{}", "null"]) {
       const project = newProject();
       takeStackLock(project).release();
       writeFileSync(project.lockFile, content);
@@ -59,5 +64,67 @@ describe("the stack's record", () => {
     const supervisor = { pid: process.pid, startedAt: "another start" };
     writeFileSync(project.stackFile, JSON.stringify({ ...record, supervisor }));
     assert.equal(readStack(project), undefined);
+  });
+});
+
+describe("damaged files of a stack", () => {
+  const own = identifyProcess(process.pid)!;
+  const whole = { supervisor: own, ...record, services: { judge: { pid: 7, httpPort: 8, restarts: 0 } } };
+  /** Any bytes, JSON of any shape, and the real thing with one value that it should not have. */
+  const contents = (real: Readonly<Record<string, unknown>>) =>
+    fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      damaged(Buffer.from(JSON.stringify(real))),
+      absurdJson.map((value) => Buffer.from(JSON.stringify(value))),
+      fc
+        .tuple(fc.constantFrom(...Object.keys(real)), absurdJson)
+        .map(([key, value]) => Buffer.from(JSON.stringify({ ...real, [key]: value }))),
+    );
+
+  test("a lock of any bytes is held by a process that runs, or is free", () => {
+    const project = newProject();
+    takeStackLock(project).release();
+    const holders = contents({ ...own });
+    fc.assert(
+      fc.property(holders, (bytes) => {
+        writeFileSync(project.lockFile, bytes);
+        const holder = stackHolder(project);
+        if (holder !== undefined) {
+          assert.deepEqual(holder, own);
+          assert.throws(() => takeStackLock(project), UsageError);
+          rmSync(project.lockFile);
+        }
+        takeStackLock(project).release();
+      }),
+      fuzz(300),
+    );
+  });
+
+  test("a record of any bytes is a whole one, or none", () => {
+    const project = newProject();
+    takeStackLock(project).release();
+    fc.assert(
+      fc.property(contents(whole), (bytes) => {
+        writeFileSync(project.stackFile, bytes);
+        const read = readStack(project);
+        if (read === undefined) return;
+        assert.deepEqual(read.supervisor, own);
+        for (const url of [read.natsUrl, read.databaseUrl, read.pageUrl]) assert.equal(typeof url, "string");
+        for (const service of Object.values(read.services)) assert.ok(Number.isSafeInteger(service.httpPort));
+      }),
+      fuzz(300),
+    );
+  });
+
+  test("a ready file of any shape names a port, or none", () => {
+    fc.assert(
+      fc.property(fc.oneof(absurdJson, fc.record({ pid: fc.constant(7), httpPort: absurdJson })), (value) => {
+        const port = portOf(value, 7);
+        assert.ok(port === undefined || (Number.isInteger(port) && port > 0 && port < 65_536));
+      }),
+      fuzz(300),
+    );
+    assert.equal(portOf({ pid: 7, httpPort: 80 }, 7), 80);
+    assert.equal(portOf({ pid: 8, httpPort: 80 }, 7), undefined);
   });
 });

@@ -3,6 +3,7 @@
  *
  * K1: one process holds the lock; its identity is in it, so a lock that a killed process left is recognised.
  * K2: `stack.json` is written whole, only by the holder, and only counts while its writer runs.
+ * K3: a file that holds anything else says nothing: the lock is free, and no stack is known.
  */
 
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -90,9 +91,8 @@ export function stackHolder(project: Project): ProcessIdentity | undefined {
 
 /** The stack that runs in this project and is complete; undefined when there is none. */
 export function readStack(project: Project): StackRecord | undefined {
-  const record = readJson(project.stackFile) as StackRecord | undefined;
-  if (record === undefined) return undefined;
-  return isRunning(record.supervisor) ? record : undefined;
+  const record = readJson(project.stackFile);
+  return isStackRecord(record) && isRunning(record.supervisor) ? record : undefined; // K2, K3
 }
 
 export function writeStack(project: Project, record: Omit<StackRecord, "supervisor">): void {
@@ -124,7 +124,33 @@ function removeStaleLock(lockFile: string, pid: number): void {
 }
 
 function readIdentity(file: string): ProcessIdentity | undefined {
-  return readJson(file) as ProcessIdentity | undefined;
+  const identity = readJson(file);
+  return isIdentity(identity) ? identity : undefined; // K3
+}
+
+function isIdentity(value: unknown): value is ProcessIdentity {
+  return isObject(value) && Number.isSafeInteger(value.pid) && typeof value.startedAt === "string";
+}
+
+function isStackRecord(value: unknown): value is StackRecord {
+  if (!isObject(value) || !isIdentity(value.supervisor)) return false;
+  const { startedAtMs, natsUrl, databaseUrl, pageUrl, services, silent } = value;
+  return (
+    Number.isFinite(startedAtMs) &&
+    [natsUrl, databaseUrl, pageUrl].every((url) => typeof url === "string") &&
+    isObject(services) &&
+    Object.values(services).every(isServiceRecord) &&
+    isObject(silent) &&
+    Object.values(silent).every(Number.isFinite)
+  );
+}
+
+function isServiceRecord(value: unknown): value is ServiceRecord {
+  return isObject(value) && [value.pid, value.httpPort, value.restarts].every(Number.isSafeInteger);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readJson(file: string): unknown {
