@@ -35,8 +35,11 @@ import { SplitTasks } from "./split-tasks.ts";
 import type { TrainingEngine } from "./training-engine.ts";
 import { WaitOwner } from "./wait.ts";
 
-/** Judge and tracer read behind the trainer; what they have not read after this many tries is left to them. */
-const MAX_DROPS = 20;
+/**
+ * Judge and tracer read behind the trainer; what they have not read after this many tries is left to them. A minute: what
+ * one of them had in work when it died comes again after ten seconds, and it takes some to start.
+ */
+const MAX_DROPS = 120;
 const DROP_PAUSE_MS = 500;
 
 /** What every tenure of this process shares. */
