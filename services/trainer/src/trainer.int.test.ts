@@ -313,6 +313,20 @@ describe("trainer", { timeout: 240_000 }, () => {
       (await sql`select state_digest from trainer.runs where run_id = ${run}`)[0]?.state_digest;
     assert.equal(await digest(runId), await digest(undisturbed));
   });
+
+  test("a run whose row is rubbish fails and says why, and other runs go on", async () => {
+    const broken = "broken-999999";
+    await sql`insert into trainer.runs (run_id, request_sequence, name, stage, config_json)
+      values (${broken}, 999999, 'broken', 'active', 'rubbish')`;
+    const sound = `sound-${await publishRun(await runFile({ name: "sound" }))}`;
+    const { phase, reason } = await endOf(broken);
+    assert.equal(phase, RunPhase.FAILED);
+    assert.match(reason, /Cannot go on with broken-999999 as config_json must be a run file/);
+    assert.equal((await endOf(sound)).phase, RunPhase.COMPLETED);
+    const [row] = await sql`select stage, end_reason from trainer.runs where run_id = ${broken}`;
+    assert.deepEqual(row, { stage: "failed", end_reason: reason });
+    assert.equal((await control(RunControl.status, broken)).error.includes("config_json"), true);
+  });
 });
 
 describe("admission", { timeout: 60_000 }, () => {

@@ -11,7 +11,7 @@ import {
   UniqueViolationError,
 } from "@hone/storage";
 import { eventually, startPostgres } from "@hone/testing";
-import type { Commit, LedgerEntry } from "../domain/ports.ts";
+import type { BrokenRun, Commit, LedgerEntry } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run-record.ts";
 import { LedgerRows } from "./ledger-rows.ts";
 import { migrations } from "./migrations.ts";
@@ -26,6 +26,7 @@ const CONFIG = resolveRunConfig({
   trainer: { steps: 3, optimizer: { kind: "adamw", learningRate: 0.1 } },
 });
 const LEASE_MS = 60_000;
+const noneBroken = ({ reason }: BrokenRun) => assert.fail(reason);
 
 function entry(step: number, index: number): LedgerEntry {
   return {
@@ -84,7 +85,7 @@ describe("ledger and ownership", () => {
 
   async function claimedRun(owner = "one"): Promise<RunRecord> {
     const runId = await insertRun();
-    const claimed = await runRows.claim(owner, LEASE_MS, []);
+    const claimed = await runRows.claim(owner, LEASE_MS, [], noneBroken);
     const run = claimed.find((candidate) => candidate.runId === runId)!;
     assert.ok(await runRows.activate(runId, run.epoch));
     return run;
@@ -135,7 +136,7 @@ describe("ledger and ownership", () => {
   test("one of many trainers that look at once gets a free run", async () => {
     const runId = await insertRun();
     const owners = ["a", "b", "c", "d", "e", "f"];
-    const claims = await Promise.all(owners.map((owner) => runRows.claim(owner, LEASE_MS, [])));
+    const claims = await Promise.all(owners.map((owner) => runRows.claim(owner, LEASE_MS, [], noneBroken)));
     assert.deepEqual(
       claims.flat().map((run) => [run.runId, run.epoch]),
       [[runId, 1]],
@@ -144,10 +145,10 @@ describe("ledger and ownership", () => {
 
   test("a run under lease is left to its owner, and free once the lease is over", async () => {
     const runId = await insertRun();
-    await runRows.claim("one", 50, []);
+    await runRows.claim("one", 50, [], noneBroken);
     const taken = await eventually(
       "the lease to run out",
-      async () => (await runRows.claim("two", LEASE_MS, []))[0],
+      async () => (await runRows.claim("two", LEASE_MS, [], noneBroken))[0],
     );
     assert.deepEqual([taken.runId, taken.epoch], [runId, 2]);
     assert.equal(await ledger.renew(runId, 1, LEASE_MS), undefined);
@@ -155,14 +156,14 @@ describe("ledger and ownership", () => {
       isCancelRequested: false,
       isPauseRequested: false,
     });
-    assert.deepEqual(await runRows.claim("one", LEASE_MS, []), []);
+    assert.deepEqual(await runRows.claim("one", LEASE_MS, [], noneBroken), []);
   });
 
   test("a lease that the database's clock left far ahead, as it went back, counts as over", async () => {
     const run = await claimedRun("one");
     const ahead = sql`update runs set lease_until = now() + interval '1 hour' where run_id = ${run.runId}`;
     await query(database, (db) => db.execute(ahead));
-    const [taken] = await runRows.claim("two", LEASE_MS, []);
+    const [taken] = await runRows.claim("two", LEASE_MS, [], noneBroken);
     assert.deepEqual([taken?.runId, taken?.epoch], [run.runId, 2]);
   });
 
@@ -181,7 +182,7 @@ describe("ledger and ownership", () => {
       { action: "stand still" },
     );
     await isLocked.promise;
-    const claimed = await runRows.claim("two", LEASE_MS, []);
+    const claimed = await runRows.claim("two", LEASE_MS, [], noneBroken);
     assert.deepEqual(
       claimed.map(({ runId }) => runId),
       [free],
@@ -192,7 +193,10 @@ describe("ledger and ownership", () => {
 
   test("a run with which trainer after trainer died is taken alone, the one with fewer deaths first", async () => {
     const claim = async (heldHere: string[] = []) =>
-      (await runRows.claim("one", LEASE_MS, heldHere)).map(({ runId, tenures }) => [runId, tenures]);
+      (await runRows.claim("one", LEASE_MS, heldHere, noneBroken)).map(({ runId, tenures }) => [
+        runId,
+        tenures,
+      ]);
     const deadly = await insertRun();
     for (let deaths = 1; deaths <= 4; deaths++) assert.deepEqual(await claim(), [[deadly, deaths]]);
     const healthy = await insertRun();
@@ -208,15 +212,15 @@ describe("ledger and ownership", () => {
 
   test("a restarted trainer takes its own runs at once, under a new epoch", async () => {
     const run = await claimedRun("one");
-    const [again] = await runRows.claim("one", LEASE_MS, []);
+    const [again] = await runRows.claim("one", LEASE_MS, [], noneBroken);
     assert.equal(again?.epoch, run.epoch + 1);
-    assert.deepEqual(await runRows.claim("one", LEASE_MS, [run.runId]), []);
+    assert.deepEqual(await runRows.claim("one", LEASE_MS, [run.runId], noneBroken), []);
   });
 
   test("a released run is free at once", async () => {
     const run = await claimedRun("one");
     await runRows.release(run.runId, run.epoch);
-    assert.equal((await runRows.claim("two", LEASE_MS, []))[0]?.runId, run.runId);
+    assert.equal((await runRows.claim("two", LEASE_MS, [], noneBroken))[0]?.runId, run.runId);
   });
 
   test("a commit moves the version and writes a row for each trained rollout", async () => {
@@ -243,7 +247,7 @@ describe("ledger and ownership", () => {
   test("a commit of an owner whose epoch is over changes nothing", async () => {
     const run = await claimedRun("one");
     await ledger.commit(commitOf(run, 0));
-    const [newer] = await runRows.claim("one", LEASE_MS, []);
+    const [newer] = await runRows.claim("one", LEASE_MS, [], noneBroken);
     assert.equal(await ledger.commit(commitOf(run, 1)), false);
     assert.deepEqual(await trained(run.runId), []);
     assert.equal((await ledger.load(run.runId))?.version, 0);
@@ -261,7 +265,7 @@ describe("ledger and ownership", () => {
   test("of two owners that commit the same step at once one wins, and its rows alone are there", async () => {
     const run = await claimedRun("one");
     await ledger.commit(commitOf(run, 0));
-    const [newer] = await runRows.claim("one", LEASE_MS, []);
+    const [newer] = await runRows.claim("one", LEASE_MS, [], noneBroken);
     const results = await Promise.all([
       ledger.commit(commitOf(run, 1)),
       ledger.commit(commitOf(newer!, 1)),
@@ -316,17 +320,55 @@ describe("ledger and ownership", () => {
     });
     assert.equal(await ledger.end(run.runId, run.epoch, "cancelled", "asked for"), true);
     assert.equal(await runRows.wish(run.runId, "pause"), undefined);
-    assert.deepEqual(await runRows.claim("two", LEASE_MS, []), []);
+    assert.deepEqual(await runRows.claim("two", LEASE_MS, [], noneBroken), []);
     assert.equal((await ledger.load(run.runId))?.endReason, "asked for");
   });
 
   test("a refused run leaves no row, an accepted one is not removed by a late refusal", async () => {
     const runId = await insertRun();
-    const [run] = await runRows.claim("one", LEASE_MS, []);
+    const [run] = await runRows.claim("one", LEASE_MS, [], noneBroken);
     await runRows.remove(runId, run!.epoch);
     assert.equal(await runRows.load(runId), undefined);
     const active = await claimedRun("two");
     await runRows.remove(active.runId, active.epoch);
     assert.notEqual(await runRows.load(active.runId), undefined);
+  });
+
+  test("rows edited by hand are told of, each with its reason, and hold up no other", async () => {
+    const edits: Array<[change: ReturnType<typeof sql>, reason: RegExp]> = [
+      [sql`config_json = 'rubbish'`, /config_json must be a run file/],
+      [sql`config_json = '{"name":"test"}'`, /config_json must be a run file/],
+      [sql`config_json = replace(config_json, '"test"', '"other"')`, /run_id must be other-/],
+      [
+        sql`version = 1, state_folder = '../../etc'`,
+        /state_folder must be runs\/.*: current value is "\.\.\/\.\.\/etc"/,
+      ],
+      [sql`version = 1, state_folder = ''`, /state_folder must be runs/],
+      [sql`state_folder = 'runs/other/state/1-1'`, /state_folder must be empty before version 0/],
+      [sql`next_sequence = -5`, /next_sequence must be at least 1/],
+    ];
+    const reasons = new Map<string, RegExp>();
+    for (const [change, reason] of edits) {
+      const runId = await insertRun();
+      reasons.set(runId, reason);
+      await query(database, (db) => db.execute(sql`update runs set ${change} where run_id = ${runId}`));
+    }
+    const sound = await insertRun();
+    const broken: BrokenRun[] = [];
+    const claimed = await runRows.claim("one", LEASE_MS, [], (run) => broken.push(run));
+    assert.deepEqual(
+      claimed.map(({ runId }) => runId),
+      [sound],
+    );
+    assert.equal(broken.length, edits.length);
+    for (const { runId, reason } of broken) assert.match(reason, reasons.get(runId)!);
+    await assert.rejects(runRows.load(broken[0]!.runId), /config_json must be a run file/);
+  });
+
+  test("a version below 0 is refused by the table itself", async () => {
+    const runId = await insertRun();
+    await assert.rejects(
+      query(database, (db) => db.execute(sql`update runs set version = -1 where run_id = ${runId}`)),
+    );
   });
 });

@@ -5,6 +5,7 @@
  *     lease that lies further ahead than any trainer may ask for counts as over.
  * O2: a row that a paused process keeps locked in a transaction holds up no other run.
  * O3: a run with which process after process died is taken alone, so that it takes no other run along.
+ * O4: a row that holds no run any more (edited by hand, damaged) holds up no other: it is claimed and told of.
  */
 
 import {
@@ -21,8 +22,10 @@ import {
   sql,
   transaction,
 } from "@hone/storage";
-import type { Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
+import { BrokenRowError } from "../domain/errors.ts";
+import type { BrokenRun, Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
+import { recordOf } from "./run-row.ts";
 import { runs } from "./schema.ts";
 
 const UNFINISHED = [RunStage.admitting, RunStage.active];
@@ -72,7 +75,12 @@ export class RunRows implements RunRegistry {
     );
   }
 
-  async claim(owner: string, leaseMs: number, heldHere: readonly string[]): Promise<RunRecord[]> {
+  async claim(
+    owner: string,
+    leaseMs: number,
+    heldHere: readonly string[],
+    onBroken: (run: BrokenRun) => void,
+  ): Promise<RunRecord[]> {
     // A run of this very instance is free at once: whoever held it under this name is gone, unless it is held here.
     const isFree = or(
       isNull(runs.leaseUntil),
@@ -114,7 +122,14 @@ export class RunRows implements RunRegistry {
             .returning(),
         { action: `claim run ${runId}` },
       );
-      claimed.push(...rows.map(recordOf));
+      for (const row of rows) {
+        try {
+          claimed.push(recordOf(row));
+        } catch (error) {
+          if (!(error instanceof BrokenRowError)) throw error;
+          onBroken({ runId, epoch: row.epoch, version: row.version ?? 0, reason: error.message }); // O4
+        }
+      }
     }
     return claimed;
   }
@@ -190,24 +205,4 @@ export class RunRows implements RunRegistry {
     });
     return row === undefined ? undefined : recordOf(row);
   }
-}
-
-/** A row in the domain's words. */
-export function recordOf(row: typeof runs.$inferSelect): RunRecord {
-  return {
-    runId: row.runId,
-    requestSequence: row.requestSequence,
-    stage: row.stage as RunStage,
-    config: JSON.parse(row.configJson) as RunRecord["config"],
-    configJson: row.configJson,
-    version: row.version ?? undefined,
-    stateFolder: row.stateFolder,
-    stateDigest: row.stateDigest,
-    nextSequence: row.nextSequence,
-    epoch: row.epoch,
-    tenures: row.tenures,
-    isCancelRequested: row.isCancelRequested,
-    isPauseRequested: row.isPauseRequested,
-    endReason: row.endReason,
-  };
 }

@@ -32,6 +32,13 @@ export class TrainerStoppingError extends TerminalError {
   }
 }
 
+/** What the database holds of a run is no run. */
+export class BrokenRowError extends TerminalError {
+  constructor(runId: string, rule: string, value: string, options?: ErrorOptions) {
+    super("BROKEN_ROW", `Cannot go on with ${runId} as ${rule}: current value is ${value}`, options);
+  }
+}
+
 /** A service answered that it cannot do its part of this run, ever. */
 export class RefusedByServiceError extends TerminalError {
   constructor(service: string, reason: string) {

@@ -151,6 +151,14 @@ export type Insertion =
   /** Another run of the name is unfinished. */
   | { readonly kind: "under_way"; readonly runId: string };
 
+/** A row that was claimed and holds no run that anybody could go on with. */
+export interface BrokenRun {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly version: number;
+  readonly reason: string;
+}
+
 /** Which runs there are, and who owns them. */
 export interface RunRegistry {
   /** One at a time for each name, so that of two runs of one name the second is not inserted. */
@@ -159,8 +167,14 @@ export interface RunRegistry {
    * Takes every unfinished run whose lease is over, or that an earlier process of this owner held; of those with which
    * process after process died, one at a time.
    * @param heldHere runs that this process works on already.
+   * @param onBroken told of rows that were claimed and hold no run: they are to be ended.
    */
-  claim(owner: string, leaseMs: number, heldHere: readonly string[]): Promise<RunRecord[]>;
+  claim(
+    owner: string,
+    leaseMs: number,
+    heldHere: readonly string[],
+    onBroken: (run: BrokenRun) => void,
+  ): Promise<RunRecord[]>;
   /** Admission is over, the run may go. @returns false when the epoch no longer holds. */
   activate(runId: string, epoch: number): Promise<boolean>;
   /** Removes a run that was refused. */

@@ -6,15 +6,16 @@
  * S3: a failure of the run is tried again from the last commit, with growing pauses; one that repeats without any
  *     progress ends the run as failed. A failure that passes by itself (bus or database away) never does.
  * S4: a run with which process after process died, without any progress, ends as failed.
+ * S5: a row that holds no run ends as failed, by itself; the others are none of its business.
  */
 
 import { delay, describeError, RetryableError } from "@hone/core";
 import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import type { Admission } from "./admission.ts";
 import { OwnershipLostError, RunCancelledError, TrainerStoppingError } from "./errors.ts";
-import type { RunLedger, RunRegistry } from "./ports.ts";
+import type { BrokenRun, RunLedger, RunRegistry } from "./ports.ts";
 import { type RunRecord, RunStage } from "./run-record.ts";
-import { failRun, holdTenure, type TenureControl, type TenureDeps } from "./run-tenure.ts";
+import { failBrokenRun, failRun, holdTenure, type TenureControl, type TenureDeps } from "./run-tenure.ts";
 import { WishBoard } from "./run-wishes.ts";
 
 export interface SupervisorOptions {
@@ -60,6 +61,8 @@ export class RunSupervisor {
   readonly #options: SupervisorOptions;
   readonly #deps: SupervisorDeps;
   readonly #held = new Map<string, Held>();
+  /** Broken rows that are being ended (S5). */
+  readonly #broken = new Map<string, Promise<void>>();
   readonly #failures = new Map<string, Failures>();
   readonly #stopping = new AbortController();
   #woken = Promise.withResolvers<void>();
@@ -95,16 +98,20 @@ export class RunSupervisor {
     this.#stopping.abort(new TrainerStoppingError());
     this.wake();
     await this.#watching;
-    await Promise.all([...this.#held.values()].map(({ done }) => done));
+    await Promise.all([...[...this.#held.values()].map(({ done }) => done), ...this.#broken.values()]);
   }
 
   async #watch(): Promise<void> {
     const { owner, leaseMs } = this.#options;
     while (!this.#stopping.signal.aborted) {
       this.#woken = Promise.withResolvers<void>();
+      const broken: BrokenRun[] = [];
       try {
-        const claimed = await this.#deps.registry.claim(owner, leaseMs, this.#notToClaim());
+        const claimed = await this.#deps.registry.claim(owner, leaseMs, this.#notToClaim(), (run) =>
+          broken.push(run),
+        );
         for (const run of claimed) this.#hold(run);
+        for (const run of broken) this.#endBroken(run);
       } catch (error) {
         this.#deps.logger.warn("cannot look for runs", { error: describeError(error) });
       }
@@ -117,7 +124,18 @@ export class RunSupervisor {
     const resting = [...this.#failures]
       .filter(([, { notBefore }]) => notBefore > now)
       .map(([runId]) => runId);
-    return [...this.#held.keys(), ...resting];
+    return [...this.#held.keys(), ...this.#broken.keys(), ...resting];
+  }
+
+  /** S5. One that cannot be told of now is claimed again later. */
+  #endBroken(run: BrokenRun): void {
+    const log = this.#deps.logger.child({ runId: run.runId, epoch: run.epoch });
+    log.error("the row of a run is broken: the run is given up", { reason: run.reason });
+    const ended = this.#quietly(log, () => failBrokenRun(run, this.#deps.tenure));
+    this.#broken.set(
+      run.runId,
+      ended.finally(() => this.#broken.delete(run.runId)),
+    );
   }
 
   /** Until the next lease of another process may be over, or a rest here is. */

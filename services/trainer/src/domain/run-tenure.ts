@@ -11,6 +11,7 @@ import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
 import { OwnershipLostError, RunCancelledError } from "./errors.ts";
 import type {
+  BrokenRun,
   JobQueue,
   Pipeline,
   RunEnding,
@@ -84,14 +85,14 @@ export async function holdTenure(
   try {
     await work(run, deps, control, { logger, folders, signal, reporter });
     await reporter.drain();
-    const ending = await endRun(run, deps, reporter, folders, RunPhase.completed, "");
+    const ending = await endRun(deps, reporter, folders, RunPhase.completed, "");
     await dropEpisodes(run, deps, control.stopping);
     return ending;
   } catch (error) {
     if (signal.reason instanceof RunCancelledError) {
       await deps.jobs.purge(run.runId);
       const reason = "its cancellation was asked for";
-      const ending = await endRun(run, deps, reporter, folders, RunPhase.cancelled, reason);
+      const ending = await endRun(deps, reporter, folders, RunPhase.cancelled, reason);
       await dropEpisodes(run, deps, control.stopping);
       return ending;
     }
@@ -103,7 +104,27 @@ export async function holdTenure(
 /** Ends a run that cannot go on. */
 export async function failRun(run: RunRecord, deps: TenureDeps, reason: string): Promise<RunEnding> {
   const folders = new RunFolders(deps.stateRoot, run.runId);
-  return endRun(run, deps, { status: statusOf(run, folders) }, folders, RunPhase.failed, reason);
+  return endRun(deps, { status: statusOf(run, folders) }, folders, RunPhase.failed, reason);
+}
+
+/** Ends a run whose row is broken: with its reason, and without what the row would say of it. */
+export async function failBrokenRun(
+  { runId, epoch, version, reason }: BrokenRun,
+  deps: TenureDeps,
+): Promise<void> {
+  const status: RunStatus = {
+    runId,
+    phase: RunPhase.failed,
+    version,
+    location: "",
+    digest: "",
+    epoch,
+    totalSteps: 0,
+    ...NO_WAIT,
+    configJson: "{}",
+    oldestVersion: version,
+  };
+  await tellEnd(status, deps, RunPhase.failed, reason, "");
 }
 
 interface Tools {
@@ -175,7 +196,6 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
 }
 
 async function endRun(
-  run: RunRecord,
   deps: TenureDeps,
   { status }: { readonly status: RunStatus },
   folders: RunFolders,
@@ -183,13 +203,24 @@ async function endRun(
   reason: string,
 ): Promise<RunEnding> {
   const checkpoint = await lastCheckpoint({ folders });
-  const final: RunStatus = { ...status, phase, ...NO_WAIT };
-  if (!(await retry(() => deps.board.publish(final)))) throw new OwnershipLostError(run.runId, run.epoch);
-  await retry(() => deps.events.publish(run.runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
-  if (!(await retry(() => deps.ledger.end(run.runId, run.epoch, phase, reason)))) {
-    throw new OwnershipLostError(run.runId, run.epoch); // T3
-  }
+  await tellEnd({ ...status, phase, ...NO_WAIT }, deps, phase, reason, checkpoint);
   return phase;
+}
+
+/** T3 */
+async function tellEnd(
+  final: RunStatus,
+  deps: TenureDeps,
+  phase: RunEnding,
+  reason: string,
+  checkpoint: string,
+): Promise<void> {
+  const { runId, epoch } = final;
+  if (!(await retry(() => deps.board.publish(final)))) throw new OwnershipLostError(runId, epoch);
+  await retry(() => deps.events.publish(runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
+  if (!(await retry(() => deps.ledger.end(runId, epoch, phase, reason)))) {
+    throw new OwnershipLostError(runId, epoch);
+  }
 }
 
 /** Drops the episodes of a run that ended, as soon as the other readers are through with them. */

@@ -1,0 +1,65 @@
+/**
+ * A row of `runs` in the domain's words. Rows are written by the trainer alone, but people have hands and disks have days:
+ * what a run goes on from is checked here, so that a row that is none ends its own run and no other.
+ */
+
+import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
+import { describeError, isRunName, runIdOf } from "@hone/core";
+import { BrokenRowError } from "../domain/errors.ts";
+import type { RunRecord, RunStage } from "../domain/run-record.ts";
+import type { runs } from "./schema.ts";
+
+type RunRow = typeof runs.$inferSelect;
+
+/** @throws {BrokenRowError} naming the column that holds something else than it should. */
+export function recordOf(row: RunRow): RunRecord {
+  const config = configOf(row);
+  checkId(row, config);
+  checkState(row);
+  return {
+    runId: row.runId,
+    requestSequence: row.requestSequence,
+    stage: row.stage as RunStage,
+    config,
+    configJson: row.configJson,
+    version: row.version ?? undefined,
+    stateFolder: row.stateFolder,
+    stateDigest: row.stateDigest,
+    nextSequence: row.nextSequence,
+    epoch: row.epoch,
+    tenures: row.tenures,
+    isCancelRequested: row.isCancelRequested,
+    isPauseRequested: row.isPauseRequested,
+    endReason: row.endReason,
+  };
+}
+
+function configOf({ runId, configJson }: RunRow): RunConfig {
+  try {
+    return resolveRunConfig(JSON.parse(configJson));
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError) && !(cause instanceof ConfigError)) throw cause;
+    throw new BrokenRowError(runId, "config_json must be a run file", describeError(cause), { cause });
+  }
+}
+
+/** Subjects and folders are named after it. */
+function checkId({ runId, requestSequence }: RunRow, { name }: RunConfig): void {
+  const expected = isRunName(name) ? runIdOf(name, requestSequence) : name;
+  if (runId === expected) return;
+  throw new BrokenRowError(runId, `run_id must be ${expected}, of its name and request`, runId);
+}
+
+/** A folder elsewhere would be read, served and in the end tidied up. */
+function checkState({ runId, version, stateFolder, nextSequence }: RunRow): void {
+  const state = new RegExp(`^runs/${runId}/state/${version}-\\d+$`);
+  if (version === null ? stateFolder !== "" : !state.test(stateFolder)) {
+    const rule =
+      version === null
+        ? "state_folder must be empty before version 0"
+        : `state_folder must be runs/${runId}/state/${version}-<epoch>`;
+    throw new BrokenRowError(runId, rule, JSON.stringify(stateFolder));
+  }
+  if (nextSequence >= 1) return;
+  throw new BrokenRowError(runId, "next_sequence must be at least 1", String(nextSequence));
+}
