@@ -1,0 +1,167 @@
+/** Whatever a model samples, an attempt ends legally, and its record holds every sampled token in one trained place. */
+
+import assert from "node:assert/strict";
+import path from "node:path";
+import { before, describe, test } from "node:test";
+import { AgentCatalog, FinishReason, type GenerateCall, type Generation, type Policy } from "@hone/agents";
+import { Outcome, Random } from "@hone/core";
+import { checkSample } from "@hone/rl";
+import { contextOfTraceparent } from "@hone/telemetry";
+import { fuzz } from "@hone/testing/fuzz";
+import { ChatRenderer, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import fc from "fast-check";
+import "./built-ins.ts";
+import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
+import { runRollout } from "./run-rollout.ts";
+
+const EXAMPLE = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
+const VERSION = 4;
+/** What a policy that answers, whatever it answers, can lead to. */
+const LEGAL: ReadonlySet<Outcome> = new Set([
+  Outcome.completed,
+  Outcome.truncated,
+  Outcome.timedOut,
+  Outcome.agentFailed,
+]);
+
+let tokenizer: Tokenizer;
+let renderer: ChatRenderer;
+before(async () => {
+  tokenizer = await loadTokenizer(EXAMPLE);
+  renderer = new ChatRenderer(tokenizer);
+});
+
+/** What one turn answers. */
+type Answer =
+  | { readonly kind: "nothing" }
+  /** Any ids of the vocabulary, control tokens among them; the last is the stop token where it says so. */
+  | { readonly kind: "ids"; readonly seed: number; readonly count: number; readonly finish: FinishReason }
+  | { readonly kind: "control"; readonly count: number; readonly finish: FinishReason }
+  | { readonly kind: "text"; readonly text: string };
+
+const finish = fc.constantFrom(FinishReason.stop, FinishReason.length, FinishReason.aborted);
+const count = fc.integer({ min: 1, max: 40 });
+const answer: fc.Arbitrary<Answer> = fc.oneof(
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("nothing" as const) }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("ids" as const), seed: fc.nat(), count, finish }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("control" as const), count, finish }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("text" as const),
+      text: fc.oneof(
+        fc.constantFrom("<answer>Right</answer>", "<answer>Down</answer>", "<answer>", "</answer>"),
+        fc.string({ unit: "binary", maxLength: 20 }),
+      ),
+    }),
+  },
+);
+
+/** Answers in turn, and keeps what it sampled. */
+class AnyTokens implements Policy {
+  readonly sampled: number[][] = [];
+  readonly #answers: readonly Answer[];
+
+  constructor(answers: readonly Answer[]) {
+    this.#answers = answers;
+  }
+
+  async generate(call: GenerateCall): Promise<Generation> {
+    const asked = this.#answers[this.sampled.length % this.#answers.length]!;
+    const tokenIds = idsOf(asked).slice(0, call.sampling.maxNewTokens);
+    const isStop = tokenizer.stopTokenIds.includes(tokenIds.at(-1) ?? -1);
+    const given = "finish" in asked ? asked.finish : FinishReason.stop;
+    // An engine says "stop" of a stop token only.
+    const finishReason = given === FinishReason.stop && !isStop ? FinishReason.length : given;
+    this.sampled.push(tokenIds);
+    return {
+      tokenIds,
+      logprobs: tokenIds.map(() => -0.5),
+      versions: [{ version: VERSION, tokenCount: tokenIds.length }],
+      finishReason,
+      cachedTokens: 0,
+      generationMs: 1,
+      replica: "test",
+    };
+  }
+}
+
+function idsOf(asked: Answer): number[] {
+  switch (asked.kind) {
+    case "nothing":
+      return [];
+    case "ids": {
+      const random = new Random(asked.seed);
+      return Array.from({ length: asked.count }, () => random.nextInt(tokenizer.vocabSize));
+    }
+    case "control":
+      return Array.from({ length: asked.count }, () => tokenizer.stopTokenIds[0]!);
+    case "text":
+      return [...tokenizer.encode(asked.text), tokenizer.stopTokenIds[0]!];
+  }
+}
+
+function jobWith(historyTurns: number | null): RolloutJob {
+  return {
+    runId: "run-1",
+    slot: { split: "train", step: 5, task: 3, index: 1 },
+    runSeed: 7,
+    task: { id: "lake:5", environment: { name: "frozen_lake", seed: 5, configJson: "{}" }, row: undefined },
+    agentName: "frozen_lake",
+    agentConfigJson: JSON.stringify({
+      systemPrompt: "",
+      instruction: "",
+      promptTemplate: "{observation}\n{player_row}{player_column}",
+      historyTurns,
+    }),
+    scriptedPolicy: undefined,
+    sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 32 },
+    limits: { maxTurns: 6, maxContextTokens: 160, deadlineMs: 60_000, maxAttempts: 1 },
+    lowestVersion: VERSION,
+    highestVersion: VERSION,
+    tokenizerPath: "",
+    tokenizerDigest: "",
+  };
+}
+
+/** The trained tokens of every sample lie where the turns say, and are those that were sampled, each once. */
+function checkRecord(record: RolloutRecord, sampled: readonly (readonly number[])[], limit: number): void {
+  const trained = record.samples.map(({ lossMask }) => Uint8Array.from(lossMask));
+  record.samples.forEach((sample, index) => {
+    checkSample(sample, `sample ${index}`);
+    assert.ok(sample.tokenIds.length <= limit, `${sample.tokenIds.length} tokens`);
+  });
+  const answered = sampled.filter((tokenIds) => tokenIds.length > 0);
+  assert.equal(record.turns.length, answered.length);
+  record.turns.forEach(({ sample, sampledBegin, sampledEnd }, turn) => {
+    const { tokenIds } = record.samples[sample]!;
+    assert.deepEqual(Array.from(tokenIds).slice(sampledBegin, sampledEnd), answered[turn]);
+    for (let at = sampledBegin; at < sampledEnd; at++) {
+      assert.equal(trained[sample]![at], 1, `turn ${turn}, position ${at} is trained once`);
+      trained[sample]![at] = 0;
+    }
+  });
+  for (const mask of trained) assert.ok(!mask.includes(1), "nothing else is trained");
+}
+
+describe("an attempt with a model that samples anything", () => {
+  for (const historyTurns of [0, null]) {
+    const agent = historyTurns === null ? "one that shows all turns" : "one without history";
+    test(`ends legally, with each sampled token in one trained place: ${agent}`, async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 6 }), async (answers) => {
+          const policy = new AnyTokens(answers);
+          const job = jobWith(historyTurns);
+          const record = await runRollout(
+            job,
+            { policy, agents: new AgentCatalog(), rendererOf: async () => renderer },
+            { signal: new AbortController().signal, trace: contextOfTraceparent(undefined) },
+          );
+          assert.ok(LEGAL.has(record.outcome), `${record.outcome}: ${record.reason}`);
+          checkRecord(record, policy.sampled, job.limits.maxContextTokens);
+        }),
+        fuzz(200),
+      );
+    });
+  }
+});
