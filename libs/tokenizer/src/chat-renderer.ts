@@ -10,8 +10,8 @@
  */
 
 import { describeError } from "@hone/core";
-import { Template } from "@huggingface/jinja";
-import { ChatTemplateError } from "./errors.ts";
+import { BoundedTemplate } from "./bounded-template.ts";
+import { ChatTemplateError, TemplateLimitError } from "./errors.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** One message of a conversation, in the shape that chat templates read. */
@@ -48,22 +48,26 @@ export interface RenderedAnswer {
 
 export class ChatRenderer {
   readonly tokenizer: Tokenizer;
-  readonly #template: Template;
+  readonly #template: BoundedTemplate;
 
-  /** @throws {ChatTemplateError} when the tokenizer has no chat template, or one that cannot be parsed. */
+  /**
+   * @throws {ChatTemplateError} when the tokenizer has no chat template, one that cannot be parsed, or one that takes
+   * more than a rendering may for a word.
+   */
   constructor(tokenizer: Tokenizer) {
     this.tokenizer = tokenizer;
     if (tokenizer.chatTemplate === undefined) {
       throw new ChatTemplateError("the tokenizer must have a chat template", "absent");
     }
     try {
-      // Jinja's own function of that name cannot be replaced.
-      this.#template = new Template(tokenizer.chatTemplate.replaceAll("strftime_now", FIXED_DATE_NAME)); // C3
+      this.#template = new BoundedTemplate(tokenizer.chatTemplate);
     } catch (error) {
-      throw new ChatTemplateError("its chat template must be Jinja", JSON.stringify(tokenizer.chatTemplate), {
+      const begin = JSON.stringify(tokenizer.chatTemplate.slice(0, MAX_SHOWN_CHARACTERS));
+      throw new ChatTemplateError(`its chat template must be Jinja (${describeError(error)})`, begin, {
         cause: error,
       });
     }
+    this.#probe();
   }
 
   /**
@@ -96,14 +100,21 @@ export class ChatRenderer {
     return { kind: "extends", text, addedText, addedIds: this.tokenizer.encode(addedText) };
   }
 
+  /** A bomb is found before the first conversation. What else a template refuses is for conversations to find out. */
+  #probe(): void {
+    try {
+      this.#renderText([{ role: "user", content: "Hello" }]);
+    } catch (error) {
+      if (error instanceof ChatTemplateError && error.cause instanceof TemplateLimitError) throw error;
+    }
+  }
+
   #renderText(messages: readonly ChatMessage[]): string {
     try {
-      return this.#template.render({
-        ...this.tokenizer.specialTokens,
-        messages,
-        add_generation_prompt: true,
-        [FIXED_DATE_NAME]: fixedDate, // C3
-      });
+      return this.#template.render(
+        { ...this.tokenizer.specialTokens, messages, add_generation_prompt: true },
+        { strftime_now: fixedDate }, // C3
+      );
     } catch (error) {
       const roles = messages.map((message) => message.role).join(", ");
       throw new ChatTemplateError(
@@ -115,8 +126,8 @@ export class ChatRenderer {
   }
 }
 
-/** What templates call for the date. */
-const FIXED_DATE_NAME = "fixed_date";
+/** Of a template that is wrong. */
+const MAX_SHOWN_CHARACTERS = 200;
 /** 26 July 2024, which the templates of Llama 3 fall back to, in the letters of strftime. */
 const FIXED_DATE: Readonly<Record<string, string>> = {
   "%a": "Fri",

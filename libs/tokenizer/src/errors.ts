@@ -12,6 +12,13 @@ export class TokenizerLoadError extends TerminalError {
   }
 }
 
+/** A chat template takes more than a rendering may. */
+export class TemplateLimitError extends TerminalError {
+  constructor(limit: string, value: string) {
+    super("TEMPLATE_LIMIT", `Cannot render a template as it may take ${limit}: current value is ${value}`);
+  }
+}
+
 /** A chat template refuses the messages it was given, or there is no template. */
 export class ChatTemplateError extends TerminalError {
   constructor(rule: string, value: string, options?: ErrorOptions) {

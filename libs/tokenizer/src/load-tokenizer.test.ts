@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { absurdJson, damaged, fuzz } from "@hone/testing/fuzz";
+import fc from "fast-check";
 import { ChatRenderer } from "./chat-renderer.ts";
 import { TokenizerLoadError } from "./errors.ts";
-import { loadTokenizer } from "./load-tokenizer.ts";
+import { loadTokenizer, makeTokenizer } from "./load-tokenizer.ts";
 
 const example = path.join(import.meta.dirname, "../../../examples/01-frozen-lake");
 let folder: string;
@@ -72,5 +75,56 @@ describe("loadTokenizer", () => {
   test("a file that is no JSON is refused by name", async () => {
     await writeFile(path.join(folder, "tokenizer_config.json"), "{");
     await assert.rejects(loadTokenizer(folder), /tokenizer_config\.json must be JSON/);
+  });
+});
+
+describe("makeTokenizer() of files that are wrong", () => {
+  const files = Object.fromEntries(
+    ["tokenizer.json", "tokenizer_config.json"].map((name) => [
+      name,
+      readFileSync(path.join(example, name), "utf8"),
+    ]),
+  );
+  const tokenizer = () => JSON.parse(files["tokenizer.json"]!) as Record<string, unknown>;
+  const wordLevel = (vocab: Record<string, unknown>) =>
+    JSON.stringify({ ...tokenizer(), added_tokens: [], model: { type: "WordLevel", vocab, unk_token: "a" } });
+
+  test("refuses ids that would cost the memory of a model", () => {
+    for (const id of [2 ** 20, 2 ** 31, 1e300, 0.5, "7"]) {
+      const texts = { ...files, "tokenizer.json": wordLevel({ a: 0, b: id }) };
+      assert.throws(() => makeTokenizer(texts, "a test"), TokenizerLoadError, String(id));
+    }
+  });
+
+  /** The real files, one of them damaged, or with one value that nobody expects. */
+  const wrong = fc.oneof(
+    ...Object.entries(files).flatMap(([name, text]) => [
+      damaged(Buffer.from(text)).map((bytes) => ({ ...files, [name]: Buffer.from(bytes).toString("utf8") })),
+      fc
+        .tuple(fc.constantFrom(...Object.keys(JSON.parse(text))), absurdJson)
+        .map(([key, value]) => ({ ...files, [name]: JSON.stringify({ ...JSON.parse(text), [key]: value }) })),
+      absurdJson.map((value) => ({ ...files, [name]: JSON.stringify(value) })),
+    ]),
+    fc.tuple(fc.constantFrom("type", "vocab", "merges", "unk_token"), absurdJson).map(([key, value]) => {
+      const real = tokenizer();
+      const model = { ...(real.model as object), [key]: value };
+      return { ...files, "tokenizer.json": JSON.stringify({ ...real, model }) };
+    }),
+  );
+
+  test("refuses them, or gives ids below its vocabulary's size", () => {
+    fc.assert(
+      fc.property(wrong, (texts) => {
+        try {
+          const made = makeTokenizer(texts, "a test");
+          for (const id of made.encode("P_OG\n<answer>Right</answer>")) {
+            assert.ok(id < made.vocabSize && id >= 0, `id ${id}`);
+          }
+        } catch (error) {
+          assert.ok(error instanceof TokenizerLoadError, String(error));
+        }
+      }),
+      fuzz(500),
+    );
   });
 });

@@ -7,6 +7,7 @@
 
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
 import { EncodingCache } from "./encoding-cache.ts";
+import { TokenizerLoadError } from "./errors.ts";
 
 /** What a folder says about its tokenizer. */
 export interface TokenizerFiles {
@@ -24,6 +25,9 @@ export interface TokenizerFiles {
 
 /** Texts whose ids are kept: every state of the small environments, and a group's prompts many times over. */
 const MAX_CACHED_ENCODINGS = 16_384;
+
+/** Models have up to 262,144 tokens; each costs a row of the embedding, and an absurd id would cost the memory of all. */
+const MAX_VOCABULARY = 1_048_576;
 
 export class Tokenizer {
   /** Names this tokenizer: two with one digest give the same ids. */
@@ -43,6 +47,7 @@ export class Tokenizer {
   readonly #specialIds: ReadonlySet<number>;
 
   constructor(files: TokenizerFiles) {
+    checkIds(files.tokenizer);
     this.#inner = new HuggingFaceTokenizer(files.tokenizer, files.config);
     this.digest = files.digest;
     this.chatTemplate = files.chatTemplate;
@@ -95,6 +100,22 @@ export class Tokenizer {
 }
 
 const NO_IDS: readonly number[] = [];
+
+/** Before the library makes arrays as long as the largest id. */
+function checkIds({ model, added_tokens: added }: Record<string, unknown>): void {
+  const vocab = isObject(model) && isObject(model.vocab) ? model.vocab : {};
+  const addedIds = Array.isArray(added) ? added.map((token) => (isObject(token) ? token.id : undefined)) : [];
+  // A list has its ids by position.
+  const ids = Array.isArray(vocab) ? [vocab.length] : Object.values(vocab);
+  for (const id of [...ids, ...addedIds]) {
+    if (typeof id === "number" && Number.isInteger(id) && id >= 0 && id < MAX_VOCABULARY) continue;
+    throw new TokenizerLoadError(`its ids must be whole numbers below ${MAX_VOCABULARY}`, `an id of ${id}`);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
 
 /** The entries `<name>_token` of a tokenizer's configuration; each is a string or an object with its content. */
 function readSpecialTokens(config: Record<string, unknown>): Record<string, string> {

@@ -63,6 +63,19 @@ describe("validateRun()", () => {
       "model.init.tokenizer",
       /eos_token/,
     ],
+    [
+      "a chat template that never ends",
+      {
+        tokenizerFiles: {
+          "tokenizer.json": TOKENIZER,
+          "tokenizer_config.json": '{"eos_token":"a"}',
+          "chat_template.jinja":
+            "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
+        },
+      },
+      "model.init.tokenizer",
+      /chat template .*may take \d+ steps/,
+    ],
   ] as const) {
     test(`names the key of ${what}`, () => {
       const problems = validateRun(run(overrides));
