@@ -34,7 +34,8 @@ export async function runToEnd(
   run: { readonly name: string },
   options: FollowOptions,
 ): Promise<FinishedRun> {
-  const runId = runIdOf(run.name, await publishRequest(bus, JSON.stringify(run)));
+  const sequence = await publishRequest(bus, JSON.stringify(run));
+  const runId = runIdOf(run.name, sequence);
   const finished: Pick<FinishedRun, "steps" | "evaluations"> = { steps: [], evaluations: [] };
   const follow = async (signal: AbortSignal): Promise<FinishedRun> => {
     const filter = subjects.event(runId, "*");
@@ -55,7 +56,15 @@ export async function runToEnd(
     return assert.fail(`the events of ${runId} ended before it did`);
   };
   try {
-    return await deadline(`the end of ${runId}`, options.deadlineMs, follow);
+    return await deadline(`the end of ${runId}`, options.deadlineMs, async (signal) => {
+      const over = new AbortController();
+      const either = AbortSignal.any([signal, over.signal]);
+      try {
+        return await Promise.race([follow(either), failWhenRefused(bus, sequence, either)]);
+      } finally {
+        over.abort();
+      }
+    });
   } catch (error) {
     throw new Error(await describe(), { cause: error });
   }
@@ -67,15 +76,28 @@ export async function refusalOf(
   sequence: number,
   deadlineMs: number,
 ): Promise<EventOf<"refused">["value"]> {
-  return deadline(`the refusal of request ${sequence}`, deadlineMs, async (signal) => {
-    const filter = subjects.requestRefused(sequence);
-    for await (const { message } of readOrdered(bus, RunEventSchema, {
-      stream: StreamName.events,
-      filter,
-      signal,
-    })) {
-      if (message.kind.case === "refused") return message.kind.value;
-    }
-    assert.fail("the event stream ended");
-  });
+  return deadline(`the refusal of request ${sequence}`, deadlineMs, (signal) =>
+    untilRefused(bus, sequence, signal),
+  );
+}
+
+async function failWhenRefused(bus: Bus, sequence: number, signal: AbortSignal): Promise<never> {
+  const { problems } = await untilRefused(bus, sequence, signal);
+  return assert.fail(problems.map(({ message }) => message).join("\n"));
+}
+
+async function untilRefused(
+  bus: Bus,
+  sequence: number,
+  signal: AbortSignal,
+): Promise<EventOf<"refused">["value"]> {
+  const filter = subjects.requestRefused(sequence);
+  for await (const { message } of readOrdered(bus, RunEventSchema, {
+    stream: StreamName.events,
+    filter,
+    signal,
+  })) {
+    if (message.kind.case === "refused") return message.kind.value;
+  }
+  return assert.fail("the event stream ended");
 }

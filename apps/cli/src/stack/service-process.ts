@@ -35,19 +35,12 @@ export const STOP_ORDER: readonly (readonly ServiceName[])[] = [
 ];
 
 /**
- * V8 lets a heap grow to several times what lives in it before it collects, as if the machine were its own; six
- * services share it here. With 10,000 open rollouts agent-rollout stays below 1 GiB with this and goes to 1.5 GiB without
- * (docs/performance.md, Load). The gateway's memory is its engine's, outside the heap.
+ * V8 lets a heap grow to several times what lives in it before it collects. With 10,000 open rollouts agent-rollout goes to
+ * 1.5 GiB that way, and stays below 1 GiB with this (docs/performance.md, Load). It costs a tenth of the episodes per
+ * second, so it is for many rollouts only, and can only be told at a process's start.
  */
-const HEAP_GROWTH = "--heap-growing-percent=15";
-const NODE_FLAGS: Readonly<Record<ServiceName, readonly string[]>> = {
-  tracer: [HEAP_GROWTH],
-  dataset: [HEAP_GROWTH],
-  judge: [HEAP_GROWTH],
-  "inference-gateway": [],
-  "agent-rollout": [HEAP_GROWTH],
-  trainer: [HEAP_GROWTH],
-};
+const SLOW_HEAP_GROWTH = "--heap-growing-percent=15";
+const MANY_ROLLOUTS = 2_048;
 
 /** What all services of a stack share. */
 export interface ServiceSettings {
@@ -113,7 +106,7 @@ export async function startServiceProcess(
   const child = await spawnChild({
     name,
     command: process.execPath,
-    args: [...NODE_FLAGS[name], join(REPOSITORY, "services", name, "src", "main.ts")],
+    args: [...nodeFlags(name), join(REPOSITORY, "services", name, "src", "main.ts")],
     cwd: project.folder,
     env: { ...process.env, ...serviceEnvironment(project, name, settings, httpPort) },
     logFile: join(project.logs, `${name}.log`),
@@ -125,6 +118,11 @@ export async function startServiceProcess(
     signal,
   });
   return Object.assign(child, { httpPort: port });
+}
+
+function nodeFlags(name: ServiceName): string[] {
+  const isLarge = Number(process.env.HONE_ROLLOUT_CONCURRENCY ?? 0) > MANY_ROLLOUTS;
+  return name === "agent-rollout" && isLarge ? [SLOW_HEAP_GROWTH] : [];
 }
 
 /** For the watchdog: higher stages end first, and the bus and the database have 0. */

@@ -146,13 +146,6 @@ describe("bad run files", () => {
       "trainer.eval.tasks",
       /at most the 100 tasks/,
     ],
-    [
-      "tasks that nothing reads",
-      "every: 20",
-      "every: 0, tasks: 10",
-      "trainer.eval.tasks",
-      /nothing else reads it/,
-    ],
     ["an endless evaluation", "to: 2100", "to: 1000000000", "dataset.eval.seeds.to", /at most 20000 tasks/],
     [
       "a warm-up longer than the run",

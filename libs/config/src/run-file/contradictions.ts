@@ -59,12 +59,6 @@ function* evaluationContradictions({ dataset, trainer }: Checked): Generator<Con
     if (tasks !== undefined) yield { path: ["trainer", "eval", "tasks"], allowed };
     return;
   }
-  if (tasks !== undefined && every === 0) {
-    yield {
-      path: ["trainer", "eval", "tasks"],
-      allowed: "left out where trainer.eval.every is 0, as nothing else reads it",
-    };
-  }
   if (source.source !== "environment") return;
   const count = source.seeds.to - source.seeds.from;
   if (count > MAX_EVAL_TASKS) {
