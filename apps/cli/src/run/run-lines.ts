@@ -96,10 +96,10 @@ export function endLines(view: RunView, checkpoint: string | undefined): string[
       .sort((a, b) => a.version - b.version);
     const [first, last] = [ofMode[0], ofMode.at(-1)];
     if (first === undefined || last === undefined) continue;
-    const value = (record: EvaluationRecord) =>
-      share(record.metrics.success ?? record.metrics["reward/mean"]);
+    const told = (record: EvaluationRecord, when: string) =>
+      `${share(record.metrics.success ?? record.metrics["reward/mean"])} ${when} (version ${record.version}, ${figure(record.episodes)} tasks)`;
     lines.push(
-      `held-out success, ${mode.padEnd("sampled".length)}  ${value(first)} before (version ${first.version}), ${value(last)} after (version ${last.version}), ${figure(last.episodes)} tasks`,
+      `held-out success, ${mode.padEnd("sampled".length)}  ${told(first, "before")}, ${told(last, "after")}`,
     );
   }
   if (checkpoint !== undefined) lines.push(`checkpoint  ${checkpoint}`);

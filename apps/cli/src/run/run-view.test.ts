@@ -113,7 +113,7 @@ describe("a run's lines", () => {
     const lines = endLines(view, "runs/lake-1/checkpoints/step-2");
     assert.ok(
       lines.includes(
-        "held-out success, sampled  0.20 before (version 0), 0.78 after (version 2), 1,000 tasks",
+        "held-out success, sampled  0.20 before (version 0, 1,000 tasks), 0.78 after (version 2, 1,000 tasks)",
       ),
     );
     assert.ok(lines.includes("checkpoint  runs/lake-1/checkpoints/step-2"));
