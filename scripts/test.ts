@@ -109,7 +109,7 @@ async function runPhase(phase: Phase): Promise<void> {
     signal: AbortSignal.any([interrupted.signal, AbortSignal.timeout(phase.deadlineMs)]),
     cwd: ROOT,
     // A test that timed out may leave timers behind, which would keep its file's process alive for good.
-    execArgv: ["--test-force-exit"],
+    execArgv: ["--import", join(import.meta.dirname, "end-after-tests.ts")],
   });
   for await (const event of stream) {
     if (event.type === "test:stdout" || event.type === "test:stderr") {
