@@ -5,6 +5,7 @@
  *     const folder = await hub.folderOf("HuggingFaceTB/SmolLM2-135M-Instruct", "main", { signal });
  */
 export { HubRefusedError, HubUnavailableError } from "./errors.ts";
+export { findModel } from "./find-model.ts";
 export type { FetchModelOptions } from "./model-hub.ts";
 export { isModelId, ModelHub } from "./model-hub.ts";
 export type { HubSettings } from "./settings.ts";

@@ -22,6 +22,9 @@ const MERGES: ReadonlyArray<readonly [string, string]> = [
   ["i", "n"],
 ];
 
+/** After the bytes and the merges. */
+const FIRST_CONTROL_ID = 256 + MERGES.length;
+
 /** What sets the tokenizers of chat models apart. */
 export interface ChatTokens {
   /** Each one token, never made of text. */
@@ -36,11 +39,34 @@ export function chatmlTokenizer(chatTemplate: string | undefined = CHATML_TEMPLA
 }
 
 /** A byte-level tokenizer with other control tokens; the first one ends a text, beside `eos`. */
-export function byteTokenizer({ control, eos, bos }: ChatTokens, chatTemplate: string): Tokenizer {
-  const alphabet = byteAlphabet();
-  const tokens = [...alphabet, ...MERGES.map((pair) => pair.join("")), ...control];
-  const vocab = Object.fromEntries(tokens.map((token, id) => [token, id]));
+export function byteTokenizer(tokens: ChatTokens, chatTemplate: string): Tokenizer {
+  const { tokenizer, config } = byteTokenizerParts(tokens);
   return new Tokenizer({
+    tokenizer,
+    config,
+    chatTemplate,
+    generationStopIds: [FIRST_CONTROL_ID],
+    digest: "byte-fixture",
+  });
+}
+
+/** The files of {@link chatmlTokenizer}, for a checkpoint; without a template where it is undefined. */
+export function chatmlTokenizerFiles(
+  chatTemplate: string | undefined = CHATML_TEMPLATE,
+): Readonly<Record<string, string>> {
+  const { tokenizer, config } = byteTokenizerParts({ control: CONTROL_TOKENS, eos: "<|im_end|>" });
+  return {
+    "tokenizer.json": JSON.stringify(tokenizer),
+    "tokenizer_config.json": JSON.stringify(config),
+    "generation_config.json": JSON.stringify({ eos_token_id: [FIRST_CONTROL_ID] }),
+    ...(chatTemplate === undefined ? {} : { "chat_template.jinja": chatTemplate }),
+  };
+}
+
+function byteTokenizerParts({ control, eos, bos }: ChatTokens) {
+  const tokens = [...byteAlphabet(), ...MERGES.map((pair) => pair.join("")), ...control];
+  const vocab = Object.fromEntries(tokens.map((token, id) => [token, id]));
+  return {
     tokenizer: {
       version: "1.0",
       added_tokens: control.map((content) => ({
@@ -73,10 +99,7 @@ export function byteTokenizer({ control, eos, bos }: ChatTokens, chatTemplate: s
       pad_token: { content: control[0] },
       ...(bos === undefined ? {} : { bos_token: bos }),
     },
-    chatTemplate,
-    generationStopIds: [vocab[control[0]!]!],
-    digest: "byte-fixture",
-  });
+  };
 }
 
 /** GPT-2's printable stand-ins for the 256 bytes, in byte order. */

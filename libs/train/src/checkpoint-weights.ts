@@ -63,6 +63,12 @@ export async function readWeights(
   return { weights, layout, digest: digests[0]! };
 }
 
+/** The digest that {@link readWeights} gives for a folder, without its numbers. @throws CheckpointError */
+export async function digestOfWeights(folder: string): Promise<string> {
+  await using shards = await openShards(folder);
+  return await shards.readers[0]!.readInto(() => undefined);
+}
+
 function parametersByTensor(spec: ModelSpec): Map<string, ParameterInfo> {
   return new Map(listParameters(spec).map((each) => [tensorNameOf(spec, each.name), each]));
 }

@@ -6,6 +6,7 @@ export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
 export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
 export { inspectModel, loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
 export { layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
+export { digestOfWeights } from "./checkpoint-weights.ts";
 export { ElementType } from "./element-types.ts";
 export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
 export { clipFactor, globalNorm } from "./gradient-norm.ts";

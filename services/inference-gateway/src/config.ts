@@ -1,8 +1,13 @@
 /** Configuration of the inference gateway, from the environment. */
 
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
 import { environmentInteger, readEnvironment } from "@hone/config";
-import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
+import { type HubSettings, readHubSettings } from "@hone/hub";
+import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
 import { z } from "zod";
+import type { WantedCheckpoint } from "./domain/serving/served-checkpoints.ts";
 
 const MIB = 2 ** 20;
 
@@ -21,6 +26,12 @@ const schema = z.object({
   HONE_INFERENCE_VERSION_WAIT_MS: environmentInteger(0, 600_000).default(10_000),
   /** Time between two reports of this replica's state; changes are reported at once. */
   HONE_INFERENCE_REPORT_MS: environmentInteger(100, 10_000).default(2_000),
+  /** Checkpoints to serve, separated by commas: `[<name>=]<place>`, where a place is a folder or an id of the hub. */
+  HONE_INFERENCE_SERVE: z.string().default(""),
+  /** Bearer token of the API; absent = none is needed. */
+  HONE_INFERENCE_API_KEY: z.string().regex(/^\S+$/, "no spaces").optional(),
+  /** File that holds it, as a mounted secret. */
+  HONE_INFERENCE_API_KEY_FILE: z.string().optional(),
 });
 
 export interface InferenceGatewayConfig extends BaseConfig {
@@ -31,13 +42,21 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly heartbeatMs: number;
   readonly versionWaitMs: number;
   readonly reportMs: number;
+  readonly checkpoints: readonly WantedCheckpoint[];
+  readonly apiKey: string | undefined;
+  /** Where checkpoints come from that are no folders. */
+  readonly hub: HubSettings;
 }
 
-/** @throws {ConfigError} naming every variable that is wrong. */
+/**
+ * @throws {ConfigError} naming every variable that is wrong.
+ * @throws {SettingError} when the file of the key cannot be read.
+ */
 export function readInferenceGatewayConfig(environment: Environment): InferenceGatewayConfig {
   const read = readEnvironment(schema, environment);
+  const base = readBaseConfig(environment);
   return {
-    ...readBaseConfig(environment),
+    ...base,
     maxSequences: read.HONE_INFERENCE_MAX_SEQUENCES,
     maxWaiting: read.HONE_INFERENCE_MAX_WAITING,
     maxCacheBytes: read.HONE_INFERENCE_CACHE_MIB * MIB,
@@ -45,5 +64,40 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     heartbeatMs: read.HONE_INFERENCE_HEARTBEAT_MS,
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,
+    checkpoints: readCheckpoints(read.HONE_INFERENCE_SERVE, base.filesDir),
+    apiKey: read.HONE_INFERENCE_API_KEY ?? readKeyFile(read.HONE_INFERENCE_API_KEY_FILE),
+    hub: readHubSettings(environment, homedir()),
   };
+}
+
+/** Folders are told from ids of the hub by how they begin; those that begin with "." lie below the project folder. */
+function readCheckpoints(text: string, filesDir: string): WantedCheckpoint[] {
+  const checkpoints = text
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "")
+    .map((entry) => {
+      const [, name, place = ""] = /^(?:([^=/]*)=)?(.*)$/s.exec(entry) ?? [];
+      const isFolder = path.isAbsolute(place) || place.startsWith(".");
+      const resolved = isFolder ? path.resolve(filesDir, place) : place;
+      return { id: name || (isFolder ? path.basename(resolved) : place), place: resolved };
+    });
+  const twice = checkpoints.find(({ id }, i) => checkpoints.findIndex((other) => other.id === id) !== i);
+  if (twice !== undefined) {
+    throw new SettingError("HONE_INFERENCE_SERVE", "must give each checkpoint a name of its own", twice.id);
+  }
+  return checkpoints;
+}
+
+function readKeyFile(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  const variable = "HONE_INFERENCE_API_KEY_FILE";
+  let key: string;
+  try {
+    key = readFileSync(file, "utf8").trim();
+  } catch (cause) {
+    throw new SettingError(variable, "must be a readable file", file, { cause });
+  }
+  if (key === "" || /\s/.test(key)) throw new SettingError(variable, "must hold a key without spaces", file);
+  return key;
 }

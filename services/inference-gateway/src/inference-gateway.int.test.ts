@@ -185,7 +185,8 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     let publishing: Promise<void> | undefined;
     const answer = await done(ask({ lowestVersion: 2, highestVersion: 2 }), ({ kind }) => {
       if (kind.case !== "heartbeat") return;
-      assert.ok(kind.value.queuePosition > 0);
+      // Once the version is there, it may be told of again while it runs.
+      if (publishing === undefined) assert.ok(kind.value.queuePosition > 0);
       heartbeats++;
       publishing ??= publish("lake-1", 2);
     });

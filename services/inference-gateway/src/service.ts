@@ -1,5 +1,5 @@
 /**
- * The inference gateway: one engine replica that serves the policies of all active runs.
+ * The inference gateway: one engine replica that serves the policies of all active runs, and chosen checkpoints.
  *
  * Drain: the replica's entries are taken back, so that callers go elsewhere; what runs may end, and is cut off and
  * answered as unavailable when the time for that is over.
@@ -12,6 +12,11 @@ import { histogramOf, Instrument, type Logger, observeMetric } from "@hone/telem
 import { type InferenceGatewayConfig, readInferenceGatewayConfig } from "./config.ts";
 import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
 import { type PolicyChange, PolicyKeeper } from "./domain/policy-keeper.ts";
+import { OpenCompletions } from "./domain/serving/open-completions.ts";
+import { ServedCheckpoints } from "./domain/serving/served-checkpoints.ts";
+import { ServedModels } from "./domain/serving/served-models.ts";
+import { findCheckpoints } from "./find-checkpoints.ts";
+import { createApp } from "./http/app.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
 import { followRuns } from "./nats/follow-runs.ts";
 import { reportReplica } from "./nats/report-replica.ts";
@@ -41,9 +46,18 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     engine,
     onChange: (change) => {
       logChange(logger, change);
+      checkpoints.note(change);
       reporter.report();
     },
   });
+  const checkpoints = new ServedCheckpoints({
+    wanted: config.checkpoints,
+    find: findCheckpoints(config.hub),
+    keeper,
+    onTrouble: (id, error) => logger.warn("a checkpoint is not served yet", { checkpoint: id, error }),
+  });
+  const models = new ServedModels({ keeper, checkpoints, maxCacheBytes });
+  const open = new OpenCompletions();
   const { heartbeatMs, versionWaitMs, reportMs } = config;
   const reporter = await reportReplica({ bus, engine, keeper, replica, everyMs: reportMs, logger });
   const generates = serveGenerate({ bus, engine, keeper, replica, heartbeatMs, versionWaitMs, logger });
@@ -65,19 +79,21 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   const following = new AbortController();
   const followed = followRuns({ bus, keeper, stateDir, logger }, following.signal);
   followed.catch(fail);
+  const serving = checkpoints.start(following.signal);
   return {
+    routes: createApp({ engine, models, open, replica, apiKey: config.apiKey, logger }),
     readiness: () => READY,
     async drain(signal) {
       following.abort();
       await reporter.withdraw();
-      await Promise.all([generates.drain(signal), validator.drain()]);
+      await Promise.all([generates.drain(signal), open.drain(signal), validator.drain()]);
     },
     async close() {
       following.abort();
       for (const observer of observers) observer[Symbol.dispose]();
       await keeper.close();
       await engine.close();
-      await followed;
+      await Promise.all([followed, serving]);
     },
   };
 }

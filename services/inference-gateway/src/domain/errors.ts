@@ -76,3 +76,47 @@ export class EngineFailedError extends RetryableError {
     super("ENGINE_FAILED", message, options);
   }
 }
+
+/** No model of this name is served here. */
+export class UnknownModelError extends TerminalError {
+  readonly model: string;
+
+  constructor(model: string, served: readonly string[]) {
+    const names = served.length === 0 ? "none" : served.join(", ");
+    super(
+      "MODEL_NOT_FOUND",
+      `Cannot answer as the model must be one of (${names}): current value is ${model}`,
+    );
+    this.model = model;
+  }
+}
+
+/** The model is on its way: fetched, or loaded. */
+export class ModelLoadingError extends RetryableError {
+  readonly model: string;
+
+  constructor(model: string, progress: string) {
+    super("MODEL_LOADING", `Cannot answer yet as ${model} must be loaded: current value is ${progress}`);
+    this.model = model;
+  }
+}
+
+/** The model that the operator asked for cannot be served; the cause says why. */
+export class ModelFailedError extends TerminalError {
+  readonly model: string;
+
+  constructor(model: string, options: ErrorOptions) {
+    super("MODEL_FAILED", `Cannot serve ${model} as it must load: current value is failed`, options);
+    this.model = model;
+  }
+}
+
+/** Neither a folder nor an id of the hub. */
+export class CheckpointPlaceError extends TerminalError {
+  constructor(place: string) {
+    super(
+      "CHECKPOINT_PLACE",
+      `Cannot serve a checkpoint as its place must be a folder, or an id of the hub such as owner/name: current value is ${place}`,
+    );
+  }
+}

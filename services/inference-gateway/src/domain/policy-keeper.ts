@@ -30,9 +30,17 @@ export type PolicyChange =
 const MIN_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
+/** A policy that the engine has. */
+export interface LoadedPolicy {
+  readonly source: PolicySource;
+  /** Unix milliseconds. */
+  readonly loadedAtMs: number;
+}
+
 interface Keeping {
   wanted: PolicySource | undefined;
   loaded: PolicySource | undefined;
+  loadedAtMs: number;
   /** Ends the pause before the next try when something else is wanted. */
   changed: AbortController;
   working: Promise<void> | undefined;
@@ -48,6 +56,13 @@ export class PolicyKeeper {
   constructor(options: PolicyKeeperOptions) {
     this.#engine = options.engine;
     this.#onChange = options.onChange;
+  }
+
+  /** What is loaded, of every model. */
+  loaded(): LoadedPolicy[] {
+    return Array.from(this.#models.values(), ({ loaded, loadedAtMs }) =>
+      loaded === undefined ? [] : [{ source: loaded, loadedAtMs }],
+    ).flat();
   }
 
   /** What is being loaded for a model, if anything. */
@@ -97,6 +112,7 @@ export class PolicyKeeper {
     const keeping = this.#models.get(model) ?? {
       wanted: undefined,
       loaded: undefined,
+      loadedAtMs: 0,
       changed: new AbortController(),
       working: undefined,
     };
@@ -121,6 +137,7 @@ export class PolicyKeeper {
       }
       if (await this.#load(wanted)) {
         keeping.loaded = wanted;
+        keeping.loadedAtMs = Date.now();
         retryMs = MIN_RETRY_MS;
       } else {
         // K2

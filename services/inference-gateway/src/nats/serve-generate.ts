@@ -23,12 +23,12 @@ import {
   type GenerateRequest as WireRequest,
 } from "@hone/proto-gen/policy";
 import { Instrument, type Logger, observeMetric } from "@hone/telemetry";
+import { type ChatSpan, startChatSpan } from "../domain/chat-span.ts";
 import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { generateWhenLoaded } from "../domain/generate-when-loaded.ts";
 import { countGeneration } from "../domain/generation-metrics.ts";
 import { FinishReason, type GenerateResult, type InferenceEngine } from "../domain/inference-engine.ts";
 import type { PolicyKeeper } from "../domain/policy-keeper.ts";
-import { type ChatSpan, startChatSpan } from "./chat-span.ts";
 import { doneReply, errorReply, heartbeatReply, requestFromWire, tokensReply } from "./generate-codec.ts";
 
 export interface ServeGenerateOptions {

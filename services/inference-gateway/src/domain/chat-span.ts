@@ -11,7 +11,7 @@ import {
   SpanName,
   startSpan,
 } from "@hone/telemetry";
-import type { GenerateRequest, GenerateResult } from "../domain/inference-engine.ts";
+import type { GenerateRequest, GenerateResult } from "./inference-engine.ts";
 
 export interface ChatSpan {
   /** Ends it with what came out. */

@@ -5,9 +5,9 @@ import { after, before, describe, test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { ExportTraceServiceRequestSchema, type Span, Span_SpanKind } from "@hone/otlp-proto";
 import { contextOf, startSpan, startTelemetry, type Telemetry } from "@hone/telemetry";
-import { EngineBusyError } from "../domain/errors.ts";
-import type { GenerateRequest, GenerateResult } from "../domain/inference-engine.ts";
 import { startChatSpan } from "./chat-span.ts";
+import { EngineBusyError } from "./errors.ts";
+import type { GenerateRequest, GenerateResult } from "./inference-engine.ts";
 
 const request: GenerateRequest = {
   id: "call#1",

@@ -1,0 +1,156 @@
+/** Completions of one prompt: so many choices, generated side by side, told as text while they are made. */
+
+import { DeadlineError, deriveSeed } from "@hone/core";
+import type { Context } from "@hone/telemetry";
+import { startChatSpan } from "../chat-span.ts";
+import { EngineFailedError } from "../errors.ts";
+import { countGeneration } from "../generation-metrics.ts";
+import { FinishReason, type GenerateRequest, type InferenceEngine } from "../inference-engine.ts";
+import { ChoiceText, type TextDelta, type TextToken } from "./choice-text.ts";
+import type { ServedModel } from "./served-models.ts";
+
+/** What is asked for, checked and with every default. */
+export interface CompletionRequest {
+  /** Unique among the requests in flight. */
+  readonly id: string;
+  readonly promptIds: readonly number[];
+  readonly numChoices: number;
+  readonly temperature: number;
+  readonly topP: number;
+  /** 0 = all. */
+  readonly topK: number;
+  readonly maxNewTokens: number;
+  /** A non-negative safe integer. Each choice has its own below it. */
+  readonly seed: number;
+  readonly stopTexts: readonly string[];
+}
+
+export interface Choice {
+  readonly text: string;
+  readonly tokens: readonly TextToken[];
+  readonly finishReason: "stop" | "length";
+  /** Tokens that were sampled, also those that are no part of the text. */
+  readonly tokenCount: number;
+  /** Tokens of the prompt whose K/V was there already. */
+  readonly cachedTokens: number;
+}
+
+export interface CompleteOptions {
+  readonly engine: InferenceEngine;
+  readonly model: ServedModel;
+  readonly signal: AbortSignal;
+  /** Parent of the spans. */
+  readonly trace: Context;
+  readonly replica: string;
+  /** Told whenever a choice has more text; all of it together is the choice's. */
+  readonly onDelta?: (index: number, delta: TextDelta) => void;
+  /** Told when a choice ends, after its last text. */
+  readonly onEnd?: (index: number, choice: Choice) => void;
+}
+
+/** Of the clients, which wait ten minutes unless told otherwise. */
+export const COMPLETION_DEADLINE_MS = 600_000;
+/** New generations go to the newest version, and those under way move along. */
+const ANY_VERSION = { lowest: 0, highest: Number.MAX_SAFE_INTEGER };
+
+/**
+ * @returns the choices in their order.
+ * @throws the signal's reason when it aborts, and what the engine throws; the other choices are ended then.
+ */
+export async function complete(request: CompletionRequest, options: CompleteOptions): Promise<Choice[]> {
+  const giveUp = new AbortController();
+  const signal = AbortSignal.any([options.signal, giveUp.signal]);
+  let failure: unknown;
+  const choices = await Promise.all(
+    Array.from({ length: request.numChoices }, async (_, index) => {
+      try {
+        return await generateChoice(request, index, { ...options, signal });
+      } catch (error) {
+        failure ??= error;
+        giveUp.abort(error);
+        return undefined;
+      }
+    }),
+  );
+  options.signal.throwIfAborted();
+  if (failure !== undefined) throw failure;
+  return choices.filter((choice) => choice !== undefined);
+}
+
+async function generateChoice(
+  request: CompletionRequest,
+  index: number,
+  options: CompleteOptions,
+): Promise<Choice> {
+  const { engine, model, signal, trace, replica, onDelta, onEnd } = options;
+  const { stopTokenIds, tokenizer } = model.language;
+  const text = new ChoiceText({ tokenizer, stopTokenIds, stopTexts: request.stopTexts });
+  const told: TextDelta[] = [];
+  const tell = (delta: TextDelta) => {
+    if (delta.text === "" && delta.tokens.length === 0) return;
+    told.push(delta);
+    onDelta?.(index, delta);
+  };
+  const enough = new AbortController();
+  const generation = generateRequestOf(request, index, model);
+  const span = startChatSpan(generation, trace, replica);
+  try {
+    const result = await engine.generate(generation, {
+      signal: AbortSignal.any([signal, enough.signal]),
+      onTokens: ({ ids, logprobs }) => {
+        if (text.isStopped) return;
+        tell(text.push(ids, logprobs));
+        if (text.isStopped) enough.abort();
+      },
+    });
+    tell(text.end());
+    const finishReason = finishReasonOf(result.finishReason, text.isStopped, signal);
+    countGeneration(result);
+    span.done(result);
+    const choice = {
+      text: told.map((delta) => delta.text).join(""),
+      tokens: told.flatMap((delta) => delta.tokens),
+      finishReason,
+      tokenCount: text.tokenCount,
+      cachedTokens: result.metrics.cachedTokens,
+    };
+    onEnd?.(index, choice);
+    return choice;
+  } catch (error) {
+    span.failed(error);
+    throw error;
+  }
+}
+
+function generateRequestOf(
+  request: CompletionRequest,
+  index: number,
+  { engineModel, language }: ServedModel,
+): GenerateRequest {
+  const { id, promptIds, temperature, topP, topK, maxNewTokens, seed } = request;
+  return {
+    id: `${id}#${index}`,
+    model: engineModel,
+    promptIds,
+    sampling: { temperature, topP, topK, maxNewTokens, stopTokenIds: language.stopTokenIds },
+    seed: deriveSeed(seed, index),
+    sessionId: `${id}#${index}`,
+    groupId: id,
+    versionRange: ANY_VERSION,
+    deadlineMs: COMPLETION_DEADLINE_MS,
+  };
+}
+
+function finishReasonOf(
+  reason: FinishReason,
+  isTextStopped: boolean,
+  signal: AbortSignal,
+): Choice["finishReason"] {
+  if (isTextStopped) return "stop";
+  if (reason === FinishReason.stop || reason === FinishReason.length) return reason;
+  signal.throwIfAborted();
+  if (reason === FinishReason.deadline) throw new DeadlineError("the completion", COMPLETION_DEADLINE_MS);
+  throw new EngineFailedError(
+    "Cannot finish the completion as the model was dropped: current value is aborted",
+  );
+}

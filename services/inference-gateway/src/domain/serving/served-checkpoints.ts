@@ -1,0 +1,114 @@
+/**
+ * The checkpoints that the operator wants served: found (and fetched), checked, handed to the keeper, which loads them.
+ *
+ * The engine knows them by names that no run can have, as theirs may hold any character.
+ */
+
+import { describeError, retry } from "@hone/core";
+import { digestOfWeights, inspectModel } from "@hone/train";
+import { ModelFailedError, ModelLoadingError } from "../errors.ts";
+import type { PolicyChange, PolicyKeeper } from "../policy-keeper.ts";
+
+/** A checkpoint by the name that clients use. */
+export interface WantedCheckpoint {
+  readonly id: string;
+  /** Absolute folder, or an id of the hub. */
+  readonly place: string;
+}
+
+export interface FindCheckpointOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (doneBytes: number, totalBytes: number) => void;
+}
+
+/** Finds the folder of a checkpoint, fetching it first where needed. Throws a RetryableError when the hub is away. */
+export type FindCheckpoint = (place: string, options: FindCheckpointOptions) => Promise<string>;
+
+export interface ServedCheckpointsOptions {
+  readonly wanted: readonly WantedCheckpoint[];
+  readonly find: FindCheckpoint;
+  readonly keeper: Pick<PolicyKeeper, "want">;
+  /** Told of a checkpoint that cannot be served, and of each wait for the hub. */
+  readonly onTrouble: (id: string, error: unknown) => void;
+}
+
+type State =
+  | { readonly kind: "on its way"; readonly progress: string }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 30_000;
+const MEGABYTE = 1e6;
+
+export class ServedCheckpoints {
+  readonly #options: ServedCheckpointsOptions;
+  /** By id. */
+  readonly #states = new Map<string, State>();
+  /** Of the engine's names. */
+  readonly #ids: ReadonlyMap<string, string>;
+
+  constructor(options: ServedCheckpointsOptions) {
+    this.#options = options;
+    this.#ids = new Map(options.wanted.map(({ id }, index) => [`served_${index}`, id]));
+  }
+
+  /** The clients' name for one of the engine's; undefined for a run. */
+  idOf(engineModel: string): string | undefined {
+    return this.#ids.get(engineModel);
+  }
+
+  engineModelOf(id: string): string | undefined {
+    for (const [engineModel, each] of this.#ids) if (each === id) return engineModel;
+    return undefined;
+  }
+
+  /** @throws {ModelLoadingError | ModelFailedError} unless it is loaded, or none of these. */
+  checkUsable(id: string): void {
+    const state = this.#states.get(id);
+    if (state === undefined) return;
+    if (state.kind === "failed") throw new ModelFailedError(id, { cause: state.error });
+    throw new ModelLoadingError(id, state.progress);
+  }
+
+  /** Finds them all and wants them. Resolves when that is done or the signal aborts; never rejects. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      this.#options.wanted.map((wanted, index) => this.#want(wanted, `served_${index}`, signal)),
+    );
+  }
+
+  /** What the keeper tells of its loads. */
+  note(change: PolicyChange): void {
+    if (change.kind !== "failed" && change.kind !== "loaded") return;
+    const id = this.idOf(change.source.model);
+    if (id === undefined) return;
+    if (change.kind === "loaded") this.#states.delete(id);
+    else this.#states.set(id, { kind: "failed", error: change.error });
+  }
+
+  async #want({ id, place }: WantedCheckpoint, model: string, signal: AbortSignal): Promise<void> {
+    const { find, keeper, onTrouble } = this.#options;
+    const tell = (progress: string) => this.#states.set(id, { kind: "on its way", progress });
+    tell("looking for it");
+    const onProgress = (done: number, total: number) =>
+      tell(`fetched ${Math.round(done / MEGABYTE)} of ${Math.round(total / MEGABYTE)} MB`);
+    try {
+      const folder = await retry(() => find(place, { signal, onProgress }), {
+        signal,
+        minDelayMs: MIN_RETRY_MS,
+        maxDelayMs: MAX_RETRY_MS,
+        onRetry: (error) => {
+          tell(describeError(error));
+          onTrouble(id, error);
+        },
+      });
+      tell("loading");
+      await inspectModel(folder);
+      keeper.want({ model, version: 0, folder, digest: await digestOfWeights(folder) });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#states.set(id, { kind: "failed", error });
+      onTrouble(id, error);
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Looks for stop texts in a text that comes in pieces.
+ *
+ * What may be the beginning of a stop text is held back until it is certain, so that no part of one is ever told. The
+ * stop text that is complete first counts, so the result does not depend on the pieces.
+ */
+
+export interface Scanned {
+  /** What can be told now. */
+  readonly text: string;
+  /** A stop text was found: `text` ends before it, and nothing follows. */
+  readonly isStopped: boolean;
+}
+
+export class StopScanner {
+  readonly #stopTexts: readonly string[];
+  #held = "";
+
+  /** @param stopTexts none of them empty. */
+  constructor(stopTexts: readonly string[]) {
+    this.#stopTexts = stopTexts;
+  }
+
+  push(piece: string): Scanned {
+    const text = this.#held + piece;
+    const at = this.#firstStop(text);
+    if (at !== undefined) {
+      this.#held = "";
+      return { text: text.slice(0, at), isStopped: true };
+    }
+    const certain = text.length - this.#uncertainCharacters(text);
+    this.#held = text.slice(certain);
+    return { text: text.slice(0, certain), isStopped: false };
+  }
+
+  /** @returns what was held back: the text ended, so it was no stop text. */
+  flush(): string {
+    const text = this.#held;
+    this.#held = "";
+    return text;
+  }
+
+  /** Where the stop text begins that is complete first; of those that end together, the longest. */
+  #firstStop(text: string): number | undefined {
+    let first: { readonly at: number; readonly end: number } | undefined;
+    for (const stop of this.#stopTexts) {
+      const at = text.indexOf(stop);
+      if (at < 0) continue;
+      const end = at + stop.length;
+      if (first === undefined || end < first.end || (end === first.end && at < first.at)) first = { at, end };
+    }
+    return first?.at;
+  }
+
+  /** Length of the longest end of the text with which a stop text begins. */
+  #uncertainCharacters(text: string): number {
+    const lengths = this.#stopTexts.map((stop) => {
+      let length = Math.min(stop.length - 1, text.length);
+      while (length > 0 && !stop.startsWith(text.slice(text.length - length))) length--;
+      return length;
+    });
+    return Math.max(0, ...lengths);
+  }
+}

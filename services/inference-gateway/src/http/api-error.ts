@@ -1,0 +1,106 @@
+/** Failures in the shape that clients of the OpenAI API read: `{ error: { message, type, param, code } }`. */
+
+import { DeadlineError, describeError, InvalidInputError, RetryableError, TerminalError } from "@hone/core";
+import { redactText } from "@hone/telemetry";
+import { ChatTemplateError } from "@hone/tokenizer";
+import { EngineBusyError, ModelFailedError, ModelLoadingError, UnknownModelError } from "../domain/errors.ts";
+
+export interface ApiErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+}
+
+/** An answer other than 200. */
+export interface ApiFailure {
+  readonly status: 400 | 401 | 404 | 413 | 429 | 500 | 503 | 504;
+  readonly body: ApiErrorBody;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A request that breaks a rule of the API. */
+export class ApiRequestError extends TerminalError {
+  readonly status: 400 | 401 | 413;
+  /** Name of the parameter; absent = the whole request. */
+  readonly param: string | undefined;
+  readonly apiCode: string | undefined;
+
+  constructor(message: string, details: { status?: 400 | 401 | 413; param?: string; apiCode?: string } = {}) {
+    super("API_REQUEST", message);
+    this.status = details.status ?? 400;
+    this.param = details.param;
+    this.apiCode = details.apiCode;
+  }
+}
+
+/** When a full queue, or a model that loads, is worth another try. */
+const RETRY_AFTER_S = "1";
+const RETRY_SOON = { "retry-after": RETRY_AFTER_S };
+/** The official clients repeat what failed with 408, 409, 429 or 5xx, unless told not to. */
+const RETRY_NEVER = { "x-should-retry": "false" };
+/** What is left of the body stands in the way of the next request. */
+const BODY_UNREAD = { connection: "close" };
+
+/** @returns undefined for what is no failure of the request, but of this service. */
+export function failureOf(error: unknown): ApiFailure | undefined {
+  if (error instanceof ApiRequestError) {
+    const type = error.status === 401 ? "authentication_error" : INVALID;
+    const headers = error.status === 413 ? BODY_UNREAD : {};
+    return failure(error.status, error, type, error.param, error.apiCode, headers);
+  }
+  if (error instanceof UnknownModelError) return failure(404, error, INVALID, "model", "model_not_found");
+  if (error instanceof InvalidInputError) return failure(400, error, INVALID, error.path);
+  if (error instanceof ChatTemplateError) return failure(400, error, INVALID, "messages");
+  if (error instanceof EngineBusyError) {
+    return failure(429, error, "rate_limit_error", undefined, "engine_busy", RETRY_SOON);
+  }
+  if (error instanceof ModelLoadingError) {
+    return failure(503, error, UNAVAILABLE, "model", "model_loading", RETRY_SOON);
+  }
+  if (error instanceof ModelFailedError) {
+    return failure(503, error, UNAVAILABLE, "model", "model_failed", RETRY_NEVER);
+  }
+  if (error instanceof DeadlineError)
+    return failure(504, error, "timeout", undefined, "deadline", RETRY_NEVER);
+  if (error instanceof RetryableError) return failure(503, error, UNAVAILABLE);
+  return undefined;
+}
+
+/** What is told of a failure of this service; its log says more. */
+export const INTERNAL_FAILURE: ApiFailure = failureFrom(
+  500,
+  "Cannot answer as the service failed; its log says why",
+  "server_error",
+);
+
+const INVALID = "invalid_request_error";
+const UNAVAILABLE = "service_unavailable";
+
+function failure(
+  status: ApiFailure["status"],
+  error: Error,
+  type: string,
+  param?: string,
+  code?: string,
+  headers: ApiFailure["headers"] = {},
+): ApiFailure {
+  return failureFrom(status, describeError(error), type, param, code, headers);
+}
+
+export function failureFrom(
+  status: ApiFailure["status"],
+  message: string,
+  type: string,
+  param?: string,
+  code?: string,
+  headers: ApiFailure["headers"] = {},
+): ApiFailure {
+  return {
+    status,
+    headers,
+    body: { error: { message: redactText(message), type, param: param ?? null, code: code ?? null } },
+  };
+}

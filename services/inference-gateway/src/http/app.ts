@@ -1,0 +1,61 @@
+/**
+ * Everything that this service answers over HTTP, beside the probes: the OpenAI API under /v1, and /health.
+ *
+ *   GET  /health                    200 while completions are taken, 503 when this replica stops
+ *   GET  /v1/models[/:model]
+ *   POST /v1/chat/completions
+ *   POST /v1/completions
+ */
+
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { ApiRequestError, failureFrom, failureOf, INTERNAL_FAILURE } from "./api-error.ts";
+import { authorize } from "./authorize.ts";
+import { type CompletionRoutesOptions, completionRoutes } from "./completion-routes.ts";
+import { modelRoutes } from "./model-routes.ts";
+import { MAX_BODY_BYTES } from "./parse-body.ts";
+
+export interface AppOptions extends CompletionRoutesOptions {
+  /** Bearer token of the API; undefined = none is needed. */
+  readonly apiKey: string | undefined;
+}
+
+export function createApp(options: AppOptions): Hono {
+  const { apiKey, logger, models, open } = options;
+  const app = new Hono();
+  app.notFound((c) =>
+    c.json(
+      failureFrom(
+        404,
+        `Cannot find ${c.req.method} ${c.req.path} as no route has this path`,
+        "invalid_request_error",
+      ).body,
+      404,
+    ),
+  );
+  app.onError((error, c) => {
+    const failure = failureOf(error);
+    if (failure === undefined && !c.req.raw.signal.aborted) {
+      logger.error("an HTTP request failed", { method: c.req.method, path: c.req.path, error });
+    }
+    const { status, body, headers } = failure ?? INTERNAL_FAILURE;
+    return c.json(body, status, headers);
+  });
+  app.get("/health", (c) =>
+    c.json({ status: open.isDraining ? "stopping" : "ok" }, open.isDraining ? 503 : 200),
+  );
+  app.use("/v1/*", authorize(apiKey));
+  app.use("/v1/*", bodyLimit({ maxSize: MAX_BODY_BYTES, onError: refuseBody }));
+  app.route("/v1", modelRoutes(models));
+  app.route("/v1", completionRoutes(options));
+  return app;
+}
+
+function refuseBody(): never {
+  throw new ApiRequestError(
+    `Cannot answer as the body must have at most ${MAX_BODY_BYTES} bytes: current value is more`,
+    {
+      status: 413,
+    },
+  );
+}
