@@ -7,8 +7,9 @@
  *   const logits = buildHead(spec, hidden, weights);
  */
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
+export { contextInputs } from "./cached-attention.ts";
 export type { ModelConfig } from "./config-fields.ts";
-export { buildDecodeGraph, CONTEXT_BUCKET, minQueries, PAGE_ROWS, poolInputs } from "./decode-graph.ts";
+export { buildDecodeGraph, type ContextLayout, contextLayoutFor } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export { configFromSpec, specFromConfig, tensorNameOf } from "./hugging-face-config.ts";
 export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model-spec.ts";
@@ -16,5 +17,7 @@ export { resolveModelSpec } from "./model-spec.ts";
 export { packedAttend } from "./packed-attention.ts";
 export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
 export { EMBEDDING, HEAD, initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
+export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./pooled-attention.ts";
+export { massBlocks } from "./probability-mass.ts";
 export type { Attend, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";

@@ -56,6 +56,7 @@ export {
   Shape,
   Slice,
   Split,
+  SplitLike,
   Squeeze,
   Transpose,
   Unsqueeze,

@@ -102,6 +102,24 @@ export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor
   return [...x.graph.emit("Split", inputs, { axis: at }, types).outputs];
 }
 
+/** Cuts a tensor along an axis into parts that are as long there as `likes` are at run time. */
+export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number): Tensor[] {
+  const at = checkAxis("Split", axis, x.shape.length);
+  const total = likes.reduce<Dim>((sum, like) => addDims(sum, like.shape[at]!), 0);
+  if (total !== x.shape[at]) {
+    throw new ShapeError("Split", `the sizes of its parts sum to ${x.shape[at]}`, `${total}`);
+  }
+  const types = likes.map((like) => ({
+    dtype: x.dtype,
+    shape: x.shape.map((dim, i) => (i === at ? like.shape[at]! : dim)),
+  }));
+  const sizes = Concat(
+    likes.map((like) => Shape(like, at, at + 1)),
+    0,
+  );
+  return [...x.graph.emit("Split", [x, sizes], { axis: at }, types).outputs];
+}
+
 /** Elements start <= i < end of an axis; `end` is static, both count from the front. */
 export function Slice(x: Tensor, axis: number, start: number, end: number): Tensor {
   const at = checkAxis("Slice", axis, x.shape.length);

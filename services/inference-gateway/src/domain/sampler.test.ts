@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Random } from "@hone/core";
 import { uniformAt } from "./counter-random.ts";
 import { EngineFailedError } from "./errors.ts";
-import { Sampler } from "./sampler.ts";
+import { inverseTemperature, type RowMasses, Sampler } from "./sampler.ts";
 
 const logits = new Float32Array([0.5, 2, -1, 2, 0, -3, 1.5, 1]);
 const plain = { temperature: 1, topP: 1, topK: 0 };
@@ -81,5 +82,71 @@ describe("Sampler", () => {
     assert.throws(sample([1, Number.NaN]), EngineFailedError);
     assert.throws(sample([Number.POSITIVE_INFINITY, 0]), EngineFailedError);
     assert.throws(sample([Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]), EngineFailedError);
+  });
+});
+
+/** The definition, in float32 as a graph computes it. */
+function massesOf(row: Float32Array, temperature: number, blocks: number): RowMasses {
+  const scaled = row.map((logit) => logit * inverseTemperature(temperature));
+  const largest = scaled.reduce((most, value) => (Number.isNaN(value) || value > most ? value : most));
+  const size = row.length / blocks;
+  const sums = Array.from({ length: blocks }, (_, block) =>
+    scaled
+      .subarray(block * size, (block + 1) * size)
+      .reduce((sum, value) => sum + Math.exp(value - largest), 0),
+  );
+  return { largest, blockMasses: new Float32Array(sums) };
+}
+
+describe("Sampler with the masses of a row", () => {
+  const random = new Random(3);
+  const wide = Float32Array.from({ length: 96 }, () => 6 * random.next());
+
+  for (const temperature of [1, 0.3, 2.5]) {
+    test(`draws what it draws without them at temperature ${temperature}`, () => {
+      const masses = massesOf(wide, temperature, 8);
+      const [whole, blocked] = [new Sampler(wide.length), new Sampler(wide.length)];
+      for (let i = 0; i < 20_000; i++) {
+        whole.sample(wide, { ...plain, temperature }, uniformAt(5, i));
+        blocked.sample(wide, { ...plain, temperature }, uniformAt(5, i), masses);
+        assert.equal(blocked.id, whole.id);
+        assert.ok(Math.abs(blocked.logprob - whole.logprob) < 2e-6);
+      }
+    });
+  }
+
+  test("draws from the kept set where the vocabulary is restricted, and where the temperature is too low for float32", () => {
+    for (const shape of [
+      { ...plain, topK: 5 },
+      { ...plain, topP: 0.5 },
+      { ...plain, temperature: 0.01 },
+    ]) {
+      const [without, given] = [new Sampler(wide.length), new Sampler(wide.length)];
+      without.sample(wide, shape, 0.77);
+      given.sample(wide, shape, 0.77, massesOf(wide, shape.temperature, 8));
+      assert.deepEqual([given.id, given.logprob], [without.id, without.logprob]);
+    }
+  });
+
+  test("takes the most likely token, ties to the lower id, with logprob 0 at temperature 0", () => {
+    const sampler = new Sampler(logits.length);
+    sampler.sample(logits, { ...plain, temperature: 0 }, 0.99, massesOf(logits, 0, 4));
+    assert.deepEqual([sampler.id, sampler.logprob], [1, 0]);
+  });
+
+  test("never draws a token whose logit is minus infinity, also at the ends of the interval", () => {
+    const never = Number.NEGATIVE_INFINITY;
+    const masked = new Float32Array([never, never, never, 1, 1, never, never, never]);
+    const sampler = new Sampler(masked.length);
+    sampler.sample(masked, plain, 0, massesOf(masked, 1, 4));
+    assert.equal(sampler.id, 3);
+    sampler.sample(masked, plain, 1 - 2 ** -53, massesOf(masked, 1, 4));
+    assert.equal(sampler.id, 4);
+  });
+
+  test("refuses logits that are not finite", () => {
+    const sampler = new Sampler(4);
+    const masses = { largest: 1, blockMasses: new Float32Array([1, Number.NaN]) };
+    assert.throws(() => sampler.sample(new Float32Array(4), plain, 0.5, masses), EngineFailedError);
   });
 });

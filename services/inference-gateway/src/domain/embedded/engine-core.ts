@@ -24,7 +24,7 @@ import {
   type GenerateResult,
   type LoadedModel,
 } from "../inference-engine.ts";
-import { Sampler } from "../sampler.ts";
+import { type RowMasses, Sampler } from "../sampler.ts";
 import { PagePool } from "./page-pool.ts";
 import { groupRuns, type PlannedWork, planStep, type RunCost } from "./plan-step.ts";
 import type { PolicyRunner } from "./policy-runner.ts";
@@ -269,29 +269,37 @@ export class EngineCore {
     const items = planned
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
-    for (const group of groupRuns(items, runCost)) {
-      const { logits, broken } = await policy.runner.run(group);
+    for (const group of groupRuns(items, policy.runner.runCost ?? runCost)) {
+      const { logits, masses, broken } = await policy.runner.run(group);
       const at = now();
-      let begin = 0;
+      let next = 0;
       for (const [index, { sequence, wantsLogits }] of group.entries()) {
-        const row = wantsLogits ? logits.subarray(begin, begin + vocabularySize) : undefined;
-        begin += wantsLogits ? vocabularySize : 0;
+        const row = next;
+        if (wantsLogits) next++;
         if (broken.includes(index)) {
           this.#drop(policy, sequence, new EngineFailedError(DIVERGED));
           continue;
         }
         sequence.advance(policy.cache);
-        if (row !== undefined) this.#sample(policy, sequence, row, at);
+        if (!wantsLogits) continue;
+        const rowLogits = logits.subarray(row * vocabularySize, next * vocabularySize);
+        this.#sample(policy, sequence, rowLogits, masses?.[row], at);
       }
     }
     return items.length;
   }
 
-  #sample(policy: LoadedPolicy, sequence: Sequence, logits: Float32Array, now: number): void {
+  #sample(
+    policy: LoadedPolicy,
+    sequence: Sequence,
+    logits: Float32Array,
+    masses: RowMasses | undefined,
+    now: number,
+  ): void {
     const { sampling, seed } = sequence.request;
     const { sampler } = policy;
     try {
-      sampler.sample(logits, sampling, uniformAt(seed, sequence.length));
+      sampler.sample(logits, sampling, uniformAt(seed, sequence.length), masses);
     } catch (error) {
       this.#drop(policy, sequence, error);
       return;

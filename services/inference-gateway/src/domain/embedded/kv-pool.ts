@@ -83,6 +83,31 @@ export class KvPool {
     return false;
   }
 
+  /**
+   * Copies rows [begin, end) of a sequence, in their order.
+   * @param buffer one of {@link keys} or {@link values}.
+   * @param offset of row `begin` in the target.
+   */
+  read(
+    buffer: Float32Array,
+    group: number,
+    pages: Int32Array,
+    begin: number,
+    end: number,
+    target: Float32Array,
+    offset: number,
+  ): void {
+    const head = group * this.#stride(this.#pages);
+    for (let position = begin, to = offset; position < end; ) {
+      const inPage = position % PAGE_ROWS;
+      const count = Math.min(PAGE_ROWS - inPage, end - position);
+      const from = head + (pages[Math.floor(position / PAGE_ROWS)]! * PAGE_ROWS + inPage) * this.#headDim;
+      target.set(buffer.subarray(from, from + count * this.#headDim), to);
+      position += count;
+      to += count * this.#headDim;
+    }
+  }
+
   /** Copies the first `count` rows of a page. */
   copyRows(fromPage: number, toPage: number, count: number): void {
     this.reserve(toPage + 1);
@@ -123,13 +148,16 @@ export class KvPool {
 }
 
 /** Detaches an array from its memory, which is freed by that. */
-function free(buffer: Float32Array): void {
+export function free(buffer: Float32Array): void {
   (buffer.buffer as ArrayBuffer).transfer(0);
 }
 
-/** How many tokens' keys and values fit into some memory, over all layers; a whole number of pages. */
+/** Memory of one token's keys and values, over all layers. */
+export function contextBytesPerToken(spec: ModelSpec): number {
+  return spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
+}
+
+/** How many tokens' keys and values fit into some memory; a whole number of pages. */
 export function contextTokensIn(spec: ModelSpec, bytes: number): number {
-  const bytesPerRow =
-    spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
-  return Math.floor(bytes / (bytesPerRow * PAGE_ROWS)) * PAGE_ROWS;
+  return Math.floor(bytes / (contextBytesPerToken(spec) * PAGE_ROWS)) * PAGE_ROWS;
 }

@@ -1,20 +1,32 @@
 /**
  * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
  *
+ * Small models read the pool in the graph. Large ones read slots, copies of what the running sequences need of it, so
+ * that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
+ * continue a cached context, together at most twice the pool's memory.
+ *
  * The arrays that a run is fed with are kept and grow with the largest run.
  */
 
 import {
   buildDecodeGraph,
   CONTEXT_BUCKET,
+  type ContextLayout,
+  contextInputs,
+  contextLayoutFor,
+  listParameters,
   type ModelSpec,
+  massBlocks,
   minQueries,
   PAGE_ROWS,
-  poolInputs,
+  parameterSize,
   type Weights,
 } from "@hone/nn";
 import { type Feed, GraphSession } from "@hone/tensor";
-import { contextTokensIn, KvPool } from "./kv-pool.ts";
+import { inverseTemperature, type RowMasses } from "../sampler.ts";
+import { ContextSlots } from "./context-slots.ts";
+import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
+import type { RunCost } from "./plan-step.ts";
 import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
 
 export interface OnnxRunnerOptions {
@@ -26,6 +38,10 @@ export interface OnnxRunnerOptions {
   readonly intraOpThreads: number;
   /** Whether idle threads busy-wait. */
   readonly isSpinning: boolean;
+  /** Where the graph reads contexts from. @default by the size of the model */
+  readonly contextLayout?: ContextLayout;
+  /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
+  readonly runCost?: RunCost;
 }
 
 /** Sizes of one run; letters as in the graph: S, N, Q, L/A, W. */
@@ -40,43 +56,58 @@ interface RunShape {
 /** One thread's share of rows must not shrink to a single one, which another kernel computes: see D3 of the graph. */
 const MAX_INTRA_OP_THREADS = 8;
 
+/**
+ * What two cores do in a microsecond, roughly, while a large model runs: bytes read from memory, and additions with
+ * multiplications of attention. Wrong figures cost time, never samples.
+ */
+const BYTES_PER_US = 15_000;
+const FLOP_PER_US = 80_000;
+
 export class OnnxRunner implements PolicyRunner {
   readonly limits: PolicyLimits;
   readonly pageCapacity: number;
+  readonly runCost?: RunCost;
   readonly #spec: ModelSpec;
   readonly #session: GraphSession;
   readonly #pool: KvPool;
-  readonly #buffers = new IndexBuffers();
+  readonly #slots: ContextSlots[];
+  readonly #buffers = new FeedBuffers();
 
-  private constructor(spec: ModelSpec, session: GraphSession, pool: KvPool) {
+  private constructor(
+    spec: ModelSpec,
+    session: GraphSession,
+    pool: KvPool,
+    layout: ContextLayout,
+    runCost: RunCost | undefined,
+  ) {
     this.#spec = spec;
     this.#session = session;
     this.#pool = pool;
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
     this.pageCapacity = pool.capacity;
+    this.#slots = layout === "slots" ? [new ContextSlots(spec), new ContextSlots(spec)] : [];
+    if (runCost !== undefined) this.runCost = runCost;
   }
 
   static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
-    const session = await GraphSession.create(buildDecodeGraph(spec), {
+    const layout = options.contextLayout ?? contextLayoutFor(spec);
+    const session = await GraphSession.create(buildDecodeGraph(spec, layout), {
       intraOpThreads: Math.min(options.intraOpThreads, MAX_INTRA_OP_THREADS),
       isSpinning: options.isSpinning,
       externalData: weights,
     });
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
-    return new OnnxRunner(spec, session, new KvPool(spec, Math.min(affordable, useful) + 1));
+    const pool = new KvPool(spec, Math.min(affordable, useful) + 1);
+    const usualCost = layout === "slots" ? slotRunCost(spec, options.maxCacheBytes) : undefined;
+    return new OnnxRunner(spec, session, pool, layout, options.runCost ?? usualCost);
   }
 
   async run(items: readonly RunItem[]): Promise<RunOutput> {
     const shape = this.#shapeOf(items);
-    const feeds = this.#fill(items, shape);
-    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
-      const names = poolInputs(layer);
-      const poolShape = this.#pool.shape;
-      feeds[names.keys] = { dtype: "float32", data: this.#pool.keys[layer]!, shape: poolShape };
-      feeds[names.values] = { dtype: "float32", data: this.#pool.values[layer]!, shape: poolShape };
-    }
-    const { logits, newKeyValues } = await this.#session.run(feeds);
+    const places = this.#slots.length > 0 ? this.#feedSlots(items) : this.#feedPools(items, shape);
+    this.#feedTokens(items, shape, places);
+    const { logits, newKeyValues, largest, blockMasses } = await this.#session.run(this.#buffers.feeds);
     const fresh = newKeyValues!.data as Float32Array;
     const broken = new Set<number>();
     let token = 0;
@@ -86,7 +117,11 @@ export class OnnxRunner implements PolicyRunner {
         if (!this.#pool.write(page, i, fresh, token++)) broken.add(index);
       }
     }
-    return { logits: logits!.data as Float32Array, broken: [...broken] };
+    return {
+      logits: logits!.data as Float32Array,
+      masses: blockMasses && rowMasses(largest!.data as Float32Array, blockMasses.data as Float32Array),
+      broken: [...broken],
+    };
   }
 
   copyRows(fromPage: number, toPage: number, count: number): void {
@@ -96,11 +131,12 @@ export class OnnxRunner implements PolicyRunner {
   async dispose(): Promise<void> {
     await this.#session.release();
     this.#pool.dispose();
+    for (const slots of this.#slots) slots.dispose();
   }
 
   #shapeOf(items: readonly RunItem[]): RunShape {
     let tokens = 0;
-    let queries = minQueries(this.#spec);
+    let queries = this.#slots.length > 0 ? 1 : minQueries(this.#spec);
     let longest = 1;
     let wanted = 0;
     let lastPage = 0;
@@ -117,52 +153,125 @@ export class OnnxRunner implements PolicyRunner {
     return { sequences: items.length, tokens, queries, contextPages, wanted };
   }
 
-  #fill(items: readonly RunItem[], shape: RunShape): Record<string, Feed> {
-    const { sequences, tokens, queries, contextPages, wanted } = shape;
-    const buffers = this.#buffers;
-    const tokenIds = buffers.view("tokenIds", [1, tokens]);
-    const positionIds = buffers.view("positionIds", [1, tokens]);
-    const pagesOf = buffers.view("contextPages", [sequences, contextPages]);
-    const queryTokens = buffers.view("queryTokens", [sequences, queries]);
-    const queryPositions = buffers.view("queryPositions", [sequences, queries]);
-    const tokenQueries = buffers.view("tokenQueries", [1, tokens]);
-    const wantedTokens = buffers.view("wantedTokens", [wanted]);
+  /** @returns the place of each item among the run's sequences. */
+  #feedPools(items: readonly RunItem[], { sequences, queries, contextPages }: RunShape): number[] {
+    const pagesOf = this.#buffers.indices("contextPages", [sequences, contextPages]);
+    const queryPositions = this.#buffers.indices("queryPositions", [sequences, queries]);
     pagesOf.fill(0);
+    for (const [sequence, { pages, start, count }] of items.entries()) {
+      pagesOf.set(pages.subarray(0, Math.ceil(start / PAGE_ROWS)), sequence * contextPages);
+      const first = sequence * queries;
+      for (let i = 0; i < count; i++) queryPositions[first + i] = start + i;
+      queryPositions.fill(start + count - 1, first + count, first + queries);
+    }
+    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
+      const names = contextInputs(layer);
+      this.#buffers.give(names.keys, this.#pool.keys[layer]!, this.#pool.shape);
+      this.#buffers.give(names.values, this.#pool.values[layer]!, this.#pool.shape);
+    }
+    return items.map((_, index) => index);
+  }
+
+  /** @returns the place of each item among the run's sequences. */
+  #feedSlots(items: readonly RunItem[]): number[] {
+    const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
+    const length = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
+    const sequences = items.length;
+    const [decoding, continuing] = this.#slots as [ContextSlots, ContextSlots];
+    const slots = items.every(({ count }) => count === 1) ? decoding : continuing;
+    const places = slots.bring(items, length, this.#pool);
+    const lengths = this.#buffers.indices("contextLengths", [sequences]);
+    for (const [index, { start }] of items.entries()) lengths[places[index]!] = start;
+    const shape = slots.shapeFor(sequences);
+    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
+      const names = contextInputs(layer);
+      this.#buffers.give(names.keys, slots.keys(layer, sequences), shape);
+      this.#buffers.give(names.values, slots.values(layer, sequences), shape);
+    }
+    return places;
+  }
+
+  #feedTokens(items: readonly RunItem[], shape: RunShape, places: readonly number[]): void {
+    const { sequences, tokens, queries, wanted } = shape;
+    const buffers = this.#buffers;
+    const tokenIds = buffers.indices("tokenIds", [1, tokens]);
+    const positionIds = buffers.indices("positionIds", [1, tokens]);
+    const queryTokens = buffers.indices("queryTokens", [sequences, queries]);
+    const tokenQueries = buffers.indices("tokenQueries", [1, tokens]);
+    const wantedTokens = buffers.indices("wantedTokens", [wanted]);
+    const hasMasses = massBlocks(this.#spec.vocabSize) > 0;
+    const inverseTemperatures = hasMasses ? buffers.floats("inverseTemperatures", [1, wanted, 1]) : undefined;
     let token = 0;
     let want = 0;
-    for (let sequence = 0; sequence < sequences; sequence++) {
-      const { tokens: ids, pages, start, count, wantsLogits } = items[sequence]!;
-      pagesOf.set(pages.subarray(0, Math.ceil(start / PAGE_ROWS)), sequence * contextPages);
-      const firstQuery = sequence * queries;
+    for (const [index, { tokens: ids, start, count, wantsLogits, temperature }] of items.entries()) {
+      const firstQuery = places[index]! * queries;
       for (let i = 0; i < count; i++, token++) {
         tokenIds[token] = ids[start + i]!;
         positionIds[token] = start + i;
         tokenQueries[token] = firstQuery + i;
         queryTokens[firstQuery + i] = token;
-        queryPositions[firstQuery + i] = start + i;
       }
       queryTokens.fill(token - 1, firstQuery + count, firstQuery + queries);
-      queryPositions.fill(start + count - 1, firstQuery + count, firstQuery + queries);
-      if (wantsLogits) wantedTokens[want++] = token - 1;
+      if (!wantsLogits) continue;
+      if (inverseTemperatures) inverseTemperatures[want] = inverseTemperature(temperature ?? 1);
+      wantedTokens[want++] = token - 1;
     }
-    return buffers.feeds;
   }
 }
 
-/** Index inputs by name: memory that is kept, viewed in the size of each run. */
-class IndexBuffers {
-  readonly feeds: Record<string, Feed> = {};
-  readonly #memory = new Map<string, Int32Array>();
+/** What runs of a large model cost: reading its weights, its contexts, and attending to them. */
+function slotRunCost(spec: ModelSpec, maxCacheBytes: number): RunCost {
+  const bytesPerRow = contextBytesPerToken(spec);
+  const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
+  return {
+    perRun: (parameters * Float32Array.BYTES_PER_ELEMENT) / BYTES_PER_US,
+    perContextRow: bytesPerRow / BYTES_PER_US,
+    perAttention: (4 * spec.numLayers * spec.numHeads * spec.headDim) / FLOP_PER_US,
+    maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),
+  };
+}
 
-  view(name: string, shape: readonly number[]): Int32Array {
-    const count = shape.reduce((product, size) => product * size, 1);
-    let memory = this.#memory.get(name);
-    if (memory === undefined || memory.length < count) {
-      memory = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(count, 16))));
-      this.#memory.set(name, memory);
-    }
-    const data = memory.subarray(0, count);
+function rowMasses(largest: Float32Array, blockMasses: Float32Array): RowMasses[] {
+  const blocks = blockMasses.length / largest.length;
+  return Array.from(largest, (value, row) => ({
+    largest: value,
+    blockMasses: blockMasses.subarray(row * blocks, (row + 1) * blocks),
+  }));
+}
+
+/** What a run is fed with, by name; index memory is kept and viewed in the size of each run. */
+class FeedBuffers {
+  readonly feeds: Record<string, Feed> = {};
+  readonly #memory = new Map<string, ArrayBuffer>();
+
+  indices(name: string, shape: readonly number[]): Int32Array {
+    const data = new Int32Array(this.#reserve(name, shape), 0, sizeOf(shape));
     this.feeds[name] = { dtype: "int32", data, shape };
     return data;
   }
+
+  floats(name: string, shape: readonly number[]): Float32Array {
+    const data = new Float32Array(this.#reserve(name, shape), 0, sizeOf(shape));
+    this.give(name, data, shape);
+    return data;
+  }
+
+  /** Feeds an array of the caller. */
+  give(name: string, data: Float32Array, shape: readonly number[]): void {
+    this.feeds[name] = { dtype: "float32", data, shape };
+  }
+
+  #reserve(name: string, shape: readonly number[]): ArrayBuffer {
+    const bytes = 4 * sizeOf(shape);
+    let memory = this.#memory.get(name);
+    if (memory === undefined || memory.byteLength < bytes) {
+      memory = new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(bytes, 64))));
+      this.#memory.set(name, memory);
+    }
+    return memory;
+  }
+}
+
+function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
 }

@@ -3,6 +3,9 @@
  * The ONNX session stands behind it; the core knows rows and tokens only.
  */
 
+import type { RowMasses } from "../sampler.ts";
+import type { RunCost } from "./plan-step.ts";
+
 /** Consecutive tokens of one sequence to compute: `tokens[start, start + count)`. */
 export interface RunItem {
   /** The sequence so far. */
@@ -13,6 +16,8 @@ export interface RunItem {
   readonly count: number;
   /** Whether the logits after the last of these tokens are wanted. */
   readonly wantsLogits: boolean;
+  /** At which the token after them is drawn; 1 by default. */
+  readonly temperature?: number;
 }
 
 /** Limits that the weights set. */
@@ -26,6 +31,8 @@ export interface PolicyLimits {
 export interface RunOutput {
   /** Rows [S, V] of the items that want logits, in their order; valid until the next run. */
   readonly logits: Float32Array;
+  /** Sums over each of these rows, where the vocabulary is large. */
+  readonly masses: readonly RowMasses[] | undefined;
   /** Indices of items whose K/V is not finite: the weights have diverged. Their rows are zeroed, to harm no one else. */
   readonly broken: readonly number[];
 }
@@ -34,6 +41,8 @@ export interface PolicyRunner {
   readonly limits: PolicyLimits;
   /** Pages of the K/V pool, page 0 included, which stays zero. */
   readonly pageCapacity: number;
+  /** What its runs cost, where they differ from those that the engine assumes. */
+  readonly runCost?: RunCost;
   /** Computes all items in one go. No item may need a row that another item of the same call computes. */
   run(items: readonly RunItem[]): Promise<RunOutput>;
   /** Copies the first `count` rows of a page. */

@@ -101,6 +101,7 @@ export class Sequence {
       start: this.computed,
       count: this.#next,
       wantsLogits: this.#next === this.pending,
+      temperature: this.request.sampling.temperature,
     };
   }
 

@@ -61,7 +61,7 @@ export class HashRunner implements PolicyRunner {
       }
     }
     for (const [row, state] of written) this.#rows[row] = state;
-    return { logits, broken: [] };
+    return { logits, masses: undefined, broken: [] };
   }
 
   copyRows(fromPage: number, toPage: number, count: number): void {

@@ -1,0 +1,41 @@
+/**
+ * What the two attentions for generation share: new tokens come without padding, attention wants them by sequence.
+ *
+ * Letters as in decode-graph.ts.
+ */
+import { type Dim, Gather, type Graph, multiplyDims, Reshape, type Tensor } from "@hone/tensor";
+
+/** Names of the keys and values that a layer is fed with. */
+export function contextInputs(layer: number): { readonly keys: string; readonly values: string } {
+  return { keys: `keys.${layer}`, values: `values.${layer}` };
+}
+
+/** Between the new tokens [1, N, ...] and the queries of each sequence [S, Q, ...]. */
+export interface Queries {
+  /** [1, N, heads..., D] -> [S, Q, heads..., D] */
+  split(x: Tensor, heads: readonly number[]): Tensor;
+  /** [S, Q, heads..., D] -> [1, N, heads*D] */
+  join(x: Tensor): Tensor;
+}
+
+/**
+ * Declares the inputs, int32:
+ *
+ *   queryTokens [S, Q]     new token of each query; padding repeats the sequence's last one
+ *   tokenQueries [1, N]    query s * Q + q of each new token
+ */
+export function declareQueries(graph: Graph, headDim: number): Queries {
+  const queryTokens = graph.input("queryTokens", "int32", ["sequences", "queries"]);
+  const tokenQueries = graph.input("tokenQueries", "int32", [1, "tokens"]);
+  const widthOf = (sizes: readonly Dim[]) => sizes.reduce<Dim>((a, b) => multiplyDims(a, b), 1);
+  return {
+    split(x, heads) {
+      const x_SQC = Gather(Reshape(x, ["tokens", widthOf([...heads, headDim])]), queryTokens);
+      return Reshape(x_SQC, ["sequences", "queries", ...heads, headDim]);
+    },
+    join(x) {
+      const rows = multiplyDims("sequences", "queries");
+      return Gather(Reshape(x, [rows, widthOf(x.shape.slice(2))]), tokenQueries);
+    },
+  };
+}

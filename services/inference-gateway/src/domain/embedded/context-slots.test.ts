@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Random } from "@hone/core";
+import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
+import { ContextSlots } from "./context-slots.ts";
+import { KvPool } from "./kv-pool.ts";
+
+const spec = resolveModelSpec({
+  vocabSize: 8,
+  hiddenSize: 8,
+  numLayers: 2,
+  numHeads: 4,
+  numKeyValueHeads: 2,
+  headDim: 2,
+});
+const FRESH_SIZE = spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim;
+const MOST_ROWS = 5 * PAGE_ROWS;
+
+/** A sequence whose row at a position holds values that name both. */
+class Subject {
+  readonly pages: Int32Array;
+  readonly number: number;
+  start = 0;
+
+  constructor(number: number) {
+    this.number = number;
+    const pages = Math.ceil(MOST_ROWS / PAGE_ROWS);
+    // Backwards, so that no two pages lie in order.
+    this.pages = Int32Array.from({ length: pages }, (_, i) => (number + 1) * pages - i);
+  }
+
+  valueAt(position: number, part: number): number {
+    return this.number * 100_000 + position * 100 + part;
+  }
+
+  append(pool: KvPool, count: number): void {
+    for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
+      const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
+      const row = Float32Array.from({ length: FRESH_SIZE }, (_, part) => this.valueAt(this.start, part));
+      pool.write(page, this.start, row, 0);
+    }
+  }
+}
+
+function assertBrought(
+  slots: ContextSlots,
+  pool: KvPool,
+  subjects: readonly Subject[],
+  length: number,
+): void {
+  const items = subjects.map(({ pages, start }) => ({
+    tokens: new Int32Array(0),
+    pages,
+    start,
+    count: 1,
+    wantsLogits: true,
+  }));
+  const places = slots.bring(items, length, pool);
+  const all = subjects.map((_, index) => index);
+  assert.deepEqual(
+    [...places].sort((a, b) => a - b),
+    all,
+  );
+  const [sequences, groups, rows, width] = slots.shapeFor(subjects.length);
+  assert.ok(sequences === subjects.length && rows >= length);
+  for (const [index, subject] of subjects.entries()) {
+    for (let layer = 0; layer < spec.numLayers; layer++) {
+      for (const [half, data] of [slots.keys(layer, sequences), slots.values(layer, sequences)].entries()) {
+        assert.equal(data.length, sequences * groups * rows * width);
+        for (let group = 0; group < groups; group++) {
+          for (let position = 0; position < subject.start; position++) {
+            const at = ((places[index]! * groups + group) * rows + position) * width;
+            const part = ((half * spec.numLayers + layer) * groups + group) * width;
+            assert.equal(data[at], subject.valueAt(position, part));
+          }
+        }
+      }
+    }
+  }
+}
+
+describe("ContextSlots", () => {
+  test("holds the rows of every sequence of a run, whoever comes, grows and leaves", () => {
+    const random = new Random(8);
+    const pool = new KvPool(spec, 200);
+    pool.reserve(200);
+    const slots = new ContextSlots(spec);
+    const subjects = Array.from({ length: 12 }, (_, number) => new Subject(number));
+    for (let run = 0; run < 150; run++) {
+      const chosen = subjects.filter(() => random.next() < 0.5);
+      if (chosen.length === 0) continue;
+      for (const subject of chosen) subject.append(pool, random.nextInt(4));
+      const longest = Math.max(...chosen.map(({ start }) => start));
+      assertBrought(slots, pool, chosen, Math.ceil(longest / PAGE_ROWS) * PAGE_ROWS);
+      // Somebody ends, and another one starts with the same pages.
+      if (run % 10 === 9) subjects[random.nextInt(12)] = new Subject(random.nextInt(12));
+    }
+    slots.dispose();
+  });
+
+  test("keeps a sequence where it is while others leave behind it", () => {
+    const pool = new KvPool(spec, 200);
+    pool.reserve(200);
+    const slots = new ContextSlots(spec);
+    const [first, second] = [new Subject(0), new Subject(1)];
+    for (const subject of [first, second]) subject.append(pool, 20);
+    const itemOf = ({ pages, start }: Subject) => ({
+      tokens: new Int32Array(0),
+      pages,
+      start,
+      count: 1,
+      wantsLogits: true,
+    });
+    const before = slots.bring([first, second].map(itemOf), 32, pool);
+    assert.deepEqual(before, [0, 1]);
+    assert.deepEqual(slots.bring([second, first].map(itemOf), 32, pool), [1, 0]);
+    assert.deepEqual(slots.bring([second].map(itemOf), 32, pool), [0]);
+    slots.dispose();
+  });
+});

@@ -1,0 +1,162 @@
+/**
+ * Contexts of the sequences that run, each in one piece: per layer two arrays [S, G, L, D] (S slots, G key/value heads,
+ * L context positions, D head size), which onnxruntime reads in place. What they hold is a copy of pool rows.
+ *
+ * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
+ *     change while the sequence lives, so a slot is right however the sequence was paused in between.
+ * T2: the sequences of a run have slots 0 to S-1 in any order, so that the arrays' fronts are what the run is fed with.
+ * T3: all that the arrays hold is finite: masked rows are multiplied by 0.
+ */
+
+import type { ModelSpec } from "@hone/nn";
+import { free, type KvPool } from "./kv-pool.ts";
+import type { RunItem } from "./policy-runner.ts";
+
+interface Slot {
+  readonly pages: Int32Array;
+  filled: number;
+}
+
+export class ContextSlots {
+  readonly #groups: number;
+  readonly #headDim: number;
+  #length = 0;
+  #capacity = 0;
+  #slots: (Slot | undefined)[] = [];
+  #keys: Float32Array[];
+  #values: Float32Array[];
+
+  constructor(spec: ModelSpec) {
+    this.#groups = spec.numKeyValueHeads;
+    this.#headDim = spec.headDim;
+    const none = () => Array.from({ length: spec.numLayers }, () => new Float32Array(0));
+    this.#keys = none();
+    this.#values = none();
+  }
+
+  /** Whether the sequence with these pages has a slot. */
+  has(pages: Int32Array): boolean {
+    return this.#slots.some((slot) => slot?.pages === pages);
+  }
+
+  /** The shape of {@link keys} and {@link values} for a run of that many sequences. */
+  shapeFor(sequences: number): readonly [number, number, number, number] {
+    return [sequences, this.#groups, this.#length, this.#headDim];
+  }
+
+  keys(layer: number, sequences: number): Float32Array {
+    return this.#keys[layer]!.subarray(0, sequences * this.#slotSize);
+  }
+
+  values(layer: number, sequences: number): Float32Array {
+    return this.#values[layer]!.subarray(0, sequences * this.#slotSize);
+  }
+
+  /**
+   * Gives the items of a run their slots, with the rows before their new tokens.
+   * @param length context positions that each needs room for, at most.
+   * @returns the slot of each item (T2).
+   */
+  bring(items: readonly RunItem[], length: number, pool: KvPool): number[] {
+    // A few longer rows cost less than moving everything, twice as long ones do not.
+    const isFitting = this.#length >= length && this.#length <= 2 * length;
+    if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length);
+    const places = this.#assign(items);
+    for (const [index, { pages, start }] of items.entries()) {
+      const place = places[index]!;
+      const slot = this.#slots[place]!;
+      if (slot.filled >= start) continue;
+      for (const [layer, from] of pool.keys.entries()) {
+        this.#fetch(pool, from, this.#keys[layer]!, place, pages, slot.filled, start);
+      }
+      for (const [layer, from] of pool.values.entries()) {
+        this.#fetch(pool, from, this.#values[layer]!, place, pages, slot.filled, start);
+      }
+      slot.filled = start;
+    }
+    return places;
+  }
+
+  dispose(): void {
+    for (const buffers of [this.#keys, this.#values]) for (const buffer of buffers.splice(0)) free(buffer);
+    this.#slots = [];
+  }
+
+  get #slotSize(): number {
+    return this.#groups * this.#length * this.#headDim;
+  }
+
+  /** T2: who has a slot in the front keeps it, who has one behind moves. */
+  #assign(items: readonly RunItem[]): number[] {
+    const slotOf = new Map(
+      this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])),
+    );
+    const places = items.map(({ pages }) => slotOf.get(pages) ?? -1);
+    const taken = new Set(places);
+    let next = 0;
+    for (const [index, place] of places.entries()) {
+      if (place >= 0 && place < items.length) continue;
+      while (taken.has(next)) next++;
+      taken.add(next);
+      places[index] = next;
+      if (place >= 0) {
+        this.#move(place, next);
+        this.#slots[place] = undefined;
+      } else {
+        this.#slots[next] = { pages: items[index]!.pages, filled: 0 };
+      }
+    }
+    return places;
+  }
+
+  #move(from: number, to: number): void {
+    const size = this.#slotSize;
+    for (const buffers of [this.#keys, this.#values]) {
+      for (const buffer of buffers) buffer.copyWithin(to * size, from * size, (from + 1) * size);
+    }
+    this.#slots[to] = this.#slots[from];
+  }
+
+  /** Copies rows [begin, end) of a sequence out of the pool. */
+  #fetch(
+    pool: KvPool,
+    from: Float32Array,
+    to: Float32Array,
+    place: number,
+    pages: Int32Array,
+    begin: number,
+    end: number,
+  ): void {
+    const headSize = this.#length * this.#headDim;
+    for (let group = 0; group < this.#groups; group++) {
+      const target = place * this.#slotSize + group * headSize;
+      pool.read(from, group, pages, begin, end, to, target + begin * this.#headDim);
+    }
+  }
+
+  /** Rows that still fit move along; the rest is fetched when it is needed. */
+  #resize(capacity: number, length: number): void {
+    const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
+    const kept = length < this.#length ? [] : this.#slots.slice(0, this.#capacity);
+    const resized = (buffer: Float32Array) => {
+      const larger = new Float32Array(Math.max(capacity, kept.length) * this.#groups * after);
+      for (const [place, slot] of kept.entries()) {
+        for (
+          let head = place * this.#groups;
+          slot !== undefined && head < (place + 1) * this.#groups;
+          head++
+        ) {
+          const begin = head * before;
+          larger.set(buffer.subarray(begin, begin + slot.filled * this.#headDim), head * after);
+        }
+      }
+      free(buffer);
+      return larger;
+    };
+    this.#keys = this.#keys.map(resized);
+    this.#values = this.#values.map(resized);
+    this.#slots = kept;
+    this.#capacity = Math.max(capacity, kept.length);
+    this.#length = length;
+  }
+}
