@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { GraphError } from "./errors.ts";
-import { Graph, GraphSession, Identity, Mul } from "./index.ts";
+import { GraphError, ShapeError } from "./errors.ts";
+import { Concat, Graph, GraphSession, Identity, Mul, SplitLike } from "./index.ts";
 
 const float32 = (...values: number[]) => ({
   dtype: "float32" as const,
@@ -41,6 +41,30 @@ describe("GraphSession", () => {
       ["a", "b", "c"].map((name) => results[name]!.data[0]),
       [5, 5, 5],
     );
+    await session.release();
+  });
+
+  test("splits into parts as long as other tensors are, also where one is empty", async () => {
+    const g = new Graph("parts");
+    const [a, b] = [g.input("a", "float32", ["n"]), g.input("b", "float32", ["m"])];
+    const joined = Mul(Concat([a, b], 0), 2);
+    for (const [name, part] of SplitLike(joined, [a, b], 0).entries()) g.output(`${name}`, part);
+    assert.throws(() => SplitLike(joined, [a, a], 0), ShapeError);
+    const session = await GraphSession.create(g);
+    for (const [first, second] of [
+      [[1], [2, 3]],
+      [[], [4]],
+    ]) {
+      const parts = await session.run({ a: float32(...first!), b: float32(...second!) });
+      assert.deepEqual(
+        parts["0"]!.data,
+        Float32Array.from(first!, (x) => 2 * x),
+      );
+      assert.deepEqual(
+        parts["1"]!.data,
+        Float32Array.from(second!, (x) => 2 * x),
+      );
+    }
     await session.release();
   });
 
