@@ -5,9 +5,13 @@
 
 import { after } from "node:test";
 
-/** Long enough for everything that was reported to be read. */
-const PATIENCE_MS = 1_000;
+/** Long enough, on a busy machine, for the hooks of the file that come after this one and for what they report. */
+const PATIENCE_MS = 10_000;
 
 after(() => {
-  setTimeout(() => process.exit(), PATIENCE_MS).unref();
+  const end = () => {
+    console.error(`ended with something left behind: ${process.getActiveResourcesInfo().join(", ")}`);
+    process.exit();
+  };
+  setTimeout(end, PATIENCE_MS).unref();
 });
