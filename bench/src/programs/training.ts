@@ -5,7 +5,8 @@
  *        [--microbatchTokens N] [--threads N] [--together] [--spin] [--profile PREFIX] [--json]
  *
  * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
- * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens.
+ * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
+ * (--rowTokens: of as many).
  * Threads take a microbatch each, or with --together share each operator; with --spin they wait for it busily.
  * Prints the effective rate, 6 x parameters x tokens, for the tokens of the samples, were they separate, and for those
  * that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
@@ -21,6 +22,7 @@ import {
   globalNorm,
   initialiseAdamW,
   shareWeights,
+  ThreadSharing,
   type TrainingSample,
   updateAdamW,
 } from "@hone/train";
@@ -43,7 +45,8 @@ const { values } = parseArgs({
 });
 const isLarge = values.shape === "135m";
 const [GROUPS, ROLLOUTS, HEADER, SIDE, ANSWER] = [4, 8, 6, 4, 4];
-const [LARGE_ROWS, LARGE_ROW_TOKENS] = [4, 256];
+const LARGE_ROWS = 4;
+const rowTokens = Number(values.rowTokens ?? (isLarge ? 256 : 128));
 /** A step of the small model is short: several make a round. */
 const STEPS_A_ROUND = isLarge ? 1 : 16;
 
@@ -68,13 +71,12 @@ const spec = resolveModelSpec(
 const random = new Random(1);
 const weights = shareWeights(initialiseWeights(spec, 1));
 const optimizer = initialiseAdamW(spec);
-const threads = Number(values.threads);
 const runner = new GradientRunner(spec, {
-  maxRowTokens: Number(values.rowTokens ?? (isLarge ? LARGE_ROW_TOKENS : 128)),
+  maxRowTokens: rowTokens,
   maxMicrobatchTokens: Number(values.microbatchTokens),
-  threads: values.together ? 1 : threads,
+  threads: Number(values.threads),
+  ...(values.together ? { sharing: ThreadSharing.operators } : {}),
   session: {
-    intraOpThreads: values.together ? threads : 1,
     isSpinning: values.spin,
     ...(values.profile === undefined ? {} : { profilePrefix: values.profile }),
   },
@@ -131,13 +133,13 @@ function describe({ ms, updateMs, coreMs, sampleTokens, packedTokens, paddedToke
     `${values.shape}: ${perStep(ms)} ms a step (update ${perStep(updateMs)}, CPU ${perStep(coreMs)}); tokens ` +
     `${perStep(sampleTokens)} packed to ${perStep(packedTokens)}, padded ${perStep(paddedTokens)}; ` +
     `${Math.round((sampleTokens / ms) * 1_000)} sample tokens/s; GFLOP/s effective ${rate(sampleTokens)}, ` +
-    `computed ${rate(packedTokens)}`
+    `computed ${rate(packedTokens)}; peak ${Math.round(process.resourceUsage().maxRSS / 1_024)} MiB`
   );
 }
 
 function longRows(): TrainingSample[] {
   return Array.from({ length: LARGE_ROWS }, () => {
-    const tokenIds = Array.from({ length: LARGE_ROW_TOKENS }, () => random.nextInt(spec.vocabSize));
+    const tokenIds = Array.from({ length: rowTokens }, () => random.nextInt(spec.vocabSize));
     return sampleOf(tokenIds, 1);
   });
 }

@@ -4,6 +4,7 @@
  *   node libs/train/bench/parity.ts MODEL REFERENCE EXPORT
  */
 import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import path from "node:path";
 import { GradientRunner, loadModel, saveCheckpoint } from "../src/index.ts";
 import { readTensors } from "../src/testing-tensors.ts";
@@ -29,7 +30,8 @@ const samples = batch.map((tokenIds) => ({
   lossMask: tokenIds.map((_, i) => (i === 0 ? 0 : 1)),
   weights: new Float32Array(tokenIds.length - 1).fill(1 / count),
 }));
-const runner = new GradientRunner(model.spec, { maxRowTokens: 128, maxMicrobatchTokens: 256 });
+const threads = availableParallelism();
+const runner = new GradientRunner(model.spec, { maxRowTokens: 128, maxMicrobatchTokens: 256, threads });
 const found = await runner.differentiate(model.weights, samples, {
   loss: { kind: "cross_entropy" },
   entropyCoefficient: 0,

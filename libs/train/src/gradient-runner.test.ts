@@ -10,6 +10,7 @@ import type { LossConfig } from "./losses.ts";
 import type { TrainingSample } from "./microbatches.ts";
 import { shareWeights } from "./shared-weights.ts";
 import { readTensors } from "./testing-tensors.ts";
+import { ThreadSharing } from "./training-memory.ts";
 
 interface Reference {
   readonly config: Record<string, unknown>;
@@ -123,7 +124,7 @@ describe("GradientRunner", () => {
         await runner.differentiate(shared, samples, objectives.ppo!),
         await runner.differentiate(shared, samples, objectives.ppo!),
       ]);
-    const options = [{}, { session: { intraOpThreads: 1 } }, { threads: 2 }, { threads: 3 }];
+    const options = [{}, { threads: 2 }, { threads: 3 }, { threads: 2, sharing: ThreadSharing.operators }];
     const [first, ...others] = (await Promise.all(options.map(run))).flat();
     for (const other of others) assert.deepEqual(other, first);
   });

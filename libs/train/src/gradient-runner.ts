@@ -19,12 +19,15 @@ import {
   planMicrobatches,
   type TrainingSample,
 } from "./microbatches.ts";
+import { ThreadSharing } from "./training-memory.ts";
 
 export interface RunnerOptions extends PackingLimits {
-  /** Threads that run microbatches beside each other; default 1, the calling one. More need shared weights. */
+  /** Threads that compute; default 1, the calling one. */
   readonly threads?: number;
+  /** What the threads share; default microbatches, which need weights in shared memory. The bits are the same. */
+  readonly sharing?: ThreadSharing;
   /** Options of the graph sessions. */
-  readonly session?: SessionOptions;
+  readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
 
 /** The trained tokens of all samples under the weights, in order of (sample, token). N in all. */
@@ -60,10 +63,12 @@ export class GradientRunner {
   readonly #executor: MicrobatchRunner | MicrobatchPool;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
-    const { threads = 1, session = {} } = options;
+    const { threads = 1, sharing = ThreadSharing.microbatches, session = {} } = options;
     this.#limits = options;
     this.#executor =
-      threads === 1 ? new MicrobatchRunner(spec, session) : new MicrobatchPool(spec, session, threads);
+      threads === 1 || sharing === ThreadSharing.operators
+        ? new MicrobatchRunner(spec, { ...session, intraOpThreads: threads })
+        : new MicrobatchPool(spec, session, threads);
   }
 
   /** Log-probabilities and entropies of the trained tokens at a temperature. */

@@ -18,3 +18,5 @@ export type { PackingLimits, TrainingSample } from "./microbatches.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";
+export type { TrainingExtent, TrainingMemory } from "./training-memory.ts";
+export { chooseSharing, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";

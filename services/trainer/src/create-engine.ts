@@ -9,12 +9,12 @@ import { loadRunModel } from "./domain/run-model.ts";
 import type { RunRecord } from "./domain/run-record.ts";
 import type { TrainingEngine } from "./domain/training-engine.ts";
 import { OnnxTrainingEngine } from "./engine/onnx-training-engine.ts";
+import { type EngineResources, fitEngine } from "./engine-memory.ts";
 
-/** @param threads of the engine; 0 = every core. */
 export async function createEngine(
   run: RunRecord,
   folders: RunFolders,
-  threads: number,
+  resources: EngineResources,
 ): Promise<TrainingEngine> {
   const folder = folders.absolute(folders.tokenizer);
   const { spec, origin } = await loadRunModel(run.config, folders, await loadTokenizer(folder));
@@ -23,9 +23,11 @@ export async function createEngine(
   return new OnnxTrainingEngine({
     spec,
     companions,
+    sharing: fitEngine(spec, run.config, resources).sharing,
+    maxMicrobatchTokens: run.config.trainer.engine.microbatchTokens,
     ...(origin === undefined
       ? { start: { kind: "fresh", seed: deriveSeed(run.config.seed, "weights") } }
       : { start: { kind: "checkpoint", folder: origin.folder }, origin }),
-    ...(threads === 0 ? {} : { threads }),
+    ...(resources.engineThreads === 0 ? {} : { threads: resources.engineThreads }),
   });
 }

@@ -6,6 +6,7 @@
  */
 
 import { BucketName, openBucket } from "@hone/messaging";
+import { specFromConfig } from "@hone/nn";
 import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceDefinition } from "@hone/service-kit";
@@ -18,6 +19,7 @@ import { RunRows } from "./db/run-rows.ts";
 import { Admission } from "./domain/admission.ts";
 import { RunFolders } from "./domain/run-folders.ts";
 import { RunSupervisor } from "./domain/run-supervisor.ts";
+import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
@@ -51,6 +53,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           events,
           validators: new ValidateClient(bus),
           models: findModels(config.hub),
+          memoryProblems: (run, model) => memoryProblems(specFromConfig(model), run, config),
           logger,
         }),
         tenure: {
@@ -62,7 +65,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           tasks: new DatasetClient(bus),
           board,
           events,
-          createEngine: (run, folders) => createEngine(run, folders, config.engineThreads),
+          createEngine: (run, folders) => createEngine(run, folders, config),
           logger,
         },
         logger,

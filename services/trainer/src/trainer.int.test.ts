@@ -219,6 +219,19 @@ describe("trainer", { timeout: 240_000 }, () => {
     peers.beforeEpisode = async () => undefined;
   });
 
+  test("a run whose training cannot fit into memory is refused with the figures", async () => {
+    const optimizer = { kind: "adamw", learningRate: 0.01 };
+    const engine = { kind: "onnx", microbatchTokens: 1_000_000 };
+    const sequence = await publishRun(
+      await runFile({ name: "large", trainer: { steps: 1, engine, optimizer } }),
+    );
+    const refused = await eventually("the refusal", () =>
+      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+    );
+    assert.equal(refused.problems[0]?.key, "trainer.engine.microbatchTokens");
+    assert.match(refused.problems[0]?.message ?? "", /fits into 1024 MiB; predicted are \d+ MiB/);
+  });
+
   test("text that is no run file at all is refused", async () => {
     const sequence = await publishRun("\n\tno: [yaml");
     await eventually("the refusal", () =>

@@ -151,7 +151,13 @@ const optimizer = z.strictObject({
 });
 
 const trainer = z.strictObject({
-  engine: z.strictObject({ kind: z.literal("onnx") }).prefault({ kind: "onnx" }),
+  engine: z
+    .strictObject({
+      kind: z.literal("onnx"),
+      /** Tokens of a forward-backward pass, which bounds the memory of its activations. */
+      microbatchTokens: wholeNumber.min(1).max(1_048_576).default(1_024),
+    })
+    .prefault({ kind: "onnx" }),
   steps: wholeNumber.min(0).max(10_000_000),
   epochs: wholeNumber.min(1).max(64).default(1),
   /** Optimizer updates per epoch; groups are split evenly. */

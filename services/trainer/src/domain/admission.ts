@@ -6,7 +6,9 @@
  * A3: admission may be cut off anywhere and done again: everything in it can be repeated.
  */
 
+import type { RunConfig } from "@hone/config";
 import { describeError, RetryableError, retry } from "@hone/core";
+import type { ModelConfig } from "@hone/nn";
 import type { Logger } from "@hone/telemetry";
 import { DiskFullError, OwnershipLostError } from "./errors.ts";
 import type { ModelSource } from "./model-source.ts";
@@ -42,6 +44,8 @@ export interface AdmissionDeps {
   };
   readonly validators: Validators;
   readonly models: ModelSource;
+  /** What is wrong where the training of a model cannot fit into memory. */
+  readonly memoryProblems: (config: RunConfig, model: ModelConfig) => Problem[];
   readonly logger: Logger;
 }
 
@@ -58,13 +62,13 @@ export class Admission {
 
   /** @returns whether the run may begin; when not, it is gone (A2). @throws the reason of the signal. */
   async admit(run: RunRecord, signal: AbortSignal): Promise<boolean> {
-    const { registry, events, stateRoot, logger } = this.#deps;
+    const { registry, events, stateRoot, memoryProblems, logger } = this.#deps;
     const folders = new RunFolders(stateRoot, run.runId);
     const prepared = await this.#untilPrepared(run, folders, signal);
     const modelConfigJson = prepared.kind === "ready" ? JSON.stringify(prepared.config) : "";
     const asked = { configJson: run.configJson, modelConfigJson };
     const problems = [
-      ...(prepared.kind === "refused" ? prepared.problems : []),
+      ...(prepared.kind === "refused" ? prepared.problems : memoryProblems(run.config, prepared.config)),
       ...(await this.#ask(run, asked, folders, signal)),
     ];
     if (problems.length > 0) {

@@ -39,6 +39,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
     events: { ...world.eventSink, refused: async () => undefined },
     validators: { services: [], validate: async () => [] },
     models: { folderOf: async ({ path: folder }) => folder },
+    memoryProblems: () => [],
     logger,
   });
   return new RunSupervisor(

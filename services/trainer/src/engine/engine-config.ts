@@ -1,6 +1,6 @@
 /** What an embedded engine is made for. */
 import type { ModelSpec } from "@hone/nn";
-import type { CheckpointOrigin, Companions } from "@hone/train";
+import type { CheckpointOrigin, Companions, ThreadSharing } from "@hone/train";
 
 /** Where the first weights come from. */
 export type ModelStart =
@@ -20,6 +20,8 @@ export interface OnnxEngineConfig {
   readonly threads?: number;
   /** Tokens of a packed row; default {@link DEFAULT_ROW_TOKENS}. */
   readonly maxRowTokens?: number;
+  /** What the threads share; default microbatches. The result does not depend on it. */
+  readonly sharing?: ThreadSharing;
   /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */
   readonly maxMicrobatchTokens?: number;
 }

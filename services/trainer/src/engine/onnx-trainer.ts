@@ -53,8 +53,7 @@ export class OnnxTrainer implements TrainingEngine {
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
       threads: config.threads ?? availableParallelism(),
-      // Threads have a microbatch each; inside one, operators are too small to share.
-      session: { intraOpThreads: 1 },
+      ...(config.sharing === undefined ? {} : { sharing: config.sharing }),
     });
   }
 

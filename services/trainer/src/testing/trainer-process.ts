@@ -51,6 +51,7 @@ export function trainerEnvironment(servers: { nats: string; postgres: string; st
     HONE_INSTANCE_ID: "trainer-under-test",
     HONE_TRAINER_LEASE_MS: "2000",
     HONE_TRAINER_THREADS: "1",
+    HONE_TRAINER_MEMORY_MIB: "1024",
   };
 }
 

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { resolveModelSpec } from "@hone/nn";
+import { ThreadSharing } from "@hone/train";
+import { fitEngine, memoryProblems } from "./engine-memory.ts";
+import { testConfig } from "./testing/fake-run.ts";
+
+/** The shape of SmolLM2-135M. */
+const spec = resolveModelSpec({
+  vocabSize: 49_152,
+  hiddenSize: 576,
+  numLayers: 30,
+  numHeads: 9,
+  numKeyValueHeads: 3,
+  intermediateSize: 1_536,
+});
+const resources = (gib: number) => ({ engineThreads: 2, engineMemoryBytes: gib * 2 ** 30 });
+
+function runOf(maxContextTokens: number, microbatchTokens: number) {
+  const config = testConfig();
+  const engine = { kind: "onnx" as const, microbatchTokens };
+  return {
+    ...config,
+    rollout: { ...config.rollout, maxContextTokens },
+    trainer: { ...config.trainer, engine },
+  };
+}
+
+describe("fitEngine()", () => {
+  test("135 million parameters on rows of 512 tokens fit into 5 GiB with shared operators", () => {
+    assert.equal(fitEngine(spec, runOf(512, 512), resources(5)).sharing, ThreadSharing.operators);
+    assert.deepEqual(memoryProblems(spec, runOf(512, 512), resources(5)), []);
+    assert.equal(fitEngine(spec, runOf(512, 512), resources(16)).sharing, ThreadSharing.microbatches);
+  });
+});
+
+describe("memoryProblems()", () => {
+  const refusals: [key: string, run: ReturnType<typeof runOf>, gib: number][] = [
+    ["trainer.engine.microbatchTokens", runOf(512, 2_048), 5],
+    ["rollout.maxContextTokens", runOf(4_096, 1_024), 16],
+    ["model", runOf(128, 128), 2],
+  ];
+  for (const [key, run, gib] of refusals) {
+    test(`names ${key} with the figures where lowering it is what helps`, () => {
+      const [problem, ...others] = memoryProblems(spec, run, resources(gib));
+      assert.deepEqual([problem?.key, others], [key, []]);
+      assert.match(
+        problem!.message,
+        new RegExp(`fits into ${gib * 1_024} MiB; predicted are \\d+ MiB: weights 513, optimizer 1026`),
+      );
+    });
+  }
+});

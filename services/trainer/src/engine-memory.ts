@@ -1,0 +1,59 @@
+/** How a run's training fits into the memory there is. */
+
+import { availableParallelism } from "node:os";
+import { problemMessage, type RunConfig } from "@hone/config";
+import type { ModelSpec } from "@hone/nn";
+import { chooseSharing, type ThreadSharing, type TrainingMemory } from "@hone/train";
+import type { Problem } from "./domain/run-event.ts";
+import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
+
+/** What a trainer computes with. */
+export interface EngineResources {
+  /** 0 = one per core. */
+  readonly engineThreads: number;
+  readonly engineMemoryBytes: number;
+}
+
+export interface EngineFit {
+  readonly sharing: ThreadSharing;
+  readonly memory: TrainingMemory;
+}
+
+const MIB = 2 ** 20;
+
+/** The predicted peak for the longest samples that the run allows, and how threads share the work so that it fits. */
+export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineResources): EngineFit {
+  const { engineThreads, engineMemoryBytes } = resources;
+  const extent = {
+    threads: engineThreads === 0 ? availableParallelism() : engineThreads,
+    rowTokens: Math.max(DEFAULT_ROW_TOKENS, config.rollout.maxContextTokens),
+    microbatchTokens: config.trainer.engine.microbatchTokens,
+  };
+  return chooseSharing(spec, extent, engineMemoryBytes);
+}
+
+/** What is wrong where the run cannot fit: the key whose lowering frees most, with the numbers. */
+export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
+  const { memory } = fitEngine(spec, config, resources);
+  const availableBytes = resources.engineMemoryBytes;
+  if (memory.total <= availableBytes) return [];
+  const { maxContextTokens } = config.rollout;
+  const { microbatchTokens } = config.trainer.engine;
+  const [key, value] =
+    memory.total - memory.activations > availableBytes
+      ? (["model", "path" in config.model ? config.model.path : config.model.init] as const)
+      : maxContextTokens >= microbatchTokens
+        ? (["rollout.maxContextTokens", maxContextTokens] as const)
+        : (["trainer.engine.microbatchTokens", microbatchTokens] as const);
+  const { base, weights, optimizer, gradients, activations, total } = memory;
+  const parts = `weights ${mib(weights)}, optimizer ${mib(optimizer)}, gradients ${mib(gradients)}`;
+  const allowed =
+    `so small that training fits into ${mib(availableBytes)} MiB; predicted are ${mib(total)} MiB: ${parts}, ` +
+    `activations ${mib(activations)} for rows of ${maxContextTokens} and passes of ${microbatchTokens} tokens, ` +
+    `else ${mib(base)}`;
+  return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
+}
+
+function mib(bytes: number): number {
+  return Math.round(bytes / MIB);
+}
