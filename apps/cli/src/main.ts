@@ -30,6 +30,8 @@ await runMain(
       run: () => import("./commands/run.ts").then((module) => module.runCommand),
       status: () => import("./commands/status.ts").then((module) => module.statusCommand),
       eval: () => import("./commands/eval.ts").then((module) => module.evalCommand),
+      chat: () => import("./commands/chat.ts").then((module) => module.chatCommand),
+      export: () => import("./commands/export.ts").then((module) => module.exportCommand),
       cancel: () => import("./commands/control.ts").then((module) => module.cancelCommand),
       pause: () => import("./commands/control.ts").then((module) => module.pauseCommand),
       resume: () => import("./commands/control.ts").then((module) => module.resumeCommand),

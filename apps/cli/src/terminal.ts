@@ -41,6 +41,11 @@ export class Terminal {
     this.#output.write(`${CLEAR_LINE}${text}\n${this.#live}`);
   }
 
+  /** Prints a piece of text as it is, where there is no live line. */
+  write(text: string): void {
+    this.#output.write(text);
+  }
+
   /** Rewrites the live line; an empty text removes it. */
   live(text: string): void {
     if (!this.isInteractive) return;

@@ -6,6 +6,7 @@
  */
 export { HubRefusedError, HubUnavailableError } from "./errors.ts";
 export { findModel } from "./find-model.ts";
+export { modelFilesOf } from "./model-files.ts";
 export type { FetchModelOptions } from "./model-hub.ts";
 export { isModelId, ModelHub } from "./model-hub.ts";
 export type { HubSettings } from "./settings.ts";

@@ -47,8 +47,11 @@ export interface ServiceSettings {
   readonly natsUrl: string;
   /** Undefined for a service that keeps no rows. */
   readonly databaseUrl: string | undefined;
+  /** Empty = no telemetry. */
   readonly otlpEndpoint: string;
   readonly logLevel: string;
+  /** The service's own variables. */
+  readonly own?: Readonly<Record<string, string>>;
 }
 
 export interface RunningService extends Child {
@@ -86,6 +89,7 @@ export function serviceEnvironment(
     // Fixed, so that a trainer that is started again takes up its runs without waiting for its own lease to end.
     HONE_INSTANCE_ID: `${name}-0`,
     OTEL_EXPORTER_OTLP_ENDPOINT: settings.otlpEndpoint,
+    ...settings.own,
   };
 }
 

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
+import { UsageError } from "../errors.ts";
+import { copyModel } from "./copy-model.ts";
+import { findRunWeights } from "./run-weights.ts";
+
+async function stateWith(...folders: string[]) {
+  const state = await temporaryFolder("export");
+  for (const each of folders) {
+    const folder = join(state.path, "runs", "lake-1", each);
+    await mkdir(folder, { recursive: true });
+    const files = ["config.json", "model.safetensors", "optimizer.safetensors", "tokenizer.json"];
+    for (const name of files) await writeFile(join(folder, name), `${each}/${name}`);
+  }
+  return state;
+}
+
+describe("the weights of a run", () => {
+  test("are those of the newest checkpoint, which is not the last by name", async () => {
+    await using state = await stateWith(
+      "checkpoints/step-9",
+      "checkpoints/step-10",
+      "checkpoints/.new-step-11-1",
+      "state/12-1",
+    );
+    assert.equal((await findRunWeights(state.path, "lake-1", undefined)).version, 10);
+    assert.equal((await findRunWeights(state.path, "lake-1", 9)).version, 9);
+  });
+
+  test("are those of the state where there is no checkpoint, of the newest epoch", async () => {
+    await using state = await stateWith("checkpoints/step-9", "state/12-9", "state/12-10");
+    const { folder } = await findRunWeights(state.path, "lake-1", 12);
+    assert.ok(folder.endsWith("12-10"));
+  });
+
+  test("are refused with the versions that are there", async () => {
+    await using state = await stateWith("checkpoints/step-9", "state/12-1");
+    await assert.rejects(findRunWeights(state.path, "lake-1", 3), /one of 9, 12: current value is 3/);
+    await assert.rejects(findRunWeights(state.path, "lake-2", undefined), /current value is none/);
+    await assert.rejects(findRunWeights(state.path, "../lake-1", undefined), UsageError);
+  });
+});
+
+describe("copyModel()", () => {
+  test("copies what makes up a model, and no optimizer", async () => {
+    await using state = await stateWith("state/12-1");
+    const target = join(state.path, "out");
+    await copyModel(join(state.path, "runs", "lake-1", "state", "12-1"), target);
+    assert.deepEqual((await readdir(target)).sort(), ["config.json", "model.safetensors", "tokenizer.json"]);
+    assert.equal(await readFile(join(target, "config.json"), "utf8"), "state/12-1/config.json");
+  });
+
+  test("leaves a folder alone that holds something, and nothing behind where it fails", async () => {
+    await using state = await stateWith("state/12-1");
+    const source = join(state.path, "runs", "lake-1", "state", "12-1");
+    await assert.rejects(copyModel(source, source), UsageError);
+    await assert.rejects(copyModel(join(state.path, "nowhere"), join(state.path, "out")));
+    assert.deepEqual(await readdir(state.path), ["runs"]);
+  });
+});

@@ -1,0 +1,59 @@
+/**
+ * The weights of a run that lie in the state folder:
+ *
+ *   runs/<run>/checkpoints/step-<k>/       exports, in the files and types of the model that the run started from
+ *   runs/<run>/state/<k>-<epoch>/          what the run goes on from: the newest versions, as float32
+ */
+
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { UsageError } from "../errors.ts";
+
+/** A version that can be exported. */
+export interface RunWeights {
+  readonly version: number;
+  readonly folder: string;
+}
+
+/** What a run's id is made of; anything else would name a folder elsewhere. */
+const RUN_ID = /^[A-Za-z0-9_-]{1,128}$/;
+
+/**
+ * The weights of a run at a version: of a checkpoint where there is one, of the state otherwise.
+ * @param version undefined = the newest checkpoint, or the newest state where there is no checkpoint.
+ * @throws {UsageError} when there are none.
+ */
+export async function findRunWeights(
+  stateFolder: string,
+  run: string,
+  version: number | undefined,
+): Promise<RunWeights> {
+  if (!RUN_ID.test(run))
+    throw new UsageError(`Cannot export a run as its id has no such form: current value is ${run}`);
+  const folder = join(stateFolder, "runs", run);
+  const checkpoints = await weightsIn(join(folder, "checkpoints"), /^step-(\d+)$/);
+  const states = await weightsIn(join(folder, "state"), /^(\d+)-\d+$/);
+  const isWanted = (each: RunWeights) => version === undefined || each.version === version;
+  const found = checkpoints.findLast(isWanted) ?? states.findLast(isWanted);
+  if (found !== undefined) return found;
+  const versions = [...new Set([...checkpoints, ...states].map((each) => each.version))].sort(
+    (a, b) => a - b,
+  );
+  throw new UsageError(
+    versions.length === 0
+      ? `Cannot export ${run} as there must be weights in ${folder}: current value is none`
+      : `Cannot export ${run} as its version must be one of ${versions.join(", ")}: current value is ${version}`,
+  );
+}
+
+/** By version, and by epoch within one. */
+async function weightsIn(parent: string, name: RegExp): Promise<RunWeights[]> {
+  const names = await readdir(parent).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  });
+  return names
+    .sort(new Intl.Collator("en", { numeric: true }).compare)
+    .map((each) => ({ version: Number(name.exec(each)?.[1] ?? Number.NaN), folder: join(parent, each) }))
+    .filter(({ version }) => !Number.isNaN(version));
+}

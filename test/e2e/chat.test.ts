@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { rename } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
+import { saveCheckpoint } from "@hone/train";
+import { REPOSITORY } from "../support/stack.ts";
+
+/* The command line beside no stack: a chat with a checkpoint's folder, through a gateway process of its own. */
+
+const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
+
+describe("hone chat", { timeout: 120_000 }, () => {
+  let folder: TemporaryFolder;
+
+  before(async () => {
+    folder = await temporaryFolder("chat");
+    const { vocabSize, stopTokenIds } = chatmlTokenizer();
+    const spec = resolveModelSpec({
+      vocabSize,
+      hiddenSize: 32,
+      numLayers: 1,
+      numHeads: 2,
+      maxPositions: 256,
+      eosTokenIds: stopTokenIds,
+      initializerRange: 0.3,
+    });
+    const companions = chatmlTokenizerFiles();
+    await saveCheckpoint(path.join(folder.path, "model"), {
+      spec,
+      weights: initialiseWeights(spec, 3),
+      companions,
+    });
+  });
+  after(() => folder[Symbol.asyncDispose]());
+
+  async function chat(input: string, ...args: string[]) {
+    const child = spawn(process.execPath, [COMMAND_LINE, "chat", ...args], {
+      env: {
+        ...process.env,
+        HONE_STATE_DIR: path.join(folder.path, "state"),
+        INIT_CWD: folder.path,
+        NO_COLOR: "1",
+      },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    let [output, errors] = ["", ""];
+    child.stdout.on("data", (data) => (output += String(data)));
+    child.stderr.on("data", (data) => (errors += String(data)));
+    child.stdin.end(input);
+    const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+    return { code, output, errors };
+  }
+
+  test("answers each line, greedily the same again", async () => {
+    const ask = () => chat("Hello\nAnd now?\n", "./model", "--temperature", "0", "--max-tokens", "12");
+    const first = await ask();
+    assert.deepEqual([first.code, first.errors], [0, ""]);
+    const [head, ...answers] = first.output.trimEnd().split("\n");
+    assert.match(head!, /model: a line is a message/);
+    assert.ok(answers.join("").length > 0);
+    assert.equal((await ask()).output, first.output);
+  });
+
+  test("says what is wrong with a folder that is no model", async () => {
+    await rename(path.join(folder.path, "model", "config.json"), path.join(folder.path, "config.json"));
+    const { code, errors } = await chat("Hello\n", "./model");
+    assert.equal(code, 1);
+    assert.match(errors, /Cannot serve model as it must load.*config\.json/s);
+  });
+});
