@@ -146,7 +146,18 @@ describe("hone", () => {
   });
 
   test("has help for every command", async () => {
-    for (const command of ["start", "up", "down", "run", "status", "eval", "validate", "doctor"]) {
+    for (const command of [
+      "start",
+      "up",
+      "down",
+      "run",
+      "status",
+      "eval",
+      "chat",
+      "export",
+      "validate",
+      "doctor",
+    ]) {
       const { code, output } = await hone(command, "--help");
       assert.equal(code, 0);
       assert.match(output, new RegExp(`USAGE.*hone ${command}`));

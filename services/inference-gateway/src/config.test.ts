@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { SettingError } from "@hone/service-kit";
+import { temporaryFolder } from "@hone/testing";
+import { readInferenceGatewayConfig } from "./config.ts";
+
+describe("readInferenceGatewayConfig()", () => {
+  test("reads checkpoints: folders by their last part, ids of the hub as they are, or names of their own", () => {
+    const { checkpoints } = readInferenceGatewayConfig({
+      HONE_FILES: "/project",
+      HONE_INFERENCE_SERVE: "./models/small, owner/name@v2 ,best=/data/run=3,,",
+    });
+    assert.deepEqual(checkpoints, [
+      { id: "small", place: "/project/models/small" },
+      { id: "owner/name@v2", place: "owner/name@v2" },
+      { id: "best", place: "/data/run=3" },
+    ]);
+  });
+
+  test("refuses two checkpoints of one name", () => {
+    assert.throws(
+      () => readInferenceGatewayConfig({ HONE_INFERENCE_SERVE: "/a/model,/b/model" }),
+      (error) => error instanceof SettingError && /current value is model/.test(error.message),
+    );
+  });
+
+  test("reads the key of the API from the environment, or else from its file", async () => {
+    await using folder = await temporaryFolder("config");
+    const file = path.join(folder.path, "key");
+    await writeFile(file, "secret\n");
+    const read = (environment: Record<string, string>) => readInferenceGatewayConfig(environment).apiKey;
+    assert.equal(read({}), undefined);
+    assert.equal(read({ HONE_INFERENCE_API_KEY_FILE: file }), "secret");
+    assert.equal(read({ HONE_INFERENCE_API_KEY_FILE: file, HONE_INFERENCE_API_KEY: "other" }), "other");
+    assert.throws(() => read({ HONE_INFERENCE_API_KEY_FILE: `${file}-nowhere` }), SettingError);
+    await writeFile(file, "\n");
+    assert.throws(() => read({ HONE_INFERENCE_API_KEY_FILE: file }), SettingError);
+  });
+});
