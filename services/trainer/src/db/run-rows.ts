@@ -59,11 +59,14 @@ export class RunRows implements RunRegistry {
           .where(eq(runs.requestSequence, requestSequence));
         if (known.length > 0) return { kind: "known" };
         const [underWay] = await tx
-          .select({ runId: runs.runId })
+          .select({ runId: runs.runId, stage: runs.stage })
           .from(runs)
           .where(and(eq(runs.name, name), inArray(runs.stage, UNFINISHED)))
           .limit(1);
-        if (underWay !== undefined) return { kind: "under_way", ...underWay };
+        if (underWay !== undefined) {
+          const { runId, stage } = underWay;
+          return { kind: "under_way", runId, isAdmitted: stage !== RunStage.admitting };
+        }
         const rows = await tx
           .insert(runs)
           .values({ ...run, stage: RunStage.admitting })

@@ -149,7 +149,7 @@ export type Insertion =
   /** The request was inserted before. */
   | { readonly kind: "known" }
   /** Another run of the name is unfinished. */
-  | { readonly kind: "under_way"; readonly runId: string };
+  | { readonly kind: "under_way"; readonly runId: string; readonly isAdmitted: boolean };
 
 /** A row that was claimed and holds no run that anybody could go on with. */
 export interface BrokenRun {

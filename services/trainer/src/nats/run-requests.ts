@@ -2,6 +2,7 @@
 
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { textFromBytes } from "@hone/config";
+import { delay } from "@hone/core";
 import {
   type Bus,
   consumeBytes,
@@ -13,13 +14,16 @@ import {
 } from "@hone/messaging";
 import { RunRequestSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
-import type { RunRegistry } from "../domain/ports.ts";
+import type { Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
 import { readRequest } from "../domain/read-request.ts";
 import type { Problem } from "../domain/run-event.ts";
 import type { EventPublisher } from "./event-publisher.ts";
 
 /** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */
 const CONCURRENCY = 4;
+/** An admission that no service holds up takes a tenth of this. */
+const ADMISSION_PATIENCE_MS = 2_000;
+const ADMISSION_LOOK_MS = 50;
 
 export interface RunRequestsDeps {
   readonly registry: RunRegistry;
@@ -58,7 +62,7 @@ async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): P
     await events.refused(item.sequence, read.problems);
     return;
   }
-  const inserted = await registry.insert(read.run);
+  const inserted = await insertOnceDecided(registry, read.run);
   if (inserted.kind === "under_way") {
     await events.refused(item.sequence, [nameTaken(read.run.name, inserted.runId)]);
     return;
@@ -70,6 +74,20 @@ async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): P
   }
   logger.info("run request taken", { runId: read.run.runId });
   onRun();
+}
+
+/**
+ * Inserts a run; where one of its name is being admitted, when that is decided or has taken long. A refusal is told
+ * before its run is gone, and who mends the file and sends it again at once must not be told of that run.
+ */
+async function insertOnceDecided(registry: RunRegistry, run: NewRun): Promise<Insertion> {
+  const until = performance.now() + ADMISSION_PATIENCE_MS;
+  for (;;) {
+    const inserted = await registry.insert(run);
+    const isUndecided = inserted.kind === "under_way" && !inserted.isAdmitted;
+    if (!isUndecided || performance.now() > until) return inserted;
+    await delay(ADMISSION_LOOK_MS);
+  }
 }
 
 /** Two runs of a name at once are nearly always one that was sent twice. */
