@@ -72,6 +72,12 @@ describe("loadTokenizer", () => {
     });
   });
 
+  test("a folder whose name no folder can have is refused, not tried again", async () => {
+    for (const name of ["x".repeat(10_000), "a\u0000b"]) {
+      await assert.rejects(loadTokenizer(path.join(folder, name)), TokenizerLoadError);
+    }
+  });
+
   test("a file that is no JSON is refused by name", async () => {
     await writeFile(path.join(folder, "tokenizer_config.json"), "{");
     await assert.rejects(loadTokenizer(folder), /tokenizer_config\.json must be JSON/);

@@ -14,6 +14,15 @@ export const TOKENIZER_FILES = [
   "generation_config.json",
 ] as const;
 
+/** What a file system says of a file that is not there, or whose name no file can have: no other try finds it. */
+const ABSENT_CODES: readonly unknown[] = [
+  "ENOENT",
+  "ENOTDIR",
+  "ENAMETOOLONG",
+  "ELOOP",
+  "ERR_INVALID_ARG_VALUE",
+];
+
 /**
  * Loads `tokenizer.json` and, where they are, `tokenizer_config.json`, `chat_template.jinja` (or the configuration's
  * own `chat_template`) and the stop ids of `generation_config.json`.
@@ -64,9 +73,7 @@ async function readIfPresent(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
-      return undefined;
-    }
+    if (error instanceof Error && "code" in error && ABSENT_CODES.includes(error.code)) return undefined;
     throw error;
   }
 }

@@ -75,6 +75,11 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
       ...overrides,
     });
   const messages = async (stream: StreamName) => (await bus.manager.streams.info(stream)).state.messages;
+  const jobsOf = async (run: string) => {
+    const filter = { subjects_filter: subjects.rolloutJob(run) };
+    const { subjects: counts } = (await bus.manager.streams.info(StreamName.jobs, filter)).state;
+    return Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
+  };
   const lastOf = async (run: string) => {
     const subject = subjects.rolloutFinished(run);
     const message = await bus.manager.streams
@@ -140,6 +145,20 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
       async () => (await messages(StreamName.dead)) === before + bad.length,
     );
     assert.equal(await lastOf("rules-1"), undefined);
+  });
+
+  test("a job whose tokenizer's folder no folder can be called ends as an episode, instead of coming again for ever", async () => {
+    for (const [run, tokenizerPath] of [
+      ["named-1", "x".repeat(10_000)],
+      ["named-2", "a\u0000b"],
+    ] as const) {
+      const bad = job(run, { tokenizerPath });
+      await publishBytes(bus, subjects.rolloutJob(run), toBinary(RolloutJobSchema, bad), undefined);
+      const ended = await eventually(`the end of ${run}`, () => lastOf(run));
+      assert.equal(ended.outcome, Outcome.INFRA_FAILED);
+      assert.match(ended.reason, /must hold tokenizer\.json/);
+      await eventually("its job to be gone", async () => (await jobsOf(run)) === 0);
+    }
   });
 
   test("rubbish in the states of runs and replicas stops no rollout", async () => {
@@ -221,7 +240,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
         const each = job("model-2", { slot, limits, scriptedPolicy: undefined });
         await publishBytes(bus, subjects.rolloutJob("model-2"), toBinary(RolloutJobSchema, each), undefined);
       }
-      await eventually("every rollout", async () => (await messages(StreamName.jobs)) === 0, {
+      await eventually("every rollout", async () => (await jobsOf("model-2")) === 0, {
         deadlineMs: 60_000,
       });
       rubbish.unsubscribe();
