@@ -2,7 +2,7 @@
 
 import type { RunConfig } from "@hone/config";
 import type { RunContext } from "./run-context.ts";
-import { WaitOwner } from "./wait.ts";
+import { diskWait } from "./wait.ts";
 
 /** Whether a version is exported: every n-th, and the last. Version 0 only where no step follows. */
 export function isCheckpointDue(config: RunConfig, version: number): boolean {
@@ -15,7 +15,7 @@ export async function exportCheckpoint(context: RunContext, version: number): Pr
   const { run, engine, folders, reporter, logger } = context;
   const folder = folders.checkpoint(version);
   if (await folders.exists(folder)) return;
-  await reporter.untilAvailable({ text: "the disk (checkpoint)", owner: WaitOwner.you }, () =>
+  await reporter.untilAvailable(diskWait(folder), () =>
     folders.writeCheckpoint(version, run.epoch, (unfinished) => engine.exportTo(unfinished)),
   );
   await folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep, run.epoch);

@@ -14,7 +14,7 @@ import { OwnershipLostError } from "./errors.ts";
 import type { Commit, LedgerEntry } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
-import { WaitOwner } from "./wait.ts";
+import { diskWait, WaitOwner } from "./wait.ts";
 
 export interface VersionToCommit {
   readonly version: number;
@@ -31,7 +31,7 @@ export async function commitVersion(
   const began = performance.now();
   reporter.phase(RunPhase.commit, version);
   const stateFolder = folders.state(version, run.epoch);
-  const { digest } = await reporter.untilAvailable({ text: "the disk (state)", owner: WaitOwner.you }, () =>
+  const { digest } = await reporter.untilAvailable(diskWait(stateFolder), () =>
     folders.writeWhole(stateFolder, (folder) => engine.save(folder)),
   ); // 1
   const commit: Commit = {

@@ -84,7 +84,7 @@ export class RunReporter {
   /** Does something that others may be away for, trying until it works; the state names it meanwhile (R1). */
   async untilAvailable<T>(wait: Wait, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal, logger } = this.#deps;
-    const { text } = wait;
+    const { text, owner, failedOwner = owner } = wait;
     this.waiting(wait);
     try {
       return await retry(() => work(signal), {
@@ -93,7 +93,7 @@ export class RunReporter {
         maxDelayMs: AWAY_MAX_DELAY_MS,
         isRetryable: (error) => error instanceof RetryableError,
         onRetry: (error, attempt) => {
-          this.waiting({ ...wait, key: text, text: `${text} (${describeError(error)})` });
+          this.waiting({ ...wait, owner: failedOwner, key: text, text: `${text} (${describeError(error)})` });
           if (attempt === 1 || attempt % 30 === 0) {
             logger.warn(`waits for ${text}`, { attempt, error: describeError(error) });
           }

@@ -18,8 +18,15 @@ export interface Wait {
   /** For people, with numbers that may change meanwhile; completes "waits for …". */
   readonly text: string;
   readonly owner: WaitOwner;
+  /** Whose turn it is once a try has failed. @default the owner */
+  readonly failedOwner?: WaitOwner;
   /** Tells one wait from the next: the time since when starts anew when it changes. @default the text */
   readonly key?: string;
   /** Since when, Unix milliseconds. @default the first time that the key was told */
   readonly sinceMs?: number;
+}
+
+/** The wait for a folder to be written: the trainer's own work, and people's turn only when there is no room for it. */
+export function diskWait(folder: string): Wait {
+  return { text: `the disk (${folder})`, owner: WaitOwner.trainer, failedOwner: WaitOwner.you };
 }
