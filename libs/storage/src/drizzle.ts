@@ -24,6 +24,7 @@ export const {
   inArray,
   isNull,
   lt,
+  notInArray,
   lte,
   or,
   sql,

@@ -30,6 +30,7 @@ export {
   jsonb,
   lt,
   lte,
+  notInArray,
   or,
   pgTable,
   primaryKey,

@@ -17,6 +17,7 @@ import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
 import { Admission } from "./domain/admission.ts";
+import { dropEpisodesOfEndedRuns } from "./domain/episode-janitor.ts";
 import { RunFolders } from "./domain/run-folders.ts";
 import { RunSupervisor } from "./domain/run-supervisor.ts";
 import { memoryProblems } from "./engine-memory.ts";
@@ -41,6 +42,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     const ledger = new LedgerRows(database);
     const board = new RunStateBucket(await openBucket(bus, BucketName.runState, RunStateSchema));
     const events = new EventPublisher(bus);
+    const rollouts = new ScoredReader(bus, logger);
     const supervisor = new RunSupervisor(
       { owner: config.instanceId, leaseMs: config.leaseMs },
       {
@@ -60,7 +62,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           stateRoot,
           ledger,
           jobs: new JobPublisher(bus, tokenizerFinder(stateRoot)),
-          rollouts: new ScoredReader(bus, logger),
+          rollouts,
           pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
           tasks: new DatasetClient(bus),
           board,
@@ -72,6 +74,8 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
       },
     );
     supervisor.start();
+    const closing = new AbortController();
+    const sweeping = dropEpisodesOfEndedRuns({ registry, rollouts, logger }, closing.signal);
     const requests = consumeRunRequests(bus, {
       registry,
       events,
@@ -93,8 +97,10 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
         await supervisor.stop();
       },
       close: async () => {
+        closing.abort();
         await requests.stop();
         await supervisor.stop();
+        await sweeping;
       },
     };
   },

@@ -17,6 +17,7 @@ import {
   inArray,
   isNull,
   lt,
+  notInArray,
   or,
   query,
   sql,
@@ -207,5 +208,18 @@ export class RunRows implements RunRegistry {
       isRepeatable: true,
     });
     return row === undefined ? undefined : recordOf(row);
+  }
+
+  async overAmong(runIds: readonly string[]): Promise<string[]> {
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db
+          .select({ runId: runs.runId })
+          .from(runs)
+          .where(and(inArray(runs.runId, [...runIds]), notInArray(runs.stage, UNFINISHED))),
+      { action: "look for ended runs", isRepeatable: true },
+    );
+    return rows.map(({ runId }) => runId);
   }
 }

@@ -77,6 +77,8 @@ export interface ScoredRollouts {
   read(runId: string, fromSequence: number, signal: AbortSignal): AsyncIterable<ScoredRollout>;
   /** Position of the last scored episode of the run that is stored now; 0 = there is none. */
   lastSequence(runId: string): Promise<number>;
+  /** Runs of which an episode is stored, finished or scored. */
+  runs(): Promise<string[]>;
   /** Drops the run's episodes below a position, as far as no other reader needs them. */
   purgeBelow(runId: string, sequence: number): Promise<void>;
 }
@@ -186,6 +188,8 @@ export interface RunRegistry {
   /** Notes what people want. @returns the run; undefined when there is none that is unfinished. */
   wish(runId: string, wish: "cancel" | "pause" | "resume"): Promise<RunRecord | undefined>;
   load(runId: string): Promise<RunRecord | undefined>;
+  /** Which of these runs have ended. One that the database does not know is none of them. */
+  overAmong(runIds: readonly string[]): Promise<string[]>;
 }
 
 /** The run's rows. Every write names the owner's epoch and changes nothing under another one. */

@@ -29,6 +29,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
       leaseOwner = undefined;
     },
     wish: async () => world.run,
+    overAmong: async () => [],
     load: async () => world.run,
   };
   const logger = silentLogger();

@@ -6,7 +6,7 @@
  * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
  */
 
-import { delay, describeError, retry } from "@hone/core";
+import { describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
 import { OwnershipLostError, RunCancelledError } from "./errors.ts";
@@ -35,13 +35,6 @@ import type { WishBoard } from "./run-wishes.ts";
 import { SplitTasks } from "./split-tasks.ts";
 import type { TrainingEngine } from "./training-engine.ts";
 import { WaitOwner } from "./wait.ts";
-
-/**
- * Judge and tracer read behind the trainer; what they have not read after this many tries is left to them. A minute: what
- * one of them had in work when it died comes again after ten seconds, and it takes some to start.
- */
-const MAX_DROPS = 120;
-const DROP_PAUSE_MS = 500;
 
 /** What every tenure of this process shares. */
 export interface TenureDeps {
@@ -85,16 +78,12 @@ export async function holdTenure(
   try {
     await work(run, deps, control, { logger, folders, signal, reporter });
     await reporter.drain();
-    const ending = await endRun(deps, reporter, folders, RunPhase.completed, "");
-    await dropEpisodes(run, deps, control.stopping);
-    return ending;
+    return await endRun(deps, reporter, folders, RunPhase.completed, "");
   } catch (error) {
     if (signal.reason instanceof RunCancelledError) {
       await deps.jobs.purge(run.runId);
       const reason = "its cancellation was asked for";
-      const ending = await endRun(deps, reporter, folders, RunPhase.cancelled, reason);
-      await dropEpisodes(run, deps, control.stopping);
-      return ending;
+      return await endRun(deps, reporter, folders, RunPhase.cancelled, reason);
     }
     signal.throwIfAborted();
     throw error;
@@ -220,23 +209,6 @@ async function tellEnd(
   await retry(() => deps.events.publish(runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
   if (!(await retry(() => deps.ledger.end(runId, epoch, phase, reason)))) {
     throw new OwnershipLostError(runId, epoch);
-  }
-}
-
-/** Drops the episodes of a run that ended, as soon as the other readers are through with them. */
-async function dropEpisodes(run: RunRecord, deps: TenureDeps, stopping: AbortSignal): Promise<void> {
-  try {
-    for (let tries = 0; tries < MAX_DROPS; tries++) {
-      await deps.rollouts.purgeBelow(run.runId, Number.MAX_SAFE_INTEGER);
-      if ((await deps.rollouts.lastSequence(run.runId)) === 0) return;
-      await delay(DROP_PAUSE_MS, { signal: stopping });
-    }
-    deps.logger.info("episodes of an ended run are left to their other readers", { runId: run.runId });
-  } catch (error) {
-    deps.logger.warn("episodes of an ended run are not dropped", {
-      runId: run.runId,
-      error: describeError(error),
-    });
   }
 }
 

@@ -4,6 +4,7 @@ import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
 import {
   type Bus,
+  lastKeyOf,
   outcomeFromWire,
   purgeEpisodes,
   readOrdered,
@@ -73,6 +74,15 @@ export class ScoredReader implements ScoredRollouts {
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === NO_MESSAGE_FOUND) return 0;
       throw translateBusError(error, "look for the last episode", subject);
+    }
+  }
+
+  async runs(): Promise<string[]> {
+    try {
+      const { state } = await this.#bus.manager.streams.info(StreamName.episodes, { subjects_filter: ">" });
+      return [...new Set(Object.keys(state.subjects ?? {}).map(lastKeyOf))];
+    } catch (error) {
+      throw translateBusError(error, "look for episodes", StreamName.episodes);
     }
   }
 

@@ -152,6 +152,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     }
   }
 
+  async runs(): Promise<string[]> {
+    return this.stream.length === 0 ? [] : [this.run.runId];
+  }
+
   async lastSequence(): Promise<number> {
     return this.stream.at(-1)?.sequence ?? 0;
   }
