@@ -48,6 +48,9 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+// Fuzz tests look at the same inputs in every `npm test`, and elsewhere each time here (libs/testing/src/fuzz/settings.ts).
+if (isFull) process.env.HONE_FUZZ_SEED ??= "random";
+
 const totals: Totals = { passed: 0, failed: 0, skipped: 0 };
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());

@@ -65,9 +65,12 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
     let answered = 0;
     const inbox = bus.connection.subscribe(`answers.${subject}`, { callback: () => void answered++ });
     for (const body of bodies) bus.connection.publish(subject, body, { reply: `answers.${subject}` });
-    await eventually(`an end of each request on ${subject}`, async () => {
-      return answered + (await deadCount()) - before === bodies.length;
-    });
+    // Several of them ask for the largest batch there may be.
+    await eventually(
+      `an end of each request on ${subject}`,
+      async () => answered + (await deadCount()) - before === bodies.length,
+      { deadlineMs: 60_000 },
+    );
     inbox.unsubscribe();
   };
 
@@ -85,6 +88,16 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
       const answer = await ask(subjects.datasetBatch(), toBinary(BatchRequestSchema, valid));
       assert.equal(fromBinary(BatchReplySchema, answer.data).tasks.length, 2);
     }
+  });
+
+  test("a batch that ends beyond the last safe position is refused, instead of being counted for ever", async () => {
+    const request = create(BatchRequestSchema, {
+      sourceJson: JSON.stringify(LAKE),
+      cursor: BigInt(Number.MAX_SAFE_INTEGER),
+      count: 1_000,
+    });
+    const answer = await ask(subjects.datasetBatch(), toBinary(BatchRequestSchema, request));
+    assert.match(fromBinary(BatchReplySchema, answer.data).error, /end of the batch must lie below 2\^53/);
   });
 
   test("every check of a run is answered or dead, and the next good one is answered", async () => {

@@ -28,7 +28,8 @@ export function elementsOf(stretch: Stretch): number[] {
   let elementAt = (position: number): number => position;
   for (let position = cursor; position < cursor + count; position++) {
     const current = Math.floor(position / size);
-    if (stretch.isShuffled && current !== pass) {
+    // One element has one order; a batch of many passes over it would make a permutation for each.
+    if (stretch.isShuffled && size > 1 && current !== pass) {
       pass = current;
       elementAt = makePermutation(size, deriveSeed(stretch.runSeed, "dataset", pass));
     }

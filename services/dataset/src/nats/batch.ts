@@ -17,11 +17,14 @@ const MAX_COUNT = 100_000;
 export async function answerBatch(request: BatchRequest, files: JsonlFiles): Promise<BatchReply> {
   try {
     const source = await openSource(decodeSourceJson(request.sourceJson), files);
+    const count = checkedCount(request.count);
+    // The last position too: counting on from 2^53 would not get anywhere.
+    safeInteger(request.cursor + BigInt(count), "end of the batch");
     const elements = elementsOf({
       size: source.size,
       runSeed: safeInteger(request.runSeed, "run seed"),
       cursor: safeInteger(request.cursor, "cursor"),
-      count: checkedCount(request.count),
+      count,
       isShuffled: request.shuffled,
     });
     const tasks = await source.read(elements);
