@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RetryableError } from "@hone/core";
-import { type SmallDisk, smallDisk, startNats } from "@hone/testing";
+import { onSmallDisk, type SmallDisk, startNats } from "@hone/testing";
 import { connectBus, ensureTopology, publishBytes, StreamName, subjects } from "./index.ts";
 
 /* The disk of nats-server is full for a while: what it took is there afterwards, and what it did not take is taken then. */
@@ -11,21 +11,13 @@ const DISK_BYTES = 24 * 1024 ** 2;
 const MESSAGE_BYTES = 100_000;
 const STREAM = "hone-disk-test";
 
-test("a bus whose disk was full goes on when there is room, with every message that it took, once", {
-  timeout: 120_000,
-}, async (context) => {
-  const disk = await smallDisk(DISK_BYTES);
-  if ("reason" in disk) {
-    context.diagnostic(disk.reason);
-    context.skip(disk.reason);
-    return;
-  }
-  try {
-    await fillAndFree(disk);
-  } finally {
-    await disk[Symbol.asyncDispose]();
-  }
-});
+test(
+  "a bus whose disk was full goes on when there is room, with every message that it took, once",
+  {
+    timeout: 120_000,
+  },
+  (context) => onSmallDisk(context, DISK_BYTES, fillAndFree),
+);
 
 async function fillAndFree(disk: SmallDisk): Promise<void> {
   const folder = `${disk.path}/nats`;

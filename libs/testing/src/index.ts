@@ -7,4 +7,4 @@ export { assertAllClose, assertClose } from "./matchers.ts";
 export type { TemporaryFolder, TestServerOptions } from "./servers.ts";
 export { startNats, startPostgres, temporaryFolder } from "./servers.ts";
 export type { SmallDisk } from "./small-disk.ts";
-export { smallDisk } from "./small-disk.ts";
+export { onSmallDisk } from "./small-disk.ts";

@@ -3,6 +3,7 @@
 import { execFile } from "node:child_process";
 import { appendFile, mkdir, rm } from "node:fs/promises";
 import path from "node:path";
+import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import { temporaryFolder } from "./servers.ts";
 
@@ -18,8 +19,27 @@ export interface SmallDisk extends AsyncDisposable {
   free(): Promise<void>;
 }
 
+/** Gives a test a disk of its own for as long as its body takes; where there can be none, skips it and says why. */
+export async function onSmallDisk(
+  context: TestContext,
+  bytes: number,
+  body: (disk: SmallDisk) => Promise<void>,
+): Promise<void> {
+  const disk = await smallDisk(bytes);
+  if ("reason" in disk) {
+    context.diagnostic(disk.reason);
+    context.skip(disk.reason);
+    return;
+  }
+  try {
+    await body(disk);
+  } finally {
+    await disk[Symbol.asyncDispose]();
+  }
+}
+
 /** @returns the disk, or why there can be none on this machine. */
-export async function smallDisk(bytes: number): Promise<SmallDisk | { readonly reason: string }> {
+async function smallDisk(bytes: number): Promise<SmallDisk | { readonly reason: string }> {
   const folder = await temporaryFolder("disk");
   const mounted = path.join(folder.path, "mounted");
   await mkdir(mounted);

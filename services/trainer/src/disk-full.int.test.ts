@@ -6,7 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { BucketName, connectBus, ensureTopology, openBucket, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, type SmallDisk, smallDisk, startNats, startPostgres } from "@hone/testing";
+import { eventually, onSmallDisk, type SmallDisk, startNats, startPostgres } from "@hone/testing";
 import postgres from "postgres";
 import { startFakePeers } from "./testing/fake-peers.ts";
 import { followEvents, KillableTrainer, runFile } from "./testing/trainer-process.ts";
@@ -15,21 +15,13 @@ const DISK_BYTES = 16 * 1024 ** 2;
 const STEPS = 4;
 const RUN_DEADLINE_MS = 60_000;
 
-test("a run waits for room on the disk, names the folder, and goes on as if nothing had happened", {
-  timeout: 240_000,
-}, async (context) => {
-  const disk = await smallDisk(DISK_BYTES);
-  if ("reason" in disk) {
-    context.diagnostic(disk.reason);
-    context.skip(disk.reason);
-    return;
-  }
-  try {
-    await fillAndFree(disk);
-  } finally {
-    await disk[Symbol.asyncDispose]();
-  }
-});
+test(
+  "a run waits for room on the disk, names the folder, and goes on as if nothing had happened",
+  {
+    timeout: 240_000,
+  },
+  (context) => onSmallDisk(context, DISK_BYTES, fillAndFree),
+);
 
 async function fillAndFree(disk: SmallDisk): Promise<void> {
   await using nats = await startNats();
