@@ -70,7 +70,8 @@ const spec = resolveModelSpec(
 );
 const random = new Random(1);
 const weights = shareWeights(initialiseWeights(spec, 1));
-const optimizer = initialiseAdamW(spec);
+const parameters = listParameters(spec);
+const optimizer = initialiseAdamW(parameters);
 const runner = new GradientRunner(spec, {
   maxRowTokens: rowTokens,
   maxMicrobatchTokens: Number(values.microbatchTokens),
@@ -85,7 +86,7 @@ const objective = {
   loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 } as const,
   entropyCoefficient: 0.003,
 };
-const matrices = listParameters(spec)
+const matrices = parameters
   .filter(({ kind }) => kind === "matrix" || kind === "residual_matrix")
   .reduce((sum, parameter) => sum + parameterSize(parameter), 0);
 
@@ -115,7 +116,14 @@ async function runRound(): Promise<Round> {
     const found = await runner.differentiate(weights, samples, objective);
     const updateStarted = performance.now();
     const factor = clipFactor(globalNorm(Object.values(found.gradients)), 1);
-    updateAdamW(spec, weights, found.gradients, optimizer, { ...ADAMW_DEFAULTS, learningRate: 1e-3 }, factor);
+    updateAdamW(
+      parameters,
+      weights,
+      found.gradients,
+      optimizer,
+      { ...ADAMW_DEFAULTS, learningRate: 1e-3 },
+      factor,
+    );
     totals.ms += performance.now() - started;
     totals.updateMs += performance.now() - updateStarted;
     totals.sampleTokens += found.sampleTokenCount;

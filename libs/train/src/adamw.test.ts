@@ -48,7 +48,8 @@ describe("updateAdamW()", () => {
       Object.entries(weights).map(([name, values]) => [name, values.map(() => 0)]),
     );
     const options = { learningRate: 0.1, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0.5 };
-    updateAdamW(spec, weights, zeros, initialiseAdamW(spec), options);
+    const parameters = listParameters(spec);
+    updateAdamW(parameters, weights, zeros, initialiseAdamW(parameters), options);
     for (const { name, kind } of listParameters(spec)) {
       const expected = kind === "norm" ? before[name]! : before[name]!.map((value) => value * 0.95);
       assert.deepEqual(weights[name], expected, name);

@@ -9,7 +9,7 @@
  * Arithmetic is in float64, state and parameters are float32. Parameters are updated in place, since training
  * sessions read them where they lie; the state is updated in place with them.
  */
-import { listParameters, type ModelSpec, parameterSize } from "@hone/nn";
+import { type ParameterInfo, parameterSize } from "@hone/nn";
 
 /** Constants of an update. */
 export interface AdamWOptions {
@@ -35,20 +35,19 @@ export const ADAMW_DEFAULTS: Omit<AdamWOptions, "learningRate"> = {
   weightDecay: 0,
 };
 
-/** State before the first update. */
-export function initialiseAdamW(spec: ModelSpec): AdamWState {
-  const zeros = () =>
-    Object.fromEntries(listParameters(spec).map((p) => [p.name, new Float32Array(parameterSize(p))]));
+/** State before the first update of the parameters that are trained. */
+export function initialiseAdamW(parameters: readonly ParameterInfo[]): AdamWState {
+  const zeros = () => Object.fromEntries(parameters.map((p) => [p.name, new Float32Array(parameterSize(p))]));
   return { step: 0, m: zeros(), v: zeros() };
 }
 
 /**
- * One update of all parameters.
+ * One update of all parameters that are trained.
  *
  * @param gradientFactor multiplies every gradient, as clipping asks.
  */
 export function updateAdamW(
-  spec: ModelSpec,
+  parameters: readonly ParameterInfo[],
   weights: Readonly<Record<string, Float32Array>>,
   gradients: Readonly<Record<string, Float32Array>>,
   state: AdamWState,
@@ -56,7 +55,7 @@ export function updateAdamW(
   gradientFactor = 1,
 ): void {
   state.step += 1;
-  for (const { name, kind } of listParameters(spec)) {
+  for (const { name, kind } of parameters) {
     const decay = kind === "norm" || kind === "bias" ? 0 : options.weightDecay;
     const moments = { m: state.m[name]!, v: state.v[name]! };
     updateParameter(

@@ -4,22 +4,14 @@
  *   config.json             the model's shape
  *   model.safetensors       weights; or shards with model.safetensors.index.json
  *   tokenizer.json ...      the companions: tokenizer, chat template, generation defaults, as they were given
- *   optimizer.safetensors   moments `m.*` and `v.*`; the number of updates in its metadata
+ *   optimizer.safetensors   see optimizer-file.ts
  *
  * In memory all is float32. Weights and optimizer that were written as float32 come back bit by bit. Syncing the folder
  * to the disk, and renaming it as a commit, is the caller's.
  */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import {
-  configFromSpec,
-  listParameters,
-  type ModelConfig,
-  type ModelSpec,
-  type ParameterInfo,
-  parameterSize,
-  specFromConfig,
-} from "@hone/nn";
+import { configFromSpec, listParameters, type ModelConfig, type ModelSpec, specFromConfig } from "@hone/nn";
 import type { AdamWState } from "./adamw.ts";
 import {
   type CheckpointLayout,
@@ -29,9 +21,8 @@ import {
   singleFileLayout,
 } from "./checkpoint-layout.ts";
 import { inspectWeights, readWeights, type WeightAllocator, weightsByTensor } from "./checkpoint-weights.ts";
-import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
-import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { saveOptimizer } from "./optimizer-file.ts";
 import { type TensorToWrite, writeSafeTensors } from "./safetensors-writer.ts";
 
 /** Files that belong to a model beside its weights, by name. */
@@ -61,7 +52,6 @@ export interface SavedModel {
 }
 
 const CONFIG_FILE = "config.json";
-const OPTIMIZER_FILE = "optimizer.safetensors";
 const COMPANION_FILES = [
   "added_tokens.json",
   "chat_template.jinja",
@@ -105,7 +95,7 @@ export async function saveCheckpoint(
   for (const [name, content] of texts) {
     if (content !== undefined) bytes += await write(path.join(folder, name), content);
   }
-  if (optimizer !== undefined) bytes += await saveOptimizer(folder, spec, optimizer);
+  if (optimizer !== undefined) bytes += await saveOptimizer(folder, listParameters(spec), optimizer);
   return { digest: digests[0]!, bytes };
 }
 
@@ -150,51 +140,6 @@ async function loadConfig(folder: string): Promise<ModelConfig> {
   }
   if (typeof config === "object" && config !== null && !Array.isArray(config)) return config as ModelConfig;
   throw new CheckpointError(file, "it holds an object", text.slice(0, 40));
-}
-
-/** Reads the optimizer's state that belongs to a model of this shape; undefined where the folder has none. */
-export async function loadOptimizer(folder: string, spec: ModelSpec): Promise<AdamWState | undefined> {
-  const names = await readdir(folder);
-  if (!names.includes(OPTIMIZER_FILE)) return undefined;
-  await using reader = await SafeTensorsReader.open(path.join(folder, OPTIMIZER_FILE));
-  const step = Number(reader.header.metadata.step);
-  if (!Number.isInteger(step) || step < 0) {
-    const current = String(reader.header.metadata.step);
-    throw new CheckpointError(reader.path, "its metadata counts the updates", current);
-  }
-  const state = { step, m: zerosFor(spec), v: zerosFor(spec) };
-  const wanted = new Map(momentsOf(spec, state).map((moment) => [moment.name, moment]));
-  for (const { name, shape } of wanted.values()) {
-    const entry = reader.header.entries.find((each) => each.name === name);
-    if (entry?.shape.join() === shape.join()) continue;
-    const current = entry === undefined ? "nothing" : `[${entry.shape.join(", ")}]`;
-    throw new CheckpointError(reader.path, `it holds ${name} of shape [${shape.join(", ")}]`, current);
-  }
-  await reader.readInto(({ name }) => wanted.get(name)?.data);
-  return state;
-}
-
-async function saveOptimizer(folder: string, spec: ModelSpec, state: AdamWState): Promise<number> {
-  const file = path.join(folder, OPTIMIZER_FILE);
-  const { bytes } = await writeSafeTensors(file, momentsOf(spec, state), { step: String(state.step) });
-  return bytes;
-}
-
-function momentsOf(spec: ModelSpec, { m, v }: AdamWState): TensorToWrite[] {
-  const parameters = listParameters(spec);
-  const tensors = (prefix: string, values: AdamWState["m"]) =>
-    parameters.map(({ name, shape }) => ({
-      name: prefix + name,
-      type: ElementType.F32,
-      shape,
-      data: values[name]!,
-    }));
-  return [...tensors("m.", m), ...tensors("v.", v)];
-}
-
-function zerosFor(spec: ModelSpec): Record<string, Float32Array> {
-  const zeros = (parameter: ParameterInfo) => new Float32Array(parameterSize(parameter));
-  return Object.fromEntries(listParameters(spec).map((parameter) => [parameter.name, zeros(parameter)]));
 }
 
 /** The configuration as it is, but for the stored type: `dtype`, or `torch_dtype` as it was called before. */

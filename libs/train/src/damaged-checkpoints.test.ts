@@ -4,11 +4,12 @@ import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { HoneError } from "@hone/core";
-import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
 import { absurdText, damaged, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { initialiseAdamW } from "./adamw.ts";
-import { loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
+import { loadModel, saveCheckpoint } from "./checkpoint.ts";
+import { loadOptimizer } from "./optimizer-file.ts";
 
 const spec = resolveModelSpec({ vocabSize: 11, hiddenSize: 8, numLayers: 1, numHeads: 2, eosTokenIds: [3] });
 
@@ -19,7 +20,7 @@ describe("damaged checkpoints", () => {
     await saveCheckpoint(
       folder,
       { spec, weights: initialiseWeights(spec, 4), companions: {} },
-      initialiseAdamW(spec),
+      initialiseAdamW(listParameters(spec)),
     );
   });
   after(() => rm(folder, { recursive: true }));
@@ -31,7 +32,7 @@ describe("damaged checkpoints", () => {
     await writeFile(file, bytes);
     try {
       await loadModel(folder);
-      const optimizer = await loadOptimizer(folder, spec);
+      const optimizer = await loadOptimizer(folder, listParameters(spec));
       for (const moment of Object.values(optimizer?.m ?? {})) assert.ok(moment instanceof Float32Array);
     } catch (error) {
       assert.ok(error instanceof HoneError, `${String(error)} ${error instanceof Error ? error.stack : ""}`);

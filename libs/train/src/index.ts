@@ -4,7 +4,7 @@
 export type { AdamWOptions, AdamWState } from "./adamw.ts";
 export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
 export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
-export { inspectModel, loadModel, loadOptimizer, saveCheckpoint } from "./checkpoint.ts";
+export { inspectModel, loadModel, saveCheckpoint } from "./checkpoint.ts";
 export { layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
 export { digestOfWeights } from "./checkpoint-weights.ts";
 export { ElementType } from "./element-types.ts";
@@ -15,6 +15,7 @@ export { GradientRunner } from "./gradient-runner.ts";
 export type { LossConfig } from "./losses.ts";
 export { checkLoss } from "./losses.ts";
 export type { PackingLimits, TrainingSample } from "./microbatches.ts";
+export { loadOptimizer } from "./optimizer-file.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";

@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { isDeepStrictEqual } from "node:util";
-import { initialiseWeights, type ModelSpec } from "@hone/nn";
+import { initialiseWeights, listParameters, type ModelSpec, type ParameterInfo } from "@hone/nn";
 import {
   type AdamWState,
   allocateShared,
@@ -43,12 +43,15 @@ interface TrainerState {
 export class OnnxTrainer implements TrainingEngine {
   readonly vocabSize: number;
   readonly #config: OnnxEngineConfig;
+  /** What is trained. */
+  readonly #parameters: readonly ParameterInfo[];
   readonly #runner: GradientRunner;
   #state: TrainerState | undefined;
 
   constructor(config: OnnxEngineConfig) {
     this.vocabSize = config.spec.vocabSize;
     this.#config = config;
+    this.#parameters = listParameters(config.spec);
     this.#runner = new GradientRunner(config.spec, {
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
@@ -63,14 +66,14 @@ export class OnnxTrainer implements TrainingEngine {
       start.kind === "fresh"
         ? shareWeights(initialiseWeights(spec, start.seed))
         : await this.#loadWeights(start.folder);
-    this.#state = { weights, optimizer: initialiseAdamW(spec), companions };
+    this.#state = { weights, optimizer: initialiseAdamW(this.#parameters), companions };
   }
 
   async load(folder: string): Promise<void> {
-    const { spec, companions } = this.#config;
+    const { companions } = this.#config;
     this.#state = undefined; // Its memory is free before the next weights need theirs.
     const weights = await this.#loadWeights(folder);
-    const optimizer = (await loadOptimizer(folder, spec)) ?? initialiseAdamW(spec);
+    const optimizer = (await loadOptimizer(folder, this.#parameters)) ?? initialiseAdamW(this.#parameters);
     this.#state = { weights, optimizer, companions };
   }
 
@@ -86,12 +89,12 @@ export class OnnxTrainer implements TrainingEngine {
     if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);
     if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
     const factor = clipFactor(gradNorm, maxGradNorm);
-    updateAdamW(this.#config.spec, weights, found.gradients, moments, optimizer, factor);
+    updateAdamW(this.#parameters, weights, found.gradients, moments, optimizer, factor);
     return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
   }
 
   async resetOptimizer(): Promise<void> {
-    this.#state = { ...this.#ready("reset the optimizer"), optimizer: initialiseAdamW(this.#config.spec) };
+    this.#state = { ...this.#ready("reset the optimizer"), optimizer: initialiseAdamW(this.#parameters) };
   }
 
   async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {

@@ -1,0 +1,67 @@
+/**
+ * The optimizer's state beside the weights, of the parameters that are trained:
+ *
+ *   optimizer.safetensors   moments `m.*` and `v.*` as float32; the number of updates in its metadata
+ */
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { type ParameterInfo, parameterSize } from "@hone/nn";
+import type { AdamWState } from "./adamw.ts";
+import { ElementType } from "./element-types.ts";
+import { CheckpointError } from "./errors.ts";
+import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { type TensorToWrite, writeSafeTensors } from "./safetensors-writer.ts";
+
+const OPTIMIZER_FILE = "optimizer.safetensors";
+
+/** Reads the optimizer's state that belongs to these parameters; undefined where the folder has none. */
+export async function loadOptimizer(
+  folder: string,
+  parameters: readonly ParameterInfo[],
+): Promise<AdamWState | undefined> {
+  const names = await readdir(folder);
+  if (!names.includes(OPTIMIZER_FILE)) return undefined;
+  await using reader = await SafeTensorsReader.open(path.join(folder, OPTIMIZER_FILE));
+  const step = Number(reader.header.metadata.step);
+  if (!Number.isInteger(step) || step < 0) {
+    const current = String(reader.header.metadata.step);
+    throw new CheckpointError(reader.path, "its metadata counts the updates", current);
+  }
+  const state = { step, m: zerosFor(parameters), v: zerosFor(parameters) };
+  const wanted = new Map(momentsOf(parameters, state).map((moment) => [moment.name, moment]));
+  for (const { name, shape } of wanted.values()) {
+    const entry = reader.header.entries.find((each) => each.name === name);
+    if (entry?.shape.join() === shape.join()) continue;
+    const current = entry === undefined ? "nothing" : `[${entry.shape.join(", ")}]`;
+    throw new CheckpointError(reader.path, `it holds ${name} of shape [${shape.join(", ")}]`, current);
+  }
+  await reader.readInto(({ name }) => wanted.get(name)?.data);
+  return state;
+}
+
+/** Writes it. @returns the size of the file in bytes. */
+export async function saveOptimizer(
+  folder: string,
+  parameters: readonly ParameterInfo[],
+  state: AdamWState,
+): Promise<number> {
+  const file = path.join(folder, OPTIMIZER_FILE);
+  const { bytes } = await writeSafeTensors(file, momentsOf(parameters, state), { step: String(state.step) });
+  return bytes;
+}
+
+function momentsOf(parameters: readonly ParameterInfo[], { m, v }: AdamWState): TensorToWrite[] {
+  const tensors = (prefix: string, values: AdamWState["m"]) =>
+    parameters.map(({ name, shape }) => ({
+      name: prefix + name,
+      type: ElementType.F32,
+      shape,
+      data: values[name]!,
+    }));
+  return [...tensors("m.", m), ...tensors("v.", v)];
+}
+
+function zerosFor(parameters: readonly ParameterInfo[]): Record<string, Float32Array> {
+  const zeros = (parameter: ParameterInfo) => new Float32Array(parameterSize(parameter));
+  return Object.fromEntries(parameters.map((parameter) => [parameter.name, zeros(parameter)]));
+}
