@@ -52,6 +52,8 @@ export interface AgentDefinition<Config, Graph> {
   readonly configSchema: z.ZodType<Config>;
   /** Whether it needs the environment of its task. */
   readonly needsEnvironment: boolean;
+  /** Whether it needs the row of a dataset, with a prompt. @default false */
+  readonly needsRow?: boolean;
   /** Builds the graph, once per configuration: everything that belongs to one rollout comes with `run`. */
   buildGraph(config: Config): Graph;
   run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
@@ -68,6 +70,7 @@ export function register<Config, Graph>(name: string, definition: AgentDefinitio
   agents.add(name, {
     configSchema: definition.configSchema,
     needsEnvironment: definition.needsEnvironment,
+    needsRow: definition.needsRow ?? false,
     buildGraph: (config) => definition.buildGraph(config as Config),
     run: (graph, rollout) => definition.run(graph as Graph, rollout as AgentRollout<Config>),
   });
@@ -79,4 +82,13 @@ export function agentOf(name: string): AgentDefinition<unknown, unknown> | undef
 
 export function agentNames(): string[] {
   return agents.names();
+}
+
+/** The rollout that a graph was invoked with: `graph.invoke(input, { configurable: { rollout } })`. */
+export function rolloutOf<Config>(config: {
+  readonly configurable?: Readonly<Record<string, unknown>>;
+}): AgentRollout<Config> {
+  const rollout = config.configurable?.rollout;
+  if (rollout === undefined) throw new TypeError("the graph was invoked without a rollout");
+  return rollout as AgentRollout<Config>;
 }

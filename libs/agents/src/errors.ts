@@ -63,6 +63,13 @@ export class AttemptTimedOutError extends TerminalError {
   }
 }
 
+/** A dataset row lacks what its agent needs. The data's fault, not the model's: no attempt can mend it, and none is scored. */
+export class BadRowError extends TerminalError {
+  constructor(taskId: string, rule: string, value: string) {
+    super("BAD_ROW", `Cannot run the row ${taskId} as ${rule}: current value is ${value}`);
+  }
+}
+
 /** A name is registered twice. */
 export class DuplicateNameError extends TerminalError {
   constructor(kind: string, name: string) {

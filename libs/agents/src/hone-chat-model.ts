@@ -6,11 +6,10 @@
  */
 
 import type { VersionSpan } from "@hone/rl";
-import type { ChatMessage } from "@hone/tokenizer";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import type { ChatResult } from "@langchain/core/outputs";
-import { UnsupportedMessageError } from "./errors.ts";
+import { toChatMessage } from "./chat-messages.ts";
 import type { ModelSession } from "./model-session.ts";
 import type { FinishReason } from "./policy.ts";
 
@@ -63,23 +62,4 @@ export class HoneChatModel extends BaseChatModel {
       },
     };
   }
-}
-
-const ROLES: Readonly<Record<string, ChatMessage["role"]>> = {
-  system: "system",
-  human: "user",
-  ai: "assistant",
-  tool: "tool",
-};
-
-/** @throws {UnsupportedMessageError} for a role or a content that is not text. */
-function toChatMessage(message: BaseMessage): ChatMessage {
-  const role = ROLES[message.type];
-  if (role === undefined) throw new UnsupportedMessageError(`messages of type "${message.type}"`);
-  if (typeof message.content === "string") return { role, content: message.content };
-  const parts = message.content.map((part) => {
-    if (part.type === "text" && typeof part.text === "string") return part.text;
-    throw new UnsupportedMessageError(`content of type "${part.type}"`);
-  });
-  return { role, content: parts.join("") };
 }

@@ -12,12 +12,13 @@
  */
 
 export type { AgentDefinition, AgentEnvironment, AgentResult, AgentRollout, AgentTask } from "./agent.ts";
-export { agentNames, agentOf, register } from "./agent.ts";
+export { agentNames, agentOf, register, rolloutOf } from "./agent.ts";
 export type { InputProblem, PreparedAgent } from "./agent-catalog.ts";
 export { AgentCatalog, checkConfig, unknownName } from "./agent-catalog.ts";
 export { AttemptClock } from "./attempt-clock.ts";
 export type { BusPolicyOptions } from "./bus-policy.ts";
 export { BusPolicy } from "./bus-policy.ts";
+export { toChatMessage, toLangChainMessages } from "./chat-messages.ts";
 export type { PreparedCall, RecordedTurn } from "./conversation.ts";
 export { Conversation } from "./conversation.ts";
 export type {
@@ -30,6 +31,7 @@ export type {
 export { environmentNames, environmentOf, registerEnvironment } from "./environment.ts";
 export {
   AttemptTimedOutError,
+  BadRowError,
   DuplicateNameError,
   InfrastructureError,
   LimitReachedError,
@@ -50,3 +52,5 @@ export type { ReplicaChange } from "./replica-directory.ts";
 export { ReplicaDirectory } from "./replica-directory.ts";
 export type { Script } from "./scripted-policy.ts";
 export { ScriptedPolicy, scriptNames, scriptOf } from "./scripted-policy.ts";
+export type { TaskRow } from "./task-row.ts";
+export { agentOfRow, readTaskRow } from "./task-row.ts";

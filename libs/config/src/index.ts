@@ -8,7 +8,7 @@
 
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { problemMessage, show } from "./problems.ts";
-export { inlineFiles, TOKENIZER_FILES } from "./run-file/inline-files.ts";
+export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/inline-files.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
 export {

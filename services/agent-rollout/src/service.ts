@@ -11,6 +11,7 @@ import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/mess
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import { type AgentRolloutConfig, readConfig } from "./config.ts";
+import { AgentConfigs } from "./domain/agent-configs.ts";
 import { Tokenizers } from "./domain/tokenizers.ts";
 import { ActiveRuns } from "./nats/active-runs.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
@@ -30,6 +31,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   await watchReplicas(bus, replicas, { signal: closed.signal, logger });
   const runs = await ActiveRuns.watch(bus, logger);
   const tokenizers = new Tokenizers(config.stateDir);
+  const agentConfigs = new AgentConfigs(config.filesDir);
   const validator = respond(
     bus,
     subjects.validate(ValidatingService.agentRollout),
@@ -48,6 +50,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     dependencies: {
       agents: new AgentCatalog(),
       rendererOf: (job) => tokenizers.rendererOf(job),
+      agentConfigAt: (path) => agentConfigs.at(path),
       policy: new BusPolicy(bus, replicas, {
         idleTimeoutMs: config.policyIdleTimeoutMs,
         onRetry: (reason, call) =>

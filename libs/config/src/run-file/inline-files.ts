@@ -1,6 +1,6 @@
 /** Making a run file self-contained: what it names by path is read and put in its place. */
 
-import { readFile, stat } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { describeError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
@@ -44,7 +44,19 @@ async function inlineModel(model: RunConfig["model"], baseFolder: string): Promi
 }
 
 async function agentConfig(configPath: string, baseFolder: string): Promise<Record<string, unknown>> {
-  const key = "agent.configPath";
+  return readObjectBelow(baseFolder, configPath, "agent.configPath");
+}
+
+/**
+ * Reads a YAML or JSON file that holds an object.
+ * @param key names it in errors, such as `agent.configPath`.
+ * @throws {ConfigError} when it is missing, too large, outside the folder, also by a link, or holds something else.
+ */
+export async function readObjectBelow(
+  baseFolder: string,
+  configPath: string,
+  key: string,
+): Promise<Record<string, unknown>> {
   const parsed = parseYaml(await readBelow(baseFolder, configPath, key), configPath);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw fileError(key, configPath, "a YAML file that holds an object");
@@ -66,10 +78,7 @@ async function tokenizerFiles(file: string, baseFolder: string): Promise<Record<
 }
 
 async function readBelow(baseFolder: string, relative: string, key: string): Promise<string> {
-  const full = path.resolve(baseFolder, relative);
-  if (path.relative(baseFolder, full).startsWith("..")) {
-    throw fileError(key, relative, `a path below ${baseFolder}`);
-  }
+  const full = await fileBelow(baseFolder, relative, key);
   try {
     const { size } = await stat(full);
     if (size > MAX_FILE_BYTES) throw fileError(key, relative, `a file of at most ${MAX_FILE_BYTES} bytes`);
@@ -78,6 +87,28 @@ async function readBelow(baseFolder: string, relative: string, key: string): Pro
     if (cause instanceof ConfigError) throw cause;
     throw fileError(key, relative, `a file that can be read (${describeError(cause)})`, cause);
   }
+}
+
+/**
+ * The real path of a file that a run or a row names.
+ * @throws {ConfigError} when it is not there, or leads out of the folder, also by a link.
+ */
+export async function fileBelow(baseFolder: string, relative: string, key: string): Promise<string> {
+  const full = path.resolve(baseFolder, relative);
+  // Before the disk is asked, so that the answer does not tell what lies outside.
+  if (!isBelow(baseFolder, full)) throw fileError(key, relative, `a path below ${baseFolder}`);
+  try {
+    const [root, real] = await Promise.all([realpath(baseFolder), realpath(full)]);
+    if (isBelow(root, real)) return real;
+  } catch (cause) {
+    throw fileError(key, relative, `a file that can be read (${describeError(cause)})`, cause);
+  }
+  throw fileError(key, relative, `a path below ${baseFolder}`);
+}
+
+function isBelow(folder: string, file: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
 async function exists(file: string): Promise<boolean> {

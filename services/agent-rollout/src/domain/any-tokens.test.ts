@@ -154,7 +154,12 @@ describe("an attempt with a model that samples anything", () => {
           const job = jobWith(historyTurns);
           const record = await runRollout(
             job,
-            { policy, agents: new AgentCatalog(), rendererOf: async () => renderer },
+            {
+              policy,
+              agents: new AgentCatalog(),
+              rendererOf: async () => renderer,
+              agentConfigAt: async () => "{}",
+            },
             { signal: new AbortController().signal, trace: contextOfTraceparent(undefined) },
           );
           assert.ok(LEGAL.has(record.outcome), `${record.outcome}: ${record.reason}`);

@@ -2,6 +2,7 @@
 
 import { register, registerEnvironment } from "@hone/agents";
 import { frozenLakeAgent } from "./agents/frozen-lake/frozen-lake-agent.ts";
+import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
 import { SlowEnvironment } from "./environments/slow-environment.ts";
 
@@ -13,3 +14,4 @@ registerEnvironment("frozen_lake", {
   },
 });
 register("frozen_lake", frozenLakeAgent);
+register("single_turn", singleTurnAgent);

@@ -11,6 +11,7 @@ import {
   type AgentResult,
   AttemptClock,
   AttemptTimedOutError,
+  BadRowError,
   Conversation,
   type Environment,
   HoneChatModel,
@@ -247,7 +248,8 @@ function verdictOf(error: unknown, job: RolloutJob): Verdict {
   if (error instanceof PolicyUnavailableError || error instanceof ServiceStoppingError) {
     return { kind: "given_back", error };
   }
-  if (error instanceof PolicyRefusedError) return { kind: "infra_failed", reason, isRetryable: false };
+  if (error instanceof PolicyRefusedError || error instanceof BadRowError)
+    return { kind: "infra_failed", reason, isRetryable: false };
   if (error instanceof RetryableError) return { kind: "infra_failed", reason, isRetryable: true };
   return { kind: "ended", outcome: Outcome.agentFailed, reason: `${job.agentName}: ${reason}` };
 }

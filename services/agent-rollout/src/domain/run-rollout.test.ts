@@ -14,7 +14,7 @@ import {
   register,
   registerEnvironment,
 } from "@hone/agents";
-import { delay, Outcome, turnSeed } from "@hone/core";
+import { delay, Outcome, TerminalError, turnSeed } from "@hone/core";
 import { contextOfTraceparent } from "@hone/telemetry";
 import { ChatRenderer, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
 import { HumanMessage } from "@langchain/core/messages";
@@ -103,10 +103,19 @@ function job(overrides: Partial<RolloutJob> = {}): RolloutJob {
   };
 }
 
+const CONFIG_FILES: Readonly<Record<string, string>> = {
+  "brief.yaml": JSON.stringify({ systemPrompt: "0" }),
+};
+const agentConfigAt = async (file: string): Promise<string> => {
+  const json = CONFIG_FILES[file];
+  if (json === undefined) throw new TerminalError("NO_FILE", `no file ${file}`);
+  return json;
+};
+
 function run(asked: RolloutJob, policy: Policy, signal: AbortSignal = new AbortController().signal) {
   return runRollout(
     asked,
-    { policy, agents: new AgentCatalog(), rendererOf: async () => renderer },
+    { policy, agents: new AgentCatalog(), rendererOf: async () => renderer, agentConfigAt },
     { signal, trace: contextOfTraceparent(undefined) },
   );
 }
@@ -119,6 +128,71 @@ const testJob = (limits: Partial<RolloutJob["limits"]> = {}) =>
     task: { id: "row:1", environment: undefined, row: { question: "00" } },
     limits: { ...job().limits, ...limits },
   });
+
+describe("the agent single_turn", () => {
+  const rowJob = (row: Record<string, unknown>, overrides: Partial<RolloutJob> = {}) =>
+    job({
+      agentName: "single_turn",
+      agentConfigJson: undefined,
+      task: { id: "rows.jsonl:1", environment: undefined, row },
+      ...overrides,
+    });
+  const shown = (policy: TextPolicy) => tokenizer.decode(policy.calls[0]!.promptIds);
+
+  test("renders the row's prompt by the chat template and answers once", async () => {
+    const policy = always("1,1");
+    const prompt = [
+      { role: "system", content: "0" },
+      { role: "user", content: "1-1" },
+    ];
+    const record = await run(rowJob({ prompt }), policy);
+    assert.equal(record.outcome, Outcome.completed);
+    assert.equal(shown(policy), "<|system|>0<|user|>1-1<|assistant|>");
+    assert.deepEqual(
+      record.turns.map(({ responseText }) => responseText),
+      ["1,1"],
+    );
+    assert.equal(policy.calls.length, 1);
+  });
+
+  test("takes a text as the user's message, and says when the answer was cut off", async () => {
+    const policy = always("1".repeat(40));
+    const record = await run(rowJob({ prompt: "2,2" }), policy);
+    assert.equal(record.outcome, Outcome.truncated);
+    assert.equal(shown(policy), "<|user|>2,2<|assistant|>");
+  });
+
+  test("a row's agent and its file win over those of the run", async () => {
+    const policy = always("1");
+    const row = { prompt: "1", agent_name: "single_turn", agent_cfg_path: "brief.yaml" };
+    const asked = rowJob(row, { agentName: "test_agent", agentConfigJson: '{"factor":2}' });
+    assert.equal((await run(asked, policy)).outcome, Outcome.completed);
+    assert.equal(shown(policy), "<|system|>0<|user|>1<|assistant|>");
+  });
+
+  test("a row's agent does not take the configuration of the run's own", async () => {
+    const asked = rowJob(
+      { prompt: "1", agent_name: "single_turn" },
+      { agentName: "test_agent", agentConfigJson: '{"factor":2}' },
+    );
+    assert.equal((await run(asked, always("1"))).outcome, Outcome.completed);
+  });
+
+  for (const [what, row, reason] of [
+    ["without a prompt", { question: "1" }, /`prompt` must be/],
+    ["that names an unknown agent", { prompt: "1", agent_name: "single_trun" }, /did you mean "single_turn"/],
+    ["that names a missing file", { prompt: "1", agent_cfg_path: "none.yaml" }, /no file none.yaml/],
+  ] as const) {
+    test(`a row ${what} is never scored, and tried once`, async () => {
+      const policy = always("1");
+      const record = await run(rowJob(row), policy);
+      assert.equal(record.outcome, Outcome.infraFailed);
+      assert.match(record.reason, reason);
+      assert.deepEqual(record.failedAttempts, []);
+      assert.equal(policy.calls.length, 0);
+    });
+  }
+});
 
 describe("the agent frozen_lake", () => {
   test("shows each turn as a prompt of its own where it has no history", async () => {

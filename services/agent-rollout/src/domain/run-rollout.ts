@@ -8,6 +8,7 @@
 
 import {
   type AgentCatalog,
+  agentOfRow,
   checkConfig,
   type Environment,
   environmentOf,
@@ -27,6 +28,8 @@ export interface RolloutDependencies {
   readonly agents: AgentCatalog;
   /** The renderer of a job's tokenizer. */
   readonly rendererOf: (job: RolloutJob) => Promise<ChatRenderer>;
+  /** The configuration, as JSON, in a YAML file that a row names. @throws {TerminalError} when there is none. */
+  readonly agentConfigAt: (path: string) => Promise<string>;
 }
 
 export interface RolloutOptions {
@@ -71,7 +74,8 @@ export async function runRollout(
 
 /** @throws {TerminalError} when the job names what does not exist here, or what does not go together. */
 async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Promise<AttemptParts> {
-  const { agentName, agentConfigJson, scriptedPolicy, task } = job;
+  const { scriptedPolicy, task } = job;
+  const { agentName, agentConfigJson } = await agentChoice(job, dependencies);
   const agent = dependencies.agents.prepare(agentName, agentConfigJson);
   const script = scriptedPolicy === undefined ? undefined : scriptOf(scriptedPolicy);
   if (scriptedPolicy !== undefined && script === undefined) {
@@ -84,6 +88,9 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
       task.id,
     );
   }
+  if (agent.definition.needsRow === true && task.row === undefined) {
+    throw new UnusableJobError(`the agent ${agentName} needs the row of a dataset`, task.id);
+  }
   return {
     agent,
     script,
@@ -91,6 +98,19 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
     policy: dependencies.policy,
     renderer: await dependencies.rendererOf(job),
   };
+}
+
+/** What a row says of its agent wins over what its run says; another agent does not take the run's configuration. */
+async function agentChoice(
+  { agentName, agentConfigJson, task }: RolloutJob,
+  { agentConfigAt }: RolloutDependencies,
+): Promise<{ agentName: string; agentConfigJson: string | undefined }> {
+  const asked = agentOfRow(task.row);
+  const name = asked.name ?? agentName;
+  if (asked.configPath !== undefined) {
+    return { agentName: name, agentConfigJson: await agentConfigAt(asked.configPath) };
+  }
+  return { agentName: name, agentConfigJson: name === agentName ? agentConfigJson : undefined };
 }
 
 function environmentMaker({ name, configJson }: { name: string; configJson: string }): () => Environment {

@@ -39,6 +39,12 @@ describe("validateRun()", () => {
     ],
     ["an agent without its environment", { environments: [] }, "dataset.train.source", /"environment"/],
     [
+      "an agent that works on rows",
+      { agent: { name: "single_turn" } },
+      "dataset.train.source",
+      /rows of a dataset/,
+    ],
+    [
       "an unknown environment",
       { environments: [{ ...LAKE, name: "lake" }] },
       "dataset.train.environment",

@@ -67,6 +67,15 @@ function agentProblems({ agent, environments }: RunParts): RunProblem[] {
       ]),
     );
   }
+  if (definition.needsRow === true) {
+    problems.push(
+      ...environments.flatMap(({ key }) =>
+        at(`${key}.source`, [
+          { path: [], value: "environment", allowed: `rows of a dataset for the agent ${agent.name}` },
+        ]),
+      ),
+    );
+  }
   const checked = checkConfig(definition.configSchema, agent.config ?? {});
   return checked.kind === "valid" ? problems : [...problems, ...at("agent.config", checked.problems)];
 }

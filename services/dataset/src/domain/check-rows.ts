@@ -11,9 +11,28 @@ export function problemOfRow(row: Readonly<Record<string, unknown>>): string | u
   if (Object.keys(row).length === 0) return "must have at least one column";
   for (const column of AGENT_COLUMNS) {
     const value = row[column];
-    if (value !== undefined && (typeof value !== "string" || value === "")) {
+    // Parquet's files say nothing with a null.
+    if (value !== undefined && value !== null && (typeof value !== "string" || value === "")) {
       return `must have a non-empty text as ${column}, or no ${column}`;
     }
   }
-  return undefined;
+  const { prompt } = row;
+  if (prompt === undefined || prompt === null || isPrompt(prompt)) return undefined;
+  return "must have as prompt a text or a list of messages with a role and a content, or no prompt";
+}
+
+function isPrompt(prompt: unknown): boolean {
+  if (typeof prompt === "string") return prompt !== "";
+  return Array.isArray(prompt) && prompt.length > 0 && prompt.every(isMessage);
+}
+
+function isMessage(message: unknown): boolean {
+  return (
+    typeof message === "object" &&
+    message !== null &&
+    "role" in message &&
+    typeof message.role === "string" &&
+    "content" in message &&
+    (typeof message.content === "string" || Array.isArray(message.content))
+  );
 }

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { deadline } from "@hone/core";
+import { readOrdered, StreamName, subjects } from "@hone/messaging";
+import { configFromSpec, initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
+import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { temporaryFolder } from "@hone/testing";
+import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
+import { ElementType, saveCheckpoint } from "@hone/train";
+import { type FinishedRun, publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
+import { startStack, type TestStack } from "../support/stack.ts";
+
+/* A pretrained model answers the rows of a JSON Lines file in one turn each, and learns from what it answered. */
+
+const STEPS = 2;
+const TASKS_PER_STEP = 2;
+const GROUP_SIZE = 2;
+const RUN_DEADLINE_MS = 120_000;
+const ANSWER_MS = 30_000;
+
+/** In the common schema; the second names its own agent's file. */
+const ROWS = [
+  {
+    data_source: "sums",
+    prompt: "1+1?",
+    reward_model: { style: "rule", ground_truth: "2" },
+    extra_info: { index: 0 },
+  },
+  {
+    data_source: "sums",
+    prompt: [{ role: "user", content: "2+2?" }],
+    agent_name: "single_turn",
+    agent_cfg_path: "brief.yaml",
+    reward_model: { style: "rule", ground_truth: "4" },
+    extra_info: { index: 1 },
+  },
+];
+
+describe("a run over the rows of a file", () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  let stack: TestStack;
+  let finished: FinishedRun;
+  let scored: ScoredEpisode[];
+
+  const requestOf = (name: string, changes: Record<string, unknown> = {}) => ({
+    name,
+    seed: 3,
+    model: { path: path.join(folder.path, "model") },
+    dataset: {
+      train: { source: "jsonl", path: "rows.jsonl" },
+      eval: { source: "jsonl", path: "rows.jsonl" },
+    },
+    agent: { name: "single_turn" },
+    rollout: {
+      tasksPerStep: TASKS_PER_STEP,
+      groupSize: GROUP_SIZE,
+      maxTurns: 1,
+      maxContextTokens: 64,
+      sampling: { temperature: 1, maxNewTokens: 6 },
+    },
+    judge: [{ kind: "environment", weight: 1 }],
+    trainer: { steps: STEPS, optimizer: { kind: "adamw", learningRate: 0.001 } },
+    ...changes,
+  });
+
+  before(async () => {
+    folder = await temporaryFolder("rows");
+    const files = path.join(folder.path, "files");
+    await mkdir(files);
+    await writeFile(path.join(files, "rows.jsonl"), ROWS.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    await writeFile(path.join(files, "bad.jsonl"), '{"prompt":[]}\n');
+    await writeFile(path.join(files, "brief.yaml"), "systemPrompt: Be brief.\n");
+    await saveModel(path.join(folder.path, "model"));
+    stack = await startStack({ env: { HONE_FILES: files } });
+    // Read as they come: what an ended run no longer needs is purged.
+    const episodes = trainEpisodes(stack);
+    finished = await runToEnd(stack, requestOf("rows"), { deadlineMs: RUN_DEADLINE_MS });
+    scored = await episodes;
+  });
+  after(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  test("trains what it sampled", () => {
+    assert.equal(finished.steps.length, STEPS);
+    for (const { metrics } of finished.steps) {
+      assert.ok(Number(metrics["mismatch/max"]) < 1e-4, JSON.stringify(metrics));
+    }
+    assert.equal(finished.evaluations.length > 0, true);
+  });
+
+  test("shows each row by the chat template, with the agent that the row names", () => {
+    const prompts = new Set(scored.map(({ episode }) => episode?.turns[0]?.promptText));
+    assert.deepEqual(
+      [...prompts].sort(),
+      [
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n",
+        "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n",
+      ].sort(),
+    );
+  });
+
+  test("the judge gets the answer's text and the whole row", () => {
+    assert.equal(scored.length, STEPS * TASKS_PER_STEP * GROUP_SIZE);
+    const tokenizer = chatmlTokenizer();
+    for (const { episode } of scored) {
+      const row = ROWS.find(({ extra_info }) => episode?.task?.id === `rows.jsonl:${extra_info.index + 1}`);
+      assert.deepEqual(JSON.parse(episode?.task?.rowJson ?? ""), row);
+      const [turn] = episode?.turns ?? [];
+      const [sample] = episode?.samples ?? [];
+      assert.ok(turn !== undefined && sample !== undefined && episode?.turns.length === 1);
+      const sampled = sample.tokenIds.slice(turn.sampledBegin, turn.sampledEnd);
+      assert.equal(turn.responseText, tokenizer.decode(sampled, { skipSpecialTokens: true }));
+    }
+  });
+
+  test("a row that no agent can be shown is refused before anything starts", async () => {
+    const request = requestOf("bad-rows", { dataset: { train: { source: "jsonl", path: "bad.jsonl" } } });
+    const sequence = await publishRequest(stack.bus, JSON.stringify(request));
+    const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
+    assert.equal(problems[0]?.key, "dataset.train.path");
+    assert.match(problems[0].message, /must have as prompt .*bad\.jsonl:1/);
+  });
+});
+
+/** A small random Llama with ChatML's tokenizer, as a folder in the Hugging Face layout. */
+async function saveModel(at: string): Promise<void> {
+  const spec = resolveModelSpec({
+    family: "llama",
+    vocabSize: chatmlTokenizer().vocabSize,
+    hiddenSize: 32,
+    numLayers: 2,
+    numHeads: 4,
+    numKeyValueHeads: 2,
+    isTied: true,
+    maxPositions: 256,
+    eosTokenIds: [chatmlTokenizer().eosTokenId ?? 0],
+  });
+  const tensors = listParameters(spec).map(({ name }) => ({ name, type: ElementType.F32 }));
+  await saveCheckpoint(at, {
+    spec,
+    weights: initialiseWeights(spec, 3),
+    companions: chatmlTokenizerFiles(),
+    origin: { config: configFromSpec(spec), layout: { shards: [{ file: "model.safetensors", tensors }] } },
+  });
+}
+
+/** The episodes that a run trains on. */
+function trainEpisodes({ bus }: TestStack): Promise<ScoredEpisode[]> {
+  const wanted = STEPS * TASKS_PER_STEP * GROUP_SIZE;
+  return deadline("the scored episodes", RUN_DEADLINE_MS, async (signal) => {
+    const episodes: ScoredEpisode[] = [];
+    const options = { stream: StreamName.episodes, filter: subjects.rolloutScored("*"), signal };
+    for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
+      if (message.episode?.slot?.split === "train") episodes.push(message);
+      if (episodes.length === wanted) break;
+    }
+    return episodes;
+  });
+}
