@@ -1,0 +1,197 @@
+/**
+ * The formats in which models write calls of tools. One row each; the first of them whose marks a chat template shows is
+ * the one that its model was trained for.
+ *
+ * Adding one: a row here, and its rows in formats.test.ts.
+ */
+
+import { BlockReader } from "./block-reader.ts";
+import { HarmonyReader } from "./harmony-reader.ts";
+import { argumentsOf, endOfJsonValue, jsonCalls, jsonObject } from "./json-calls.ts";
+import { LeadingReader } from "./leading-reader.ts";
+import { pythonCalls } from "./python-calls.ts";
+import { type AnswerReader, invalidCall, type ToolSchema, type WrittenCall } from "./tool-call.ts";
+import { typedArgument } from "./typed-arguments.ts";
+
+export interface ToolCallFormat {
+  /** Text that chat templates of such models hold; all of one list. */
+  readonly marks: readonly string[];
+  open(tools: readonly ToolSchema[]): AnswerReader;
+}
+
+/** By name, in the order in which templates are looked through. */
+export const TOOL_CALL_FORMATS = {
+  /** `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>` */
+  gpt_oss: { marks: ["<|channel|>", "<|message|>"], open: () => new HarmonyReader() },
+  /** `<｜tool▁call▁begin｜>f<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`; V3 and R1 write the arguments in a block of code. */
+  deepseek: {
+    marks: ["<｜tool▁call▁begin｜>"],
+    open: () =>
+      new BlockReader({
+        blocks: [{ begin: "<｜tool▁call▁begin｜>", end: "<｜tool▁call▁end｜>" }],
+        ignored: ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
+        read: readDeepseek,
+      }),
+  },
+  /** `<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>` */
+  glm: {
+    marks: ["<arg_key>"],
+    open: (tools) => new BlockReader({ blocks: [TOOL_CALL], read: (body) => readGlm(body, tools) }),
+  },
+  /** `<tool_call><function=f><parameter=a>1</parameter></function></tool_call>`; the outer marks are left out at times. */
+  qwen3_coder: {
+    marks: ["<function="],
+    open: (tools) =>
+      new BlockReader({
+        blocks: [TOOL_CALL, { begin: "<function=", end: "</function>" }],
+        read: (body, begin) => readQwenCoder(begin === "<function=" ? `${begin}${body}` : body, tools),
+      }),
+  },
+  /** `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, since version 11 `[TOOL_CALLS]f[ARGS]{…}`. */
+  mistral: {
+    marks: ["[TOOL_CALLS]"],
+    open: () =>
+      new BlockReader({
+        blocks: [{ begin: "[TOOL_CALLS]", end: undefined }],
+        read: (body) => readMistral(body),
+      }),
+  },
+  /** `<tool_call>{"name": …, "arguments": {…}}</tool_call>` */
+  hermes: {
+    marks: ["<tool_call>"],
+    open: () => new BlockReader({ blocks: [TOOL_CALL], read: (body) => jsonCalls(body) }),
+  },
+  /** `{"name": …, "parameters": {…}}` as the whole answer, or after `<|python_tag|>`. */
+  llama3_json: {
+    marks: ["ipython", '"parameters"'],
+    open: () =>
+      new LeadingReader(
+        "{",
+        (text) => (text.includes('"name"') ? callsOnly(readLlama(text)) : undefined),
+        new BlockReader({
+          blocks: [{ begin: "<|python_tag|>", end: undefined }],
+          read: (body) => readLlama(body),
+        }),
+      ),
+  },
+  /** `[f(a=1), g()]` as the whole answer, or between `<|python_start|>` and `<|python_end|>`. */
+  pythonic: {
+    marks: ["[func_name1(params_name1="],
+    open: () =>
+      new LeadingReader(
+        "[",
+        pythonCalls,
+        new BlockReader({
+          blocks: [{ begin: "<|python_start|>", end: "<|python_end|>" }],
+          read: (body) => pythonCalls(body) ?? [invalidCall(body, "is no list of calls")],
+        }),
+      ),
+  },
+} as const satisfies Readonly<Record<string, ToolCallFormat>>;
+
+export type ToolCallFormatName = keyof typeof TOOL_CALL_FORMATS;
+
+export const TOOL_CALL_FORMAT_NAMES = Object.keys(TOOL_CALL_FORMATS) as ToolCallFormatName[];
+
+/** What models are asked for whose template shows no format. */
+export const DEFAULT_TOOL_CALL_FORMAT: ToolCallFormatName = "hermes";
+
+/** The format that a chat template shows. */
+export function formatOfTemplate(chatTemplate: string | undefined): ToolCallFormatName {
+  const isShown = (name: ToolCallFormatName) =>
+    TOOL_CALL_FORMATS[name].marks.every((mark) => chatTemplate?.includes(mark) === true);
+  return TOOL_CALL_FORMAT_NAMES.find(isShown) ?? DEFAULT_TOOL_CALL_FORMAT;
+}
+
+/** What a whole answer holds. */
+export interface ReadAnswer {
+  /** The text beside the calls; without calls, all of it as it stands. */
+  readonly content: string;
+  readonly thoughts: string;
+  readonly calls: readonly WrittenCall[];
+}
+
+/** Reads a whole answer. */
+export function readAnswer(
+  format: ToolCallFormatName,
+  text: string,
+  tools: readonly ToolSchema[],
+): ReadAnswer {
+  const reader = TOOL_CALL_FORMATS[format].open(tools);
+  let content = "";
+  let thoughts = "";
+  const calls: WrittenCall[] = [];
+  for (const piece of [...reader.push(text), ...reader.end()]) {
+    if (piece.kind === "text") content += piece.text;
+    else if (piece.kind === "thought") thoughts += piece.text;
+    else calls.push(piece);
+  }
+  return { content: calls.length === 0 ? content : content.trim(), thoughts, calls };
+}
+
+const TOOL_CALL = { begin: "<tool_call>", end: "</tool_call>" } as const;
+
+function readDeepseek(body: string): WrittenCall[] {
+  const [before = "", ...rest] = body.split("<｜tool▁sep｜>");
+  if (rest.length === 0) return [invalidCall(body, "has no <｜tool▁sep｜>")];
+  const after = rest.join("<｜tool▁sep｜>");
+  const fenced = /^\s*(\S+)\s*\n```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(after);
+  const [name, json] = fenced === null ? [before.trim(), after] : [fenced[1] ?? "", fenced[2] ?? ""];
+  const given = argumentsOf(json);
+  if (name === "") return [invalidCall(body, "has no name")];
+  if (given === undefined) return [invalidCall(body, `calls ${name} with arguments that are no JSON object`)];
+  return [{ kind: "call", name, arguments: given }];
+}
+
+function readGlm(body: string, tools: readonly ToolSchema[]): WrittenCall[] {
+  const name = (/^[^<\n]*/.exec(body.trimStart())?.[0] ?? "").trim();
+  if (name === "") return [invalidCall(body, "has no name")];
+  const given: Record<string, unknown> = {};
+  for (const [, key = "", value = ""] of body.matchAll(
+    /<arg_key>([\s\S]*?)<\/arg_key>\s*<arg_value>([\s\S]*?)<\/arg_value>/g,
+  )) {
+    given[key.trim()] = typedArgument(tools, name, key.trim(), value);
+  }
+  return [{ kind: "call", name, arguments: given }];
+}
+
+function readQwenCoder(body: string, tools: readonly ToolSchema[]): WrittenCall[] {
+  const name = /<function=([^>\n]+)>/.exec(body)?.[1]?.trim();
+  if (name === undefined || name === "") return [invalidCall(body, "has no <function=NAME>")];
+  const given: Record<string, unknown> = {};
+  for (const [, key = "", value = ""] of body.matchAll(/<parameter=([^>\n]+)>([\s\S]*?)<\/parameter>/g)) {
+    // The line breaks next to the marks belong to the format, those within to the value.
+    given[key.trim()] = typedArgument(tools, name, key.trim(), value.replace(/^\n/, "").replace(/\n$/, ""));
+  }
+  return [{ kind: "call", name, arguments: given }];
+}
+
+function readMistral(body: string): readonly WrittenCall[] {
+  const named = /^\s*([^\s[{]+)\s*(?:\[CALL_ID\]([^[\s]+))?\s*(?:\[ARGS\])?\s*(\{[\s\S]*)$/.exec(body);
+  if (named === null) {
+    // Text may follow the list, where a model does not stop.
+    const text = body.trimStart();
+    return jsonCalls(text.slice(0, endOfJsonValue(text) ?? text.length));
+  }
+  const [, name = "", id, json = ""] = named;
+  const given = jsonObject(json.slice(0, endOfJsonValue(json) ?? json.length));
+  if (given === undefined) return [invalidCall(body, `calls ${name} with arguments that are no JSON object`)];
+  return [{ kind: "call", name, arguments: given, ...(id !== undefined && { id }) }];
+}
+
+/** Several objects are separated by semicolons or line breaks. */
+function readLlama(text: string): WrittenCall[] {
+  const calls: WrittenCall[] = [];
+  let rest = text.trim();
+  while (rest !== "") {
+    const end = rest.startsWith("{") || rest.startsWith("[") ? endOfJsonValue(rest) : undefined;
+    calls.push(...jsonCalls(rest.slice(0, end ?? rest.length)));
+    rest = end === undefined ? "" : rest.slice(end).replace(/^[\s;]+/, "");
+  }
+  return calls;
+}
+
+/** An answer that is JSON by itself is an answer; one that has a call in it was meant as calls. */
+function callsOnly(calls: readonly WrittenCall[]): readonly WrittenCall[] | undefined {
+  return calls.some(({ kind }) => kind === "call") ? calls : undefined;
+}
