@@ -120,8 +120,9 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
   control.arm(moment);
   const complaints: string[] = [];
   let cause: unknown;
+  let runId = "";
   try {
-    const runId = await publish(stack, "disturbed");
+    runId = await publish(stack, `${victim}-${name}`);
     const meeting = await untilMet(tools, runId, name);
     complaints.push(...(await killAt(tools, meeting, victim, runId, moment)));
     await untilEnded(stack, runId, deadlineMs);
@@ -133,9 +134,11 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
     control.disarm();
   }
   if (complaints.length === 0) return;
+  const description = await stack.describe();
+  await stack.hone("cancel", runId); // where it has not ended, the next case is not to meet its moments
   throw new Error(
     `Cannot call the run as good as undisturbed after the death of ${victim} (${moment.title}):\n` +
-      `${complaints.map((complaint) => `- ${complaint}`).join("\n")}\n\n${await stack.describe()}`,
+      `${complaints.map((complaint) => `- ${complaint}`).join("\n")}\n\n${description}`,
     { cause },
   );
 }

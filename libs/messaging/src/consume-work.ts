@@ -7,6 +7,7 @@
  *     a report came too late and the message comes here once more, it is not begun twice.
  * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
  * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
+ * W6: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew; what the stream holds comes again.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -21,6 +22,7 @@ import { reportDead } from "./dead-letter.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody, fetchBody } from "./payload.ts";
 import { PoisonLane } from "./poison-lane.ts";
+import { isBeyondStream } from "./stream-reset.ts";
 import type { StreamName } from "./streams.ts";
 import { extractTrace } from "./trace-headers.ts";
 
@@ -191,12 +193,15 @@ function consumeDecoded<Message>(
         const pulledAt = performance.now();
         pull = await consumer.fetch({ max_messages: room, expires: PULL_EXPIRES_MS });
         let busySince = pulledAt;
+        let count = 0;
         for await (const message of pull) {
+          count++;
           start(message, pulledAt);
           if (performance.now() - busySince < MAX_BUSY_MS) continue;
           await nextTurn();
           busySince = performance.now();
         }
+        if (count === 0) consumer = undefined; // W6: silence is looked into
       } catch (error) {
         if (stopping.signal.aborted) return;
         options.onError(error, { subject: options.filter, sequence: 0 });
@@ -247,12 +252,17 @@ async function openConsumer<Message>(
   options: ConsumeWorkOptions<Message>,
   ackWaitMs: number,
 ): Promise<Consumer> {
-  await bus.manager.consumers.add(options.stream, {
+  const config = {
     durable_name: options.durable,
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ackWaitMs),
     max_ack_pending: options.maxAckPending ?? DEFAULT_MAX_ACK_PENDING,
     filter_subject: options.filter,
-  });
+  };
+  const { delivered } = await bus.manager.consumers.add(options.stream, config);
+  if (await isBeyondStream(bus, options.stream, delivered.stream_seq + 1)) {
+    await bus.manager.consumers.delete(options.stream, options.durable);
+    await bus.manager.consumers.add(options.stream, config); // W6
+  }
   return bus.stream.consumers.get(options.stream, options.durable);
 }

@@ -387,4 +387,53 @@ describe("a server that dies and comes back", () => {
       await nats.stop();
     }
   });
+
+  test("has forgotten how far an emptied stream had come: readers and consumers take what comes then", async () => {
+    await using folder = await temporaryFolder("bus");
+    let nats = await startNats({ folder: folder.path });
+    const { port } = new URL(nats.url);
+    const bus = await connectBus({ url: nats.url, name: "test" });
+    const controller = new AbortController();
+    const read: bigint[] = [];
+    const worked = new Set<bigint>();
+    try {
+      await ensureTopology(bus);
+      const reading = (async () => {
+        for await (const { message } of readOrdered(bus, RolloutJobSchema, {
+          stream: StreamName.episodes,
+          filter: subjects.rolloutFinished("emptied"),
+          signal: controller.signal,
+        })) {
+          read.push(message.cursor);
+        }
+      })();
+      const consumer = consumeWork(bus, RolloutJobSchema, {
+        stream: StreamName.episodes,
+        durable: "emptied",
+        filter: subjects.rolloutFinished("*"),
+        concurrency: 8,
+        handle: async ({ message }) => void worked.add(message.cursor),
+        onError: ignore,
+      });
+      const send = (cursor: number) =>
+        publishStored(bus, subjects.rolloutFinished("emptied"), RolloutJobSchema, job("emptied", cursor));
+      for (let cursor = 0; cursor < 20; cursor++) await send(cursor);
+      await eventually("20 messages", () => read.length === 20 && worked.size === 20);
+      await eventually("an empty stream", async () => (await purgeEpisodes(bus, "emptied", 1_000)) > 0);
+      process.kill(nats.pid, "SIGKILL");
+      await nats.exited;
+      nats = await startNats({ folder: folder.path, port: Number(port) });
+      for (let cursor = 20; cursor < 25; cursor++) await send(cursor);
+      await eventually("5 more messages", () => read.length === 25 && worked.size === 25, {
+        deadlineMs: 30_000,
+      });
+      controller.abort();
+      await consumer.drain();
+      await reading;
+    } finally {
+      controller.abort();
+      await bus.close();
+      await nats.stop();
+    }
+  });
 });

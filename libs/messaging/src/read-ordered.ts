@@ -8,6 +8,7 @@ import type { Bus } from "./bus.ts";
 import { reportDead } from "./dead-letter.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody } from "./payload.ts";
+import { isBeyondStream } from "./stream-reset.ts";
 import type { StreamName } from "./streams.ts";
 import { extractTrace } from "./trace-headers.ts";
 
@@ -40,7 +41,8 @@ const MAX_BUFFERED = 512;
 
 /**
  * Yields every message from a position on, in order and each once, for as long as the signal allows; a lost server
- * or a vanished consumer is reopened behind the last message that was yielded.
+ * or a vanished consumer is reopened behind the last message that was yielded. A stream that began again
+ * (stream-reset.ts) is read from its beginning.
  */
 export async function* readOrdered<Schema extends DescMessage>(
   bus: Bus,
@@ -53,6 +55,7 @@ export async function* readOrdered<Schema extends DescMessage>(
     let messages: ConsumerMessages | undefined;
     const stop = () => void messages?.close();
     try {
+      if (await isBeyondStream(bus, stream, next)) next = 1;
       const consumer = await bus.stream.consumers.get(stream, {
         filter_subjects: filter,
         deliver_policy: DeliverPolicy.StartSequence,

@@ -62,14 +62,21 @@ export interface Job {
 export interface JobQueue {
   /**
    * Stores a job.
-   * @returns false when the queue saw a job of this slot lately: nothing was stored.
+   * @returns false when the queue saw a job of this slot lately, and of this repetition: nothing was stored.
    * @throws {RetryableError} when the bus is away, or at once when the queue holds as many jobs of the run as it takes.
    */
-  publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<boolean>;
+  publish(run: RunRecord, job: Job, options: PublishJobOptions): Promise<boolean>;
   /** Jobs of all runs that nobody has taken. */
   waitingJobs(): Promise<number>;
   /** Drops the run's jobs that nobody has taken. */
   purge(runId: string): Promise<void>;
+}
+
+export interface PublishJobOptions {
+  /** 0 at first; each higher one makes a queue take a slot that it has seen. */
+  readonly repetition: number;
+  readonly trace: Context;
+  readonly signal: AbortSignal;
 }
 
 /** The scored rollouts of a run, in the order of the stream. */

@@ -3,7 +3,8 @@
  *
  * G1: what is stored in the stream already is read before anything is published, so a restart makes no rollout again.
  * G2: publishing is idempotent: the queue refuses a slot that it saw lately, and of two episodes the first counts.
- * G3: after a long silence the missing jobs are published once more; this heals a queue that lost them.
+ * G3: after a long silence the missing jobs are published once more, under new names, where the queue has none of the
+ *     run's any more; this heals a queue or a stream that lost them.
  * G4: after a short silence the bus is looked at, and the run's status names whose turn it is; nothing is asked while
  *     rollouts arrive.
  * G5: jobs that cannot go out, as the queue is full or other runs' jobs come first, are told of with the wait.
@@ -26,7 +27,7 @@ const PUBLISH_WINDOW = 256;
 /** How long to wait for what the stream holds already before publishing anyway (G2 makes that harmless). */
 const CATCH_UP_DEADLINE_MS = 10_000;
 /** Silence after which missing jobs are published again, above a rollout's own deadline (G3). */
-const SILENCE_MS = 120_000;
+const DEFAULT_SILENCE_MS = 120_000;
 const REOPEN_DELAY_MS = 500;
 /** Silence after which one wants to know why (G4): above the length of most rollouts. */
 const QUIET_MS = 3_000;
@@ -41,6 +42,8 @@ export interface GathererDeps {
   readonly reporter: RunReporter;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** Above a rollout's deadline, after which missing jobs are published again. @default 120_000 */
+  readonly silenceMs?: number;
 }
 
 /** Jobs that are still to be published, and why they are held; "" = they are not (G5). */
@@ -127,7 +130,13 @@ export class RolloutGatherer {
     }
   }
 
-  async #publishMissing(jobs: readonly Job[], unpublished: Unpublished, signal: AbortSignal): Promise<void> {
+  /** @param repetition above 0 where the queue has seen these jobs before and is to take them again (G3). */
+  async #publishMissing(
+    jobs: readonly Job[],
+    unpublished: Unpublished,
+    signal: AbortSignal,
+    repetition = 0,
+  ): Promise<void> {
     const { run, inbox, jobs: queue, traces, logger } = this.#deps;
     const missing = new Set(inbox.missing(jobs.map(({ slot }) => slot)).map(slotKey));
     unpublished.count = missing.size;
@@ -147,14 +156,17 @@ export class RolloutGatherer {
       for (const job of waiting) {
         await pacer.leave();
         const span = traces.open(run, job);
-        const isStored = await retry(() => queue.publish(run, job, span.context, signal), {
-          signal,
-          isRetryable: (error) => error instanceof RetryableError,
-          onRetry: (error, attempt) => {
-            told(error);
-            if (attempt === 1) logger.warn("a job waits to be published", { error: unpublished.reason });
+        const isStored = await retry(
+          () => queue.publish(run, job, { repetition, trace: span.context, signal }),
+          {
+            signal,
+            isRetryable: (error) => error instanceof RetryableError,
+            onRetry: (error, attempt) => {
+              told(error);
+              if (attempt === 1) logger.warn("a job waits to be published", { error: unpublished.reason });
+            },
           },
-        });
+        );
         unpublished.count--;
         unpublished.reason = "";
         if (!isStored) span.drop();
@@ -201,16 +213,23 @@ export class RolloutGatherer {
     unpublished: Unpublished,
     signal: AbortSignal,
   ): Promise<void> {
-    const silenceMs = SILENCE_MS + this.#deps.run.config.rollout.deadlineMs;
+    const { run, pipeline, logger } = this.#deps;
+    const silenceMs = (this.#deps.silenceMs ?? DEFAULT_SILENCE_MS) + run.config.rollout.deadlineMs;
+    let since = lastArrival();
+    let repetition = 0;
     while (!signal.aborted) {
-      try {
-        await delay(Math.max(1_000, lastArrival() + silenceMs - performance.now()), { signal });
-      } catch {
-        return; // the collection is over
+      await pause(since + silenceMs - performance.now(), signal);
+      if (signal.aborted) return; // the collection is over
+      if (lastArrival() > since) {
+        since = lastArrival();
+        continue;
       }
-      if (performance.now() - lastArrival() < silenceMs) continue;
-      this.#deps.logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
-      await this.#publishMissing(jobs, unpublished, signal);
+      since = performance.now();
+      const view = await pipeline.look(run.runId, signal).catch(() => undefined);
+      // A queue that has them still is slow or waits for somebody: more of the same would make it longer.
+      if (view?.kind !== "seen" || view.jobs > 0) continue;
+      logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
+      await this.#publishMissing(jobs, unpublished, signal, ++repetition);
     }
   }
 }

@@ -41,9 +41,9 @@ export class RolloutInbox {
     return this.#arrived.size;
   }
 
-  /** Takes in what the stream brought. @returns whether it was kept. */
+  /** Takes in what the stream brought, in its order; a stream that began again has lower positions. @returns whether it was kept. */
   offer(scored: ScoredRollout): boolean {
-    this.#lastSequence = Math.max(this.#lastSequence, scored.sequence);
+    this.#lastSequence = scored.sequence;
     const { slot } = scored.rollout;
     const key = slotKey(slot);
     if (this.#arrived.has(key) || this.#isObsolete(slot)) return false; // I1, I2

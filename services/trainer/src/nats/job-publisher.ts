@@ -19,8 +19,7 @@ import {
   RolloutLimitsSchema,
   SamplingSchema,
 } from "@hone/proto-gen/rollout";
-import type { Context } from "@hone/telemetry";
-import type { Job, JobQueue } from "../domain/ports.ts";
+import type { Job, JobQueue, PublishJobOptions } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run-record.ts";
 
 /** Names the tokenizer of a run: its folder below the state folder, and its digest. */
@@ -35,7 +34,12 @@ export class JobPublisher implements JobQueue {
     this.#tokenizerOf = tokenizerOf;
   }
 
-  async publish(run: RunRecord, job: Job, trace: Context, signal: AbortSignal): Promise<boolean> {
+  async publish(
+    run: RunRecord,
+    job: Job,
+    { repetition, trace, signal }: PublishJobOptions,
+  ): Promise<boolean> {
+    const rolloutId = rolloutIdOf(run.runId, job.slot);
     const tokenizer = await this.#tokenizerOf(run.runId);
     const stored = await publishStored(
       this.#bus,
@@ -43,7 +47,13 @@ export class JobPublisher implements JobQueue {
       RolloutJobSchema,
       encodeJob(run, job, tokenizer),
       // The caller tries again, as it is the one who can tell people why.
-      { messageId: rolloutIdOf(run.runId, job.slot), trace, signal, deadlineMs: 0 },
+      {
+        // A later owner of the run counts its repetitions from 1 again.
+        messageId: repetition === 0 ? rolloutId : `${rolloutId}#${run.epoch}.${repetition}`,
+        trace,
+        signal,
+        deadlineMs: 0,
+      },
     );
     return !stored.isDuplicate;
   }
