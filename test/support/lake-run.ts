@@ -47,7 +47,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
             warmupSteps: Math.min(trainer.optimizer.schedule.warmupSteps, options.steps),
           },
         },
-        eval: { every: 0 },
+        eval: { ...trainer.eval, every: 0, tasks: undefined },
       },
     },
     EXAMPLE,

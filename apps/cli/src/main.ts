@@ -29,6 +29,7 @@ await runMain(
       down: () => import("./commands/down.ts").then((module) => module.downCommand),
       run: () => import("./commands/run.ts").then((module) => module.runCommand),
       status: () => import("./commands/status.ts").then((module) => module.statusCommand),
+      evaluations: () => import("./commands/evaluations.ts").then((module) => module.evaluationsCommand),
       eval: () => import("./commands/eval.ts").then((module) => module.evalCommand),
       chat: () => import("./commands/chat.ts").then((module) => module.chatCommand),
       export: () => import("./commands/export.ts").then((module) => module.exportCommand),

@@ -7,6 +7,7 @@ export type { Credit, CreditedGroup, CreditedRollout } from "./credit.ts";
 export { assignCredit } from "./credit.ts";
 export { BrokenRecordError } from "./errors.ts";
 export { Aggregation, lossWeights } from "./loss-weights.ts";
+export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
 export { splitMinibatches } from "./minibatches.ts";

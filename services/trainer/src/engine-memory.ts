@@ -1,7 +1,7 @@
 /** How a run's training fits into the memory there is. */
 
 import { availableParallelism } from "node:os";
-import { problemMessage, type RunConfig } from "@hone/config";
+import { isTraining, problemMessage, type RunConfig } from "@hone/config";
 import type { ModelSpec } from "@hone/nn";
 import { chooseSharing, type ThreadSharing, type TrainingMemory } from "@hone/train";
 import type { Problem } from "./domain/run-event.ts";
@@ -34,6 +34,7 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
 
 /** What is wrong where the run cannot fit: the key whose lowering frees most, with the numbers. */
 export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
+  if (!isTraining(config)) return [];
   const { memory } = fitEngine(spec, config, resources);
   const availableBytes = resources.engineMemoryBytes;
   if (memory.total <= availableBytes) return [];

@@ -1,77 +1,127 @@
-/** `hone eval [RUN]`: how a run's policy does on tasks that it was never trained on, version by version. */
+/** `hone eval FILE`: how good a model is at the held-out tasks of a run file. */
 
-import { type Bus, readOrdered, StreamName, subjects } from "@hone/messaging";
-import { RunEventSchema } from "@hone/proto-gen/run";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
-import { figure, share } from "../format.ts";
-import { runStates } from "../run/follow-run.ts";
-import { afterEvent, newRunView, type RunView } from "../run/run-view.ts";
-import { connectTo, requireStack } from "../stack/use-stack.ts";
-import { table } from "../terminal.ts";
+import { shownPath, userFolder } from "../project.ts";
+import { evaluationRun } from "../run/evaluation-run.ts";
+import { evaluationTable, outcomeText } from "../run/evaluation-table.ts";
+import { findModel } from "../run/find-model.ts";
+import { loadRunFile } from "../run/load-run-file.ts";
+import { followOnStack } from "../run/run-on-stack.ts";
+import type { RunView } from "../run/run-view.ts";
+import { Terminal } from "../terminal.ts";
 
 export const evalCommand = honeCommand({
   name: "eval",
-  description: "Tell the held-out evaluations of a run, version by version",
+  description: "Tell mean reward and pass@k of a model on the held-out tasks of a run file",
   args: {
-    run: {
-      type: "positional",
-      required: false,
-      description: "Id of the run; the newest one by default",
-      valueHint: "RUN",
+    file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
+    model: {
+      type: "string",
+      description:
+        "A run (RUN or RUN@VERSION), a folder or an id of the hub; the file's own model by default",
+      valueHint: "MODEL",
     },
+    tasks: { type: "string", description: "First tasks of dataset.eval; all by default", valueHint: "N" },
+    samples: { type: "string", description: "Rollouts of each task; 1 by default", valueHint: "K" },
+    k: {
+      type: "string",
+      description: "Which pass@k to tell, such as 1,4,8; 1, 2, 4 ... up to the samples by default",
+      valueHint: "K,…",
+    },
+    temperature: {
+      type: "string",
+      description: "Instead of the file's; 0 takes the most likely tokens",
+      valueHint: "T",
+    },
+    "max-tokens": {
+      type: "string",
+      description: "Most tokens of a turn, instead of the file's",
+      valueHint: "N",
+    },
+    greedy: { type: "boolean", description: "Play each task with the most likely tokens too" },
+    json: { type: "boolean", description: "Print the figures as JSON, and all else on stderr" },
   },
   run: async (session, args) => {
-    const bus = await connectTo(requireStack(session), "eval", session.signal);
-    try {
-      const runId = args.run ?? (await newestRun(bus));
-      const view = await readRun(bus, runId, session.signal);
-      if (view.evaluations.length === 0) {
-        throw new UsageError(
-          `Cannot tell evaluations as ${runId} must have made one: current value is none yet`,
-        );
-      }
-      const rows = view.evaluations.map(({ version, mode, episodes, metrics }) => [
-        `version ${version}`,
-        mode,
-        `success ${share(metrics.success)}`,
-        `reward ${share(metrics["reward/mean"])}`,
-        `${figure(episodes)} tasks`,
-      ]);
-      session.terminal.line(session.terminal.style("bold", runId));
-      for (const line of table(rows)) session.terminal.line(line);
-      return 0;
-    } finally {
-      await bus.close();
+    const { project } = session;
+    const file = resolve(userFolder(), args.file);
+    await requireFile(file, args.file);
+    const loaded = await loadRunFile(file, project.folder);
+    if (loaded.config.dataset.eval === undefined) {
+      throw new UsageError(
+        `Cannot evaluate as ${shownPath(file)} must have a dataset.eval: current value is none`,
+      );
     }
+    const folders = { state: project.state, user: userFolder() };
+    const model = args.model === undefined ? undefined : await findModel(args.model, folders);
+    const run = evaluationRun(loaded.config, {
+      model: model?.place,
+      tasks: readNumber("tasks", args.tasks),
+      samples: readNumber("samples", args.samples),
+      passAt: args.k?.split(",").map((text) => readNumber("k", text)),
+      temperature: readNumber("temperature", args.temperature),
+      maxNewTokens: readNumber("max-tokens", args["max-tokens"]),
+      hasGreedy: args.greedy === true,
+    });
+    const isJson = args.json === true;
+    const terminal = isJson ? new Terminal(process.stderr) : session.terminal;
+    const modelName = model?.shown ?? `the model of ${shownPath(file)}`;
+    await followOnStack({ ...session, terminal }, run, {
+      file,
+      isKept: false,
+      onEnded: ({ view }) => {
+        if (view.evaluations.length === 0) return;
+        if (isJson) session.terminal.line(JSON.stringify(asJson(view, file, modelName), undefined, 2));
+        else for (const line of linesOf(view, modelName)) terminal.line(line);
+      },
+    });
+    return 0;
   },
 });
 
-/** Runs are numbered by their request, so the highest number is the newest. */
-async function newestRun(bus: Bus): Promise<string> {
-  const sequenceOf = (runId: string) => Number(runId.split("-").at(-1));
-  const states = await runStates(bus);
-  const newest = states.map(({ runId }) => runId).sort((a, b) => sequenceOf(b) - sequenceOf(a))[0];
-  if (newest === undefined)
-    throw new UsageError("Cannot choose a run as there must be one: current value is none");
-  return newest;
+/** A run's id is the likeliest thing to be given in its place. */
+async function requireFile(file: string, given: string): Promise<void> {
+  if (
+    await stat(file).then(
+      () => true,
+      () => false,
+    )
+  )
+    return;
+  throw new UsageError(
+    `Cannot evaluate as a run file must come first: current value is ${given}; a run's policy is evaluated by hone eval FILE --model ${given}, and hone evaluations ${given} tells what it evaluated itself`,
+  );
 }
 
-/** Reads the events that are there, without waiting for more. */
-async function readRun(bus: Bus, runId: string, signal: AbortSignal): Promise<RunView> {
-  let view = newRunView(runId);
-  const filter = subjects.event(runId, "*");
-  const { state } = await bus.manager.streams.info(StreamName.events, { subjects_filter: filter });
-  let remaining = Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
-  if (remaining === 0) return view;
-  const done = new AbortController();
-  const reading = { stream: StreamName.events, filter, signal: AbortSignal.any([signal, done.signal]) };
-  for await (const { message } of readOrdered(bus, RunEventSchema, reading)) {
-    view = afterEvent(view, message);
-    remaining--;
-    if (remaining === 0) break;
-  }
-  done.abort();
-  signal.throwIfAborted();
-  return view;
+function linesOf(view: RunView, modelName: string): string[] {
+  const ends = view.evaluations.map((record) => ({ mode: record.mode, text: outcomeText(record) }));
+  return [
+    "",
+    modelName,
+    ...evaluationTable(view.evaluations),
+    ...ends.flatMap(({ mode, text }) => (text === undefined ? [] : [`${mode}: ${text}`])),
+  ];
+}
+
+function asJson(view: RunView, file: string, model: string): unknown {
+  return {
+    run: view.runId,
+    file,
+    model,
+    evaluations: view.evaluations.map(({ mode, episodes, metrics }) => ({
+      mode,
+      rollouts: episodes,
+      metrics,
+    })),
+  };
+}
+
+function readNumber(name: string, text: string): number;
+function readNumber(name: string, text: string | undefined): number | undefined;
+function readNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}(\.\d{1,9})?$/.test(text)) return Number(text);
+  throw new UsageError(`Cannot evaluate as --${name} must be a number: current value is ${text}`);
 }

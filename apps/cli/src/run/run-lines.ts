@@ -35,7 +35,7 @@ export function stepLine(view: RunView, record: StepRecord): string {
 export function evaluationLine(record: EvaluationRecord): string {
   const value = record.metrics.success ?? record.metrics["reward/mean"];
   const what = record.metrics.success === undefined ? "held-out reward" : "held-out success";
-  return `version ${record.version}: ${what} ${share(value)} ${record.mode} (${figure(record.episodes)} tasks)`;
+  return `version ${record.version}: ${what} ${share(value)} ${record.mode} (${figure(record.metrics.tasks ?? record.episodes)} tasks)`;
 }
 
 /** What the run does now, in a few words; what it waits for where it waits. */
@@ -97,7 +97,7 @@ export function endLines(view: RunView, checkpoint: string | undefined): string[
     const [first, last] = [ofMode[0], ofMode.at(-1)];
     if (first === undefined || last === undefined) continue;
     const told = (record: EvaluationRecord, when: string) =>
-      `${share(record.metrics.success ?? record.metrics["reward/mean"])} ${when} (version ${record.version}, ${figure(record.episodes)} tasks)`;
+      `${share(record.metrics.success ?? record.metrics["reward/mean"])} ${when} (version ${record.version}, ${figure(record.metrics.tasks ?? record.episodes)} tasks)`;
     lines.push(
       `held-out success, ${mode.padEnd("sampled".length)}  ${told(first, "before")}, ${told(last, "after")}`,
     );

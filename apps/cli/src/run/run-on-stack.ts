@@ -1,5 +1,5 @@
 /**
- * `hone start` and `hone run`: submits a run file to a stack, follows it, and tells how it ended.
+ * `hone start`, `hone run` and `hone eval`: submits a run file to a stack, follows it, and tells how it ended.
  *
  * U1: an unfinished run of the very same file, left by a stack that was ended, goes on instead of being made anew:
  *     the trainer takes it up as soon as it runs.
@@ -32,13 +32,39 @@ export interface RunOnStackOptions {
 }
 
 /**
+ * Trains what a run file says, and tells it.
  * @returns the exit code.
  * @throws {RunFailedError} when the run is refused, fails or is cancelled.
  */
 export async function runOnStack(session: Session, options: RunOnStackOptions): Promise<number> {
-  const { terminal, project, signal } = session;
+  const { project } = session;
   // Before anything is started: a wrong file costs no time and leaves nothing behind.
   const loaded = await loadRunFile(options.file, project.folder);
+  await followOnStack(session, loaded, {
+    ...options,
+    onEnded: (printer) => {
+      const { checkpoint } = printer.view.ended ?? {};
+      printer.end(checkpoint ? shownPath(join(project.state, checkpoint)) : undefined);
+    },
+  });
+  return 0;
+}
+
+export interface FollowOnStackOptions extends RunOnStackOptions {
+  /** Tells what came of it, however it ended. Called before an own stack ends. */
+  readonly onEnded: (printer: RunPrinter) => void;
+}
+
+/**
+ * Submits a run, or goes on with the unfinished one of the same file, and follows it to its end.
+ * @throws {RunFailedError} when the run is refused, fails or is cancelled.
+ */
+export async function followOnStack(
+  session: Session,
+  loaded: LoadedRun,
+  options: FollowOnStackOptions,
+): Promise<void> {
+  const { terminal, signal } = session;
   await using stack = await useStack(session);
   const bus = await connectTo(stack, "run", signal);
   try {
@@ -49,14 +75,14 @@ export async function runOnStack(session: Session, options: RunOnStackOptions): 
     const outcome = await follow(bus, loaded, options.file, printer, session, followSignal).finally(() =>
       printer.close(),
     );
-    tellEnd(outcome, printer, session, stack.pageUrl);
+    requireCompleted(outcome, printer, options.onEnded, stack.pageUrl);
   } catch (error) {
     if (error instanceof Interrupted) tellInterrupted(session, stack.isOwn, options.file);
     throw error;
   } finally {
     await bus.close();
   }
-  if (!stack.isOwn || !options.isKept) return 0;
+  if (!stack.isOwn || !options.isKept) return;
   terminal.line(`\nthe page stays up at ${terminal.style("cyan", stack.pageUrl)}; Ctrl-C ends it`);
   await raceAbortable(stack.failed, signal).then(
     (error) => {
@@ -64,7 +90,6 @@ export async function runOnStack(session: Session, options: RunOnStackOptions): 
     },
     () => undefined, // Ctrl-C is how this is meant to end
   );
-  return 0;
 }
 
 async function follow(
@@ -95,14 +120,18 @@ async function findUnfinished(bus: Bus, loaded: LoadedRun, stateFolder: string):
 }
 
 /** @throws {RunFailedError} unless the run completed. */
-function tellEnd(outcome: RequestOutcome, printer: RunPrinter, { project }: Session, pageUrl: string): void {
+function requireCompleted(
+  outcome: RequestOutcome,
+  printer: RunPrinter,
+  onEnded: (printer: RunPrinter) => void,
+  pageUrl: string,
+): void {
   if (outcome.kind === "refused") {
     const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
     throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);
   }
   const { ended } = printer.view;
-  const checkpoint = ended?.checkpoint ? shownPath(join(project.state, ended.checkpoint)) : undefined;
-  printer.end(checkpoint);
+  onEnded(printer);
   if (ended?.phase === RunPhase.COMPLETED) return;
   const what = ended?.phase === RunPhase.CANCELLED ? "was cancelled" : "failed";
   throw new RunFailedError(`The run ${what}: ${ended?.reason || "no reason was given"} (page ${pageUrl})`);

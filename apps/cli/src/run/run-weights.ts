@@ -21,15 +21,17 @@ const RUN_ID = /^[A-Za-z0-9_-]{1,128}$/;
 /**
  * The weights of a run at a version: of a checkpoint where there is one, of the state otherwise.
  * @param version undefined = the newest checkpoint, or the newest state where there is no checkpoint.
+ * @param action named in errors.
  * @throws {UsageError} when there are none.
  */
 export async function findRunWeights(
   stateFolder: string,
   run: string,
   version: number | undefined,
+  action: "export" | "evaluate" = "export",
 ): Promise<RunWeights> {
   if (!RUN_ID.test(run))
-    throw new UsageError(`Cannot export a run as its id has no such form: current value is ${run}`);
+    throw new UsageError(`Cannot ${action} a run as its id has no such form: current value is ${run}`);
   const folder = join(stateFolder, "runs", run);
   const checkpoints = await weightsIn(join(folder, "checkpoints"), /^step-(\d+)$/);
   const states = await weightsIn(join(folder, "state"), /^(\d+)-\d+$/);
@@ -41,8 +43,8 @@ export async function findRunWeights(
   );
   throw new UsageError(
     versions.length === 0
-      ? `Cannot export ${run} as there must be weights in ${folder}: current value is none`
-      : `Cannot export ${run} as its version must be one of ${versions.join(", ")}: current value is ${version}`,
+      ? `Cannot ${action} ${run} as there must be weights in ${folder}: current value is none`
+      : `Cannot ${action} ${run} as its version must be one of ${versions.join(", ")}: current value is ${version}`,
   );
 }
 

@@ -64,10 +64,10 @@ function processesOf(stack: StackRecord): ProcessIdentity[] {
 }
 
 describe("hone", () => {
-  test("status, eval and down say so where no stack runs", async () => {
+  test("status, evaluations and down say so where no stack runs", async () => {
     const status = await hone("status");
     assert.deepEqual([status.code, /no stack runs/.test(status.output)], [3, true]);
-    const evaluated = await hone("eval");
+    const evaluated = await hone("evaluations");
     assert.deepEqual([evaluated.code, /start one with hone up/.test(evaluated.output)], [1, true]);
     assert.equal((await hone("down")).code, 0);
   });
@@ -153,6 +153,7 @@ describe("hone", () => {
       "run",
       "status",
       "eval",
+      "evaluations",
       "chat",
       "export",
       "validate",

@@ -1,5 +1,6 @@
 /** Keys of a run file that are each allowed and cannot be meant together; and options that others make meaningless. */
 
+import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
 
 /** Rollouts that the trainer holds at once, and jobs of a run that the queue takes: its episodes are in memory together. */
@@ -13,13 +14,19 @@ export interface Contradiction {
   readonly allowed: string;
 }
 
-type Checked = Pick<RunConfig, "algorithm" | "dataset" | "rollout" | "trainer">;
+type Checked = Pick<RunConfig, "algorithm" | "dataset" | "rollout" | "trainer" | "warmStart">;
 
 /** Everything that contradicts itself in a run file whose keys are sound one by one. */
 export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
   yield* scheduleContradictions(run);
   yield* evaluationContradictions(run);
+  if (!isTraining(run) && run.dataset.eval === undefined) {
+    yield {
+      path: ["trainer", "steps"],
+      allowed: "at least 1 where there is neither warmStart nor dataset.eval",
+    };
+  }
 }
 
 function* rolloutContradictions({ rollout, algorithm }: Checked): Generator<Contradiction> {
@@ -51,12 +58,20 @@ function* scheduleContradictions({ trainer }: Checked): Generator<Contradiction>
 }
 
 function* evaluationContradictions({ dataset, trainer }: Checked): Generator<Contradiction> {
-  const { every, tasks } = trainer.eval;
+  const { every, tasks, modes, samples, passAt = [] } = trainer.eval;
   const source = dataset.eval;
+  const path = ["trainer", "eval"];
+  const tooMany = passAt.findIndex((k) => k > samples);
+  if (tooMany >= 0)
+    yield { path: [...path, "passAt", tooMany], allowed: `at most eval.samples (${samples})` };
+  if (new Set(modes).size < modes.length) yield { path: [...path, "modes"], allowed: "each mode once" };
+  if (samples > 1 && !modes.includes("sampled")) {
+    yield { path: [...path, "samples"], allowed: "1 where nothing is sampled" };
+  }
   if (source === undefined) {
     const allowed = "left out where there is no dataset.eval";
-    if (every > 0) yield { path: ["trainer", "eval", "every"], allowed };
-    if (tasks !== undefined) yield { path: ["trainer", "eval", "tasks"], allowed };
+    if (every > 0) yield { path: [...path, "every"], allowed };
+    if (tasks !== undefined) yield { path: [...path, "tasks"], allowed };
     return;
   }
   if (source.source !== "environment") return;
@@ -68,6 +83,6 @@ function* evaluationContradictions({ dataset, trainer }: Checked): Generator<Con
     };
   }
   if (tasks !== undefined && count > 0 && tasks > count) {
-    yield { path: ["trainer", "eval", "tasks"], allowed: `at most the ${count} tasks of dataset.eval` };
+    yield { path: [...path, "tasks"], allowed: `at most the ${count} tasks of dataset.eval` };
   }
 }

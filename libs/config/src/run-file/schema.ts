@@ -179,8 +179,20 @@ const trainer = z.strictObject({
     .strictObject({
       /** Steps between two evaluations; 0 = only before the first step and after the last. */
       every: wholeNumber.min(0).default(0),
-      /** Held-out tasks of every evaluation but the last, which takes all; absent = all. */
+      /** Held-out tasks of every evaluation but the last of a training, which takes all; absent = all. */
       tasks: wholeNumber.min(1).optional(),
+      /** Whether tasks are played as the run samples, with the most likely tokens, or both. */
+      modes: z
+        .array(z.enum(["sampled", "greedy"]))
+        .min(1)
+        .max(2)
+        .default(["sampled", "greedy"]),
+      /** Sampled rollouts of each task. */
+      samples: wholeNumber.min(1).max(MAX_GROUP_SIZE).default(1),
+      /** The k of every pass@k that is told. Default: 1, 2, 4 ... up to `samples`. */
+      passAt: z.array(wholeNumber.min(1).max(MAX_GROUP_SIZE)).min(1).max(16).optional(),
+      /** Reward from which a rollout passes whose agent reports no success. */
+      passReward: z.number().default(1),
     })
     .prefault({}),
 });
@@ -249,7 +261,7 @@ export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;
 
 function* crossFieldProblems(
-  run: Pick<RunConfig, "algorithm" | "model" | "agent" | "dataset" | "rollout" | "trainer">,
+  run: Pick<RunConfig, "algorithm" | "model" | "agent" | "dataset" | "rollout" | "trainer" | "warmStart">,
 ): Generator<{ path: PropertyKey[]; allowed: string }> {
   if ("init" in run.model) yield* initProblems(run.model.init, run.rollout.maxContextTokens);
   yield* contradictions(run);

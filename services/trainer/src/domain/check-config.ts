@@ -1,6 +1,6 @@
 /** What this build's trainer cannot do of what the run file's schema allows: refused, never ignored. */
 
-import { problemMessage, type RunConfig } from "@hone/config";
+import { isTraining, problemMessage, type RunConfig } from "@hone/config";
 import type { Problem } from "./run-event.ts";
 
 /**
@@ -9,8 +9,9 @@ import type { Problem } from "./run-event.ts";
  * The embedded engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts that sampled
  * from another distribution (cut off by topP or topK, or not sampled at all) would be trained with wrong ratios.
  */
-export function checkConfig({ rollout }: RunConfig): Problem[] {
-  const { temperature, topP, topK } = rollout.sampling;
+export function checkConfig(run: RunConfig): Problem[] {
+  if (!isTraining(run)) return [];
+  const { temperature, topP, topK } = run.rollout.sampling;
   return [
     ...problemUnless(temperature > 0, "temperature", temperature, "greater than 0"),
     ...problemUnless(topP === 1, "topP", topP, "1"),

@@ -13,12 +13,13 @@ describe("checkState()", () => {
     const digest = createHash("sha256").update(weights).digest("hex");
     await writeFile(path.join(folder.path, "model.safetensors"), weights);
     await writeFile(path.join(folder.path, "optimizer.safetensors"), "moments");
-    await checkState(folder.path, digest);
+    await checkState(folder.path, digest, { hasOptimizer: true });
     await assert.rejects(
-      checkState(folder.path, "0".repeat(64)),
+      checkState(folder.path, "0".repeat(64), { hasOptimizer: true }),
       /model\.safetensors as its SHA-256 must be 0000/,
     );
     await rm(path.join(folder.path, "optimizer.safetensors"));
-    await assert.rejects(checkState(folder.path, digest), BrokenStateError);
+    await assert.rejects(checkState(folder.path, digest, { hasOptimizer: true }), BrokenStateError);
+    await checkState(folder.path, digest, { hasOptimizer: false });
   });
 });

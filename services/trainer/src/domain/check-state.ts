@@ -18,17 +18,22 @@ export class BrokenStateError extends TerminalError {
 }
 
 /**
- * Checks the weights by their digest, and that the optimizer is there. Weights in several files are left to their reader.
+ * Checks the weights by their digest, and that the optimizer is there where it was written. Weights in several files are left to their reader.
  * @param digest SHA-256 that the commit recorded, hexadecimal.
  * @throws {BrokenStateError} when they are others, or the optimizer is gone: it would begin anew in silence.
  */
-export async function checkState(folder: string, digest: string): Promise<void> {
+export async function checkState(
+  folder: string,
+  digest: string,
+  { hasOptimizer }: { readonly hasOptimizer: boolean },
+): Promise<void> {
   const weights = path.join(folder, WEIGHTS_FILE);
   if (!(await exists(weights))) return;
   const hash = createHash("sha256");
   await pipeline(createReadStream(weights), hash);
   const found = hash.digest("hex");
   if (found !== digest) throw new BrokenStateError(weights, `its SHA-256 must be ${digest}`, found);
+  if (!hasOptimizer) return;
   const optimizer = path.join(folder, OPTIMIZER_FILE);
   if (!(await exists(optimizer)))
     throw new BrokenStateError(optimizer, "it belongs to the state", "no such file");

@@ -1,11 +1,15 @@
 /** Checkpoints for people: Hugging Face folders of chosen versions. The state of a run does not depend on them. */
 
-import type { RunConfig } from "@hone/config";
+import { isTraining, type RunConfig } from "@hone/config";
 import type { RunContext } from "./run-context.ts";
 import { diskWait } from "./wait.ts";
 
-/** Whether a version is exported: every n-th, and the last. Version 0 only where no step follows. */
+/**
+ * Whether a version is exported: every n-th, and the last. Version 0 only where no step follows, and never where it is
+ * what the run began with.
+ */
 export function isCheckpointDue(config: RunConfig, version: number): boolean {
+  if (!isTraining(config)) return false;
   const { steps, checkpoint } = config.trainer;
   return version === steps || (version > 0 && checkpoint.every > 0 && version % checkpoint.every === 0);
 }

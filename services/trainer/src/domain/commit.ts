@@ -10,6 +10,7 @@
  * C3: when the answer of 2 is lost, the row tells whether it took effect.
  */
 
+import { isTraining } from "@hone/config";
 import { OwnershipLostError } from "./errors.ts";
 import type { Commit, LedgerEntry } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
@@ -32,7 +33,9 @@ export async function commitVersion(
   reporter.phase(RunPhase.commit, version);
   const stateFolder = folders.state(version, run.epoch);
   const { digest } = await reporter.untilAvailable(diskWait(stateFolder), () =>
-    folders.writeWhole(stateFolder, (folder) => engine.save(folder)),
+    folders.writeWhole(stateFolder, (folder) =>
+      isTraining(run.config) ? engine.save(folder) : engine.saveWeights(folder),
+    ),
   ); // 1
   const commit: Commit = {
     runId: run.runId,

@@ -2,15 +2,16 @@
  * Evaluation of one policy version on the held-out split, sampled and greedy.
  *
  * E1: its rollouts are pinned to the version: no other may generate for them.
- * E2: of a task, index 0 is sampled with the run's parameters, index 1 takes the most likely token each time.
+ * E2: of a task, the first rollouts are sampled with the run's parameters, the last one takes the most likely token each
+ *     time; the run may ask for one of the two only.
  * E3: a recorded evaluation is never made again, a version whose evaluation was cut off is evaluated anew.
- * E4: the last evaluation takes the whole split, as it tells what the run is worth; those before it may take fewer
- *     tasks, as the run waits for them.
+ * E4: the last evaluation of a training takes the whole split, as it tells what the run is worth; those before it may
+ *     take fewer tasks, as the run waits for them. A run that only evaluates takes as many as it says.
  */
 
-import type { RunConfig } from "@hone/config";
+import { isTraining, passAtOf, type RunConfig } from "@hone/config";
 import { Split } from "@hone/core";
-import { addRolloutMetrics, MetricSet } from "@hone/rl";
+import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from "@hone/rl";
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { OwnershipLostError } from "./errors.ts";
 import { EvaluationMode, type EvaluationRecord, type Job } from "./ports.ts";
@@ -21,7 +22,13 @@ import type { ScoredRollout } from "./scored-rollout.ts";
 import { WaitOwner } from "./wait.ts";
 
 /** Modes by index within the task (E2). */
-const MODES = [EvaluationMode.sampled, EvaluationMode.greedy] as const;
+function modesOf({ trainer }: RunConfig): EvaluationMode[] {
+  const { modes, samples } = trainer.eval;
+  return [
+    ...(modes.includes(EvaluationMode.sampled) ? new Array(samples).fill(EvaluationMode.sampled) : []),
+    ...(modes.includes(EvaluationMode.greedy) ? [EvaluationMode.greedy] : []),
+  ];
+}
 
 /** Whether a version is evaluated: the first, the last, and every n-th in between. */
 export function isEvaluationDue(config: RunConfig, version: number): boolean {
@@ -37,7 +44,8 @@ export async function evaluate(context: RunContext, version: number): Promise<vo
     { text: "the database (evaluations)", owner: WaitOwner.database },
     () => ledger.evaluations(run.runId, version),
   );
-  const records = known.length === MODES.length ? known : await evaluateNow(context, version);
+  const isKnown = known.length === run.config.trainer.eval.modes.length;
+  const records = isKnown ? known : await evaluateNow(context, version);
   for (const record of records) {
     reporter.event({ kind: "evaluated", ...record }, `evaluated-${version}-${record.mode}`);
   }
@@ -50,13 +58,14 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
     SpanName.evaluate,
     { parent: "root", attributes: { [Attr.runId]: run.runId, [Attr.policyVersion]: version } },
     async () => {
-      const scored = await gatherEvaluation(context, version);
-      const records = MODES.map((mode, index) =>
+      const modes = modesOf(run.config);
+      const scored = await gatherEvaluation(context, version, modes);
+      const records = [...new Set(modes)].map((mode) =>
         recordOf(
           context,
           version,
           mode,
-          scored.filter(({ rollout }) => rollout.slot.index === index),
+          scored.map(({ rollout }) => rollout).filter(({ slot }) => modes[slot.index] === mode),
         ),
       );
       const isOurs = await reporter.untilAvailable(
@@ -69,16 +78,21 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
   );
 }
 
-async function gatherEvaluation(context: RunContext, version: number): Promise<ScoredRollout[]> {
+async function gatherEvaluation(
+  context: RunContext,
+  version: number,
+  modes: readonly EvaluationMode[],
+): Promise<ScoredRollout[]> {
   const { run, tasks, gatherer, reporter } = context;
   const { steps, eval: evaluation } = run.config.trainer;
-  const batch = await tasks.evaluation(version === steps ? undefined : evaluation.tasks); // E4
+  const isWhole = version === steps && isTraining(run.config); // E4
+  const batch = await tasks.evaluation(isWhole ? undefined : evaluation.tasks);
   const { sampling } = run.config.rollout;
-  const jobs: Job[] = batchSlots(Split.eval, version, batch.tasks.length, MODES.length).map((slot) => ({
+  const jobs: Job[] = batchSlots(Split.eval, version, batch.tasks.length, modes.length).map((slot) => ({
     slot,
     task: batch.tasks[slot.task]!,
     cursor: batch.cursor + slot.task,
-    sampling: MODES[slot.index] === EvaluationMode.greedy ? { ...sampling, temperature: 0 } : sampling,
+    sampling: modes[slot.index] === EvaluationMode.greedy ? { ...sampling, temperature: 0 } : sampling,
     lowestVersion: version, // E1
     highestVersion: version,
   }));
@@ -91,13 +105,13 @@ function recordOf(
   { run }: RunContext,
   version: number,
   mode: EvaluationMode,
-  scored: readonly ScoredRollout[],
+  rollouts: readonly Rollout[],
 ): EvaluationRecord {
+  const { outcomes } = run.config.algorithm;
+  const { passReward } = run.config.trainer.eval;
   const metrics = new MetricSet();
-  addRolloutMetrics(
-    metrics,
-    scored.map(({ rollout }) => rollout),
-    run.config.algorithm.outcomes,
-  );
-  return { version, mode, episodes: scored.length, metrics: metrics.toRecord() };
+  addRolloutMetrics(metrics, rollouts, outcomes);
+  const tasks = Map.groupBy(rollouts, ({ slot }) => slot.task);
+  addEvaluationMetrics(metrics, [...tasks.values()], outcomes, { passAt: passAtOf(run.config), passReward });
+  return { version, mode, episodes: rollouts.length, metrics: metrics.toRecord() };
 }

@@ -65,6 +65,7 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
     resetOptimizer: refuse,
     logprobs: async (samples) => scores(samples),
     save: refuse,
+    saveWeights: refuse,
     exportTo: refuse,
     close: refuse,
     async trainMinibatch(minibatch) {

@@ -5,6 +5,7 @@
  * `restore` and goes on as if nothing had happened.
  */
 
+import { isTraining } from "@hone/config";
 import { checkState } from "./check-state.ts";
 import { exportCheckpoint, isCheckpointDue } from "./checkpoints.ts";
 import { commitVersion } from "./commit.ts";
@@ -17,7 +18,7 @@ import { trainStep } from "./train-step.ts";
 import { WaitOwner } from "./wait.ts";
 import { warmStart } from "./warm-start.ts";
 
-/** Runs until the last step is committed, evaluated and exported. @throws the reason of the context's signal. */
+/** Runs until the last step is committed, evaluated and exported; without steps, until version 0 is evaluated. @throws the reason of the context's signal. */
 export async function runLoop(context: RunContext, wishes: WishBoard): Promise<void> {
   const { run, progress, signal } = context;
   const { config } = run;
@@ -37,15 +38,18 @@ export async function runLoop(context: RunContext, wishes: WishBoard): Promise<v
 async function restore(context: RunContext): Promise<void> {
   const { run, engine, folders, reporter, ledger, progress } = context;
   if (progress.version === undefined) {
-    reporter.phase(RunPhase.warmStart, 0);
+    const { warmStart: supervised } = run.config;
+    if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
     await engine.initialise();
-    const entries = run.config.warmStart === undefined ? [] : await warmStart(context, run.config.warmStart);
+    const entries = supervised === undefined ? [] : await warmStart(context, supervised);
     await commitVersion(context, { version: 0, entries, metrics: {} });
     return;
   }
   const { version } = progress;
   await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);
-  await checkState(folders.absolute(run.stateFolder), run.stateDigest);
+  await checkState(folders.absolute(run.stateFolder), run.stateDigest, {
+    hasOptimizer: isTraining(run.config),
+  });
   await engine.load(folders.absolute(run.stateFolder));
   await reporter.publish({
     version,

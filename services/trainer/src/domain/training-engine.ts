@@ -63,6 +63,8 @@ export interface TrainingEngine {
   logprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
   /** Writes all that `load` needs; syncing and renaming the folder is the caller's. */
   save(folder: string): Promise<SavedState>;
+  /** Writes the weights as `save` does, bit by bit, and no optimizer: all that generation needs. */
+  saveWeights(folder: string): Promise<SavedState>;
   /** Writes a Hugging Face folder without the optimizer. */
   exportTo(folder: string): Promise<SavedState>;
   /** Frees the engine; calls that are still open fail. */

@@ -109,6 +109,11 @@ export class OnnxTrainer implements TrainingEngine {
     return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions }, optimizer);
   }
 
+  async saveWeights(folder: string): Promise<SavedState> {
+    const { weights, companions } = this.#ready("save weights");
+    return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions });
+  }
+
   async exportTo(folder: string): Promise<SavedState> {
     const { weights, companions } = this.#ready("export");
     const { spec, origin } = this.#config;

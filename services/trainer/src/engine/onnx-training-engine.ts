@@ -58,6 +58,10 @@ export class OnnxTrainingEngine implements TrainingEngine {
     return (await this.#call("save", folder)) as SavedState;
   }
 
+  async saveWeights(folder: string): Promise<SavedState> {
+    return (await this.#call("saveWeights", folder)) as SavedState;
+  }
+
   async exportTo(folder: string): Promise<SavedState> {
     return (await this.#call("exportTo", folder)) as SavedState;
   }

@@ -281,6 +281,13 @@ export class HashEngine implements TrainingEngine {
     return { digest: this.#state, bytes: this.#state.length };
   }
 
+  async saveWeights(folder: string): Promise<SavedState> {
+    this.#world.point("before save of weights");
+    await writeFile(path.join(folder, STATE_FILE), this.#state);
+    this.#world.point("after save of weights");
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
   async exportTo(folder: string): Promise<SavedState> {
     this.#world.point("before export");
     await writeFile(path.join(folder, STATE_FILE), this.#state);

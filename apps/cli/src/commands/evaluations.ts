@@ -1,0 +1,69 @@
+/** `hone evaluations [RUN]`: how a run's policy does on tasks that it was never trained on, version by version. */
+
+import { type Bus, readOrdered, StreamName, subjects } from "@hone/messaging";
+import { RunEventSchema } from "@hone/proto-gen/run";
+import { honeCommand } from "../define.ts";
+import { UsageError } from "../errors.ts";
+import { evaluationTable } from "../run/evaluation-table.ts";
+import { runStates } from "../run/follow-run.ts";
+import { afterEvent, newRunView, type RunView } from "../run/run-view.ts";
+import { connectTo, requireStack } from "../stack/use-stack.ts";
+
+export const evaluationsCommand = honeCommand({
+  name: "evaluations",
+  description: "Tell the evaluations that a run made of its versions on held-out tasks",
+  args: {
+    run: {
+      type: "positional",
+      required: false,
+      description: "Id of the run; the newest one by default",
+      valueHint: "RUN",
+    },
+  },
+  run: async (session, args) => {
+    const bus = await connectTo(requireStack(session), "evaluations", session.signal);
+    try {
+      const runId = args.run ?? (await newestRun(bus));
+      const view = await readRun(bus, runId, session.signal);
+      if (view.evaluations.length === 0) {
+        throw new UsageError(
+          `Cannot tell evaluations as ${runId} must have made one: current value is none yet`,
+        );
+      }
+      session.terminal.line(session.terminal.style("bold", runId));
+      for (const line of evaluationTable(view.evaluations)) session.terminal.line(line);
+      return 0;
+    } finally {
+      await bus.close();
+    }
+  },
+});
+
+/** Runs are numbered by their request, so the highest number is the newest. */
+async function newestRun(bus: Bus): Promise<string> {
+  const sequenceOf = (runId: string) => Number(runId.split("-").at(-1));
+  const states = await runStates(bus);
+  const newest = states.map(({ runId }) => runId).sort((a, b) => sequenceOf(b) - sequenceOf(a))[0];
+  if (newest === undefined)
+    throw new UsageError("Cannot choose a run as there must be one: current value is none");
+  return newest;
+}
+
+/** Reads the events that are there, without waiting for more. */
+async function readRun(bus: Bus, runId: string, signal: AbortSignal): Promise<RunView> {
+  let view = newRunView(runId);
+  const filter = subjects.event(runId, "*");
+  const { state } = await bus.manager.streams.info(StreamName.events, { subjects_filter: filter });
+  let remaining = Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+  if (remaining === 0) return view;
+  const done = new AbortController();
+  const reading = { stream: StreamName.events, filter, signal: AbortSignal.any([signal, done.signal]) };
+  for await (const { message } of readOrdered(bus, RunEventSchema, reading)) {
+    view = afterEvent(view, message);
+    remaining--;
+    if (remaining === 0) break;
+  }
+  done.abort();
+  signal.throwIfAborted();
+  return view;
+}

@@ -1,0 +1,63 @@
+/** The run file of an evaluation: another one's, without its training. */
+
+import { type RunConfig, resolveRunConfig } from "@hone/config";
+import type { LoadedRun } from "./load-run-file.ts";
+
+/** What an evaluation changes of the file; what is undefined is left as it is. */
+export interface EvaluationOptions {
+  /** An absolute folder, or an id of the hub. */
+  readonly model: string | undefined;
+  /** The first tasks of the file's `dataset.eval`. */
+  readonly tasks: number | undefined;
+  readonly samples: number | undefined;
+  readonly passAt: readonly number[] | undefined;
+  readonly temperature: number | undefined;
+  readonly maxNewTokens: number | undefined;
+  /** Plays each task with the most likely tokens too. */
+  readonly hasGreedy: boolean;
+}
+
+/** Runs are named, one of a name at a time: an evaluation beside its training has another name. */
+const SUFFIX = "-eval";
+const MAX_NAME_CHARACTERS = 40;
+
+/** @throws {ConfigError} when the options do not go with the file, or with one another. */
+export function evaluationRun(run: RunConfig, options: EvaluationOptions): LoadedRun {
+  const { warmStart: _, trainer, algorithm, rollout, ...rest } = run;
+  const { outcomes } = algorithm;
+  const temperature = options.temperature ?? rollout.sampling.temperature;
+  const name = `${run.name.slice(0, MAX_NAME_CHARACTERS - SUFFIX.length)}${SUFFIX}`;
+  const config = resolveRunConfig({
+    ...rest,
+    name,
+    ...(options.model === undefined ? {} : { model: { path: options.model } }),
+    rollout: {
+      ...rollout,
+      sampling: {
+        ...rollout.sampling,
+        temperature,
+        maxNewTokens: options.maxNewTokens ?? rollout.sampling.maxNewTokens,
+      },
+    },
+    algorithm: { outcomes },
+    trainer: {
+      engine: trainer.engine,
+      steps: 0,
+      optimizer: { kind: "adamw", learningRate: trainer.optimizer.learningRate },
+      eval: {
+        passReward: trainer.eval.passReward,
+        modes: modesFor(temperature, options.hasGreedy),
+        ...(options.tasks === undefined ? {} : { tasks: options.tasks }),
+        ...(options.samples === undefined ? {} : { samples: options.samples }),
+        ...(options.passAt === undefined ? {} : { passAt: options.passAt }),
+      },
+    },
+  });
+  return { name, config, text: JSON.stringify(config) };
+}
+
+/** At temperature 0 every sample would be the same. */
+function modesFor(temperature: number, hasGreedy: boolean): RunConfig["trainer"]["eval"]["modes"] {
+  if (temperature === 0) return ["greedy"];
+  return hasGreedy ? ["sampled", "greedy"] : ["sampled"];
+}

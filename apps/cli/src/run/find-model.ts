@@ -1,0 +1,53 @@
+/** Which model a person means: a run's weights, a folder, or one of the hub. */
+
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { UsageError } from "../errors.ts";
+import { findRunWeights } from "./run-weights.ts";
+
+export interface FoundModel {
+  /** An absolute folder, or an id of the hub. */
+  readonly place: string;
+  /** For people. */
+  readonly shown: string;
+}
+
+export interface FindModelFolders {
+  /** Where Hone keeps its runs. */
+  readonly state: string;
+  /** Where the person stands. */
+  readonly user: string;
+}
+
+const RUN_AND_VERSION = /^([a-z0-9-]+)(?:@(\d{1,9}))?$/;
+const HUB_ID = /^[\w.-]+\/[\w.-]+$/;
+
+/**
+ * Runs go first, then folders; what is neither is an id of the hub, which the trainer checks.
+ * @throws {UsageError} when it can be none of them.
+ */
+export async function findModel(text: string, folders: FindModelFolders): Promise<FoundModel> {
+  const [, run, version] = RUN_AND_VERSION.exec(text) ?? [];
+  if (run !== undefined && (await isFolder(join(folders.state, "runs", run)))) {
+    const found = await findRunWeights(
+      folders.state,
+      run,
+      version === undefined ? undefined : Number(version),
+      "evaluate",
+    );
+    return { place: found.folder, shown: `${run}@${found.version}` };
+  }
+  const folder = resolve(folders.user, text);
+  if (await isFolder(folder)) return { place: folder, shown: text };
+  if (HUB_ID.test(text) && !text.startsWith(".")) return { place: text, shown: text };
+  throw new UsageError(
+    `Cannot evaluate as the model must be a run (RUN or RUN@VERSION), a folder, or an id of the hub such as owner/name: current value is ${text}`,
+  );
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
