@@ -9,11 +9,12 @@
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { problemMessage, show } from "./problems.ts";
 export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/inline-files.ts";
+export { GROUND_TRUTH_JUDGES, type JudgeConfig, type JudgeKind } from "./run-file/judges.ts";
+export { type ParsedJudges, parseJudges } from "./run-file/parse-judges.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
 export { isTraining, passAtOf } from "./run-file/run-kind.ts";
 export {
-  type JudgeConfig,
   type ModelInit,
   type OutcomeRule,
   type PretrainedModel,

@@ -33,7 +33,8 @@ export function problemsOf(
     const value = valueAt(input, issue.path);
     const key = pathText(issue.path);
     const allowed = value === undefined ? `given, ${allowedBy(issue)}` : allowedBy(issue);
-    return [{ key, value, allowed, message: problemMessage(key, value, allowed) }];
+    const message = `${problemMessage(key, value, allowed)}${hintFor(issue, value)}`;
+    return [{ key, value, allowed, message }];
   });
   return problems.slice(0, MAX_PROBLEMS);
 }
@@ -89,6 +90,24 @@ function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssu
   return [...chosen].sort((a, b) => a.length - b.length)[0];
 }
 
+/** The word of a vocabulary that was probably meant. */
+function hintFor(issue: z.core.$ZodIssue, value: unknown): string {
+  if (typeof value !== "string") return "";
+  const words = issue.code === "invalid_value" ? issue.values : (optionsOf(issue) ?? []);
+  const meant = nearest(
+    value,
+    words.filter((word) => typeof word === "string"),
+  );
+  return meant === undefined ? "" : ` (did you mean \`${meant}\`?)`;
+}
+
+/** The options of a discriminated union are there at run time; the library's type leaves them out. */
+function optionsOf(issue: z.core.$ZodIssue): readonly unknown[] | undefined {
+  return issue.code === "invalid_union" && "options" in issue && Array.isArray(issue.options)
+    ? issue.options
+    : undefined;
+}
+
 function allowedBy(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -97,11 +116,12 @@ function allowedBy(issue: z.core.$ZodIssue): string {
       return issue.values.length === 1
         ? `${JSON.stringify(issue.values[0])}`
         : `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
-    case "invalid_union":
-      // The options of a discriminated union are there at run time; the library's type leaves them out.
-      return "options" in issue && Array.isArray(issue.options)
-        ? `one of ${issue.options.map((option) => JSON.stringify(option)).join(", ")}`
-        : issue.message;
+    case "invalid_union": {
+      const options = optionsOf(issue);
+      return options === undefined
+        ? issue.message
+        : `one of ${options.map((option) => JSON.stringify(option)).join(", ")}`;
+    }
     case "too_small":
       return `${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}${unitOf(issue.origin)}`;
     case "too_big":

@@ -1,4 +1,4 @@
-/** Rollouts, rewards, advantages, loss weights, minibatches and metrics: pure, no tensors, no services. */
+/** Rollouts, scorers, rewards, advantages, loss weights, minibatches and metrics: pure, no tensors, no services. */
 
 export type { GrpoConfig } from "./advantages/grpo.ts";
 export type { AdvantageConfig } from "./advantages/registry.ts";
@@ -18,3 +18,7 @@ export type { OutcomeRule, OutcomeRules } from "./rewards.ts";
 export { rewardOf, weightedSum } from "./rewards.ts";
 export type { Group, Rollout, Sample, Score, VersionSpan } from "./rollout.ts";
 export { checkSample, rolloutTokenCount, sampledTokenCount, versionRange } from "./rollout.ts";
+export { lastBoxed } from "./scorers/boxed.ts";
+export { Gsm8kMethod, gsm8kAnswer, scoreGsm8k } from "./scorers/gsm8k.ts";
+export { isSameAnswer, normalizeMath, scoreMath } from "./scorers/math.ts";
+export { type DapoScore, normalizeFinalAnswer, scoreMathDapo } from "./scorers/math-dapo.ts";

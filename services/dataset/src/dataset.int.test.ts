@@ -57,12 +57,12 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
       BatchReplySchema,
       { timeoutMs: 10_000 },
     );
-  const validate = async (dataset: unknown) => {
+  const validate = async (dataset: unknown, judge?: unknown) => {
     const answer = await request(
       bus,
       subjects.validate(ValidatingService.dataset),
       ValidateRequestSchema,
-      create(ValidateRequestSchema, { configJson: JSON.stringify({ dataset }) }),
+      create(ValidateRequestSchema, { configJson: JSON.stringify({ dataset, judge }) }),
       ValidateReplySchema,
       { timeoutMs: 10_000 },
     );
@@ -139,5 +139,18 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     const [agents] = await validate({ train: { source: "jsonl", path: "agents.jsonl" } });
     assert.match(agents!.message, /agents\.jsonl:1 is/);
     assert.equal((await validate({}))[0]!.key, "dataset.train");
+  });
+
+  test("refuses rows without the ground truth that a judge compares with", async () => {
+    const rows = [
+      { data_source: "openai/gsm8k", reward_model: { style: "rule", ground_truth: "72" } },
+      { data_source: "chat", prompt: [] },
+    ];
+    await writeFile(path.join(folder.path, "mixed.jsonl"), rows.map((row) => JSON.stringify(row)).join("\n"));
+    const train = { source: "jsonl", path: "mixed.jsonl" };
+    const [problem] = await validate({ train }, [{ kind: "gsm8k" }]);
+    assert.match(problem!.message, /reward_model\.ground_truth.*mixed\.jsonl:2/);
+    assert.deepEqual(await validate({ train }, [{ kind: "gsm8k", dataSources: ["openai/gsm8k"] }]), []);
+    assert.deepEqual(await validate({ train }, [{ kind: "regex", pattern: "x" }]), []);
   });
 });

@@ -19,7 +19,11 @@ import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run"
 import { silentLogger } from "@hone/telemetry";
 import { startNats } from "@hone/testing";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
+import { Panels } from "./nats/panels.ts";
 import { serveJudge } from "./nats/serve.ts";
+
+const panels = new Panels();
+const options = { logger: silentLogger(), concurrency: 64, signal: new AbortController().signal };
 
 const JUDGES_JSON = JSON.stringify([
   { kind: "environment", weight: 1 },
@@ -74,10 +78,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     (await bus.manager.consumers.info(StreamName.episodes, "judge")).num_pending;
 
   test("publishes each finished episode once with its scores, also when the work is split over replicas", async () => {
-    const replicas = [
-      consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 }),
-      consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 }),
-    ];
+    const replicas = [consumeEpisodes(bus, panels, options), consumeEpisodes(bus, panels, options)];
     const count = 200;
     await Promise.all(Array.from({ length: count }, (_, index) => finish(episode(index))));
     const stop = new AbortController();
@@ -98,7 +99,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   });
 
   test("stores one scored episode for an attempt that is finished twice", async () => {
-    const replica = consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 });
+    const replica = consumeEpisodes(bus, panels, options);
     const twice = episode(0, { runId: "run-2" });
     await finish(twice);
     await finish(twice);
@@ -114,7 +115,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   });
 
   test("passes left-out outcomes on without scores, and turns a judge's failure into infra_failed", async () => {
-    const replica = consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 });
+    const replica = consumeEpisodes(bus, panels, options);
     const run = "run-3";
     await finish(episode(0, { runId: run, outcome: Outcome.CANCELLED, reason: "asked for" }));
     await finish(episode(1, { runId: run, turns: [{ index: 0 }] }));
@@ -129,12 +130,12 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     assert.equal(seen.get(1)!.outcome, Outcome.INFRA_FAILED);
     assert.match(seen.get(1)!.reason, /the judge "format" failed/);
     assert.equal(seen.get(2)!.outcome, Outcome.INFRA_FAILED);
-    assert.match(seen.get(2)!.reason, /at least one judge/);
+    assert.match(seen.get(2)!.reason, /`judge` as it must be at least 1 entries/);
     await replica.drain();
   });
 
   test("moves what names no rollout to DEAD and goes on", async () => {
-    const replica = consumeEpisodes(bus, { logger: silentLogger(), concurrency: 64 });
+    const replica = consumeEpisodes(bus, panels, options);
     const run = "run-4";
     await publishBytes(bus, subjects.rolloutFinished(run), new Uint8Array([255, 255]), undefined);
     await publishStored(
@@ -153,7 +154,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   });
 
   test("scores stored episodes again on request, by other judges if asked", async () => {
-    const responders = serveJudge(bus, silentLogger());
+    const responders = serveJudge(bus, panels, options);
     await bus.connection.flush();
     const ask = (judgesJson?: string) =>
       request(
@@ -176,13 +177,13 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
       [2, 2],
     );
     const refused = await ask('[{"kind":"formt"}]');
-    assert.match(refused.error, /did you mean "format"/);
+    assert.match(refused.error, /did you mean `format`/);
     assert.equal(refused.isRetryable, false);
     await Promise.all(responders.map((responder) => responder.drain()));
   });
 
   test("names the key of a judge that it does not know", async () => {
-    const responders = serveJudge(bus, silentLogger());
+    const responders = serveJudge(bus, panels, options);
     await bus.connection.flush();
     const validate = (judge: unknown) =>
       request(
@@ -194,11 +195,12 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
         { timeoutMs: 5_000 },
       );
     assert.deepEqual((await validate([{ kind: "environment", weight: 1 }])).problems, []);
-    const { problems } = await validate([{ kind: "environment" }, { kind: "llm", weight: 1 }]);
+    const { problems } = await validate([{ kind: "environment" }, { kind: "exakt", weight: 1 }]);
     assert.equal(problems.length, 1);
     assert.equal(problems[0]!.key, "judge[1].kind");
-    assert.equal(problems[0]!.valueJson, '"llm"');
-    assert.equal(problems[0]!.allowed, "environment, format");
+    assert.equal(problems[0]!.valueJson, '"exakt"');
+    assert.match(problems[0]!.allowed, /one of "environment", "format", "exact"/);
+    assert.match(problems[0]!.message, /did you mean `exact`/);
     await Promise.all(responders.map((responder) => responder.drain()));
   });
 });

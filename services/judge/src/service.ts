@@ -7,21 +7,28 @@
 import { READY, type ServiceDefinition } from "@hone/service-kit";
 import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
+import { Panels } from "./nats/panels.ts";
 import { serveJudge } from "./nats/serve.ts";
 
 export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
   name: "judge",
   readConfig: readJudgeConfig,
   async start({ config, bus, logger }) {
-    const responders = serveJudge(bus, logger);
-    const consumer = consumeEpisodes(bus, { logger, concurrency: config.concurrency });
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const panels = new Panels();
+    const responders = serveJudge(bus, panels, { logger, signal });
+    const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });
     return {
       readiness: () => READY,
       drain: async () => {
         await Promise.all([consumer.drain(), ...responders.map((responder) => responder.drain())]);
       },
       // Gives back what a drain that was cut short left in work.
-      close: () => consumer.stop(),
+      close: async () => {
+        await consumer.stop();
+        stopping.abort();
+      },
     };
   },
 };

@@ -1,5 +1,6 @@
 /** Keys of a run file that are each allowed and cannot be meant together; and options that others make meaningless. */
 
+import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
 
@@ -14,18 +15,33 @@ export interface Contradiction {
   readonly allowed: string;
 }
 
-type Checked = Pick<RunConfig, "algorithm" | "dataset" | "rollout" | "trainer" | "warmStart">;
+type Checked = Pick<RunConfig, "algorithm" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart">;
 
 /** Everything that contradicts itself in a run file whose keys are sound one by one. */
 export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
   yield* scheduleContradictions(run);
   yield* evaluationContradictions(run);
+  yield* judgeContradictions(run);
   if (!isTraining(run) && run.dataset.eval === undefined) {
     yield {
       path: ["trainer", "steps"],
       allowed: "at least 1 where there is neither warmStart nor dataset.eval",
     };
+  }
+}
+
+/** What a judge would find out at the first episode, and each of them would be lost. */
+function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradiction> {
+  const isOfEnvironments = [dataset.train, dataset.eval].some((source) => source?.source === "environment");
+  for (const [index, { kind, dataSources }] of judge.entries()) {
+    if (!isOfEnvironments) continue;
+    if (dataSources !== undefined) {
+      yield { path: ["judge", index, "dataSources"], allowed: "left out where tasks are environments" };
+    } else if (GROUND_TRUTH_JUDGES.has(kind)) {
+      const allowed = `another kind, as "${kind}" compares with the ground truth of rows and an environment has none`;
+      yield { path: ["judge", index, "kind"], allowed };
+    }
   }
 }
 

@@ -42,6 +42,15 @@ describe("parseRunFile()", () => {
     assert.deepEqual(model, { path, revision: "main", dtype: "auto" });
   });
 
+  test("fills in what judges leave out", () => {
+    const rows = RUN.replace(/train: .*$/m, "train: { source: jsonl, path: train.jsonl }");
+    const judges = "[ { kind: gsm8k }, { kind: exact, pattern: 'is (.*)', name: last, weight: 0.5 } ]";
+    assert.deepEqual(parseRunFile(`${rows}judge: ${judges}`).judge, [
+      { kind: "gsm8k", weight: 1, method: "strict" },
+      { kind: "exact", weight: 0.5, name: "last", pattern: "is (.*)", flags: "", ignoreCase: false },
+    ]);
+  });
+
   test("accepts JSON as it is", () => {
     assert.deepEqual(parseRunFile(JSON.stringify(parseYaml(RUN, "run.yaml"))), parseRunFile(RUN));
   });
@@ -101,6 +110,27 @@ describe("parseRunFile()", () => {
       "model: { path: owner/name, init:",
       "model.path",
       /no such key is known below `model`: allowed is one of init/,
+    ],
+    [
+      "a judge of an unknown kind by its nearest name",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: gsm9k } ]",
+      "judge[0].kind",
+      /did you mean `gsm8k`/,
+    ],
+    [
+      "a pattern that is none",
+      "seed: 7",
+      'seed: 7\njudge: [ { kind: regex, pattern: "(" } ]',
+      "judge[0].pattern",
+      /a regular expression of JavaScript: current value is "\("/,
+    ],
+    [
+      "a judge that compares with a ground truth that environments do not have",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: environment }, { kind: math } ]",
+      "judge[1].kind",
+      /"math" compares with the ground truth of rows and an environment has none/,
     ],
     ["an empty range of seeds", "to: 1000", "to: 0", "dataset.train.seeds.to", /greater than from/],
     [

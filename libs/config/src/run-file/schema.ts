@@ -8,6 +8,7 @@
 import { isRunName } from "@hone/core";
 import { z } from "zod";
 import { contradictions } from "./contradictions.ts";
+import { judgesSchema } from "./judges.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
@@ -77,13 +78,6 @@ const sampling = z.strictObject({
   /** Most tokens of one turn. */
   maxNewTokens: wholeNumber.min(1).max(65_536).default(256),
 });
-
-const judge = z.discriminatedUnion("kind", [
-  /** The return of the environment. */
-  z.strictObject({ kind: z.literal("environment"), weight: z.number().default(1) }),
-  /** Share of turns whose answer had the asked-for form. */
-  z.strictObject({ kind: z.literal("format"), weight: z.number().default(1) }),
-]);
 
 /** What becomes of a rollout that ended otherwise than completed: keep its reward, give it a fixed one, or leave it out. */
 const outcomeRule = z.union([z.enum(["keep", "drop"]), z.strictObject({ reward: z.number() })]);
@@ -233,11 +227,7 @@ export const runFileSchema = z
       maxAttempts: wholeNumber.min(1).max(100).default(3),
       sampling: sampling.prefault({}),
     }),
-    judge: z
-      .array(judge)
-      .min(1)
-      .max(32)
-      .default([{ kind: "environment", weight: 1 }]),
+    judge: judgesSchema,
     algorithm: algorithm.prefault({}),
     trainer,
   })
@@ -255,13 +245,15 @@ export const runFileSchema = z
 /** A run file with every default filled in. */
 export type RunConfig = z.output<typeof runFileSchema>;
 export type TaskSource = z.output<typeof taskSource>;
-export type JudgeConfig = z.output<typeof judge>;
 export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;
 
 function* crossFieldProblems(
-  run: Pick<RunConfig, "algorithm" | "model" | "agent" | "dataset" | "rollout" | "trainer" | "warmStart">,
+  run: Pick<
+    RunConfig,
+    "algorithm" | "model" | "agent" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart"
+  >,
 ): Generator<{ path: PropertyKey[]; allowed: string }> {
   if ("init" in run.model) yield* initProblems(run.model.init, run.rollout.maxContextTokens);
   yield* contradictions(run);

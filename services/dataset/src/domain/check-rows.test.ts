@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { problemOfRow } from "./check-rows.ts";
 
+/** No judge compares. */
+const NONE = { groundTruthFor: [] };
+
 describe("problemOfRow()", () => {
   for (const row of [
     { prompt: "2+2?" },
@@ -10,7 +13,7 @@ describe("problemOfRow()", () => {
     // Not every agent reads a prompt.
     { question: "2+2?", prompt: null, agent_name: null },
   ]) {
-    test(`takes ${JSON.stringify(row)}`, () => assert.equal(problemOfRow(row), undefined));
+    test(`takes ${JSON.stringify(row)}`, () => assert.equal(problemOfRow(row, NONE), undefined));
   }
 
   for (const [row, rule] of [
@@ -21,6 +24,16 @@ describe("problemOfRow()", () => {
     [{ prompt: ["2+2?"] }, /as prompt/],
     [{ prompt: [{ content: "2+2?" }] }, /as prompt/],
   ] as const) {
-    test(`refuses ${JSON.stringify(row)}`, () => assert.match(problemOfRow(row) ?? "", rule));
+    test(`refuses ${JSON.stringify(row)}`, () => assert.match(problemOfRow(row, NONE) ?? "", rule));
   }
+
+  test("asks for a ground truth where a judge compares with that of the row's source", () => {
+    const row = { data_source: "openai/gsm8k", prompt: "2+2?" };
+    const right = { ...row, reward_model: { style: "rule", ground_truth: 4 } };
+    for (const groundTruthFor of [undefined, ["openai/gsm8k"]]) {
+      assert.match(problemOfRow(row, { groundTruthFor }) ?? "", /reward_model\.ground_truth/);
+      assert.equal(problemOfRow(right, { groundTruthFor }), undefined);
+    }
+    assert.equal(problemOfRow(row, { groundTruthFor: ["other"] }), undefined);
+  });
 });

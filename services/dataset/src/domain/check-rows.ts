@@ -3,11 +3,20 @@
 /** The part of a row that says which agent plays it; both win over the run's own agent. */
 const AGENT_COLUMNS = ["agent_name", "agent_cfg_path"] as const;
 
+/** What a run asks of its rows. */
+export interface RowDemands {
+  /** A judge compares with the ground truth of the rows of these sources; undefined = of all rows; none = of no row. */
+  readonly groundTruthFor: readonly string[] | undefined;
+}
+
 /**
  * Checks one row.
  * @returns what is wrong with it, as "must …", or undefined.
  */
-export function problemOfRow(row: Readonly<Record<string, unknown>>): string | undefined {
+export function problemOfRow(
+  row: Readonly<Record<string, unknown>>,
+  demands: RowDemands,
+): string | undefined {
   if (Object.keys(row).length === 0) return "must have at least one column";
   for (const column of AGENT_COLUMNS) {
     const value = row[column];
@@ -17,8 +26,10 @@ export function problemOfRow(row: Readonly<Record<string, unknown>>): string | u
     }
   }
   const { prompt } = row;
-  if (prompt === undefined || prompt === null || isPrompt(prompt)) return undefined;
-  return "must have as prompt a text or a list of messages with a role and a content, or no prompt";
+  if (prompt !== undefined && prompt !== null && !isPrompt(prompt)) {
+    return "must have as prompt a text or a list of messages with a role and a content, or no prompt";
+  }
+  return groundTruthProblem(row, demands);
 }
 
 function isPrompt(prompt: unknown): boolean {
@@ -35,4 +46,17 @@ function isMessage(message: unknown): boolean {
     "content" in message &&
     (typeof message.content === "string" || Array.isArray(message.content))
   );
+}
+
+function groundTruthProblem(
+  row: Readonly<Record<string, unknown>>,
+  { groundTruthFor }: RowDemands,
+): string | undefined {
+  if (groundTruthFor !== undefined && !groundTruthFor.includes(String(row.data_source))) return undefined;
+  const model = row.reward_model;
+  const truth: unknown =
+    typeof model === "object" && model !== null ? Reflect.get(model, "ground_truth") : undefined;
+  return typeof truth === "string" || typeof truth === "number"
+    ? undefined
+    : "must have a text or a number as reward_model.ground_truth, with which a judge compares";
 }

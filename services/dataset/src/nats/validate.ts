@@ -1,6 +1,7 @@
 /** Answers `hone.v1.dataset.validate`: whether a run's dataset section can be served. */
 
 import { create } from "@bufbuild/protobuf";
+import { GROUND_TRUTH_JUDGES, parseJudges } from "@hone/config";
 import { describeError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
@@ -8,7 +9,7 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
-import { problemOfRow } from "../domain/check-rows.ts";
+import { problemOfRow, type RowDemands } from "../domain/check-rows.ts";
 import { overlapOf, type SourceProblem, type SourceSpec } from "../domain/source-spec.ts";
 import { SourceError } from "../errors.ts";
 import type { JsonlFiles } from "../files/jsonl-files.ts";
@@ -30,11 +31,13 @@ export async function answerValidate(request: ValidateRequest, files: JsonlFiles
 }
 
 async function problemsOfDataset(configJson: string, files: JsonlFiles): Promise<SourceProblem[]> {
-  const dataset = sectionOf(parse(configJson), "dataset");
-  const train = await checkSplit("dataset.train", dataset.train, files);
+  const config = parse(configJson);
+  const dataset = sectionOf(config, "dataset");
+  const demands = demandsOf(valueAt(config, "judge"));
+  const train = await checkSplit("dataset.train", dataset.train, files, demands);
   // A run without evaluation names no evaluation tasks.
   if (dataset.eval === undefined || dataset.eval === null) return train.problems;
-  const evaluation = await checkSplit("dataset.eval", dataset.eval, files);
+  const evaluation = await checkSplit("dataset.eval", dataset.eval, files, demands);
   const problems = [...train.problems, ...evaluation.problems];
   const overlap =
     train.spec === undefined || evaluation.spec === undefined
@@ -43,15 +46,26 @@ async function problemsOfDataset(configJson: string, files: JsonlFiles): Promise
   return overlap === undefined ? problems : [...problems, overlap];
 }
 
+/** What the run's judges read of rows; judges that are no judges are the judge service's to refuse. */
+function demandsOf(judges: unknown): RowDemands {
+  const parsed = parseJudges(judges);
+  if (parsed.kind === "problems") return { groundTruthFor: [] };
+  const comparing = parsed.judges.filter(({ kind }) => GROUND_TRUTH_JUDGES.has(kind));
+  return comparing.some(({ dataSources }) => dataSources === undefined)
+    ? { groundTruthFor: undefined }
+    : { groundTruthFor: comparing.flatMap(({ dataSources = [] }) => dataSources) };
+}
+
 async function checkSplit(
   key: string,
   value: unknown,
   files: JsonlFiles,
+  demands: RowDemands,
 ): Promise<{ spec: SourceSpec | undefined; problems: SourceProblem[] }> {
   try {
     const spec = decodeSource(value);
     await openSource(spec, files);
-    if (spec.source === "jsonl") await checkRows(spec.path, files);
+    if (spec.source === "jsonl") await checkRows(spec.path, files, demands);
     return { spec, problems: [] };
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
@@ -67,11 +81,11 @@ async function checkSplit(
 }
 
 /** @throws {SourceError} at the first row that does not parse or lacks something. */
-async function checkRows(path: string, files: JsonlFiles): Promise<void> {
+async function checkRows(path: string, files: JsonlFiles, demands: RowDemands): Promise<void> {
   const file = await files.open(path);
   let checkedBytes = 0;
   for await (const row of file.rows()) {
-    const problem = problemOfRow(row.value);
+    const problem = problemOfRow(row.value, demands);
     if (problem !== undefined) {
       throw new SourceError(
         `Cannot use the dataset as each row ${problem}: current value at ${file.name}:${row.line} is ${row.json.slice(0, 200)}`,

@@ -7,10 +7,34 @@ export interface JudgedEpisode {
   /** Sum of the rewards that the environment gave. */
   readonly environmentReturn: number;
   readonly turns: readonly JudgedTurn[];
+  /** Columns of the dataset row; undefined where the task is an environment. */
+  readonly row: JudgedRow | undefined;
+  /** What the agent returned, such as its final answer. */
+  readonly metadata: Readonly<Record<string, unknown>>;
 }
 
 /** One model call. */
 export interface JudgedTurn {
+  /** What the model was shown since the turn before. */
+  readonly promptText: string;
+  readonly responseText: string;
+  /** "stop", "length" or "aborted". */
+  readonly finishReason: string;
   /** What the environment or the agent said of the turn, such as `{ action: "Left", isValid: true }`. */
   readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** The columns of a row that judges know by name. */
+export interface JudgedRow {
+  /** `data_source`; empty where the row has none. */
+  readonly dataSource: string;
+  /** `reward_model.ground_truth` as it stands in the row; undefined where the row has none. */
+  readonly groundTruth: unknown;
+  /** `extra_info`; empty where the row has none. */
+  readonly extraInfo: Readonly<Record<string, unknown>>;
+}
+
+/** The agent's last word: the text of the last model call; empty for an episode without one. */
+export function solutionOf(episode: JudgedEpisode): string {
+  return episode.turns.at(-1)?.responseText ?? "";
 }

@@ -1,70 +1,115 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { parseJudges } from "@hone/config";
 import { Outcome } from "@hone/core";
 import type { JudgedEpisode } from "./judged-episode.ts";
+import { assemblePanel } from "./panel.ts";
 import { outcomeOf, scoreEpisode } from "./score-episode.ts";
+
+function turn(info: Record<string, unknown>, responseText = "") {
+  return { promptText: "", responseText, finishReason: "stop", info };
+}
+
+/** The verdict of judges as a run file lists them. */
+async function verdictOf(judged: JudgedEpisode, judges: readonly object[]) {
+  const parsed = parseJudges(judges);
+  assert.ok(parsed.kind === "judges");
+  return scoreEpisode(judged, await assemblePanel(parsed.judges), { signal: new AbortController().signal });
+}
 
 const episode: JudgedEpisode = {
   outcome: Outcome.completed,
   environmentReturn: 0.75,
-  turns: [
-    { info: { isValid: true } },
-    { info: { isValid: false } },
-    { info: { action_is_valid: true } },
-    { info: {} },
-  ],
+  turns: [turn({ isValid: true }), turn({ isValid: false }), turn({ action_is_valid: true }), turn({})],
+  row: undefined,
+  metadata: {},
 };
 const both = [
   { kind: "environment", weight: 1 },
   { kind: "format", weight: 0.3 },
-] as const;
+];
 
 describe("scoreEpisode()", () => {
-  test("weighs the environment's return and the share of valid answers", () => {
-    const verdict = scoreEpisode(episode, both);
+  test("weighs the environment's return and the share of valid answers", async () => {
+    const verdict = await verdictOf(episode, both);
     assert.ok(verdict.kind === "scored");
     assert.deepEqual(verdict.scores, [
-      { judge: "environment", weight: 1, value: 0.75 },
-      { judge: "format", weight: 0.3, value: 2 / 3 },
+      { judge: "environment", weight: 1, value: 0.75, metrics: {}, turnRewards: [] },
+      { judge: "format", weight: 0.3, value: 2 / 3, metrics: {}, turnRewards: [] },
     ]);
     assert.ok(Math.abs(verdict.reward - 0.95) < 1e-12);
   });
 
-  test("passes what says nothing about the agent on without a score", () => {
+  test("passes what says nothing about the agent on without a score", async () => {
     for (const outcome of [Outcome.infraFailed, Outcome.cancelled, Outcome.stale]) {
-      assert.deepEqual(scoreEpisode({ ...episode, outcome }, both), { kind: "passed" });
+      assert.deepEqual(await verdictOf({ ...episode, outcome }, both), { kind: "passed" });
     }
   });
 
-  test("scores what the agent brought on itself", () => {
+  test("scores what the agent brought on itself", async () => {
     for (const outcome of [Outcome.truncated, Outcome.agentFailed, Outcome.timedOut]) {
-      assert.equal(scoreEpisode({ ...episode, outcome }, both).kind, "scored");
+      assert.equal((await verdictOf({ ...episode, outcome }, both)).kind, "scored");
     }
   });
 
-  test("turns the failure of a judge into an infrastructure failure, never into a zero", () => {
-    const silent = { ...episode, turns: [{ info: {} }] };
-    const verdict = scoreEpisode(silent, both);
+  test("turns the failure of a judge into an infrastructure failure, never into a zero", async () => {
+    const silent = { ...episode, turns: [turn({})] };
+    const verdict = await verdictOf(silent, both);
     assert.ok(verdict.kind === "failed");
     assert.match(verdict.reason, /the judge "format" failed: Cannot judge the format/);
     assert.equal(outcomeOf(silent, verdict), Outcome.infraFailed);
   });
 
-  test("refuses a return that is no finite number", () => {
-    assert.equal(scoreEpisode({ ...episode, environmentReturn: Number.NaN }, both).kind, "failed");
+  test("refuses a return that is no finite number", async () => {
+    assert.equal((await verdictOf({ ...episode, environmentReturn: Number.NaN }, both)).kind, "failed");
   });
 
-  test("refuses a sum of rewards that is no finite number", () => {
+  test("refuses a sum of rewards that is no finite number", async () => {
     const large = [
       { kind: "environment", weight: 1e308 },
       { kind: "format", weight: 1e308 },
-    ] as const;
-    const verdict = scoreEpisode({ ...episode, environmentReturn: 10 }, large);
+    ];
+    const verdict = await verdictOf({ ...episode, environmentReturn: 10 }, large);
     assert.ok(verdict.kind === "failed" && /must be finite/.test(verdict.reason));
   });
 
-  test("gives an agent that never answered a format score of 0", () => {
-    const verdict = scoreEpisode({ ...episode, turns: [] }, [{ kind: "format", weight: 1 }]);
+  test("gives an agent that never answered a format score of 0", async () => {
+    const verdict = await verdictOf({ ...episode, turns: [] }, [{ kind: "format", weight: 1 }]);
     assert.ok(verdict.kind === "scored" && verdict.reward === 0);
+  });
+
+  test("judges only the rows that a judge is for, and a row that none is for has no reward", async () => {
+    const row = { dataSource: "openai/gsm8k", groundTruth: "72", extraInfo: {} };
+    const judged = { ...episode, row, turns: [turn({}, "#### 72")] };
+    const judges = [
+      { kind: "gsm8k", dataSources: ["openai/gsm8k"] },
+      { kind: "math", dataSources: ["lighteval/MATH"] },
+    ];
+    const verdict = await verdictOf(judged, judges);
+    assert.ok(verdict.kind === "scored");
+    assert.deepEqual(
+      verdict.scores.map(({ judge, value }) => [judge, value]),
+      [["gsm8k", 1]],
+    );
+    const other = await verdictOf({ ...judged, row: { ...row, dataSource: "other" } }, judges);
+    assert.ok(other.kind === "failed");
+    assert.match(other.reason, /for the row's data_source: current value is "other"/);
+  });
+
+  test("names a judge as the run file does, so that two of a kind are told apart", async () => {
+    const row = { dataSource: "", groundTruth: "72", extraInfo: {} };
+    const verdict = await verdictOf({ ...episode, row, turns: [turn({}, "it is 72.")] }, [
+      { kind: "gsm8k", name: "strict" },
+      { kind: "gsm8k", name: "flexible", method: "flexible", weight: 0.5 },
+    ]);
+    assert.ok(verdict.kind === "scored");
+    assert.deepEqual(
+      verdict.scores.map(({ judge, value }) => [judge, value]),
+      [
+        ["strict", 0],
+        ["flexible", 1],
+      ],
+    );
+    assert.equal(verdict.reward, 0.5);
   });
 });

@@ -1,29 +1,40 @@
-/** Answers `hone.v1.judge.validate`: whether every judge that a run names is known here. */
+/** Answers `hone.v1.judge.validate`: whether every judge that a run names is known here and can be made. */
 
 import { create } from "@bufbuild/protobuf";
-import { parseJson } from "@hone/core";
+import { type ConfigProblem, parseJudges } from "@hone/config";
+import { describeError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
   type ValidateReply,
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
-import { decodeJudges } from "./decode-judges.ts";
+import { makeJudge } from "../domain/registry.ts";
 
-export function answerValidate(request: ValidateRequest): ValidateReply {
-  const decoded = decodeJudges(judgesOf(request.configJson));
-  const problems = decoded.kind === "judges" ? [] : decoded.problems;
+/** Never rejects. */
+export async function answerValidate(request: ValidateRequest): Promise<ValidateReply> {
+  const parsed = parseJudges(judgesOf(request.configJson));
+  const problems =
+    parsed.kind === "problems"
+      ? parsed.problems
+      : (await Promise.all(parsed.judges.map((config, index) => problemOf(config, index)))).flat();
   return create(ValidateReplySchema, {
     service: "judge",
-    problems: problems.map(({ path, value, allowed, message }) =>
-      create(ProblemSchema, {
-        key: `judge${path}`,
-        valueJson: JSON.stringify(value ?? null),
-        allowed,
-        message,
-      }),
+    problems: problems.map(({ key, value, allowed, message }) =>
+      create(ProblemSchema, { key, valueJson: JSON.stringify(value ?? null), allowed, message }),
     ),
   });
+}
+
+async function problemOf(config: Parameters<typeof makeJudge>[0], index: number): Promise<ConfigProblem[]> {
+  try {
+    await makeJudge(config);
+    return [];
+  } catch (error) {
+    const key = `judge[${index}]`;
+    const allowed = "a judge that can be made";
+    return [{ key, value: config, allowed, message: `Cannot use \`${key}\`: ${describeError(error)}` }];
+  }
 }
 
 /** What stands under `judge`; undefined where the text is no run file. */

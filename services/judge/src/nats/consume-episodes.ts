@@ -44,6 +44,7 @@ import {
   withSpan,
 } from "@hone/telemetry";
 import { judgeEpisode } from "./judge-episode.ts";
+import type { Panels } from "./panels.ts";
 
 const judgeSeconds = histogramOf(Instrument.judgeSeconds);
 
@@ -52,24 +53,31 @@ export interface ConsumeEpisodesOptions {
   readonly logger: Logger;
   /** Episodes in work at once. */
   readonly concurrency: number;
+  /** Aborts when nobody waits for the judges any more. */
+  readonly signal: AbortSignal;
 }
 
 /** Starts to judge. */
-export function consumeEpisodes(bus: Bus, options: ConsumeEpisodesOptions): WorkConsumer {
+export function consumeEpisodes(bus: Bus, panels: Panels, options: ConsumeEpisodesOptions): WorkConsumer {
   const { logger, concurrency } = options;
   return consumeWork(bus, EpisodeSchema, {
     stream: StreamName.episodes,
     durable: DurableName.finishedEpisodes,
     filter: subjects.rolloutFinished("*"),
     concurrency,
-    handle: (item) => judgeItem(bus, item, logger),
+    handle: (item) => judgeItem(bus, panels, item, options),
     putAside: (item, deaths) => giveUp(bus, item, deaths, logger),
     onError: (error, { subject, sequence }) =>
       logger.error("an episode could not be judged", { subject, sequence, error }),
   });
 }
 
-async function judgeItem(bus: Bus, item: WorkItem<Episode>, logger: Logger): Promise<void> {
+async function judgeItem(
+  bus: Bus,
+  panels: Panels,
+  item: WorkItem<Episode>,
+  { logger, signal }: ConsumeEpisodesOptions,
+): Promise<void> {
   const episode = item.message;
   const identity = identityOf(episode, item.subject);
   await withSpan(
@@ -77,7 +85,9 @@ async function judgeItem(bus: Bus, item: WorkItem<Episode>, logger: Logger): Pro
     { parent: item.trace, kind: SpanKind.CONSUMER, attributes: identity.attributes },
     async (span) => {
       const startedAt = performance.now();
-      const scored = judgeEpisode(episode);
+      const scored = await judgeEpisode(episode, panels, { signal });
+      // An answer that was cut off is no verdict: the episode comes again (C1).
+      signal.throwIfAborted();
       judgeSeconds.of({ outcome: outcomeFromWire(episode.outcome) }).observeSince(startedAt);
       describeOn(span, scored);
       if (scored.episode !== undefined && scored.episode.outcome !== episode.outcome) {

@@ -8,6 +8,9 @@ import { anyMessage, corrupted, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { answerScore } from "./answer-score.ts";
 import { judgeEpisode } from "./judge-episode.ts";
+import { Panels } from "./panels.ts";
+
+const context = { signal: new AbortController().signal };
 
 const valid = create(EpisodeSchema, {
   runId: "run-1",
@@ -19,28 +22,33 @@ const valid = create(EpisodeSchema, {
 });
 
 describe("judgeEpisode()", () => {
-  test("whatever comes, gives a finite reward or says what is wrong", () => {
+  test("whatever comes, gives a finite reward or says what is wrong", async () => {
+    const panels = new Panels();
     let scored = 0;
-    fc.assert(
-      fc.property(fc.oneof(corrupted(EpisodeSchema, valid), anyMessage(EpisodeSchema)), (episode) => {
-        try {
-          const result = judgeEpisode(episode);
-          assert.ok(Number.isFinite(result.reward));
-          if (result.scores.length > 0) scored++;
-        } catch (error) {
-          assert.ok(error instanceof TerminalError, String(error));
-        }
-      }),
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(corrupted(EpisodeSchema, valid), anyMessage(EpisodeSchema)),
+        async (episode) => {
+          try {
+            const result = await judgeEpisode(episode, panels, context);
+            assert.ok(Number.isFinite(result.reward));
+            if (result.scores.length > 0) scored++;
+          } catch (error) {
+            assert.ok(error instanceof TerminalError, String(error));
+          }
+        },
+      ),
       fuzz(1_000),
     );
     assert.ok(scored > 0);
   });
 
-  test("answerScore() answers whatever is asked", () => {
+  test("answerScore() answers whatever is asked", async () => {
+    const panels = new Panels();
     const request = create(ScoreRequestSchema, { episodes: [valid], judgesJson: valid.judgesJson });
-    fc.assert(
-      fc.property(corrupted(ScoreRequestSchema, request), (asked) => {
-        const { error, scored } = answerScore(asked);
+    await fc.assert(
+      fc.asyncProperty(corrupted(ScoreRequestSchema, request), async (asked) => {
+        const { error, scored } = await answerScore(asked, panels, context);
         assert.ok(error !== "" || scored.length === asked.episodes.length);
       }),
       fuzz(300),

@@ -1,53 +1,68 @@
-/** One episode of the wire, judged: the pure path that the stream and the request share. */
+/** One episode of the wire, judged: the path that the stream and the request share. */
 
 import { create } from "@bufbuild/protobuf";
-import type { JudgeConfig } from "@hone/config";
-import { describeError, InvalidInputError, parseJson } from "@hone/core";
-import { outcomeFromWire, outcomeToWire } from "@hone/messaging";
-import { type Episode, type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import type { JudgedEpisode } from "../domain/judged-episode.ts";
-import { outcomeOf, scoreEpisode, type Verdict } from "../domain/score-episode.ts";
-import { decodeJudgesJson } from "./decode-judges.ts";
+import { describeError, Outcome } from "@hone/core";
+import { outcomeToWire } from "@hone/messaging";
+import {
+  type Episode,
+  type ScoredEpisode,
+  ScoredEpisodeSchema,
+  ScoreSchema,
+  TurnRewardSchema,
+} from "@hone/proto-gen/rollout";
+import type { JudgeContext } from "../domain/judge.ts";
+import type { Panel } from "../domain/panel.ts";
+import { type DetailedScore, outcomeOf, scoreEpisode } from "../domain/score-episode.ts";
+import { decodeEpisode } from "./decode-episode.ts";
+import type { Panels } from "./panels.ts";
 
 /**
- * Applies the judges. What cannot be judged comes back as `infra_failed` with the reason; it never throws for it.
- * @param judges undefined = those that the episode carries.
+ * Applies the judges. What cannot be judged comes back as `infra_failed` with the reason; it never rejects for it.
+ * @param judgesJson undefined = the judges that the episode carries.
  * @throws {TerminalError} when the episode's outcome is none that this version knows.
  */
-export function judgeEpisode(episode: Episode, judges?: readonly JudgeConfig[]): ScoredEpisode {
-  const judged: JudgedEpisode = {
-    outcome: outcomeFromWire(episode.outcome),
-    environmentReturn: episode.environmentReturn,
-    turns: episode.turns.map((turn) => ({ info: infoOf(turn.infoJson) })),
-  };
-  const verdict = verdictOn(judged, () => judges ?? decodeJudgesJson(episode.judgesJson));
-  if (verdict.kind === "failed") {
-    return create(ScoredEpisodeSchema, {
-      episode: { ...episode, outcome: outcomeToWire(outcomeOf(judged, verdict)), reason: verdict.reason },
-    });
+export async function judgeEpisode(
+  episode: Episode,
+  panels: Panels,
+  context: JudgeContext,
+  judgesJson = episode.judgesJson,
+): Promise<ScoredEpisode> {
+  const judged = decodeEpisode(episode);
+  let panel: Panel;
+  try {
+    panel = await panels.of(judgesJson);
+  } catch (error) {
+    // Judges that cannot be made fail like judges that cannot judge; what they would not judge passes all the same.
+    const verdict = await scoreEpisode(judged, [], context);
+    return verdict.kind === "passed"
+      ? create(ScoredEpisodeSchema, { episode })
+      : failed(episode, Outcome.infraFailed, describeError(error));
   }
-  return verdict.kind === "passed"
-    ? create(ScoredEpisodeSchema, { episode })
-    : create(ScoredEpisodeSchema, { episode, reward: verdict.reward, scores: [...verdict.scores] });
+  const verdict = await scoreEpisode(judged, panel, context);
+  switch (verdict.kind) {
+    case "failed":
+      return failed(episode, outcomeOf(judged, verdict), verdict.reason);
+    case "passed":
+      return create(ScoredEpisodeSchema, { episode });
+    case "scored": {
+      const scores = verdict.scores.map(scoreToWire);
+      return create(ScoredEpisodeSchema, { episode, reward: verdict.reward, scores });
+    }
+  }
 }
 
-function verdictOn(episode: JudgedEpisode, judges: () => readonly JudgeConfig[]): Verdict {
-  try {
-    return scoreEpisode(episode, judges());
-  } catch (error) {
-    if (!(error instanceof InvalidInputError)) throw error;
-    return { kind: "failed", judge: "", reason: describeError(error) };
-  }
+function failed(episode: Episode, outcome: Outcome, reason: string): ScoredEpisode {
+  return create(ScoredEpisodeSchema, {
+    episode: { ...episode, outcome: outcomeToWire(outcome), reason },
+  });
 }
 
-/** What a turn says of itself; a turn that says nothing readable says nothing. */
-function infoOf(json: string): Readonly<Record<string, unknown>> {
-  if (json === "") return {};
-  try {
-    const value: unknown = parseJson(json);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
+function scoreToWire({ judge, weight, value, metrics, turnRewards }: DetailedScore) {
+  return create(ScoreSchema, {
+    judge,
+    weight,
+    value,
+    metrics,
+    turnRewards: turnRewards.map((reward) => create(TurnRewardSchema, reward)),
+  });
 }

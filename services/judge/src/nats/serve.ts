@@ -6,22 +6,30 @@ import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run"
 import type { Logger } from "@hone/telemetry";
 import { answerScore } from "./answer-score.ts";
 import { answerValidate } from "./answer-validate.ts";
+import type { Panels } from "./panels.ts";
 
 const QUEUE_GROUP = "judge";
 
+/** Options of {@link serveJudge}. */
+export interface ServeJudgeOptions {
+  readonly logger: Logger;
+  /** Aborts when answers are wanted no more. */
+  readonly signal: AbortSignal;
+}
+
 /** Starts answering. @returns the responders, to be drained at the end. */
-export function serveJudge(bus: Bus, logger: Logger): Responder[] {
+export function serveJudge(bus: Bus, panels: Panels, { logger, signal }: ServeJudgeOptions): Responder[] {
   const onError = (error: unknown, subject: string) => logger.error("a request failed", { subject, error });
   return [
     respond(bus, subjects.judgeScore(), ScoreRequestSchema, ScoreReplySchema, {
       queue: QUEUE_GROUP,
       onError,
-      handle: ({ message, reply }) => reply(answerScore(message)),
+      handle: async ({ message, reply }) => reply(await answerScore(message, panels, { signal })),
     }),
     respond(bus, subjects.validate(ValidatingService.judge), ValidateRequestSchema, ValidateReplySchema, {
       queue: QUEUE_GROUP,
       onError,
-      handle: ({ message, reply }) => reply(answerValidate(message)),
+      handle: async ({ message, reply }) => reply(await answerValidate(message)),
     }),
   ];
 }

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/rollout/v1/rollout.proto.
  */
 export const file_hone_rollout_v1_rollout: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIlUKCFNhbXBsaW5nEhMKC3RlbXBlcmF0dXJlGAEgASgBEg0KBXRvcF9wGAIgASgBEg0KBXRvcF9rGAMgASgNEhYKDm1heF9uZXdfdG9rZW5zGAQgASgNImkKDVJvbGxvdXRMaW1pdHMSEQoJbWF4X3R1cm5zGAEgASgNEhoKEm1heF9jb250ZXh0X3Rva2VucxgCIAEoDRITCgtkZWFkbGluZV9tcxgDIAEoDRIUCgxtYXhfYXR0ZW1wdHMYBCABKA0i2QMKClJvbGxvdXRKb2ISDgoGcnVuX2lkGAEgASgJEiMKBHNsb3QYAiABKAsyFS5ob25lLnJvbGxvdXQudjEuU2xvdBIQCghydW5fc2VlZBgDIAEoBBIjCgR0YXNrGAQgASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSEgoKYWdlbnRfbmFtZRgFIAEoCRIeChFhZ2VudF9jb25maWdfanNvbhgGIAEoCUgAiAEBEhwKD3NjcmlwdGVkX3BvbGljeRgHIAEoCUgBiAEBEisKCHNhbXBsaW5nGAggASgLMhkuaG9uZS5yb2xsb3V0LnYxLlNhbXBsaW5nEi4KBmxpbWl0cxgJIAEoCzIeLmhvbmUucm9sbG91dC52MS5Sb2xsb3V0TGltaXRzEhYKDmxvd2VzdF92ZXJzaW9uGAogASgNEhcKD2hpZ2hlc3RfdmVyc2lvbhgLIAEoDRITCgtqdWRnZXNfanNvbhgMIAEoCRIOCgZjdXJzb3IYDSABKAQSGAoQdG9rZW5pemVyX2RpZ2VzdBgOIAEoCRIWCg50b2tlbml6ZXJfcGF0aBgPIAEoCUIUChJfYWdlbnRfY29uZmlnX2pzb25CEgoQX3NjcmlwdGVkX3BvbGljeSIzCgtWZXJzaW9uU3BhbhIPCgd2ZXJzaW9uGAEgASgNEhMKC3Rva2VuX2NvdW50GAIgASgNInAKBlNhbXBsZRIRCgl0b2tlbl9pZHMYASADKA0SEQoJbG9zc19tYXNrGAIgASgMEhAKCGxvZ3Byb2JzGAMgAygCEi4KCHZlcnNpb25zGAQgAygLMhwuaG9uZS5yb2xsb3V0LnYxLlZlcnNpb25TcGFuIscBCgRUdXJuEg0KBWluZGV4GAEgASgNEg4KBnNhbXBsZRgCIAEoDRIVCg1zYW1wbGVkX2JlZ2luGAMgASgNEhMKC3NhbXBsZWRfZW5kGAQgASgNEhMKC3Byb21wdF90ZXh0GAUgASgJEhUKDXJlc3BvbnNlX3RleHQYBiABKAkSFQoNZmluaXNoX3JlYXNvbhgHIAEoCRITCgZyZXdhcmQYCCABKAFIAIgBARIRCglpbmZvX2pzb24YCSABKAlCCQoHX3Jld2FyZCKEBAoHRXBpc29kZRIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90Eg8KB2F0dGVtcHQYAyABKA0SKQoHb3V0Y29tZRgEIAEoDjIYLmhvbmUucm9sbG91dC52MS5PdXRjb21lEg4KBnJlYXNvbhgFIAEoCRIoCgdzYW1wbGVzGAYgAygLMhcuaG9uZS5yb2xsb3V0LnYxLlNhbXBsZRIkCgV0dXJucxgHIAMoCzIVLmhvbmUucm9sbG91dC52MS5UdXJuEjYKB21ldHJpY3MYCCADKAsyJS5ob25lLnJvbGxvdXQudjEuRXBpc29kZS5NZXRyaWNzRW50cnkSFQoNbWV0YWRhdGFfanNvbhgJIAEoCRIjCgR0YXNrGAogASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSEwoLanVkZ2VzX2pzb24YCyABKAkSGgoSZW52aXJvbm1lbnRfcmV0dXJuGAwgASgBEhcKD2ZhaWxlZF9hdHRlbXB0cxgNIAMoCRITCgtkdXJhdGlvbl9tcxgOIAEoARIVCg1nZW5lcmF0aW9uX21zGA8gASgBEg4KBmN1cnNvchgQIAEoBBouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASI1CgVTY29yZRINCgVqdWRnZRgBIAEoCRIOCgZ3ZWlnaHQYAiABKAESDQoFdmFsdWUYAyABKAEicgoNU2NvcmVkRXBpc29kZRIpCgdlcGlzb2RlGAEgASgLMhguaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGUSDgoGcmV3YXJkGAIgASgBEiYKBnNjb3JlcxgDIAMoCzIWLmhvbmUucm9sbG91dC52MS5TY29yZSrFAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9DT01QTEVURUQQARIVChFPVVRDT01FX1RSVU5DQVRFRBACEhgKFE9VVENPTUVfQUdFTlRfRkFJTEVEEAMSFQoRT1VUQ09NRV9USU1FRF9PVVQQBBIYChRPVVRDT01FX0lORlJBX0ZBSUxFRBAFEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAYSEQoNT1VUQ09NRV9TVEFMRRAHYgZwcm90bzM", [file_hone_dataset_v1_dataset]);
+  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIlUKCFNhbXBsaW5nEhMKC3RlbXBlcmF0dXJlGAEgASgBEg0KBXRvcF9wGAIgASgBEg0KBXRvcF9rGAMgASgNEhYKDm1heF9uZXdfdG9rZW5zGAQgASgNImkKDVJvbGxvdXRMaW1pdHMSEQoJbWF4X3R1cm5zGAEgASgNEhoKEm1heF9jb250ZXh0X3Rva2VucxgCIAEoDRITCgtkZWFkbGluZV9tcxgDIAEoDRIUCgxtYXhfYXR0ZW1wdHMYBCABKA0i2QMKClJvbGxvdXRKb2ISDgoGcnVuX2lkGAEgASgJEiMKBHNsb3QYAiABKAsyFS5ob25lLnJvbGxvdXQudjEuU2xvdBIQCghydW5fc2VlZBgDIAEoBBIjCgR0YXNrGAQgASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSEgoKYWdlbnRfbmFtZRgFIAEoCRIeChFhZ2VudF9jb25maWdfanNvbhgGIAEoCUgAiAEBEhwKD3NjcmlwdGVkX3BvbGljeRgHIAEoCUgBiAEBEisKCHNhbXBsaW5nGAggASgLMhkuaG9uZS5yb2xsb3V0LnYxLlNhbXBsaW5nEi4KBmxpbWl0cxgJIAEoCzIeLmhvbmUucm9sbG91dC52MS5Sb2xsb3V0TGltaXRzEhYKDmxvd2VzdF92ZXJzaW9uGAogASgNEhcKD2hpZ2hlc3RfdmVyc2lvbhgLIAEoDRITCgtqdWRnZXNfanNvbhgMIAEoCRIOCgZjdXJzb3IYDSABKAQSGAoQdG9rZW5pemVyX2RpZ2VzdBgOIAEoCRIWCg50b2tlbml6ZXJfcGF0aBgPIAEoCUIUChJfYWdlbnRfY29uZmlnX2pzb25CEgoQX3NjcmlwdGVkX3BvbGljeSIzCgtWZXJzaW9uU3BhbhIPCgd2ZXJzaW9uGAEgASgNEhMKC3Rva2VuX2NvdW50GAIgASgNInAKBlNhbXBsZRIRCgl0b2tlbl9pZHMYASADKA0SEQoJbG9zc19tYXNrGAIgASgMEhAKCGxvZ3Byb2JzGAMgAygCEi4KCHZlcnNpb25zGAQgAygLMhwuaG9uZS5yb2xsb3V0LnYxLlZlcnNpb25TcGFuIscBCgRUdXJuEg0KBWluZGV4GAEgASgNEg4KBnNhbXBsZRgCIAEoDRIVCg1zYW1wbGVkX2JlZ2luGAMgASgNEhMKC3NhbXBsZWRfZW5kGAQgASgNEhMKC3Byb21wdF90ZXh0GAUgASgJEhUKDXJlc3BvbnNlX3RleHQYBiABKAkSFQoNZmluaXNoX3JlYXNvbhgHIAEoCRITCgZyZXdhcmQYCCABKAFIAIgBARIRCglpbmZvX2pzb24YCSABKAlCCQoHX3Jld2FyZCKEBAoHRXBpc29kZRIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90Eg8KB2F0dGVtcHQYAyABKA0SKQoHb3V0Y29tZRgEIAEoDjIYLmhvbmUucm9sbG91dC52MS5PdXRjb21lEg4KBnJlYXNvbhgFIAEoCRIoCgdzYW1wbGVzGAYgAygLMhcuaG9uZS5yb2xsb3V0LnYxLlNhbXBsZRIkCgV0dXJucxgHIAMoCzIVLmhvbmUucm9sbG91dC52MS5UdXJuEjYKB21ldHJpY3MYCCADKAsyJS5ob25lLnJvbGxvdXQudjEuRXBpc29kZS5NZXRyaWNzRW50cnkSFQoNbWV0YWRhdGFfanNvbhgJIAEoCRIjCgR0YXNrGAogASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSEwoLanVkZ2VzX2pzb24YCyABKAkSGgoSZW52aXJvbm1lbnRfcmV0dXJuGAwgASgBEhcKD2ZhaWxlZF9hdHRlbXB0cxgNIAMoCRITCgtkdXJhdGlvbl9tcxgOIAEoARIVCg1nZW5lcmF0aW9uX21zGA8gASgBEg4KBmN1cnNvchgQIAEoBBouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASIpCgpUdXJuUmV3YXJkEgwKBHR1cm4YASABKA0SDQoFdmFsdWUYAiABKAEizgEKBVNjb3JlEg0KBWp1ZGdlGAEgASgJEg4KBndlaWdodBgCIAEoARINCgV2YWx1ZRgDIAEoARI0CgdtZXRyaWNzGAQgAygLMiMuaG9uZS5yb2xsb3V0LnYxLlNjb3JlLk1ldHJpY3NFbnRyeRIxCgx0dXJuX3Jld2FyZHMYBSADKAsyGy5ob25lLnJvbGxvdXQudjEuVHVyblJld2FyZBouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASJyCg1TY29yZWRFcGlzb2RlEikKB2VwaXNvZGUYASABKAsyGC5ob25lLnJvbGxvdXQudjEuRXBpc29kZRIOCgZyZXdhcmQYAiABKAESJgoGc2NvcmVzGAMgAygLMhYuaG9uZS5yb2xsb3V0LnYxLlNjb3JlKsUBCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFPVVRDT01FX0NPTVBMRVRFRBABEhUKEU9VVENPTUVfVFJVTkNBVEVEEAISGAoUT1VUQ09NRV9BR0VOVF9GQUlMRUQQAxIVChFPVVRDT01FX1RJTUVEX09VVBAEEhgKFE9VVENPTUVfSU5GUkFfRkFJTEVEEAUSFQoRT1VUQ09NRV9DQU5DRUxMRUQQBhIRCg1PVVRDT01FX1NUQUxFEAdiBnByb3RvMw", [file_hone_dataset_v1_dataset]);
 
 /**
  * Names a rollout within its run.
@@ -501,6 +501,32 @@ export const EpisodeSchema: GenMessage<Episode> = /*@__PURE__*/
   messageDesc(file_hone_rollout_v1_rollout, 7);
 
 /**
+ * What a judge gives one turn, apart from the episode's value.
+ *
+ * @generated from message hone.rollout.v1.TurnReward
+ */
+export type TurnReward = Message<"hone.rollout.v1.TurnReward"> & {
+  /**
+   * Index of the turn, from 0.
+   *
+   * @generated from field: uint32 turn = 1;
+   */
+  turn: number;
+
+  /**
+   * @generated from field: double value = 2;
+   */
+  value: number;
+};
+
+/**
+ * Describes the message hone.rollout.v1.TurnReward.
+ * Use `create(TurnRewardSchema)` to create a new message.
+ */
+export const TurnRewardSchema: GenMessage<TurnReward> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 8);
+
+/**
  * One judge's word on an episode.
  *
  * @generated from message hone.rollout.v1.Score
@@ -519,9 +545,25 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
   weight: number;
 
   /**
+   * Of the whole episode.
+   *
    * @generated from field: double value = 3;
    */
   value: number;
+
+  /**
+   * Figures beside the value, such as {"acc": 1}; finite.
+   *
+   * @generated from field: map<string, double> metrics = 4;
+   */
+  metrics: { [key: string]: number };
+
+  /**
+   * Rewards of single turns, in order of turns; no part of the value. Empty = none were given.
+   *
+   * @generated from field: repeated hone.rollout.v1.TurnReward turn_rewards = 5;
+   */
+  turnRewards: TurnReward[];
 };
 
 /**
@@ -529,7 +571,7 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 8);
+  messageDesc(file_hone_rollout_v1_rollout, 9);
 
 /**
  * An episode with its reward. judge -> trainer, tracer.
@@ -560,7 +602,7 @@ export type ScoredEpisode = Message<"hone.rollout.v1.ScoredEpisode"> & {
  * Use `create(ScoredEpisodeSchema)` to create a new message.
  */
 export const ScoredEpisodeSchema: GenMessage<ScoredEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 9);
+  messageDesc(file_hone_rollout_v1_rollout, 10);
 
 /**
  * How a rollout ended. A closed set.

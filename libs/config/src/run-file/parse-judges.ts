@@ -1,0 +1,24 @@
+/** A list of judges that travels alone: with an episode, or with a request to score again. */
+
+import { z } from "zod";
+import type { ConfigProblem } from "../errors.ts";
+import { problemsOf } from "../problems.ts";
+import { type JudgeConfig, judgesSchema } from "./judges.ts";
+import { knownKeys } from "./known-keys.ts";
+
+export type ParsedJudges =
+  | { readonly kind: "judges"; readonly judges: readonly JudgeConfig[] }
+  | { readonly kind: "problems"; readonly problems: readonly ConfigProblem[] };
+
+const schema = z.object({ judge: judgesSchema.unwrap() });
+
+/** Checks a list of judges and fills in every default. Keys of problems begin with `judge`, as in the run file. */
+export function parseJudges(value: unknown): ParsedJudges {
+  const input = { judge: value };
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return { kind: "judges", judges: parsed.data.judge };
+  return {
+    kind: "problems",
+    problems: problemsOf(parsed.error.issues, input, (path) => knownKeys(schema, path, input)),
+  };
+}

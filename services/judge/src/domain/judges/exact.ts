@@ -1,0 +1,24 @@
+/** The judge `exact`: whether the answer is the row's ground truth, letter by letter but for spaces around it. */
+
+import { type BoundedPattern, boundedPattern } from "../bounded-pattern.ts";
+import { groundTruthOf } from "../ground-truth.ts";
+import type { Judge } from "../judge.ts";
+import { solutionOf } from "../judged-episode.ts";
+import type { ConfigOf } from "../registry.ts";
+
+export function exactJudge({ kind, pattern, flags, ignoreCase }: ConfigOf<"exact">): Judge {
+  const extract = pattern === undefined ? undefined : boundedPattern(kind, pattern, flags);
+  const normal = (text: string) => (ignoreCase ? text.trim().toLowerCase() : text.trim());
+  return function judgeExact(episode) {
+    const wanted = groundTruthOf(episode, kind);
+    const answer = answerIn(solutionOf(episode), extract);
+    return answer !== undefined && normal(answer) === normal(wanted) ? 1 : 0;
+  };
+}
+
+/** The first group of the last match, or the match where the pattern has no group; undefined where nothing matches. */
+function answerIn(text: string, pattern: BoundedPattern | undefined): string | undefined {
+  if (pattern === undefined) return text;
+  const match = pattern.matches(text).at(-1);
+  return match === undefined || match.length === 1 ? match?.[0] : match[1];
+}

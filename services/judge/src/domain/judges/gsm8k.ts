@@ -1,0 +1,13 @@
+/** The judge `gsm8k`: whether the number of the answer is the row's. */
+
+import { scoreGsm8k } from "@hone/rl";
+import { groundTruthOf } from "../ground-truth.ts";
+import type { Judge } from "../judge.ts";
+import { solutionOf } from "../judged-episode.ts";
+import type { ConfigOf } from "../registry.ts";
+
+export function gsm8kJudge({ kind, method }: ConfigOf<"gsm8k">): Judge {
+  return function judgeGsm8k(episode) {
+    return scoreGsm8k(solutionOf(episode), groundTruthOf(episode, kind), method);
+  };
+}
