@@ -3,6 +3,11 @@
  *
  * Only nodes that an output needs are written, and initializers that those nodes read. Initializers without data
  * are written as external data whose location is their name.
+ *
+ * Nodes are written from last to first. onnxruntime orders them itself, depth first from the results that nobody
+ * reads, where of several candidates the one written last goes first: so they run in the order of the graph as far as
+ * what they read allows. Written the other way round, a weight's gradient waits until all activations have theirs, and
+ * all of them stay in memory.
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -49,7 +54,7 @@ export function serialize(graph: Graph): Uint8Array {
   }
   const proto = create(GraphProtoSchema, {
     name: graph.name,
-    node: [...nodes.map((node) => nodeProto(node, nameOf)), ...copies],
+    node: [...nodes.map((node) => nodeProto(node, nameOf)), ...copies].reverse(),
     input: graph.inputs.map((tensor) => valueInfo(tensor.name, tensor.dtype, tensor.shape)),
     output: [...graph.outputs].map(([name, tensor]) => valueInfo(name, tensor.dtype, tensor.shape)),
     initializer: graph.initializers

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, test } from "node:test";
 import { GraphError, ShapeError } from "./errors.ts";
-import { Concat, Graph, GraphSession, Identity, Mul, SplitLike } from "./index.ts";
+import { Concat, Exp, Graph, GraphSession, Identity, Mul, Sin, SplitLike } from "./index.ts";
 
 const float32 = (...values: number[]) => ({
   dtype: "float32" as const,
@@ -66,6 +69,25 @@ describe("GraphSession", () => {
       );
     }
     await session.release();
+  });
+
+  test("runs results in the order of the graph, each as soon as what it reads is there", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "hone-order-"));
+    const g = new Graph("order");
+    let x = g.input("x", "float32", ["n"]);
+    for (let step = 0; step < 3; step++) {
+      x = Exp(x);
+      g.output(`side.${step}`, Sin(x));
+    }
+    g.output("y", x);
+    const session = await GraphSession.create(g, { profilePrefix: path.join(folder, "run") });
+    await session.run({ x: float32(0, 1) });
+    await session.release();
+    const [file] = await readdir(folder);
+    const events = JSON.parse(await readFile(path.join(folder, file!), "utf8")) as { name: string }[];
+    await rm(folder, { recursive: true });
+    const ran = events.flatMap(({ name }) => /^(Exp|Sin).*_kernel_time/.exec(name)?.[1] ?? []);
+    assert.deepEqual(ran, ["Exp", "Sin", "Exp", "Sin", "Exp", "Sin"]);
   });
 
   test("refuses a feed that is missing or has another type or shape", async () => {
