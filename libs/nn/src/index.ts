@@ -2,7 +2,7 @@
  * The model: a dense decoder as a graph, with parameters named as Hugging Face names them.
  *
  *   const spec = resolveModelSpec({ vocabSize: 64, hiddenSize: 64, numLayers: 3, numHeads: 4 });
- *   const weights = weightInputs(graph, spec);
+ *   const weights = weightInputs(graph, listParameters(spec));
  *   const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
  *   const logits = buildHead(spec, hidden, weights);
  */
@@ -12,6 +12,17 @@ export type { ModelConfig } from "./config-fields.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export { configFromSpec, specFromConfig, tensorNameOf } from "./hugging-face-config.ts";
+export type { AdaptedModel, LoraInput, LoraSpec, LoraTarget } from "./lora.ts";
+export {
+  ALL_LINEAR,
+  adaptedParameter,
+  initialiseAdapters,
+  LORA_TARGETS,
+  listAdapterParameters,
+  listAll,
+  listTrained,
+  resolveLora,
+} from "./lora.ts";
 export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model-spec.ts";
 export { resolveModelSpec } from "./model-spec.ts";
 export { packedAttend } from "./packed-attention.ts";

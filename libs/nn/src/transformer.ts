@@ -24,6 +24,7 @@ import {
   Unsqueeze,
 } from "@hone/tensor";
 import { ModelSpecError } from "./errors.ts";
+import { adapterParameter, LORA_TARGETS, type LoraSpec } from "./lora.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import {
   EMBEDDING,
@@ -33,6 +34,7 @@ import {
   layerBias,
   layerParameter,
   listParameters,
+  type ParameterInfo,
 } from "./parameters.ts";
 import { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
 
@@ -57,14 +59,14 @@ export type TransformerInputs = TokenInput & {
   /** [B, T] int64: distance from the start of the text. */
   readonly positionIds: Tensor;
   readonly weights: WeightTensors;
+  /** Adapters that the weights hold beside the model's own parameters; absent = none. */
+  readonly lora?: LoraSpec | undefined;
   readonly attend: Attend;
 };
 
-/** Declares every parameter as a graph input, so that arrays updated in place are seen by the next run. */
-export function weightInputs(graph: Graph, spec: ModelSpec): WeightTensors {
-  return Object.fromEntries(
-    listParameters(spec).map(({ name, shape }) => [name, graph.input(name, "float32", shape)]),
-  );
+/** Declares parameters as graph inputs, so that arrays updated in place are seen by the next run. */
+export function weightInputs(graph: Graph, parameters: readonly ParameterInfo[]): WeightTensors {
+  return Object.fromEntries(parameters.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]));
 }
 
 /** Declares every parameter as an external initializer, which onnxruntime prepacks when the session is made. */
@@ -76,12 +78,12 @@ export function weightInitializers(graph: Graph, spec: ModelSpec): WeightTensors
 
 /** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C]. */
 export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
-  const { weights, attend } = inputs;
+  const { weights } = inputs;
   const angles = rotaryAngles(graph, spec, inputs.positionIds);
   let x = "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds);
   for (let layer = 0; layer < spec.numLayers; layer++) {
-    x = Add(x, attentionBlock(spec, layer, x, weights, angles, attend));
-    x = Add(x, feedForwardBlock(spec, layer, x, weights));
+    x = Add(x, attentionBlock(spec, layer, x, inputs, angles));
+    x = Add(x, feedForwardBlock(spec, layer, x, inputs));
   }
   return norm(spec, x, parameter(weights, FINAL_NORM));
 }
@@ -111,17 +113,17 @@ function attentionBlock(
   spec: ModelSpec,
   layer: number,
   x: Tensor,
-  weights: WeightTensors,
+  inputs: TransformerInputs,
   angles: Angles,
-  attend: Attend,
 ): Tensor {
+  const { weights, attend } = inputs;
   const at = (part: string) => parameter(weights, layerParameter(layer, part));
   const [rows, tokens] = x.shape as [Dim, Dim, Dim];
   const { numHeads, numKeyValueHeads, headDim } = spec;
   const normed = norm(spec, x, at("input_layernorm"));
 
   const projectHeads = (part: string, heads: number) =>
-    Reshape(project(spec, layer, normed, weights, part), [rows, tokens, heads, headDim]);
+    Reshape(project(spec, layer, normed, inputs, part), [rows, tokens, heads, headDim]);
   const turn = (perHead: Tensor, heads: number) => {
     const flat = Reshape(perHead, [rows, tokens, heads * headDim]);
     const turned = RotaryEmbedding(flat, angles.cosines, angles.sines, heads);
@@ -136,21 +138,31 @@ function attentionBlock(
     numKeyValueHeads,
   );
   const v = projectHeads("self_attn.v_proj", numKeyValueHeads);
-  return project(spec, layer, attend(layer, q, k, v), weights, "self_attn.o_proj");
+  return project(spec, layer, attend(layer, q, k, v), inputs, "self_attn.o_proj");
 }
 
 /** down(silu(gate(x)) * up(x)), SwiGLU (https://arxiv.org/abs/2002.05202). */
-function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, weights: WeightTensors): Tensor {
-  const normed = norm(spec, x, parameter(weights, layerParameter(layer, "post_attention_layernorm")));
-  const through = (input: Tensor, part: string) => project(spec, layer, input, weights, part);
+function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, inputs: TransformerInputs): Tensor {
+  const normed = norm(spec, x, parameter(inputs.weights, layerParameter(layer, "post_attention_layernorm")));
+  const through = (input: Tensor, part: string) => project(spec, layer, input, inputs, part);
   const gated = Mul(QuickGelu(through(normed, "mlp.gate_proj")), through(normed, "mlp.up_proj"));
   return through(gated, "mlp.down_proj");
 }
 
-/** A projection of a layer, with its bias where the model has one. */
-function project(spec: ModelSpec, layer: number, x: Tensor, weights: WeightTensors, part: string): Tensor {
+/** A projection of a layer, with its bias where the model has one and its adapter where there is one. */
+function project(
+  spec: ModelSpec,
+  layer: number,
+  x: Tensor,
+  { weights, lora }: TransformerInputs,
+  part: string,
+): Tensor {
   const product = linear(x, parameter(weights, layerParameter(layer, part)));
-  return hasBias(spec, part) ? Add(product, parameter(weights, layerBias(layer, part))) : product;
+  const biased = hasBias(spec, part) ? Add(product, parameter(weights, layerBias(layer, part))) : product;
+  if (!lora?.targets.some((target) => LORA_TARGETS[target] === part)) return biased;
+  const narrow = linear(x, parameter(weights, adapterParameter(layer, part, "lora_A")));
+  const b = parameter(weights, adapterParameter(layer, part, "lora_B"));
+  return Add(biased, FusedMatMul(narrow, b, { transB: true, alpha: lora.alpha / lora.rank }));
 }
 
 function norm(spec: ModelSpec, x: Tensor, weight: Tensor): Tensor {

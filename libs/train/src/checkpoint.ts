@@ -149,7 +149,7 @@ function withDtype(config: ModelConfig, layout: CheckpointLayout): ModelConfig {
 }
 
 /** Reads the files beside the weights that a model needs to be used. */
-async function loadCompanions(folder: string): Promise<Companions> {
+export async function loadCompanions(folder: string): Promise<Companions> {
   const names = await readdir(folder);
   const companions: Record<string, string | Uint8Array> = {};
   for (const name of COMPANION_FILES) {

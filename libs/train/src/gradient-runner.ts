@@ -5,9 +5,10 @@
  * R2  Microbatches are a function of the samples, and their gradients are added in their order: the same samples
  *     give the same bits on any number of threads.
  */
-import type { ModelSpec, Weights } from "@hone/nn";
+import type { LoraSpec, ModelSpec, Weights } from "@hone/nn";
 import type { PackableSample } from "@hone/rl";
 import type { SessionOptions } from "@hone/tensor";
+import type { KlConfig } from "./kl.ts";
 import { comparesWithBehaviour, type LossConfig } from "./losses.ts";
 import { MicrobatchPool } from "./microbatch-pool.ts";
 import { type MicrobatchJob, type MicrobatchResult, MicrobatchRunner } from "./microbatch-runner.ts";
@@ -26,6 +27,8 @@ export interface RunnerOptions extends PackingLimits {
   readonly threads?: number;
   /** What the threads share; default microbatches, which need weights in shared memory. The bits are the same. */
   readonly sharing?: ThreadSharing;
+  /** Adapters that are trained instead of the model, and lie among its weights; default none. */
+  readonly lora?: LoraSpec | undefined;
   /** Options of the graph sessions. */
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
@@ -46,7 +49,7 @@ export interface ScoredEntries {
 
 export interface LossAndGradients extends ScoredEntries {
   readonly loss: number;
-  /** By parameter name, in the parameter's layout. */
+  /** By name of the parameters that are trained, in their layout. */
   readonly gradients: Record<string, Float32Array>;
 }
 
@@ -54,6 +57,8 @@ export interface LossAndGradients extends ScoredEntries {
 export interface Objective {
   readonly loss: LossConfig;
   readonly entropyCoefficient: number;
+  /** Distance from the reference policy that is added to the loss; default none. */
+  readonly kl?: KlConfig | undefined;
   /** Temperature that the tokens were sampled at, which all log-probabilities refer to; default 1. */
   readonly temperature?: number;
 }
@@ -63,12 +68,13 @@ export class GradientRunner {
   readonly #executor: MicrobatchRunner | MicrobatchPool;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
-    const { threads = 1, sharing = ThreadSharing.microbatches, session = {} } = options;
+    const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
+    const model = { spec, lora };
     this.#limits = options;
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
-        ? new MicrobatchRunner(spec, { ...session, intraOpThreads: threads })
-        : new MicrobatchPool(spec, session, threads);
+        ? new MicrobatchRunner(model, { ...session, intraOpThreads: threads })
+        : new MicrobatchPool(model, session, threads);
   }
 
   /** Log-probabilities and entropies of the trained tokens at a temperature. */
@@ -88,7 +94,7 @@ export class GradientRunner {
     samples: readonly TrainingSample[],
     objective: Objective,
   ): Promise<LossAndGradients> {
-    const entries = entryArrays(samples, objective.loss);
+    const entries = entryArrays(samples, objective);
     const plan = planMicrobatches(samples, this.#limits);
     const jobs = plan.microbatches.map((batch) => jobOf(batch, entries, objective));
     const scored = emptyScores(plan);
@@ -120,15 +126,22 @@ export class GradientRunner {
   }
 }
 
-type EntryArrays = Readonly<Record<"behaviourLogprob" | "advantage" | "weight", Float32Array>>;
+interface EntryArrays {
+  readonly behaviourLogprob: Float32Array;
+  readonly advantage: Float32Array;
+  readonly weight: Float32Array;
+  readonly referenceLogprob: Float32Array | undefined;
+}
 
-function entryArrays(samples: readonly TrainingSample[], loss: LossConfig): EntryArrays {
+function entryArrays(samples: readonly TrainingSample[], { loss, kl }: Objective): EntryArrays {
   const weight = flattenEntries(samples, "weights");
+  const referenceLogprob = kl === undefined ? undefined : flattenEntries(samples, "referenceLogprobs");
   if (!comparesWithBehaviour(loss)) {
     const unused = new Float32Array(weight.length);
-    return { behaviourLogprob: unused, advantage: unused, weight };
+    return { behaviourLogprob: unused, advantage: unused, weight, referenceLogprob };
   }
   return {
+    referenceLogprob,
     behaviourLogprob: flattenEntries(samples, "logprobs"),
     advantage: flattenEntries(samples, "advantages"),
     weight,
@@ -146,6 +159,8 @@ function jobOf(batch: Microbatch, entries: EntryArrays, objective: Objective): M
       behaviourLogprob: pick(entries.behaviourLogprob),
       advantage: pick(entries.advantage),
       weight,
+      kl: objective.kl,
+      referenceLogprob: entries.referenceLogprob === undefined ? undefined : pick(entries.referenceLogprob),
       entropyWeight:
         objective.entropyCoefficient === 0
           ? undefined

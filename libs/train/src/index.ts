@@ -3,6 +3,9 @@
  */
 export type { AdamWOptions, AdamWState } from "./adamw.ts";
 export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
+export type { AdapterState, InspectedAdapter } from "./adapter.ts";
+export { inspectAdapter, isAdapterFolder, loadAdapter, saveAdapter } from "./adapter.ts";
+export type { BaseReference } from "./adapter-config.ts";
 export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
 export { inspectModel, loadModel, saveCheckpoint } from "./checkpoint.ts";
 export { layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
@@ -12,8 +15,12 @@ export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } 
 export { clipFactor, globalNorm } from "./gradient-norm.ts";
 export type { LossAndGradients, Objective, RunnerOptions, ScoredEntries } from "./gradient-runner.ts";
 export { GradientRunner } from "./gradient-runner.ts";
+export type { KlConfig } from "./kl.ts";
+export { estimateKl, KlKind } from "./kl.ts";
 export type { LossConfig } from "./losses.ts";
 export { checkLoss } from "./losses.ts";
+export type { FindBase } from "./merged-model.ts";
+export { digestOfMerged, inspectMerged, loadMerged, mergeAdapters, requireBase } from "./merged-model.ts";
 export type { PackingLimits, TrainingSample } from "./microbatches.ts";
 export { loadOptimizer } from "./optimizer-file.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";

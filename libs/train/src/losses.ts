@@ -33,7 +33,7 @@ export interface LossEntries {
  * Largest |log ratio| that enters the exponential. e^20 is far outside every clip range, and its products stay finite
  * in float32, where an overflow to infinity would make the gradient of the unclipped side NaN.
  */
-const MAX_LOG_RATIO = 20;
+export const MAX_LOG_RATIO = 20;
 
 /** Whether a loss reads the behaviour's log-probabilities and the advantages. */
 export function comparesWithBehaviour(config: LossConfig): boolean {

@@ -6,14 +6,14 @@
  * M3  A worker that dies fails every job that is open and all later ones.
  */
 import { Worker } from "node:worker_threads";
-import type { ModelSpec, Weights } from "@hone/nn";
+import type { AdaptedModel, Weights } from "@hone/nn";
 import type { SessionOptions } from "@hone/tensor";
 import { MicrobatchError, TrainingInputError } from "./errors.ts";
 import type { MicrobatchJob, MicrobatchResult } from "./microbatch-runner.ts";
 
 /** What a worker is made with. */
 export interface PoolWorkerData {
-  readonly spec: ModelSpec;
+  readonly model: AdaptedModel;
   readonly options: SessionOptions;
 }
 
@@ -38,8 +38,8 @@ export class MicrobatchPool {
   #lost: MicrobatchError | undefined;
 
   /** @param size number of threads. */
-  constructor(spec: ModelSpec, options: SessionOptions, size: number) {
-    const workerData: PoolWorkerData = { spec, options: { ...options, intraOpThreads: 1 } };
+  constructor(model: AdaptedModel, options: SessionOptions, size: number) {
+    const workerData: PoolWorkerData = { model, options: { ...options, intraOpThreads: 1 } };
     this.#workers = Array.from({ length: size }, () => this.#start(workerData));
   }
 

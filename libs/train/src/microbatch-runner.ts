@@ -4,8 +4,9 @@
  * One session per loss is kept; its sizes are symbolic, so it serves every microbatch. Weights are graph inputs and
  * are read where they lie.
  */
-import { EMBEDDING, listParameters, type ModelSpec, type Weights } from "@hone/nn";
+import { type AdaptedModel, EMBEDDING, listAll, listTrained, type Weights } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
+import type { KlConfig } from "./kl.ts";
 import type { LossConfig } from "./losses.ts";
 import { type Microbatch, microbatchFeeds } from "./microbatches.ts";
 import { buildForwardGraph, buildTrainingGraph, gradientOutput, INPUT, OUTPUT } from "./training-graph.ts";
@@ -19,6 +20,10 @@ export interface MicrobatchObjective {
   readonly advantage: Float32Array;
   /** [E] */
   readonly weight: Float32Array;
+  /** With the numbers that it compares with; undefined for none. */
+  readonly kl: KlConfig | undefined;
+  /** [E] undefined without kl. */
+  readonly referenceLogprob: Float32Array | undefined;
   /** [U] factor of each position's entropy; undefined for no bonus. */
   readonly entropyWeight: Float32Array | undefined;
 }
@@ -38,36 +43,36 @@ export interface MicrobatchResult {
   readonly entropy: Float32Array;
   /** 0 where nothing was differentiated. */
   readonly loss: number;
-  /** By parameter name; empty where nothing was differentiated. */
+  /** By name of the parameters that are trained; empty where nothing was differentiated. */
   readonly gradients: Readonly<Record<string, Float32Array>>;
 }
 
 export class MicrobatchRunner {
-  readonly #spec: ModelSpec;
+  readonly #model: AdaptedModel;
   readonly #options: SessionOptions;
   readonly #sessions = new Map<string, Promise<GraphSession>>();
 
-  constructor(spec: ModelSpec, options: SessionOptions) {
-    this.#spec = spec;
+  constructor(model: AdaptedModel, options: SessionOptions) {
+    this.#model = model;
     this.#options = options;
   }
 
   async run(weights: Weights, { batch, temperature, objective }: MicrobatchJob): Promise<MicrobatchResult> {
-    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, this.#spec.vocabSize);
-    for (const { name, shape } of listParameters(this.#spec)) {
+    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, this.#model.spec.vocabSize);
+    for (const { name, shape } of listAll(this.#model)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
     if (objective === undefined) {
       const session = await this.#session(`forward ${temperature}`, () =>
-        buildForwardGraph(this.#spec, temperature),
+        buildForwardGraph(this.#model, temperature),
       );
       return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
     }
     Object.assign(feeds, objectiveFeeds(objective));
     const hasEntropyBonus = objective.entropyWeight !== undefined;
-    const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus };
+    const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus, kl: objective.kl };
     const session = await this.#session(JSON.stringify(graphObjective), () =>
-      buildTrainingGraph(this.#spec, graphObjective),
+      buildTrainingGraph(this.#model, graphObjective),
     );
     const results = await session.run(feeds);
     return {
@@ -95,19 +100,19 @@ export class MicrobatchRunner {
 
   #gradientsOf(batch: Microbatch, results: Readonly<Record<string, Fetched>>): Record<string, Float32Array> {
     const gradients: Record<string, Float32Array> = {};
-    for (const parameter of listParameters(this.#spec)) {
-      const { name, shape } = parameter;
+    for (const { name, shape } of listTrained(this.#model)) {
       const found = results[gradientOutput(name)];
       gradients[name] = found === undefined ? new Float32Array(shape[0]! * shape[1]!) : floats(found);
     }
-    addLookupGradient(gradients[EMBEDDING]!, batch, floats(results[gradientOutput(INPUT.embedded)]));
+    const table = gradients[EMBEDDING];
+    if (table !== undefined) addLookupGradient(table, batch, floats(results[gradientOutput(INPUT.embedded)]));
     return gradients;
   }
 }
 
 function objectiveFeeds(objective: MicrobatchObjective): Record<string, Feed> {
   const feeds: Record<string, Feed> = {};
-  const names = ["behaviourLogprob", "advantage", "weight", "entropyWeight"] as const;
+  const names = ["behaviourLogprob", "advantage", "weight", "referenceLogprob", "entropyWeight"] as const;
   for (const name of names) {
     const data = objective[name];
     if (data !== undefined) feeds[INPUT[name]] = { dtype: "float32", data, shape: [data.length] };

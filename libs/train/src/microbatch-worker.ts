@@ -5,8 +5,8 @@ import type { Weights } from "@hone/nn";
 import type { PoolAnswer, PoolCall, PoolWorkerData } from "./microbatch-pool.ts";
 import { MicrobatchRunner } from "./microbatch-runner.ts";
 
-const { spec, options } = workerData as PoolWorkerData;
-const runner = new MicrobatchRunner(spec, options);
+const { model, options } = workerData as PoolWorkerData;
+const runner = new MicrobatchRunner(model, options);
 let weights: Weights = {};
 
 parentPort?.on("message", async (call: PoolCall) => {

@@ -14,6 +14,8 @@ export interface TrainingSample extends PackableSample {
   readonly logprobs?: ArrayLike<number>;
   /** [N] absent where the loss has none. */
   readonly advantages?: ArrayLike<number>;
+  /** [N] log-probability under the reference policy; absent where the loss has no KL term. */
+  readonly referenceLogprobs?: ArrayLike<number>;
   /** [N] factor of the token's loss; carries the aggregation. */
   readonly weights: ArrayLike<number>;
 }
@@ -110,7 +112,7 @@ export function microbatchFeeds(
  */
 export function flattenEntries(
   samples: readonly TrainingSample[],
-  field: "logprobs" | "advantages" | "weights",
+  field: "logprobs" | "advantages" | "referenceLogprobs" | "weights",
 ): Float32Array {
   const flat: number[] = [];
   samples.forEach((sample, index) => {

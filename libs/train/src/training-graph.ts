@@ -8,16 +8,18 @@
  * graph, in the order of the tokens, which fixes the bits of the sums.
  */
 import {
+  type AdaptedModel,
   buildHead,
   buildTransformer,
   EMBEDDING,
-  listParameters,
-  type ModelSpec,
+  listAll,
+  listTrained,
   packedAttend,
   type WeightTensors,
   weightInputs,
 } from "@hone/nn";
 import {
+  Add,
   Exp,
   Gather,
   Graph,
@@ -30,6 +32,7 @@ import {
   Sub,
   type Tensor,
 } from "@hone/tensor";
+import { buildKl, type KlConfig } from "./kl.ts";
 import { buildLoss, type LossConfig } from "./losses.ts";
 
 /** Names of the inputs beside the parameters. */
@@ -50,6 +53,8 @@ export const INPUT = {
   advantage: "advantage",
   /** float32 [E] */
   weight: "weight",
+  /** float32 [E] */
+  referenceLogprob: "referenceLogprob",
   /** float32 [U]: factor of each position's entropy, subtracted from the loss. */
   entropyWeight: "entropyWeight",
 } as const;
@@ -75,35 +80,46 @@ export interface GraphObjective {
   /** Logits are divided by it, as they were when the tokens were sampled. */
   readonly temperature: number;
   readonly hasEntropyBonus: boolean;
+  /** Added to the loss of every entry; absent = none. */
+  readonly kl?: KlConfig | undefined;
 }
 
 /** Log-probabilities and entropies of the entries under the fed weights. */
-export function buildForwardGraph(spec: ModelSpec, temperature: number): Graph {
+export function buildForwardGraph(model: AdaptedModel, temperature: number): Graph {
   const graph = new Graph("forward");
-  const { logprob, entropy } = buildForward(graph, spec, temperature);
+  const { logprob, entropy } = buildForward(graph, model, temperature);
   graph.output(OUTPUT.logprob, logprob);
   graph.output(OUTPUT.entropy, entropy);
   return graph;
 }
 
 /**
- * The same with the loss and its gradient in every parameter and in the embedded tokens:
+ * The same with the loss and its gradient in every parameter that is trained, and in the embedded tokens where the
+ * embedding is one:
  *
- *   loss = sum over entries of weight * l(entry) - sum over positions of entropyWeight * entropy
+ *   loss = sum over entries of weight * (l(entry) + coefficient * kl(entry))
+ *          - sum over positions of entropyWeight * entropy
  *
- * Without `hasEntropyBonus` the second sum and its input are left out.
+ * Without `hasEntropyBonus` the second sum and its input are left out, without `kl` its term and its input.
  */
-export function buildTrainingGraph(spec: ModelSpec, objective: GraphObjective): Graph {
-  const { loss, temperature, hasEntropyBonus } = objective;
+export function buildTrainingGraph(model: AdaptedModel, objective: GraphObjective): Graph {
+  const { loss, temperature, hasEntropyBonus, kl } = objective;
   const graph = new Graph(`train ${loss.kind}`);
-  const forward = buildForward(graph, spec, temperature);
+  const forward = buildForward(graph, model, temperature);
   const perEntry = (name: string) => graph.input(name, "float32", ["entries"]);
   const entryLoss = buildLoss(loss, {
     logprob: forward.logprob,
     behaviourLogprob: perEntry(INPUT.behaviourLogprob),
     advantage: perEntry(INPUT.advantage),
   });
-  let total = sum(Mul(entryLoss, perEntry(INPUT.weight)));
+  const penalised =
+    kl === undefined
+      ? entryLoss
+      : Add(
+          entryLoss,
+          Mul(buildKl(kl.kind, forward.logprob, perEntry(INPUT.referenceLogprob)), kl.coefficient),
+        );
+  let total = sum(Mul(penalised, perEntry(INPUT.weight)));
   if (hasEntropyBonus) {
     const weight = graph.input(INPUT.entropyWeight, "float32", ["positions"]);
     total = Sub(total, sum(Mul(forward.entropy, weight)));
@@ -111,7 +127,7 @@ export function buildTrainingGraph(spec: ModelSpec, objective: GraphObjective): 
   graph.output(OUTPUT.loss, total);
   graph.output(OUTPUT.logprob, forward.logprob);
   graph.output(OUTPUT.entropy, forward.entropy);
-  const wanted = trainedTensors(spec, forward);
+  const wanted = trainedTensors(model, forward);
   const found = gradients(graph, total, [...wanted.values()]);
   [...wanted.keys()].forEach((name, i) => {
     graph.output(gradientOutput(name), found[i]!);
@@ -128,8 +144,9 @@ interface Forward {
   readonly entropy: Tensor;
 }
 
-function buildForward(graph: Graph, spec: ModelSpec, temperature: number): Forward {
-  const weights = weightInputs(graph, spec);
+function buildForward(graph: Graph, model: AdaptedModel, temperature: number): Forward {
+  const { spec, lora } = model;
+  const weights = weightInputs(graph, listAll(model));
   const embedded = graph.input(INPUT.embedded, "float32", ["rows", "tokens", spec.hiddenSize]);
   const positionIds = graph.input(INPUT.positionIds, "int32", ["rows", "tokens"]);
   const visibleEnd = graph.input(INPUT.visibleEnd, "int32", ["rows", "tokens"]);
@@ -137,7 +154,7 @@ function buildForward(graph: Graph, spec: ModelSpec, temperature: number): Forwa
   const choices = graph.input(INPUT.choices, "int32", ["entries"]);
 
   const attend = packedAttend(graph, visibleEnd);
-  const hidden_BTC = buildTransformer(graph, spec, { embedded, positionIds, weights, attend });
+  const hidden_BTC = buildTransformer(graph, spec, { embedded, positionIds, weights, lora, attend });
   const read_UC = Gather(Reshape(hidden_BTC, [-1, spec.hiddenSize]), positions, 0, { isDistinct: true });
   const logits_UV = buildHead(spec, read_UC, weights);
   const logprobs_UV = LogSoftmax(temperature === 1 ? logits_UV : Mul(logits_UV, 1 / temperature));
@@ -148,11 +165,12 @@ function buildForward(graph: Graph, spec: ModelSpec, temperature: number): Forwa
 }
 
 /** What gradients are computed for, by name. */
-function trainedTensors(spec: ModelSpec, forward: Forward): Map<string, Tensor> {
-  const tensors = new Map<string, Tensor>([[INPUT.embedded, forward.embedded]]);
-  for (const { name } of listParameters(spec)) {
+function trainedTensors(model: AdaptedModel, forward: Forward): Map<string, Tensor> {
+  const tensors = new Map<string, Tensor>();
+  for (const { name } of listTrained(model)) {
+    if (name === EMBEDDING) tensors.set(INPUT.embedded, forward.embedded);
     // An untied table is reached through the embedded tokens only.
-    if (spec.isTied || name !== EMBEDDING) tensors.set(name, forward.weights[name]!);
+    if (model.spec.isTied || name !== EMBEDDING) tensors.set(name, forward.weights[name]!);
   }
   return tensors;
 }

@@ -1,0 +1,120 @@
+/** What PEFT's adapter_config.json says of an adapter, read and written. */
+import { LORA_TARGETS, type LoraSpec, type LoraTarget, ModelSpecError, resolveLora } from "@hone/nn";
+import { CheckpointError } from "./errors.ts";
+
+export const ADAPTER_CONFIG_FILE = "adapter_config.json";
+
+/** The model that an adapter belongs to, as its folder names it. */
+export interface BaseReference {
+  /** An id of the hub, an absolute folder, or one relative to the adapter's own, which then begins with a dot. */
+  readonly place: string;
+  /** Branch, tag or commit of a model of the hub. */
+  readonly revision?: string | undefined;
+}
+
+export interface AdapterDescription {
+  readonly lora: LoraSpec;
+  readonly base: BaseReference;
+}
+
+/** Options under which PEFT computes something else than Hone does; each must be absent, empty or false. */
+const REFUSED = [
+  "alora_invocation_tokens",
+  "alpha_pattern",
+  "arrow_config",
+  "fan_in_fan_out",
+  "kasa_config",
+  "layer_replication",
+  "lora_bias",
+  "modules_to_save",
+  "monteclora_config",
+  "rank_pattern",
+  "target_parameters",
+  "trainable_token_indices",
+  "use_bdlora",
+  "use_dora",
+  "use_qalora",
+  "use_rslora",
+  "velora_config",
+] as const;
+/** First values that leave the base as it is; others, such as pissa, change it. */
+const FIRST_VALUES: readonly unknown[] = [undefined, null, true, false, "gaussian"];
+
+/**
+ * Reads a configuration.
+ * @param parameters names of the adapter's tensors: which projections it sits on is what it holds, as the configuration may
+ *   name them by patterns.
+ * @throws CheckpointError naming the field that Hone does not build.
+ */
+export function parseAdapterConfig(
+  text: string,
+  file: string,
+  parameters: readonly string[],
+): AdapterDescription {
+  const config = parseObject(text, file);
+  const require = (isAllowed: boolean, field: string, rule: string) => {
+    if (!isAllowed) {
+      throw new CheckpointError(file, `its ${field} is ${rule}`, JSON.stringify(config[field] ?? null));
+    }
+  };
+  require(config.peft_type === "LORA", "peft_type", '"LORA"');
+  require(config.bias === undefined || config.bias === "none", "bias", '"none"');
+  require(FIRST_VALUES.includes(config.init_lora_weights), "init_lora_weights", 'true, false or "gaussian"');
+  for (const field of REFUSED) require(isNeutral(config[field]), field, "not used");
+  const { base_model_name_or_path: place, revision, r: rank, lora_alpha: alpha } = config;
+  require(typeof place === "string" && place !== "", "base_model_name_or_path", "the base model");
+  const targets = (Object.keys(LORA_TARGETS) as LoraTarget[]).filter((target) =>
+    parameters.some((name) => name.includes(`.${LORA_TARGETS[target]}.lora_`)),
+  );
+  try {
+    const lora = resolveLora({ rank: Number(rank), alpha: Number(alpha), targets });
+    return { lora, base: { place: String(place), ...(typeof revision === "string" ? { revision } : {}) } };
+  } catch (cause) {
+    if (!(cause instanceof ModelSpecError)) throw cause;
+    throw new CheckpointError(file, "it describes adapters that Hone builds", cause.message, { cause });
+  }
+}
+
+/** The text of a configuration, with the fields that PEFT writes and reads. */
+export function adapterConfigText({ lora, base }: AdapterDescription): string {
+  const config = {
+    peft_type: "LORA",
+    task_type: "CAUSAL_LM",
+    base_model_name_or_path: base.place,
+    revision: base.revision ?? null,
+    inference_mode: true,
+    r: lora.rank,
+    lora_alpha: lora.alpha,
+    lora_dropout: 0,
+    target_modules: lora.targets,
+    bias: "none",
+    fan_in_fan_out: false,
+    init_lora_weights: true,
+    modules_to_save: null,
+    layers_to_transform: null,
+    layers_pattern: null,
+    rank_pattern: {},
+    alpha_pattern: {},
+    use_rslora: false,
+    use_dora: false,
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+function isNeutral(value: unknown): boolean {
+  if (value === undefined || value === null || value === false) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+function parseObject(text: string, file: string): Record<string, unknown> {
+  let config: unknown;
+  try {
+    config = JSON.parse(text);
+  } catch (cause) {
+    throw new CheckpointError(file, "it is JSON", `${text.length} characters`, { cause });
+  }
+  if (typeof config === "object" && config !== null && !Array.isArray(config)) {
+    return config as Record<string, unknown>;
+  }
+  throw new CheckpointError(file, "it holds an object", text.slice(0, 40));
+}

@@ -1,0 +1,151 @@
+/**
+ * Adapters as PEFT folders:
+ *
+ *   adapter_config.json         rank, alpha, targets, and the base model
+ *   adapter_model.safetensors   the adapters' tensors; the digest of the base's weights in its metadata, where Hone wrote it
+ *   tokenizer.json ...          the companions of the model
+ *   optimizer.safetensors       see optimizer-file.ts
+ */
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import {
+  type LoraSpec,
+  listAdapterParameters,
+  type ModelSpec,
+  type ParameterInfo,
+  parameterSize,
+} from "@hone/nn";
+import type { AdamWState } from "./adamw.ts";
+import {
+  ADAPTER_CONFIG_FILE,
+  type AdapterDescription,
+  adapterConfigText,
+  parseAdapterConfig,
+} from "./adapter-config.ts";
+import type { Companions, SavedModel } from "./checkpoint.ts";
+import type { WeightAllocator } from "./checkpoint-weights.ts";
+import { ElementType } from "./element-types.ts";
+import { CheckpointError } from "./errors.ts";
+import { saveOptimizer } from "./optimizer-file.ts";
+import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { writeSafeTensors } from "./safetensors-writer.ts";
+
+export const ADAPTER_FILE = "adapter_model.safetensors";
+const BASE_DIGEST = "base_model_sha256";
+
+/** Adapters with what they belong to. */
+export interface AdapterState extends AdapterDescription {
+  /** Of the base. */
+  readonly spec: ModelSpec;
+  /** The adapters' tensors; what else is among them is not written. */
+  readonly weights: Readonly<Record<string, Float32Array>>;
+  /** Of the base's weights, as `loadModel` tells it. */
+  readonly baseDigest: string;
+  readonly companions: Companions;
+  /** How the tensors are stored; default float32. */
+  readonly type?: ElementType | undefined;
+}
+
+/** What a folder's files say of its adapter. */
+export interface InspectedAdapter extends AdapterDescription {
+  /** Absent where the file does not say. */
+  readonly baseDigest: string | undefined;
+}
+
+/** Whether a folder holds an adapter and no model of its own. */
+export async function isAdapterFolder(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.includes(ADAPTER_CONFIG_FILE) && !names.includes("config.json");
+}
+
+/** Writes adapters, and the optimizer where one is given, into a folder that is made if missing. */
+export async function saveAdapter(
+  folder: string,
+  adapter: AdapterState,
+  optimizer?: AdamWState,
+): Promise<SavedModel> {
+  await mkdir(folder, { recursive: true });
+  const { spec, lora, weights, type = ElementType.F32 } = adapter;
+  const parameters = listAdapterParameters(spec, lora);
+  const tensors = parameters.map(({ name, shape }) => ({ name, shape, type, data: weights[name]! }));
+  const metadata = { format: "pt", [BASE_DIGEST]: adapter.baseDigest };
+  const written = await writeSafeTensors(path.join(folder, ADAPTER_FILE), tensors, metadata);
+  let bytes = written.bytes;
+  const texts = { [ADAPTER_CONFIG_FILE]: adapterConfigText(adapter), ...adapter.companions };
+  for (const [name, content] of Object.entries(texts)) {
+    const data = typeof content === "string" ? Buffer.from(content) : content;
+    await writeFile(path.join(folder, name), data);
+    bytes += data.length;
+  }
+  if (optimizer !== undefined) bytes += await saveOptimizer(folder, parameters, optimizer);
+  return { digest: written.digest, bytes };
+}
+
+/** Reads what a folder says of its adapter, without the numbers. @throws CheckpointError */
+export async function inspectAdapter(folder: string): Promise<InspectedAdapter> {
+  await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
+  return describeAdapter(folder, reader);
+}
+
+/**
+ * Reads adapters.
+ * @param spec of the base.
+ * @param allocate makes the array of a tensor, for weights that threads share.
+ * @throws CheckpointError naming file and tensor where something is missing, unexpected or of another shape.
+ */
+export async function loadAdapter(
+  folder: string,
+  spec: ModelSpec,
+  allocate: WeightAllocator = (values) => new Float32Array(values),
+): Promise<InspectedAdapter & { weights: Record<string, Float32Array>; digest: string }> {
+  await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
+  const described = await describeAdapter(folder, reader);
+  const parameters = checkTensors(spec, described.lora, reader);
+  const weights: Record<string, Float32Array> = {};
+  const digest = await reader.readInto(({ name }) => {
+    const values = allocate(parameterSize(parameters.get(name)!));
+    weights[name] = values;
+    return values;
+  });
+  return { ...described, weights, digest };
+}
+
+async function describeAdapter(folder: string, { header }: SafeTensorsReader): Promise<InspectedAdapter> {
+  const file = path.join(folder, ADAPTER_CONFIG_FILE);
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    const current = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(file, "it is a readable file", current, { cause });
+  });
+  const described = parseAdapterConfig(
+    text,
+    file,
+    header.entries.map(({ name }) => name),
+  );
+  return { ...described, baseDigest: header.metadata[BASE_DIGEST] };
+}
+
+/** Every tensor once and in its shape, and no other. */
+function checkTensors(
+  spec: ModelSpec,
+  lora: LoraSpec,
+  { header, path: file }: SafeTensorsReader,
+): ReadonlyMap<string, ParameterInfo> {
+  const parameters = new Map(listAdapterParameters(spec, lora).map((each) => [each.name, each]));
+  const seen = new Set<string>();
+  for (const { name, shape } of header.entries) {
+    const parameter = parameters.get(name);
+    if (parameter === undefined) {
+      throw new CheckpointError(file, `adapters of this ${spec.family} model have no tensor ${name}`, "one");
+    }
+    if (shape.join() !== parameter.shape.join()) {
+      const rule = `it holds ${name} of shape [${parameter.shape.join(", ")}]`;
+      throw new CheckpointError(file, rule, `[${shape.join(", ")}]`);
+    }
+    seen.add(name);
+  }
+  for (const { name, shape } of parameters.values()) {
+    if (seen.has(name)) continue;
+    throw new CheckpointError(file, `it holds ${name} of shape [${shape.join(", ")}]`, "nothing");
+  }
+  return parameters;
+}

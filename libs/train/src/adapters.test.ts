@@ -1,0 +1,188 @@
+/** Adapters against PEFT: loss, gradients, merged weights, and the folders that are read and written. */
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { initialiseAdapters, listAdapterParameters, resolveLora } from "@hone/nn";
+import { temporaryFolder } from "@hone/testing";
+import { initialiseAdamW } from "./adamw.ts";
+import { inspectAdapter, loadAdapter, saveAdapter } from "./adapter.ts";
+import { loadModel } from "./checkpoint.ts";
+import { GradientRunner } from "./gradient-runner.ts";
+import { inspectMerged, loadMerged } from "./merged-model.ts";
+import { loadOptimizer } from "./optimizer-file.ts";
+import { readTensors } from "./testing-tensors.ts";
+
+/** Made by fixtures/make_adapters.py, beside the families that they belong to. */
+const FIXTURES = path.join(import.meta.dirname, "../fixtures");
+const ADAPTERS = path.join(FIXTURES, "adapters");
+const MAX_LOSS_ERROR = 1e-5;
+/** |found - wanted| / |wanted|, Euclidean. */
+const MAX_GRADIENT_ERROR = 1e-4;
+/** One product and one sum in float32. */
+const MAX_MERGE_ERROR = 1e-6;
+
+interface Reference {
+  readonly family: string;
+  readonly tokens: number[][];
+  readonly loss: number;
+}
+
+async function fixture(name: string) {
+  const folder = path.join(ADAPTERS, name);
+  const reference = JSON.parse(await readFile(path.join(folder, "reference.json"), "utf8")) as Reference;
+  const tensors = await readTensors(path.join(folder, "reference.safetensors"));
+  const base = await loadModel(path.join(FIXTURES, "families", reference.family));
+  const adapter = await loadAdapter(folder, base.spec);
+  return { folder, reference, tensors, base, adapter };
+}
+
+function relativeError(found: Float32Array, wanted: Float32Array): number {
+  assert.equal(found.length, wanted.length);
+  const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value * value, 0);
+  return Math.sqrt(sum(found.map((value, i) => value - wanted[i]!)) / sum(wanted));
+}
+
+function samplesOf(tokens: number[][]) {
+  const count = tokens.reduce((sum, row) => sum + row.length - 1, 0);
+  return tokens.map((tokenIds) => ({
+    tokenIds,
+    lossMask: tokenIds.map((_, i) => (i === 0 ? 0 : 1)),
+    weights: new Float32Array(tokenIds.length - 1).fill(1 / count),
+  }));
+}
+
+const LIMITS = { maxRowTokens: 128, maxMicrobatchTokens: 256 };
+const CROSS_ENTROPY = { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 } as const;
+
+describe("adapters", () => {
+  for (const name of readdirSync(ADAPTERS)) {
+    test(`${name}: loss and gradients are PEFT's, and the base has none`, async () => {
+      const { reference, tensors, base, adapter } = await fixture(name);
+      const runner = new GradientRunner(base.spec, { ...LIMITS, lora: adapter.lora });
+      const weights = { ...base.weights, ...adapter.weights };
+      const found = await runner.differentiate(weights, samplesOf(reference.tokens), CROSS_ENTROPY);
+      await runner.close();
+      assert.ok(Math.abs(found.loss - reference.loss) < MAX_LOSS_ERROR, `${found.loss}`);
+      const wanted = [...tensors.keys()].filter((key) => key.startsWith("g.")).map((key) => key.slice(2));
+      assert.deepEqual(Object.keys(found.gradients).sort(), wanted.sort());
+      for (const [parameter, gradient] of Object.entries(found.gradients)) {
+        const error = relativeError(gradient, tensors.get(`g.${parameter}`)!);
+        assert.ok(error < MAX_GRADIENT_ERROR, `${parameter}: ${error}`);
+      }
+    });
+
+    test(`${name}: merged weights are PEFT's, and score as the adapters beside the base do`, async () => {
+      const { folder, reference, tensors, base, adapter } = await fixture(name);
+      const merged = await loadMerged(folder);
+      for (const [key, wanted] of tensors) {
+        if (!key.startsWith("m.")) continue;
+        const error = relativeError(merged.weights[key.slice(2)]!, wanted);
+        assert.ok(error < MAX_MERGE_ERROR, `${key}: ${error}`);
+      }
+      const scoreWith = async (weights: typeof base.weights, lora: typeof adapter.lora | undefined) => {
+        const runner = new GradientRunner(base.spec, { ...LIMITS, lora });
+        const scored = await runner.score(weights, samplesOf(reference.tokens));
+        await runner.close();
+        return scored.logprobs;
+      };
+      const beside = await scoreWith({ ...base.weights, ...adapter.weights }, adapter.lora);
+      const inside = await scoreWith(merged.weights, undefined);
+      assert.ok(relativeError(inside, beside) < 1e-5);
+    });
+  }
+
+  test("a folder that Hone writes comes back bit by bit, with its base and its optimizer", async () => {
+    await using scratch = await temporaryFolder("adapters");
+    const { base, adapter } = await fixture("qwen3-all");
+    const optimizer = initialiseAdamW(listAdapterParameters(base.spec, adapter.lora));
+    optimizer.step = 3;
+    const reference = { place: path.join(FIXTURES, "families/qwen3"), revision: "main" };
+    const companions = { "tokenizer.json": "{}" };
+    const state = { ...base, ...adapter, base: reference, baseDigest: base.digest, companions };
+    const saved = await saveAdapter(scratch.path, state, optimizer);
+    const loaded = await loadAdapter(scratch.path, base.spec);
+    assert.deepEqual(loaded, {
+      lora: adapter.lora,
+      base: reference,
+      baseDigest: base.digest,
+      weights: adapter.weights,
+      digest: saved.digest,
+    });
+    const parameters = listAdapterParameters(base.spec, adapter.lora);
+    assert.deepEqual(await loadOptimizer(scratch.path, parameters), optimizer);
+    const merged = await loadMerged(scratch.path);
+    assert.deepEqual(merged.weights, (await loadMerged(path.join(ADAPTERS, "qwen3-all"))).weights);
+    assert.deepEqual((await inspectMerged(scratch.path)).companions, companions);
+  });
+
+  test("a base that is another one than the adapters were trained on is refused", async () => {
+    await using scratch = await temporaryFolder("adapters");
+    const { base, adapter } = await fixture("qwen3-all");
+    const place = path.join(FIXTURES, "families/qwen3-biased");
+    const state = { ...base, ...adapter, base: { place }, baseDigest: base.digest };
+    await saveAdapter(scratch.path, state);
+    await assert.rejects(loadMerged(scratch.path), /the weights of its base have the SHA-256/);
+  });
+
+  test("a new adapter changes nothing, and its values follow the seed and not the targets", async () => {
+    const { base } = await fixture("qwen3-all");
+    const lora = resolveLora({ rank: 2, alpha: 4, targets: "all-linear" });
+    const fresh = initialiseAdapters(base.spec, lora, 5);
+    const samples = samplesOf([[1, 2, 3, 4, 5, 6, 7]]);
+    const runner = new GradientRunner(base.spec, { ...LIMITS, lora });
+    const plain = new GradientRunner(base.spec, LIMITS);
+    const [adapted, without] = [
+      await runner.score({ ...base.weights, ...fresh }, samples),
+      await plain.score(base.weights, samples),
+    ];
+    await runner.close();
+    await plain.close();
+    assert.deepEqual(adapted.logprobs, without.logprobs);
+    const narrower = initialiseAdapters(base.spec, resolveLora({ ...lora, targets: ["v_proj"] }), 5);
+    for (const [name, values] of Object.entries(narrower)) assert.deepEqual(values, fresh[name]);
+    assert.notDeepEqual(initialiseAdapters(base.spec, lora, 6), fresh);
+    const [first] = Object.values(fresh);
+    assert.ok(Math.max(...first!) <= 1 / 4 && Math.max(...first!) > 0.2, "within 1 / sqrt(16)");
+  });
+
+  const refused: [what: string, change: Record<string, unknown>, message: RegExp][] = [
+    ["another kind of adapter", { peft_type: "IA3" }, /its peft_type is "LORA": current value is "IA3"/],
+    ["a computation that Hone does not build", { use_dora: true }, /its use_dora is not used/],
+    ["ranks of their own", { rank_pattern: { q_proj: 3 } }, /its rank_pattern is not used/],
+    ["first values that change the base", { init_lora_weights: "pissa" }, /its init_lora_weights is true/],
+    ["no base", { base_model_name_or_path: null }, /its base_model_name_or_path is the base model/],
+    ["another rank", { r: 5 }, /of shape \[5, \d+\]: current value is \[4, \d+\]/],
+    ["a base that is not here", { base_model_name_or_path: "owner/name" }, /its base model is a folder/],
+  ];
+  for (const [what, change, message] of refused) {
+    test(`${what} is refused by its field`, async () => {
+      await using scratch = await temporaryFolder("adapters");
+      const folder = path.join(scratch.path, "adapter");
+      await cp(path.join(ADAPTERS, "qwen3-all"), folder, { recursive: true });
+      const file = path.join(folder, "adapter_config.json");
+      const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+      const base = { base_model_name_or_path: path.join(FIXTURES, "families/qwen3") };
+      await writeFile(file, JSON.stringify({ ...config, ...base, ...change }));
+      await assert.rejects(loadMerged(folder), message);
+    });
+  }
+
+  test("the base is found by whoever knows the hub", async () => {
+    const folder = path.join(ADAPTERS, "qwen3-all");
+    assert.equal((await inspectAdapter(folder)).base.place, "../../families/qwen3");
+    await using scratch = await temporaryFolder("adapters");
+    const copy = path.join(scratch.path, "adapter");
+    await cp(folder, copy, { recursive: true });
+    const file = path.join(copy, "adapter_config.json");
+    const config = (await readFile(file, "utf8")).replace("../../families/qwen3", "owner/name");
+    await writeFile(file, config);
+    const asked: unknown[] = [];
+    await loadMerged(copy, async (base) => {
+      asked.push(base);
+      return path.join(FIXTURES, "families/qwen3");
+    });
+    assert.deepEqual(asked, [{ place: "owner/name" }]);
+  });
+});
