@@ -54,7 +54,8 @@ export const MOMENTS = {
     service: "trainer",
     path: [once(acknowledge("RUNS"))],
     stop: "before",
-    isNow: ({ committed, requests }) => committed === null && requests === 1,
+    // The request of an earlier run, whose trainer died, may still be there.
+    isNow: ({ committed, requests }) => committed === null && requests >= 1,
   },
   "jobs-half-published": {
     title: "half of a step's jobs published",

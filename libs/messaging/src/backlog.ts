@@ -4,6 +4,7 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
 import { translateBusError } from "./errors.ts";
 import type { DurableName, StreamName } from "./streams.ts";
+import { lastKeyOf } from "./subjects.ts";
 
 /** nats-server's server/errors.json. */
 const CONSUMER_NOT_FOUND = 10014;
@@ -49,6 +50,19 @@ export async function subjectCount(bus: Bus, stream: StreamName, subject: string
     return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
   } catch (error) {
     throw translateBusError(error, "count messages", subject);
+  }
+}
+
+/** Runs of which a stream of work holds a message. @throws {BusUnavailableError} when the server does not answer. */
+export async function runsIn(
+  bus: Bus,
+  stream: typeof StreamName.jobs | typeof StreamName.episodes,
+): Promise<string[]> {
+  try {
+    const { state } = await bus.manager.streams.info(stream, { subjects_filter: ">" });
+    return [...new Set(Object.keys(state.subjects ?? {}).map(lastKeyOf))];
+  } catch (error) {
+    throw translateBusError(error, "look for runs", stream);
   }
 }
 

@@ -4,7 +4,7 @@
  * Start reading at `subjects.ts` and `streams.ts`.
  */
 
-export { type ConsumerBacklog, consumerBacklog, isStreamFull, subjectCount } from "./backlog.ts";
+export { type ConsumerBacklog, consumerBacklog, isStreamFull, runsIn, subjectCount } from "./backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
 export { type Bus, type BusOptions, connectBus } from "./bus.ts";
 export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./codecs.ts";

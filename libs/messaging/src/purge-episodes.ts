@@ -1,6 +1,6 @@
 /** Dropping episodes that no reader needs any more, with the objects that they point to. */
 
-import { DeliverPolicy } from "@nats-io/jetstream";
+import { type ConsumerInfo, DeliverPolicy } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
 import { translateBusError } from "./errors.ts";
 import { objectOf } from "./payload.ts";
@@ -19,10 +19,15 @@ const LIST_IDLE_MS = 2_000;
 export async function purgeEpisodes(bus: Bus, run: string, below: number): Promise<number> {
   try {
     let keepFrom = below;
-    for await (const consumer of bus.manager.consumers.list(StreamName.episodes)) {
-      const isDurable = consumer.config.durable_name !== undefined;
+    const consumers: ConsumerInfo[] = [];
+    for await (const consumer of bus.manager.consumers.list(StreamName.episodes)) consumers.push(consumer);
+    const { state } = await bus.manager.streams.info(StreamName.episodes);
+    for (const consumer of consumers) {
+      if (consumer.config.durable_name === undefined) continue;
+      // Of a stream that began again it has read nothing, and does not know it yet (stream-reset.ts).
+      if (consumer.delivered.stream_seq > state.last_seq) return 0;
       const hasBacklog = consumer.num_pending + consumer.num_ack_pending > 0;
-      if (isDurable && hasBacklog) keepFrom = Math.min(keepFrom, consumer.ack_floor.stream_seq + 1);
+      if (hasBacklog) keepFrom = Math.min(keepFrom, consumer.ack_floor.stream_seq + 1);
     }
     // The server takes a position of 0 or 1 for "everything".
     if (keepFrom <= 1) return 0;

@@ -17,9 +17,9 @@ import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
 import { Admission } from "./domain/admission.ts";
-import { dropEpisodesOfEndedRuns } from "./domain/episode-janitor.ts";
 import { RunFolders } from "./domain/run-folders.ts";
 import { RunSupervisor } from "./domain/run-supervisor.ts";
+import { dropWorkOfEndedRuns } from "./domain/work-janitor.ts";
 import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
@@ -43,6 +43,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     const board = new RunStateBucket(await openBucket(bus, BucketName.runState, RunStateSchema));
     const events = new EventPublisher(bus);
     const rollouts = new ScoredReader(bus, logger);
+    const jobs = new JobPublisher(bus, tokenizerFinder(stateRoot));
     const supervisor = new RunSupervisor(
       { owner: config.instanceId, leaseMs: config.leaseMs },
       {
@@ -61,7 +62,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
         tenure: {
           stateRoot,
           ledger,
-          jobs: new JobPublisher(bus, tokenizerFinder(stateRoot)),
+          jobs,
           rollouts,
           pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
           tasks: new DatasetClient(bus),
@@ -75,7 +76,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     );
     supervisor.start();
     const closing = new AbortController();
-    const sweeping = dropEpisodesOfEndedRuns({ registry, rollouts, logger }, closing.signal);
+    const sweeping = dropWorkOfEndedRuns({ registry, jobs, rollouts, logger }, closing.signal);
     const requests = consumeRunRequests(bus, {
       registry,
       events,

@@ -68,6 +68,8 @@ export interface JobQueue {
   publish(run: RunRecord, job: Job, options: PublishJobOptions): Promise<boolean>;
   /** Jobs of all runs that nobody has taken. */
   waitingJobs(): Promise<number>;
+  /** Runs of which a job is stored. */
+  runs(): Promise<string[]>;
   /** Drops the run's jobs that nobody has taken. */
   purge(runId: string): Promise<void>;
 }

@@ -226,8 +226,9 @@ export class RolloutGatherer {
       }
       since = performance.now();
       const view = await pipeline.look(run.runId, signal).catch(() => undefined);
-      // A queue that has them still is slow or waits for somebody: more of the same would make it longer.
-      if (view?.kind !== "seen" || view.jobs > 0) continue;
+      // A queue that has them still is slow or waits for somebody: more of the same would make it longer. A bus that was
+      // killed may show jobs that are done; of those nobody takes any.
+      if (view?.kind !== "seen" || (view.jobs > 0 && view.jobsPending + view.jobsInWork > 0)) continue;
       logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
       await this.#publishMissing(jobs, unpublished, signal, ++repetition);
     }

@@ -7,6 +7,7 @@ import {
   consumerBacklog,
   DurableName,
   publishStored,
+  runsIn,
   StreamName,
   slotToWire,
   subjects,
@@ -60,6 +61,10 @@ export class JobPublisher implements JobQueue {
 
   async waitingJobs(): Promise<number> {
     return (await consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs)).pending;
+  }
+
+  runs(): Promise<string[]> {
+    return runsIn(this.#bus, StreamName.jobs);
   }
 
   async purge(runId: string): Promise<void> {

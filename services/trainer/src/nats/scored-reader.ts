@@ -4,10 +4,10 @@ import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
 import {
   type Bus,
-  lastKeyOf,
   outcomeFromWire,
   purgeEpisodes,
   readOrdered,
+  runsIn,
   StreamName,
   slotFromWire,
   subjects,
@@ -77,13 +77,8 @@ export class ScoredReader implements ScoredRollouts {
     }
   }
 
-  async runs(): Promise<string[]> {
-    try {
-      const { state } = await this.#bus.manager.streams.info(StreamName.episodes, { subjects_filter: ">" });
-      return [...new Set(Object.keys(state.subjects ?? {}).map(lastKeyOf))];
-    } catch (error) {
-      throw translateBusError(error, "look for episodes", StreamName.episodes);
-    }
+  runs(): Promise<string[]> {
+    return runsIn(this.#bus, StreamName.episodes);
   }
 
   /** One purge of a run at a time: a later one would wait for the same answers. */

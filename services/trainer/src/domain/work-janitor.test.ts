@@ -1,30 +1,37 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createLogger } from "@hone/telemetry";
-import { dropOnce } from "./episode-janitor.ts";
+import { dropOnce } from "./work-janitor.ts";
 
 const logger = createLogger({ service: "test", level: "error", sink: process.stderr });
 
 describe("dropOnce()", () => {
-  test("drops the episodes of runs that are over, whole, and of no other", async () => {
+  test("drops jobs and episodes of runs that are over, whole, and of no other", async () => {
     const dropped: [string, number][] = [];
+    const purged: string[] = [];
     await dropOnce({
       registry: { overAmong: async (runIds) => runIds.filter((runId) => runId.startsWith("over")) },
+      jobs: {
+        runs: async () => ["over-4", "active-2", "over-5"],
+        purge: async (runId) => void purged.push(runId),
+      },
       rollouts: {
         runs: async () => ["over-1", "active-2", "unknown-3", "over-4"],
         purgeBelow: async (runId, sequence) => void dropped.push([runId, sequence]),
       },
       logger,
     });
-    assert.deepEqual(dropped, [
+    assert.deepEqual(purged, ["over-4", "over-5"]);
+    assert.deepEqual(dropped.sort(), [
       ["over-1", Number.MAX_SAFE_INTEGER],
       ["over-4", Number.MAX_SAFE_INTEGER],
     ]);
   });
 
-  test("asks the database nothing where the stream is empty", async () => {
+  test("asks the database nothing where the streams are empty", async () => {
     await dropOnce({
       registry: { overAmong: async () => assert.fail("nothing to ask") },
+      jobs: { runs: async () => [], purge: async () => assert.fail("nothing to drop") },
       rollouts: { runs: async () => [], purgeBelow: async () => assert.fail("nothing to drop") },
       logger,
     });
