@@ -60,7 +60,10 @@ describe("a run over the rows of a file", () => {
       maxContextTokens: 64,
       sampling: { temperature: 1, maxNewTokens: 6 },
     },
-    judge: [{ kind: "environment", weight: 1 }],
+    judge: [
+      { kind: "regex", pattern: "[a-m]" },
+      { kind: "exact", pattern: "[0-9]", weight: 2 },
+    ],
     trainer: { steps: STEPS, optimizer: { kind: "adamw", learningRate: 0.001 } },
     ...changes,
   });
@@ -106,7 +109,7 @@ describe("a run over the rows of a file", () => {
   test("the judge gets the answer's text and the whole row", () => {
     assert.equal(scored.length, STEPS * TASKS_PER_STEP * GROUP_SIZE);
     const tokenizer = chatmlTokenizer();
-    for (const { episode } of scored) {
+    for (const { episode, reward, scores } of scored) {
       const row = ROWS.find(({ extra_info }) => episode?.task?.id === `rows.jsonl:${extra_info.index + 1}`);
       assert.deepEqual(JSON.parse(episode?.task?.rowJson ?? ""), row);
       const [turn] = episode?.turns ?? [];
@@ -114,6 +117,15 @@ describe("a run over the rows of a file", () => {
       assert.ok(turn !== undefined && sample !== undefined && episode?.turns.length === 1);
       const sampled = sample.tokenIds.slice(turn.sampledBegin, turn.sampledEnd);
       assert.equal(turn.responseText, tokenizer.decode(sampled, { skipSpecialTokens: true }));
+      const values = [
+        /[a-m]/.test(turn.responseText) ? 1 : 0,
+        turn.responseText.match(/[0-9]/g)?.at(-1) === row?.reward_model.ground_truth ? 1 : 0,
+      ];
+      assert.deepEqual(
+        scores.map(({ value }) => value),
+        values,
+      );
+      assert.equal(reward, values[0]! + 2 * values[1]!);
     }
   });
 

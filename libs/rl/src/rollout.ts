@@ -31,6 +31,8 @@ export interface Score {
   readonly judge: string;
   readonly weight: number;
   readonly value: number;
+  /** Figures beside the value; absent = none. */
+  readonly metrics?: Readonly<Record<string, number>>;
 }
 
 /** A rollout as training sees it: how it ended, what it was worth, what was sampled. */

@@ -144,7 +144,7 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
   test("refuses rows without the ground truth that a judge compares with", async () => {
     const rows = [
       { data_source: "openai/gsm8k", reward_model: { style: "rule", ground_truth: "72" } },
-      { data_source: "chat", prompt: [] },
+      { data_source: "chat", prompt: "hi" },
     ];
     await writeFile(path.join(folder.path, "mixed.jsonl"), rows.map((row) => JSON.stringify(row)).join("\n"));
     const train = { source: "jsonl", path: "mixed.jsonl" };

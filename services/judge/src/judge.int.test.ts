@@ -22,7 +22,7 @@ import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { Panels } from "./nats/panels.ts";
 import { serveJudge } from "./nats/serve.ts";
 
-const panels = new Panels();
+const panels = new Panels({ filesDir: ".", keys: {} });
 const options = { logger: silentLogger(), concurrency: 64, signal: new AbortController().signal };
 
 const JUDGES_JSON = JSON.stringify([

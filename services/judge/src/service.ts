@@ -16,7 +16,7 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
   async start({ config, bus, logger }) {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const panels = new Panels();
+    const panels = new Panels(config);
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });
     return {

@@ -10,6 +10,7 @@ import { z } from "zod";
 const MAX_JUDGE_NAME_CHARACTERS = 128;
 const MAX_PATTERN_CHARACTERS = 4_096;
 const MAX_DATA_SOURCES = 100;
+const MAX_PATH_CHARACTERS = 1_024;
 
 /** What every judge has. */
 const common = {
@@ -33,6 +34,31 @@ const flags = z
   .regex(/^[imsu]*$/, "flags out of i, m, s and u")
   .refine((text) => isPattern("", text), "flags that are not repeated")
   .default("");
+
+const deadlineMs = z.number().int().min(10).max(3_600_000);
+
+const url = z.string().refine(isHttpUrl, "an address that begins with http:// or https://");
+
+/** Of judges that ask another program. */
+const remote = {
+  /** For one try. */
+  deadlineMs: deadlineMs.default(60_000),
+  /** Tries in all, with growing pauses; then the judge has failed. */
+  maxAttempts: z.number().int().min(1).max(20).default(5),
+  /** Requests under way at once, of each judge process. */
+  concurrency: z.number().int().min(1).max(1_024).default(16),
+  /** Name of the environment variable that holds the key, sent as bearer token. Judges read no other variables. */
+  keyVariable: z
+    .string()
+    .regex(
+      /^HONE_JUDGE_KEY(_[A-Z0-9_]{1,64})?$/,
+      "HONE_JUDGE_KEY, or a name that begins with HONE_JUDGE_KEY_",
+    )
+    .optional(),
+};
+
+/** What the judge `degenerate` can look for. */
+export const DEGENERATE_CHECKS = ["loops", "control_tokens", "script", "tool_calls"] as const;
 
 /** One judge. */
 export const judgeSchema = z.discriminatedUnion("kind", [
@@ -60,6 +86,58 @@ export const judgeSchema = z.discriminatedUnion("kind", [
   }),
   /** 1 where the last boxed answer equals the ground truth once both are normalised. */
   z.strictObject({ kind: z.literal("math"), ...common }),
+  /** 1 where the last `Answer: …` is the ground truth in the normal form of DAPO, else -1. */
+  z.strictObject({ kind: z.literal("math_dapo"), ...common }),
+  /** 1 where the answer is JSON that fits the schema. */
+  z.strictObject({
+    kind: z.literal("json_schema"),
+    ...common,
+    /** JSON schema, draft 2020-12. */
+    schema: z.record(z.string(), z.unknown()),
+  }),
+  /** -1 where the episode went off the rails in a way that is looked for, else 0. */
+  z.strictObject({
+    kind: z.literal("degenerate"),
+    ...common,
+    checks: z.array(z.enum(DEGENERATE_CHECKS)).min(1).default(["loops", "control_tokens"]),
+    /** Unicode names of the scripts that answers are written in; for the check `script`. */
+    scripts: z
+      .array(z.string().refine(isScript, "a script of Unicode, such as Latin"))
+      .min(1)
+      .default(["Latin"]),
+  }),
+  /** What a function of the user returns. */
+  z.strictObject({
+    kind: z.literal("module"),
+    ...common,
+    /** TypeScript or JavaScript file below the project folder that exports `computeScore`. */
+    path: z.string().min(1).max(MAX_PATH_CHARACTERS),
+    deadlineMs: deadlineMs.default(30_000),
+  }),
+  /** What a server of the user answers. */
+  z.strictObject({ kind: z.literal("http"), ...common, ...remote, url }),
+  /** How a model grades the answer, in [0, 1]. */
+  z.strictObject({
+    kind: z.literal("llm"),
+    ...common,
+    ...remote,
+    /** Of an OpenAI-compatible API, up to and with `/v1`. */
+    baseUrl: url,
+    model: z.string().min(1).max(MAX_JUDGE_NAME_CHARACTERS),
+    /** What is good and what is not, in the user's words. */
+    rubric: z.string().min(1).max(65_536),
+    /** The grades that the model gives; they are scaled to [0, 1]. */
+    scale: z
+      .strictObject({ min: z.number(), max: z.number() })
+      .refine(({ min, max }) => min < max, "a min below its max")
+      .default({ min: 0, max: 10 }),
+    temperature: z.number().min(0).max(2).default(0),
+    maxTokens: z.number().int().min(1).max(65_536).default(1_024),
+    /** Of a million tokens, in whatever money; the cost of the grades is told in it. */
+    price: z
+      .strictObject({ input: z.number().min(0).default(0), output: z.number().min(0).default(0) })
+      .prefault({}),
+  }),
 ]);
 
 /** The list of judges as a run file holds it. */
@@ -73,7 +151,7 @@ export type JudgeConfig = z.output<typeof judgeSchema>;
 export type JudgeKind = JudgeConfig["kind"];
 
 /** Judges that compare with the row's `reward_model.ground_truth`. */
-export const GROUND_TRUTH_JUDGES: ReadonlySet<JudgeKind> = new Set(["exact", "gsm8k", "math"]);
+export const GROUND_TRUTH_JUDGES: ReadonlySet<JudgeKind> = new Set(["exact", "gsm8k", "math", "math_dapo"]);
 
 function isPattern(text: string, withFlags = ""): boolean {
   try {
@@ -82,4 +160,12 @@ function isPattern(text: string, withFlags = ""): boolean {
   } catch {
     return false;
   }
+}
+
+function isScript(name: string): boolean {
+  return /^\w+$/.test(name) && isPattern(`\\p{Script=${name}}`, "u");
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

@@ -69,4 +69,22 @@ describe("addRolloutMetrics()", () => {
     assert.equal(record["agent/tokens"], 50);
     assert.equal(record["agent/reward/mean"], 7);
   });
+
+  test("tells the mean of each judge and of its figures over the rollouts with a reward", () => {
+    const metrics = new MetricSet();
+    const scored = (value: number, acc: number) => [{ judge: "math", weight: 2, value, metrics: { acc } }];
+    addRolloutMetrics(
+      metrics,
+      [
+        rolloutOf(0, 0, 0, { scores: scored(1, 1) }),
+        rolloutOf(0, 1, 0, { scores: scored(-1, 0) }),
+        rolloutOf(0, 2, 0, { scores: scored(-1, 0), outcome: Outcome.infraFailed }),
+      ],
+      RULES,
+    );
+    const record = metrics.toRecord();
+    assert.equal(record["judge/math"], 0);
+    assert.equal(record["judge/math/acc"], 0.5);
+    assert.equal(record["reward/mean"], 0);
+  });
 });

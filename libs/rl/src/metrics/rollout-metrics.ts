@@ -2,7 +2,7 @@
 
 import { Outcome } from "@hone/core";
 import { type OutcomeRules, rewardOf } from "../rewards.ts";
-import { type Rollout, rolloutTokenCount } from "../rollout.ts";
+import { type Rollout, rolloutTokenCount, type Score } from "../rollout.ts";
 import { type MetricSet, Reduction } from "./reduction.ts";
 
 /**
@@ -10,6 +10,7 @@ import { type MetricSet, Reduction } from "./reduction.ts";
  *   reward/mean, reward/std (population), reward/min, reward/max   over the rollouts that have a reward
  *   <name>                                                         mean of an agent metric over those that report it;
  *                                                                  agent/<name> where Hone uses the name itself
+ *   judge/<judge>, judge/<judge>/<figure>                          mean value and figures of each judge
  *   episodes                                                       rollouts made, whatever their outcome
  *   tokens                                                         tokens in their samples, prompts included
  *   turns/mean, tokens/sampled_mean                                of those with a reward
@@ -40,8 +41,16 @@ export function addRolloutMetrics(
     for (const name of Object.keys(rollout.metrics).sort()) {
       metrics.add(agentMetricName(name), Reduction.mean, rollout.metrics[name]!);
     }
+    for (const score of rollout.scores) addScore(metrics, score);
   }
   if (rewards.length > 0) metrics.add("reward/std", Reduction.last, populationStd(rewards));
+}
+
+function addScore(metrics: MetricSet, { judge, value, metrics: figures = {} }: Score): void {
+  metrics.add(`judge/${judge}`, Reduction.mean, value);
+  for (const name of Object.keys(figures).sort()) {
+    metrics.add(`judge/${judge}/${name}`, Reduction.mean, figures[name]!);
+  }
 }
 
 /** Names of a step's own figures, which an agent's metric must not be mixed into. A name with "/" is Hone's too. */

@@ -3,7 +3,7 @@
 import type { JudgeConfig } from "@hone/config";
 import type { Judge } from "./judge.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
-import { makeJudge } from "./registry.ts";
+import { type JudgeParts, makeJudge } from "./registry.ts";
 
 /** One judge with what the run file says of it. */
 export interface PanelMember {
@@ -18,17 +18,17 @@ export interface PanelMember {
 export type Panel = readonly PanelMember[];
 
 /** @throws whatever keeps a judge from being made, such as a module that is not there. */
-export function assemblePanel(configs: readonly JudgeConfig[]): Promise<Panel> {
-  return Promise.all(configs.map(makeMember));
+export function assemblePanel(configs: readonly JudgeConfig[], parts: JudgeParts): Promise<Panel> {
+  return Promise.all(configs.map((config) => makeMember(config, parts)));
 }
 
-async function makeMember(config: JudgeConfig): Promise<PanelMember> {
+async function makeMember(config: JudgeConfig, parts: JudgeParts): Promise<PanelMember> {
   const { kind, name = kind, weight, dataSources } = config;
   const sources = dataSources === undefined ? undefined : new Set(dataSources);
   return {
     name,
     weight,
-    judge: await makeJudge(config),
+    judge: await makeJudge(config, parts),
     isFor: ({ row }) => sources === undefined || sources.has(row?.dataSource ?? ""),
   };
 }

@@ -8,31 +8,54 @@
 
 import type { JudgeConfig, JudgeKind } from "@hone/config";
 import type { Judge } from "./judge.ts";
+import { degenerateJudge } from "./judges/degenerate.ts";
 import { judgeEnvironment } from "./judges/environment.ts";
 import { exactJudge } from "./judges/exact.ts";
 import { judgeFormat } from "./judges/format.ts";
 import { gsm8kJudge } from "./judges/gsm8k.ts";
+import { httpJudge } from "./judges/http.ts";
+import { jsonSchemaJudge } from "./judges/json-schema.ts";
+import { llmJudge } from "./judges/llm.ts";
 import { mathJudge } from "./judges/math.ts";
+import { mathDapoJudge } from "./judges/math-dapo.ts";
+import { moduleJudge } from "./judges/module.ts";
 import { regexJudge } from "./judges/regex.ts";
 
 /** What a run file says of a judge of one kind. */
 export type ConfigOf<Kind extends JudgeKind> = Extract<JudgeConfig, { kind: Kind }>;
 
+/** What judges are made with beside their part of the run file. */
+export interface JudgeParts {
+  /** Folder below which the modules of run files lie. */
+  readonly filesDir: string;
+  /** Keys of programs outside, by the name of their environment variable. */
+  readonly keys: Readonly<Record<string, string | undefined>>;
+}
+
 /** Makes a judge. @throws {Error} when what the run file says of it cannot be had. */
-type JudgeMaker<Kind extends JudgeKind> = (config: ConfigOf<Kind>) => Judge | Promise<Judge>;
+type JudgeMaker<Kind extends JudgeKind> = (
+  config: ConfigOf<Kind>,
+  parts: JudgeParts,
+) => Judge | Promise<Judge>;
 
 const JUDGES: { readonly [Kind in JudgeKind]: JudgeMaker<Kind> } = {
+  degenerate: degenerateJudge,
   environment: () => judgeEnvironment,
   exact: exactJudge,
   format: () => judgeFormat,
   gsm8k: gsm8kJudge,
+  http: httpJudge,
+  json_schema: jsonSchemaJudge,
+  llm: llmJudge,
   math: mathJudge,
+  math_dapo: mathDapoJudge,
+  module: moduleJudge,
   regex: regexJudge,
 };
 
 /** The judge that a run file describes. */
-export async function makeJudge(config: JudgeConfig): Promise<Judge> {
+export async function makeJudge(config: JudgeConfig, parts: JudgeParts): Promise<Judge> {
   // The table is typed kind by kind; the compiler does not see that both sides are of the same one.
-  const make = JUDGES[config.kind] as (config: JudgeConfig) => Judge | Promise<Judge>;
-  return make(config);
+  const make = JUDGES[config.kind] as (config: JudgeConfig, parts: JudgeParts) => Judge | Promise<Judge>;
+  return make(config, parts);
 }

@@ -14,7 +14,8 @@ function turn(info: Record<string, unknown>, responseText = "") {
 async function verdictOf(judged: JudgedEpisode, judges: readonly object[]) {
   const parsed = parseJudges(judges);
   assert.ok(parsed.kind === "judges");
-  return scoreEpisode(judged, await assemblePanel(parsed.judges), { signal: new AbortController().signal });
+  const panel = await assemblePanel(parsed.judges, { filesDir: ".", keys: {} });
+  return scoreEpisode(judged, panel, { signal: new AbortController().signal });
 }
 
 const episode: JudgedEpisode = {

@@ -1,7 +1,7 @@
 /** Answers `hone.v1.judge.validate`: whether every judge that a run names is known here and can be made. */
 
 import { create } from "@bufbuild/protobuf";
-import { type ConfigProblem, parseJudges } from "@hone/config";
+import { type ConfigProblem, type JudgeConfig, parseJudges } from "@hone/config";
 import { describeError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
@@ -9,15 +9,15 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
-import { makeJudge } from "../domain/registry.ts";
+import { type JudgeParts, makeJudge } from "../domain/registry.ts";
 
 /** Never rejects. */
-export async function answerValidate(request: ValidateRequest): Promise<ValidateReply> {
+export async function answerValidate(request: ValidateRequest, parts: JudgeParts): Promise<ValidateReply> {
   const parsed = parseJudges(judgesOf(request.configJson));
   const problems =
     parsed.kind === "problems"
       ? parsed.problems
-      : (await Promise.all(parsed.judges.map((config, index) => problemOf(config, index)))).flat();
+      : (await Promise.all(parsed.judges.map((config, index) => problemOf(config, index, parts)))).flat();
   return create(ValidateReplySchema, {
     service: "judge",
     problems: problems.map(({ key, value, allowed, message }) =>
@@ -26,9 +26,9 @@ export async function answerValidate(request: ValidateRequest): Promise<Validate
   });
 }
 
-async function problemOf(config: Parameters<typeof makeJudge>[0], index: number): Promise<ConfigProblem[]> {
+async function problemOf(config: JudgeConfig, index: number, parts: JudgeParts): Promise<ConfigProblem[]> {
   try {
-    await makeJudge(config);
+    await makeJudge(config, parts);
     return [];
   } catch (error) {
     const key = `judge[${index}]`;

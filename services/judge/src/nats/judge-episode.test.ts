@@ -23,7 +23,7 @@ const valid = create(EpisodeSchema, {
 
 describe("judgeEpisode()", () => {
   test("whatever comes, gives a finite reward or says what is wrong", async () => {
-    const panels = new Panels();
+    const panels = new Panels({ filesDir: ".", keys: {} });
     let scored = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -44,7 +44,7 @@ describe("judgeEpisode()", () => {
   });
 
   test("answerScore() answers whatever is asked", async () => {
-    const panels = new Panels();
+    const panels = new Panels({ filesDir: ".", keys: {} });
     const request = create(ScoreRequestSchema, { episodes: [valid], judgesJson: valid.judgesJson });
     await fc.assert(
       fc.asyncProperty(corrupted(ScoreRequestSchema, request), async (asked) => {

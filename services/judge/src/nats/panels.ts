@@ -6,13 +6,20 @@
  */
 
 import { assemblePanel, type Panel } from "../domain/panel.ts";
+import type { JudgeParts } from "../domain/registry.ts";
 import { decodeJudgesJson } from "./decode-judges.ts";
 
 /** More than the runs whose episodes come at the same time. */
 const MAX_PANELS = 64;
 
 export class Panels {
+  /** What judges are made with. */
+  readonly parts: JudgeParts;
   readonly #panels = new Map<string, Promise<Panel>>();
+
+  constructor(parts: JudgeParts) {
+    this.parts = parts;
+  }
 
   /**
    * The panel of a list of judges as JSON.
@@ -22,7 +29,7 @@ export class Panels {
     const known = this.#panels.get(judgesJson);
     // Moves it to the young end (P2).
     this.#panels.delete(judgesJson);
-    const panel = known ?? assemblePanel(decodeJudgesJson(judgesJson));
+    const panel = known ?? assemblePanel(decodeJudgesJson(judgesJson), this.parts);
     this.#panels.set(judgesJson, panel);
     for (const oldest of this.#panels.keys()) {
       if (this.#panels.size <= MAX_PANELS) break;

@@ -29,7 +29,7 @@ export function serveJudge(bus: Bus, panels: Panels, { logger, signal }: ServeJu
     respond(bus, subjects.validate(ValidatingService.judge), ValidateRequestSchema, ValidateReplySchema, {
       queue: QUEUE_GROUP,
       onError,
-      handle: async ({ message, reply }) => reply(await answerValidate(message)),
+      handle: async ({ message, reply }) => reply(await answerValidate(message, panels.parts)),
     }),
   ];
 }

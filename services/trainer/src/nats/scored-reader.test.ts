@@ -36,7 +36,14 @@ function message(
       ],
       metrics: { success: 1 },
     }),
-    scores: [create(ScoreSchema, { judge: "environment", weight: 2, value: 0.5 })],
+    scores: [
+      create(ScoreSchema, {
+        judge: "environment",
+        weight: 2,
+        value: 0.5,
+        metrics: { acc: 1, none: Number.NaN },
+      }),
+    ],
   });
 }
 
@@ -48,7 +55,7 @@ describe("decodeRollout()", () => {
     );
     assert.deepEqual(rollout.slot, { split: "train", step: 1, task: 2, index: 3 });
     assert.deepEqual([rollout.attempt, rollout.outcome, rollout.metrics], [2, "completed", { success: 1 }]);
-    assert.deepEqual(rollout.scores, [{ judge: "environment", weight: 2, value: 0.5 }]);
+    assert.deepEqual(rollout.scores, [{ judge: "environment", weight: 2, value: 0.5, metrics: { acc: 1 } }]);
     assert.deepEqual(rollout.samples[0]?.tokenIds, Uint32Array.of(7, 8, 9));
   });
 

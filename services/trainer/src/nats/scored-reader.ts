@@ -139,7 +139,12 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
     slot,
     attempt: episode.attempt,
     outcome: outcomeFromWire(episode.outcome),
-    scores: scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
+    scores: scores.map(({ judge, weight, value, metrics }) => ({
+      judge,
+      weight,
+      value,
+      metrics: usableMetrics(metrics),
+    })),
     samples,
     metrics: usableMetrics(episode.metrics),
     turnCount: episode.turns.length,
@@ -156,7 +161,7 @@ function checkFigures({ scores }: ScoredEpisode, { attempt }: Episode): void {
   if (!Number.isFinite(reward)) throw refuse("its reward must be finite", reward);
 }
 
-/** Numbers that an agent reports; a figure that is none says nothing, and is no reason to lose the rollout. */
+/** Numbers that an agent or a judge reports; a figure that is none says nothing, and is no reason to lose the rollout. */
 function usableMetrics(metrics: Readonly<Record<string, number>>): Record<string, number> {
   const isUsable = ([name, value]: [string, number]) =>
     Number.isFinite(value) && name.length <= MAX_METRIC_CHARACTERS && !name.includes("\0");

@@ -1,30 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { parseJudges } from "@hone/config";
-import { Outcome } from "@hone/core";
 import { JudgeError } from "../../errors.ts";
-import type { JudgedEpisode } from "../judged-episode.ts";
-import { makeJudge } from "../registry.ts";
+import { answered, judgementOf } from "../testing-episodes.ts";
 
-/** An episode of one model call. */
-function answered(responseText: string, groundTruth: unknown): JudgedEpisode {
-  return {
-    outcome: Outcome.completed,
-    environmentReturn: 0,
-    turns: [
-      { promptText: "", responseText: "#### 1 \\boxed{1}", finishReason: "stop", info: {} },
-      { promptText: "", responseText, finishReason: "stop", info: {} },
-    ],
-    row: { dataSource: "", groundTruth, extraInfo: {} },
-    metadata: {},
-  };
+/** The value of the last of two model calls. */
+async function score(judge: object, answer: string, truth: unknown): Promise<number> {
+  return (await judgementOf(judge, answered(["#### 1 \\boxed{1}", answer], truth))).value;
 }
 
-async function score(judge: object, episode: JudgedEpisode): Promise<unknown> {
-  const parsed = parseJudges([judge]);
-  assert.ok(parsed.kind === "judges", JSON.stringify(parsed));
-  return (await makeJudge(parsed.judges[0]!))(episode, { signal: new AbortController().signal });
-}
+const WEATHER = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer" } },
+  required: ["city", "days"],
+};
 
 describe("the judges that are rules", () => {
   const cases: [judge: object, answer: string, truth: unknown, value: number][] = [
@@ -43,24 +31,56 @@ describe("the judges that are rules", () => {
     [{ kind: "gsm8k", method: "flexible" }, "#### 72.", 72, 1],
     [{ kind: "math" }, "so \\boxed{.5}", "0.5", 1],
     [{ kind: "math" }, "so it is 0.5", "0.5", 0],
+    [{ kind: "math_dapo" }, "Answer: \\boxed{72}", "72", 1],
+    [{ kind: "math_dapo" }, "\\boxed{72}", "72", -1],
+    [{ kind: "json_schema", schema: WEATHER }, '{"city":"Bern","days":3}', undefined, 1],
+    [{ kind: "json_schema", schema: WEATHER }, 'So:\n```json\n{"city":"Bern","days":3}\n```\n', undefined, 1],
+    [{ kind: "json_schema", schema: WEATHER }, '{"city":"Bern","days":"3"}', undefined, 0],
+    [{ kind: "json_schema", schema: WEATHER }, '{"city":"Bern"', undefined, 0],
+    [{ kind: "degenerate" }, "A sound answer of a few words.", undefined, 0],
+    [{ kind: "degenerate" }, "and then we go ".repeat(12), undefined, -1],
+    [{ kind: "degenerate" }, "ha".repeat(120), undefined, -1],
+    [{ kind: "degenerate" }, `${"-".repeat(120)}\nA table`, undefined, 0],
+    [{ kind: "degenerate" }, "fine<|im_start|>user", undefined, -1],
+    [{ kind: "degenerate", checks: ["loops"] }, "fine<|im_start|>user", undefined, 0],
+    [{ kind: "degenerate", checks: ["script"] }, "Straße, naïve, 12 × 3", undefined, 0],
+    [{ kind: "degenerate", checks: ["script"] }, "the answer is 答案是七十二", undefined, -1],
+    [{ kind: "degenerate", checks: ["script"], scripts: ["Latin", "Han"] }, "答案 is 72", undefined, 0],
   ];
   for (const [judge, answer, truth, value] of cases) {
     test(`${JSON.stringify(judge)} gives ${value} for ${JSON.stringify(answer)}`, async () => {
-      assert.equal(await score(judge, answered(answer, truth)), value);
+      assert.equal(await score(judge, answer, truth), value);
     });
   }
 
-  for (const kind of ["exact", "gsm8k", "math"]) {
+  for (const kind of ["exact", "gsm8k", "math", "math_dapo"]) {
     test(`${kind} fails where the row has no ground truth, and where it is no text`, async () => {
       for (const truth of [undefined, null, ["72"], { value: 72 }]) {
-        await assert.rejects(score({ kind }, answered("72", truth)), JudgeError);
+        await assert.rejects(score({ kind }, "72", truth), JudgeError);
       }
     });
   }
 
   test("a pattern that would match for ever ends in a failure, and the judge goes on", async () => {
     const hopeless = { kind: "regex", pattern: "^(a+)+$" };
-    await assert.rejects(score(hopeless, answered(`${"a".repeat(50)}!`, undefined)), /within 1000 ms/);
-    assert.equal(await score(hopeless, answered("aaa", undefined)), 1);
+    await assert.rejects(score(hopeless, `${"a".repeat(50)}!`, undefined), /within 1000 ms/);
+    assert.equal(await score(hopeless, "aaa", undefined), 1);
+  });
+
+  test("degenerate tells which check struck, over all turns", async () => {
+    const episode = answered(["<s>", "fine"]);
+    const turns = [...episode.turns, { ...episode.turns[1]!, info: { invalidToolCalls: ["{"] } }];
+    const checks = ["loops", "control_tokens", "tool_calls"];
+    assert.deepEqual((await judgementOf({ kind: "degenerate", checks }, { ...episode, turns })).metrics, {
+      loops: 0,
+      control_tokens: 1,
+      tool_calls: 1,
+    });
+  });
+
+  test("math_dapo tells its accuracy beside the value", async () => {
+    assert.deepEqual((await judgementOf({ kind: "math_dapo" }, answered("Answer: 3", "4"))).metrics, {
+      acc: 0,
+    });
   });
 });

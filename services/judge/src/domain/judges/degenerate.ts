@@ -1,0 +1,35 @@
+/** The judge `degenerate`: -1 where the policy went off the rails, 0 where it did not; each check is a figure, 0 or 1. */
+
+import type { Judge } from "../judge.ts";
+import type { JudgedEpisode } from "../judged-episode.ts";
+import type { ConfigOf } from "../registry.ts";
+import { holdsControlToken, holdsLoop, otherScriptShare } from "../text-checks.ts";
+
+type Config = ConfigOf<"degenerate">;
+type Check = Config["checks"][number];
+
+/** Names and quotations are no language: so many of the letters may be of another script. */
+const MAX_OTHER_SCRIPT_SHARE = 0.1;
+/** Under these names agents and environments say that a turn held a call that could not be read. */
+const INVALID_CALL_KEYS = ["invalidToolCalls", "invalid_tool_calls"] as const;
+
+export function degenerateJudge({ checks, scripts }: Config): Judge {
+  const holds: Readonly<Record<Check, (episode: JudgedEpisode) => boolean>> = {
+    loops: someAnswer(holdsLoop),
+    control_tokens: someAnswer(holdsControlToken),
+    script: someAnswer((text) => otherScriptShare(text, scripts) > MAX_OTHER_SCRIPT_SHARE),
+    tool_calls: ({ turns }) => turns.some(({ info }) => INVALID_CALL_KEYS.some((key) => isSome(info[key]))),
+  };
+  return function judgeDegenerate(episode) {
+    const found = checks.map((check) => [check, holds[check](episode) ? 1 : 0] as const);
+    return { value: found.some(([, hit]) => hit === 1) ? -1 : 0, metrics: Object.fromEntries(found) };
+  };
+}
+
+function someAnswer(isBad: (text: string) => boolean): (episode: JudgedEpisode) => boolean {
+  return ({ turns }) => turns.some(({ responseText }) => isBad(responseText));
+}
+
+function isSome(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : typeof value === "number" && value > 0;
+}

@@ -1,0 +1,14 @@
+/** The judge `math_dapo`: whether the stated answer is the row's, 1 or -1. */
+
+import { scoreMathDapo } from "@hone/rl";
+import { groundTruthOf } from "../ground-truth.ts";
+import type { Judge } from "../judge.ts";
+import { solutionOf } from "../judged-episode.ts";
+import type { ConfigOf } from "../registry.ts";
+
+export function mathDapoJudge({ kind }: ConfigOf<"math_dapo">): Judge {
+  return function judgeMathDapo(episode) {
+    const { score, accuracy } = scoreMathDapo(solutionOf(episode), groundTruthOf(episode, kind));
+    return { value: score, metrics: { acc: accuracy } };
+  };
+}

@@ -1,0 +1,61 @@
+/**
+ * The judge `module`: a function of the user.
+ *
+ *     export function computeScore({ dataSource, solution, groundTruth, extraInfo, metadata }) { return 1; }
+ *
+ * It runs in this process: a breakpoint in it is reached, and what never comes back from it cannot be stopped. A file that
+ * has changed is loaded anew for the next run.
+ */
+
+import { stat } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
+import { fileBelow } from "@hone/config";
+import { deadline } from "@hone/core";
+import { JudgeError } from "../../errors.ts";
+import type { Judge } from "../judge.ts";
+import { type ScoreInput, scoreInputOf } from "../judge-input.ts";
+import { readJudgement } from "../read-judgement.ts";
+import type { ConfigOf, JudgeParts } from "../registry.ts";
+
+const EXPORT = "computeScore";
+
+/** @throws {ConfigError | JudgeError} when the file is not there, cannot be loaded or exports no such function. */
+export async function moduleJudge(
+  { kind, path, deadlineMs }: ConfigOf<"module">,
+  { filesDir }: JudgeParts,
+): Promise<Judge> {
+  const file = await fileBelow(filesDir, path, "judge.path");
+  const { mtimeMs } = await stat(file);
+  let loaded: unknown;
+  try {
+    loaded = await import(`${pathToFileURL(file).href}?v=${mtimeMs}`);
+  } catch (cause) {
+    throw new JudgeError(kind, `Cannot use a judge as its module must load: current value is "${path}"`, {
+      cause,
+    });
+  }
+  const computeScore = exportOf(loaded);
+  if (computeScore === undefined) {
+    throw new JudgeError(
+      kind,
+      `Cannot use a judge as its module must export a function ${EXPORT}: current value is "${path}"`,
+    );
+  }
+  return async function judgeByModule(episode, { signal }) {
+    const score = await deadline(
+      `${EXPORT} of ${path}`,
+      deadlineMs,
+      async () => computeScore(scoreInputOf(episode)),
+      {
+        signal,
+      },
+    );
+    return readJudgement(score);
+  };
+}
+
+function exportOf(loaded: unknown): ((input: ScoreInput) => unknown) | undefined {
+  const found: unknown =
+    typeof loaded === "object" && loaded !== null ? Reflect.get(loaded, EXPORT) : undefined;
+  return typeof found === "function" ? (found as (input: ScoreInput) => unknown) : undefined;
+}

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { parseJudges } from "@hone/config";
+import { makeJudge } from "../registry.ts";
+import { answered, judgementOf } from "../testing-episodes.ts";
+
+/** What the server was asked, and how it answers the next requests, in order; the last for ever. */
+interface Asked {
+  readonly url: string | undefined;
+  readonly authorization: string | undefined;
+  readonly body: Record<string, unknown>;
+}
+
+describe("judges that ask another program", () => {
+  let server: Server;
+  let origin: string;
+  let asked: Asked[] = [];
+  let answers: ((response: ServerResponse) => void)[] = [];
+
+  before(async () => {
+    server = createServer((request, response) => void handle(request, response));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+    asked.push({ url: request.url, authorization: request.headers.authorization, body });
+    (answers.length > 1 ? answers.shift() : answers[0])?.(response);
+  }
+  const json = (value: unknown) => (response: ServerResponse) => void response.end(JSON.stringify(value));
+  const status = (code: number) => (response: ServerResponse) => void response.writeHead(code).end("busy");
+  const silence = () => undefined;
+  const script = (...next: typeof answers) => {
+    asked = [];
+    answers = next;
+  };
+
+  describe("http", () => {
+    const judge = () => ({ kind: "http", url: `${origin}/score`, deadlineMs: 300, maxAttempts: 3 });
+
+    test("posts what a module would get and reads what a module would return", async () => {
+      script(json({ score: 0.5, length: 7 }));
+      const word = await judgementOf({ ...judge(), keyVariable: "HONE_JUDGE_KEY" }, answered("4", "4"), {
+        filesDir: ".",
+        keys: { HONE_JUDGE_KEY: "secret" },
+      });
+      assert.deepEqual(word, { value: 0.5, metrics: { length: 7 }, turnRewards: [] });
+      assert.equal(asked[0]?.authorization, "Bearer secret");
+      assert.deepEqual(asked[0]?.body, {
+        dataSource: "sums",
+        solution: "4",
+        groundTruth: "4",
+        extraInfo: { index: 3 },
+        metadata: { answer: "four" },
+        turns: [{ prompt: "2+2?", response: "4" }],
+        environmentReturn: 0,
+      });
+    });
+
+    test("asks again after an error that may pass, and after silence", async () => {
+      script(status(503), silence, json(1));
+      assert.equal((await judgementOf(judge(), answered("4"))).value, 1);
+      assert.equal(asked.length, 3);
+    });
+
+    test("fails when it is out of tries, and at once where asking again cannot help", async () => {
+      script(status(500));
+      await assert.rejects(judgementOf(judge(), answered("4")), /current value is 500 busy/);
+      assert.equal(asked.length, 3);
+      script(status(404));
+      await assert.rejects(judgementOf(judge(), answered("4")), /current value is 404/);
+      assert.equal(asked.length, 1);
+      script(json("good"));
+      await assert.rejects(judgementOf(judge(), answered("4")), /a number or \{ score/);
+    });
+
+    test("a key that is not set is told when the judge is made", () =>
+      assert.rejects(
+        judgementOf({ ...judge(), keyVariable: "HONE_JUDGE_KEY_X" }, answered("4")),
+        /HONE_JUDGE_KEY_X must be set/,
+      ));
+
+    test("only variables for judges can be named", () => {
+      const parsed = parseJudges([{ ...judge(), keyVariable: "HONE_DATABASE_URL" }]);
+      assert.equal(parsed.kind, "problems");
+    });
+  });
+
+  describe("llm", () => {
+    const judge = (more: object = {}) => ({
+      kind: "llm",
+      baseUrl: `${origin}/v1/`,
+      model: "grader",
+      rubric: "Right sums are good.",
+      deadlineMs: 1_000,
+      maxAttempts: 2,
+      price: { input: 2, output: 10 },
+      ...more,
+    });
+    const grade = (content: string) =>
+      json({ choices: [{ message: { content } }], usage: { prompt_tokens: 100, completion_tokens: 20 } });
+
+    test("scales the grade to [0, 1] and counts what it cost", async () => {
+      script(grade("Right.\nScore: 7"));
+      const word = await judgementOf(judge(), answered("it is 4", "4"));
+      assert.equal(word.value, 0.7);
+      assert.deepEqual(word.metrics, { cached: 0, input_tokens: 100, output_tokens: 20, cost: 0.0004 });
+      const [{ url, body } = {}] = asked;
+      assert.equal(url, "/v1/chat/completions");
+      assert.equal(body?.model, "grader");
+      const prompt = JSON.stringify(body?.messages);
+      for (const part of ["Right sums are good.", "2+2?", "it is 4", "<reference>\\\\n4"]) {
+        assert.ok(prompt.includes(part.replace("\\\\", "\\")), part);
+      }
+    });
+
+    test("asks once for equal answers, also while the request is under way", async () => {
+      script(grade("**Score:** 10"));
+      const parsed = parseJudges([judge()]);
+      assert.ok(parsed.kind === "judges");
+      const made = await makeJudge(parsed.judges[0]!, { filesDir: ".", keys: {} });
+      const context = { signal: new AbortController().signal };
+      const ask = async (text: string) => {
+        const word = await made(answered(text), context);
+        return typeof word === "number" ? word : [word.value, word.metrics?.cached, word.metrics?.cost];
+      };
+      const words = await Promise.all([ask("4"), ask("4"), ask("5")]);
+      assert.deepEqual(words, [
+        [1, 0, 0.0004],
+        [1, 1, 0],
+        [1, 0, 0.0004],
+      ]);
+      assert.equal(asked.length, 2);
+    });
+
+    test("asks again for an answer without a grade, and then has failed", async () => {
+      script(grade("No idea."), grade("Score: 5"));
+      assert.equal((await judgementOf(judge(), answered("4"))).value, 0.5);
+      script(grade("Score: 11"));
+      await assert.rejects(judgementOf(judge(), answered("4")), /N from 0 to 10/);
+      assert.equal(asked.length, 2);
+    });
+  });
+});

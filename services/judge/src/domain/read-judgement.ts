@@ -1,0 +1,44 @@
+/** A word on an episode that comes from a user's own function or server. */
+
+import { z } from "zod";
+import type { Judgement } from "./judge.ts";
+
+const figure = z.union([z.number(), z.boolean().transform(Number)]);
+
+const judgementSchema = z.union([
+  figure.transform((score) => ({ score })),
+  z.looseObject({
+    score: figure,
+    turns: z
+      .array(
+        z.union([
+          z.tuple([z.int().min(0), z.number()]),
+          z.strictObject({ turn: z.int().min(0), value: z.number() }),
+        ]),
+      )
+      .optional(),
+  }),
+]);
+
+/**
+ * Reads a number, or `{ score, turns: [[turn, value], …], …figures }`; what is neither number nor boolean beside them is
+ * passed over.
+ * @throws {TypeError} when it is neither.
+ */
+export function readJudgement(value: unknown): Judgement {
+  const parsed = judgementSchema.safeParse(value);
+  if (!parsed.success) {
+    throw new TypeError(
+      `Cannot read a score as it must be a number or { score, …figures }: current value is ${(JSON.stringify(value) ?? String(value)).slice(0, 200)}`,
+    );
+  }
+  const { score, turns = [], ...rest } = { turns: undefined, ...parsed.data };
+  const figures = Object.entries(rest).flatMap(([name, each]): [string, number][] =>
+    typeof each === "number" || typeof each === "boolean" ? [[name, Number(each)]] : [],
+  );
+  return {
+    value: score,
+    metrics: Object.fromEntries(figures),
+    turnRewards: turns.map((each) => (Array.isArray(each) ? { turn: each[0], value: each[1] } : each)),
+  };
+}

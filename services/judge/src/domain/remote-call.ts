@@ -1,0 +1,138 @@
+/**
+ * JSON requests to a program outside: bounded in time and number, tried again while that may help.
+ *
+ * M1: what may pass (no connection, a deadline, 408, 409, 425, 429, 5xx) is tried again with growing pauses; what may not
+ *     is told at once.
+ * M2: at most `concurrency` requests are under way; the others wait their turn, and their deadline begins with it.
+ */
+
+import { deadline, RetryableError, retry, TerminalError } from "@hone/core";
+import type { ConfigOf, JudgeParts } from "./registry.ts";
+
+type RemoteConfig = Pick<ConfigOf<"http">, "deadlineMs" | "maxAttempts" | "concurrency" | "keyVariable">;
+
+/** What a judge asks, and what it makes of the answer; it may refuse an answer with a RetryableError. */
+export type RemoteCall = <Answer>(
+  body: unknown,
+  read: (answer: unknown) => Answer,
+  signal: AbortSignal,
+) => Promise<Answer>;
+
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+const MIN_DELAY_MS = 200;
+const MAX_DELAY_MS = 10_000;
+/** A grade with its reasons has kilobytes. */
+const MAX_ANSWER_CHARACTERS = 4 * 1024 * 1024;
+const SHOWN_CHARACTERS = 200;
+
+/** @throws {TerminalError} when the key's variable is not set. */
+export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgeParts): RemoteCall {
+  const { deadlineMs, maxAttempts, concurrency, keyVariable } = config;
+  const key = keyVariable === undefined ? undefined : keys[keyVariable];
+  if (keyVariable !== undefined && (key === undefined || key === "")) {
+    throw new TerminalError(
+      "NO_KEY",
+      `Cannot ask ${url} as ${keyVariable} must be set for the judge: current value is absent`,
+    );
+  }
+  const headers = {
+    "content-type": "application/json",
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+  };
+  const room = new Room(concurrency);
+  return (body, read, signal) =>
+    retry(
+      async () => {
+        await room.enter(signal); // M2
+        try {
+          return await deadline(
+            `the answer of ${url}`,
+            deadlineMs,
+            async (inner) => read(await post(url, headers, body, inner)),
+            { signal },
+          );
+        } finally {
+          room.leave();
+        }
+      },
+      { maxAttempts, minDelayMs: MIN_DELAY_MS, maxDelayMs: MAX_DELAY_MS, signal },
+    );
+}
+
+async function post(
+  url: string,
+  headers: Record<string, string>,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+    text = await response.text();
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new RemoteUnavailableError(`Cannot reach ${url}`, { cause });
+  }
+  if (!response.ok) {
+    const message = `Cannot use the answer of ${url} as its status must be 2xx: current value is ${response.status} ${text.slice(0, SHOWN_CHARACTERS)}`;
+    if (PASSING_STATUS.has(response.status) || response.status >= 500)
+      throw new RemoteUnavailableError(message); // M1
+    throw new TerminalError("REMOTE_REFUSED", message);
+  }
+  if (text.length > MAX_ANSWER_CHARACTERS) {
+    const message = `Cannot use the answer of ${url} as it may have ${MAX_ANSWER_CHARACTERS} characters: current value is ${text.length}`;
+    throw new TerminalError("REMOTE_REFUSED", message);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const message = `Cannot use the answer of ${url} as it must be JSON: current value is ${text.slice(0, SHOWN_CHARACTERS)}`;
+    throw new RemoteUnavailableError(message, { cause });
+  }
+}
+
+/** The program outside is away, busy or confused. */
+export class RemoteUnavailableError extends RetryableError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("REMOTE_UNAVAILABLE", message, options);
+  }
+}
+
+/** Places for so many at once; who finds none waits in order of arrival. */
+class Room {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(size: number) {
+    this.#free = size;
+  }
+
+  /** @throws the signal's reason when it aborts before there is a place. */
+  async enter(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free--;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    const onAbort = () => {
+      const index = this.#waiting.indexOf(resolve);
+      if (index >= 0) this.#waiting.splice(index, 1);
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
+  }
+}

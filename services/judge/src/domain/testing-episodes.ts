@@ -1,0 +1,38 @@
+/** Episodes and judges for tests. */
+
+import assert from "node:assert/strict";
+import { parseJudges } from "@hone/config";
+import { Outcome } from "@hone/core";
+import type { Judgement } from "./judge.ts";
+import type { JudgedEpisode } from "./judged-episode.ts";
+import { type JudgeParts, makeJudge } from "./registry.ts";
+
+/** An episode that answered so in its turns, one text each. */
+export function answered(responses: string | readonly string[], groundTruth?: unknown): JudgedEpisode {
+  const texts = typeof responses === "string" ? [responses] : responses;
+  return {
+    outcome: Outcome.completed,
+    environmentReturn: 0,
+    turns: texts.map((responseText) => ({
+      promptText: "2+2?",
+      responseText,
+      finishReason: "stop",
+      info: {},
+    })),
+    row: { dataSource: "sums", groundTruth, extraInfo: { index: 3 } },
+    metadata: { answer: "four" },
+  };
+}
+
+/** What a judge says that a run file describes so. */
+export async function judgementOf(
+  judge: object,
+  episode: JudgedEpisode,
+  parts: JudgeParts = { filesDir: ".", keys: {} },
+): Promise<Judgement> {
+  const parsed = parseJudges([judge]);
+  assert.ok(parsed.kind === "judges", JSON.stringify(parsed));
+  const made = await makeJudge(parsed.judges[0]!, parts);
+  const word = await made(episode, { signal: new AbortController().signal });
+  return typeof word === "number" ? { value: word } : word;
+}
