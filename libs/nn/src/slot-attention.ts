@@ -6,11 +6,14 @@
  * and the sum of two products. How the sum is split follows where the context was cut, so a context that is computed
  * again in other pieces gives the same up to rounding, not the same bits.
  *
- * The R query heads of a group are R queries of one head, so keys and values are never repeated.
+ * The R query heads of a group share its keys and values by broadcasting. Each head's queries are a product of their own:
+ * with one query, onnxruntime reads what lies in a slot once and as it is, where a product with few rows would bring it
+ * into another order first, which costs more than the product. It does so only for products without a factor, so the
+ * queries are scaled.
  *
  * Inputs:
  *
- *   keys.0, values.0, ...     slots of each layer [S, G, L, D], float32; what lies behind a context is masked and must be
+ *   keys.0, values.0, ...     slots of each layer [S, G, 1, L, D], float32; what lies behind a context is masked and must be
  *                             finite. L may be 0
  *   contextLengths [S]        earlier rows of each sequence, int32
  */
@@ -23,9 +26,8 @@ import {
   Less,
   LessOrEqual,
   MatMul,
-  multiplyDims,
+  Mul,
   RangeAlong,
-  Reshape,
   Softmax,
   SplitLike,
   type Tensor,
@@ -41,9 +43,8 @@ import type { Attend } from "./transformer.ts";
 export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
-  const queries = multiplyDims(repeats, "queries");
   const contextLengths = graph.input("contextLengths", "int32", ["sequences"]);
-  const slots = (name: string) => graph.input(name, "float32", ["sequences", groups, "context", headDim]);
+  const slots = (name: string) => graph.input(name, "float32", ["sequences", groups, 1, "context", headDim]);
   const inputs = Array.from({ length: spec.numLayers }, (_, layer) => {
     const { keys, values } = contextInputs(layer);
     return { keys: slots(keys), values: slots(values) };
@@ -51,34 +52,29 @@ export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries): A
   const biasOf = (isSeen: Tensor) =>
     Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
 
-  const position_L = Cast(RangeAlong(inputs[0]!.keys, 2), "int32");
-  const earlier_S11L = Unsqueeze(biasOf(Less(position_L, Unsqueeze(contextLengths, [1]))), [1, 2]);
+  const position_L = Cast(RangeAlong(inputs[0]!.keys, 3), "int32");
+  const earlier_S111L = Unsqueeze(biasOf(Less(position_L, Unsqueeze(contextLengths, [1]))), [1, 2, 3]);
 
-  /** [1, N, heads, D] -> [S, G, heads/G * Q, D] */
-  const byGroup = (x: Tensor, perGroup: number) => {
-    const x_SGQRD = Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 1, 3, 4]);
-    return Reshape(x_SGQRD, ["sequences", groups, multiplyDims(perGroup, "queries"), headDim]);
+  /** [1, N, heads, D] -> [S, G, heads/G, Q, D] */
+  const byGroup = (x: Tensor, perGroup: number) =>
+    Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 3, 1, 4]);
+  /** A query sees the new tokens of its sequence up to its own, [Q, Q]. */
+  const causalBias = (newKeys_SG1QD: Tensor) => {
+    const at_Q = RangeAlong(newKeys_SG1QD, 3);
+    return biasOf(LessOrEqual(at_Q, Unsqueeze(at_Q, [1])));
   };
-  /** A query sees the new tokens of its sequence up to its own, [Q*R, Q]. */
-  const causalBias = (newKeys_SGQD: Tensor) => {
-    const at_Q = RangeAlong(newKeys_SGQD, 2);
-    const reader_QR = Add(Unsqueeze(at_Q, [1]), graph.constant("int64", new Array(repeats).fill(0)));
-    return biasOf(LessOrEqual(at_Q, Unsqueeze(Reshape(reader_QR, [queries]), [1])));
-  };
-  let new_TQ: Tensor | undefined;
+  let new_QQ: Tensor | undefined;
 
   return function attendSlots(layer, q, k, v) {
     const { keys, values } = inputs[layer]!;
-    const q_SGTD = byGroup(q, repeats);
-    const newKeys_SGQD = byGroup(k, 1);
-    new_TQ ??= causalBias(newKeys_SGQD);
-    const scoresOf = (k_SGLD: Tensor) =>
-      FusedMatMul(q_SGTD, k_SGLD, { transB: true, alpha: 1 / Math.sqrt(headDim) });
-    const earlier = Add(scoresOf(keys), earlier_S11L);
-    const fresh = Add(scoresOf(newKeys_SGQD), new_TQ);
-    const [toEarlier, toFresh] = SplitLike(Softmax(Concat([earlier, fresh], 3)), [earlier, fresh], 3);
-    const mixed_SGTD = Add(MatMul(toEarlier!, values), MatMul(toFresh!, byGroup(v, 1)));
-    const mixed_SGQRD = Reshape(mixed_SGTD, ["sequences", groups, "queries", repeats, headDim]);
-    return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
+    const q_SGRQD = byGroup(Mul(q, 1 / Math.sqrt(headDim)), repeats);
+    const newKeys_SG1QD = byGroup(k, 1);
+    new_QQ ??= causalBias(newKeys_SG1QD);
+    const scoresOf = (k_SG1LD: Tensor) => FusedMatMul(q_SGRQD, k_SG1LD, { transB: true });
+    const earlier = Add(scoresOf(keys), earlier_S111L);
+    const fresh = Add(scoresOf(newKeys_SG1QD), new_QQ);
+    const [toEarlier, toFresh] = SplitLike(Softmax(Concat([earlier, fresh], 4)), [earlier, fresh], 4);
+    const mixed_SGRQD = Add(MatMul(toEarlier!, values), MatMul(toFresh!, byGroup(v, 1)));
+    return queriesOf.join(Transpose(mixed_SGRQD, [0, 3, 1, 2, 4]));
   };
 }

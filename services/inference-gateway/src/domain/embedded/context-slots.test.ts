@@ -33,11 +33,12 @@ class Subject {
     return this.number * 100_000 + position * 100 + part;
   }
 
-  append(pool: KvPool, count: number): void {
+  append(pool: KvPool, count: number, also?: (position: number, row: Float32Array) => void): void {
     for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
       const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
       const row = Float32Array.from({ length: FRESH_SIZE }, (_, part) => this.valueAt(this.start, part));
       pool.write(page, this.start, row, 0);
+      also?.(this.start, row);
     }
   }
 }
@@ -47,7 +48,7 @@ function assertBrought(
   pool: KvPool,
   subjects: readonly Subject[],
   length: number,
-): void {
+): number[] {
   const items = subjects.map(({ pages, start }) => ({
     tokens: new Int32Array(0),
     pages,
@@ -61,7 +62,7 @@ function assertBrought(
     [...places].sort((a, b) => a - b),
     all,
   );
-  const [sequences, groups, rows, width] = slots.shapeFor(subjects.length);
+  const [sequences, groups, , rows, width] = slots.shapeFor(subjects.length);
   assert.ok(sequences === subjects.length && rows >= length);
   for (const [index, subject] of subjects.entries()) {
     for (let layer = 0; layer < spec.numLayers; layer++) {
@@ -77,6 +78,7 @@ function assertBrought(
       }
     }
   }
+  return places;
 }
 
 describe("ContextSlots", () => {
@@ -91,7 +93,13 @@ describe("ContextSlots", () => {
       if (chosen.length === 0) continue;
       for (const subject of chosen) subject.append(pool, random.nextInt(4));
       const longest = Math.max(...chosen.map(({ start }) => start));
-      assertBrought(slots, pool, chosen, Math.ceil(longest / PAGE_ROWS) * PAGE_ROWS);
+      const places = assertBrought(slots, pool, chosen, Math.ceil(longest / PAGE_ROWS) * PAGE_ROWS);
+      // The run's own row, where it is the next one and where the slot lacks some before it.
+      for (const [index, subject] of chosen.entries()) {
+        subject.append(pool, random.nextInt(2), (position, row) =>
+          slots.append(places[index]!, position, row, 0),
+        );
+      }
       // Somebody ends, and another one starts with the same pages.
       if (run % 10 === 9) subjects[random.nextInt(12)] = new Subject(random.nextInt(12));
     }

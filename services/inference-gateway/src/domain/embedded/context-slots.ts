@@ -1,5 +1,5 @@
 /**
- * Contexts of the sequences that run, each in one piece: per layer two arrays [S, G, L, D] (S slots, G key/value heads,
+ * Contexts of the sequences that run, each in one piece: per layer two arrays [S, G, 1, L, D] (S slots, G key/value heads,
  * L context positions, D head size), which onnxruntime reads in place. What they hold is a copy of pool rows.
  *
  * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
@@ -40,8 +40,8 @@ export class ContextSlots {
   }
 
   /** The shape of {@link keys} and {@link values} for a run of that many sequences. */
-  shapeFor(sequences: number): readonly [number, number, number, number] {
-    return [sequences, this.#groups, this.#length, this.#headDim];
+  shapeFor(sequences: number): readonly [number, number, 1, number, number] {
+    return [sequences, this.#groups, 1, this.#length, this.#headDim];
   }
 
   keys(layer: number, sequences: number): Float32Array {
@@ -75,6 +75,28 @@ export class ContextSlots {
       slot.filled = start;
     }
     return places;
+  }
+
+  /**
+   * Takes the row of a token right from the output of its run, if it is the next one of its slot and has room there:
+   * it is in the processor's cache then, which it is no more when the next run fetches it.
+   * @param fresh as {@link KvPool.write} takes it, finite at this token.
+   */
+  append(place: number, position: number, fresh: Float32Array, token: number): void {
+    const slot = this.#slots[place]!;
+    if (slot.filled !== position || position >= this.#length) return;
+    const width = this.#headDim;
+    const headSize = this.#length * width;
+    const row = place * this.#slotSize + position * width;
+    let from = token * (this.#keys.length * 2 * this.#groups * width);
+    for (const buffers of [this.#keys, this.#values]) {
+      for (const buffer of buffers) {
+        for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
+          for (let i = 0; i < width; i++) buffer[to + i] = fresh[from + i]!;
+        }
+      }
+    }
+    slot.filled++;
   }
 
   dispose(): void {

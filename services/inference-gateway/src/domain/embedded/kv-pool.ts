@@ -64,23 +64,19 @@ export class KvPool {
     const width = this.#headDim;
     const stride = this.#stride(this.#pages);
     const row = (page * PAGE_ROWS + (position % PAGE_ROWS)) * width;
-    let from = token * (this.keys.length * 2 * this.#groups * width);
-    let sum = 0;
+    const size = this.keys.length * 2 * this.#groups * width;
+    let from = token * size;
+    const isSound = isAllFinite(fresh, from, from + size);
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers) {
         for (let group = 0, to = row; group < this.#groups; group++, to += stride) {
-          for (let i = 0; i < width; i++) {
-            const value = fresh[from++]!;
-            sum += value;
-            buffer[to + i] = value;
-          }
+          if (!isSound) buffer.fill(0, to, to + width);
+          else for (let i = 0; i < width; i++) buffer[to + i] = fresh[from + i]!;
+          from += width;
         }
       }
     }
-    // Float32 values cannot overflow a float64 sum.
-    if (Number.isFinite(sum)) return true;
-    this.#forEachHead((buffer, head) => buffer.fill(0, head + row, head + row + width));
-    return false;
+    return isSound;
   }
 
   /**
@@ -145,6 +141,20 @@ export class KvPool {
     free(buffer);
     return larger;
   }
+}
+
+/** Four sums side by side: one would wait for each addition. Float32 values cannot overflow them. */
+function isAllFinite(values: Float32Array, begin: number, end: number): boolean {
+  let [a, b, c, d] = [0, 0, 0, 0];
+  let at = begin;
+  for (; at + 3 < end; at += 4) {
+    a += values[at]!;
+    b += values[at + 1]!;
+    c += values[at + 2]!;
+    d += values[at + 3]!;
+  }
+  for (; at < end; at++) a += values[at]!;
+  return Number.isFinite(a + b + c + d);
 }
 
 /** Detaches an array from its memory, which is freed by that. */

@@ -42,6 +42,8 @@ export interface OnnxRunnerOptions {
   readonly contextLayout?: ContextLayout;
   /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
   readonly runCost?: RunCost;
+  /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
+  readonly profilePrefix?: string;
 }
 
 /** Sizes of one run; letters as in the graph: S, N, Q, L/A, W. */
@@ -95,6 +97,7 @@ export class OnnxRunner implements PolicyRunner {
       intraOpThreads: Math.min(options.intraOpThreads, MAX_INTRA_OP_THREADS),
       isSpinning: options.isSpinning,
       externalData: weights,
+      ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
     });
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
@@ -105,16 +108,18 @@ export class OnnxRunner implements PolicyRunner {
 
   async run(items: readonly RunItem[]): Promise<RunOutput> {
     const shape = this.#shapeOf(items);
-    const places = this.#slots.length > 0 ? this.#feedSlots(items) : this.#feedPools(items, shape);
+    const slots = this.#slotsFor(items);
+    const places = slots === undefined ? this.#feedPools(items, shape) : this.#feedSlots(items, slots);
     this.#feedTokens(items, shape, places);
     const { logits, newKeyValues, largest, blockMasses } = await this.#session.run(this.#buffers.feeds);
     const fresh = newKeyValues!.data as Float32Array;
     const broken = new Set<number>();
     let token = 0;
     for (const [index, { pages, start, count }] of items.entries()) {
-      for (let i = start; i < start + count; i++) {
+      for (let i = start; i < start + count; i++, token++) {
         const page = pages[Math.floor(i / PAGE_ROWS)]!;
-        if (!this.#pool.write(page, i, fresh, token++)) broken.add(index);
+        if (this.#pool.write(page, i, fresh, token)) slots?.append(places[index]!, i, fresh, token);
+        else broken.add(index);
       }
     }
     return {
@@ -172,13 +177,16 @@ export class OnnxRunner implements PolicyRunner {
     return items.map((_, index) => index);
   }
 
+  #slotsFor(items: readonly RunItem[]): ContextSlots | undefined {
+    const [decoding, continuing] = this.#slots;
+    return items.every(({ count }) => count === 1) ? decoding : continuing;
+  }
+
   /** @returns the place of each item among the run's sequences. */
-  #feedSlots(items: readonly RunItem[]): number[] {
+  #feedSlots(items: readonly RunItem[], slots: ContextSlots): number[] {
     const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
     const length = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const sequences = items.length;
-    const [decoding, continuing] = this.#slots as [ContextSlots, ContextSlots];
-    const slots = items.every(({ count }) => count === 1) ? decoding : continuing;
     const places = slots.bring(items, length, this.#pool);
     const lengths = this.#buffers.indices("contextLengths", [sequences]);
     for (const [index, { start }] of items.entries()) lengths[places[index]!] = start;
