@@ -27,7 +27,14 @@ export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model-spec.ts";
 export { resolveModelSpec } from "./model-spec.ts";
 export { packedAttend } from "./packed-attention.ts";
 export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
-export { EMBEDDING, HEAD, initialiseWeights, listParameters, parameterSize } from "./parameters.ts";
+export {
+  EMBEDDING,
+  HEAD,
+  headParameter,
+  initialiseWeights,
+  listParameters,
+  parameterSize,
+} from "./parameters.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./pooled-attention.ts";
 export { massBlocks } from "./probability-mass.ts";
 export type { Attend, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";

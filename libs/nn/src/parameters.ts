@@ -20,6 +20,11 @@ export const EMBEDDING = "model.embed_tokens.weight";
 export const FINAL_NORM = "model.norm.weight";
 export const HEAD = "lm_head.weight";
 
+/** The parameter that turns hidden states into logits. */
+export function headParameter(spec: ModelSpec): string {
+  return spec.isTied ? EMBEDDING : HEAD;
+}
+
 /** Name of a parameter of a layer, such as `layerParameter(0, "self_attn.q_proj")`. */
 export function layerParameter(layer: number, part: string): string {
   return `model.layers.${layer}.${part}.weight`;

@@ -29,8 +29,8 @@ import type { ModelSpec } from "./model-spec.ts";
 import {
   EMBEDDING,
   FINAL_NORM,
-  HEAD,
   hasBias,
+  headParameter,
   layerBias,
   layerParameter,
   listParameters,
@@ -90,7 +90,7 @@ export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: Transfor
 
 /** Logits over the vocabulary, [..., V], of hidden states [..., C]; call it for the wanted positions only. */
 export function buildHead(spec: ModelSpec, hidden: Tensor, weights: WeightTensors): Tensor {
-  return linear(hidden, parameter(weights, spec.isTied ? EMBEDDING : HEAD));
+  return linear(hidden, parameter(weights, headParameter(spec)));
 }
 
 interface Angles {

@@ -14,6 +14,12 @@ import type { GradientRule } from "./rules/rule.ts";
 import { GRADIENT_RULES } from "./rules/table.ts";
 import { formatShape, sameShape, staticCount } from "./shape.ts";
 
+/** A tensor between the wanted tensors and the loss, with the loss's gradient in it, which has its shape. */
+export interface GradientSeed {
+  readonly tensor: Tensor;
+  readonly gradient: Tensor;
+}
+
 /**
  * @param loss a floating-point tensor of one element.
  * @param wanted tensors that the loss depends on.
@@ -24,9 +30,26 @@ export function gradients(graph: Graph, loss: Tensor, wanted: readonly Tensor[])
   if (staticCount(loss.shape) !== 1 || !isFloating(loss.dtype)) {
     throw new GraphError("differentiate", "a loss is one number", `${loss.dtype}${formatShape(loss.shape)}`);
   }
+  return gradientsFrom(
+    graph,
+    [{ tensor: loss, gradient: graph.constant(loss.dtype, [1], loss.shape) }],
+    wanted,
+  );
+}
+
+/**
+ * The same where the loss's gradient is known already in tensors on the way: what comes after them is not walked.
+ *
+ * @param seeds distinct tensors that no other seed is computed from, and that the loss is reached through alone.
+ */
+export function gradientsFrom(
+  graph: Graph,
+  seeds: readonly GradientSeed[],
+  wanted: readonly Tensor[],
+): Tensor[] {
   const nodes = [...graph.nodes];
   const active = activeTensors(nodes, wanted);
-  const collected = new Map<Tensor, Tensor>([[loss, graph.constant(loss.dtype, [1], loss.shape)]]);
+  const collected = new Map(seeds.map(({ tensor, gradient }) => [tensor, gradient]));
   for (const node of nodes.reverse()) {
     const received = node.outputs.map((output) => collected.get(output));
     if (received.every((gradient) => gradient === undefined)) continue;

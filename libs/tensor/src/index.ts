@@ -12,7 +12,8 @@
 export type { DataByType, DType, TensorData } from "./dtype.ts";
 export { DTYPES, isFloating, toData } from "./dtype.ts";
 export { GraphError, SessionError, ShapeError } from "./errors.ts";
-export { gradients } from "./gradients.ts";
+export type { GradientSeed } from "./gradients.ts";
+export { gradients, gradientsFrom } from "./gradients.ts";
 export type { GraphNode, Initializer, Tensor, TensorType } from "./graph.ts";
 export { Graph } from "./graph.ts";
 export type { Operand } from "./ops/elementwise.ts";
@@ -46,7 +47,7 @@ export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/
 export type { GatherOptions } from "./ops/indexing.ts";
 export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexing.ts";
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
-export { FusedMatMul, MatMul } from "./ops/linalg.ts";
+export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {
   Concat,
   ExpandLike,
@@ -55,6 +56,7 @@ export {
   ReshapeLike,
   Shape,
   Slice,
+  SliceFrom,
   Split,
   SplitLike,
   Squeeze,

@@ -37,6 +37,7 @@ export interface Primitives {
   // Products.
   MatMul: Record<never, never>;
   FusedMatMul: { transA: number; transB: number; alpha: number };
+  Gemm: { transA: number; transB: number; alpha: number };
   // Reductions and along-axis functions.
   ReduceSum: { keepdims: number };
   ReduceMean: { keepdims: number };
@@ -101,6 +102,7 @@ export const ATTRIBUTE_KINDS: {
   And: {},
   MatMul: {},
   FusedMatMul: { transA: "int", transB: "int", alpha: "float" },
+  Gemm: { transA: "int", transB: "int", alpha: "float" },
   ReduceSum: { keepdims: "int" },
   ReduceMean: { keepdims: "int" },
   ReduceMax: { keepdims: "int" },

@@ -117,13 +117,36 @@ describe("GradientRunner", () => {
       assertClose(packed.gradients[name]!, alone.gradients[name]!, name);
   });
 
+  test("a head in chunks, some of them empty, gives PyTorch's loss and gradients", async () => {
+    for (const [name, positions] of [
+      ["ppo", 5],
+      ["dual", 16],
+    ] as const) {
+      const limits = { maxMicrobatchTokens: 64, headChunkValues: positions * spec.vocabSize };
+      await withRunner(limits, async (runner) => {
+        const found = await runner.differentiate(weights, samples, objectives[name]!);
+        assertClose([found.loss], [reference.loss[name]!], "loss");
+        for (const parameter of Object.keys(weights)) {
+          assertClose(found.gradients[parameter]!, tensors.get(`${name}.g.${parameter}`)!, parameter);
+        }
+        const scored = await runner.score(weights, samples);
+        assert.deepEqual(scored.logprobs, found.logprobs);
+        assert.deepEqual(scored.entropies, found.entropies);
+      });
+    }
+  });
+
   test("the same call gives the same bits on any number of threads", async () => {
     const shared = shareWeights(weights);
+    const headChunkValues = 4 * spec.vocabSize;
     const run = (options: Partial<RunnerOptions>) =>
-      withRunner({ maxRowTokens: 12, maxMicrobatchTokens: 12, ...options }, async (runner) => [
-        await runner.differentiate(shared, samples, objectives.ppo!),
-        await runner.differentiate(shared, samples, objectives.ppo!),
-      ]);
+      withRunner(
+        { maxRowTokens: 12, maxMicrobatchTokens: 12, headChunkValues, ...options },
+        async (runner) => [
+          await runner.differentiate(shared, samples, objectives.ppo!),
+          await runner.differentiate(shared, samples, objectives.ppo!),
+        ],
+      );
     const options = [{}, { threads: 2 }, { threads: 3 }, { threads: 2, sharing: ThreadSharing.operators }];
     const [first, ...others] = (await Promise.all(options.map(run))).flat();
     for (const other of others) assert.deepEqual(other, first);

@@ -29,6 +29,8 @@ export interface RunnerOptions extends PackingLimits {
   readonly sharing?: ThreadSharing;
   /** Adapters that are trained instead of the model, and lie among its weights; default none. */
   readonly lora?: LoraSpec | undefined;
+  /** Values of the logits that the head makes at a time, which bounds their memory; default as head-loss.ts says. */
+  readonly headChunkValues?: number;
   /** Options of the graph sessions. */
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
@@ -71,10 +73,12 @@ export class GradientRunner {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
     this.#limits = options;
+    const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
+    const bounds = { maxTokens, headChunkValues: options.headChunkValues };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
-        ? new MicrobatchRunner(model, { ...session, intraOpThreads: threads })
-        : new MicrobatchPool(model, session, threads);
+        ? new MicrobatchRunner(model, { ...bounds, session: { ...session, intraOpThreads: threads } })
+        : new MicrobatchPool(model, { ...bounds, session }, threads);
   }
 
   /** Log-probabilities and entropies of the trained tokens at a temperature. */

@@ -7,14 +7,13 @@
  */
 import { Worker } from "node:worker_threads";
 import type { AdaptedModel, Weights } from "@hone/nn";
-import type { SessionOptions } from "@hone/tensor";
 import { MicrobatchError, TrainingInputError } from "./errors.ts";
-import type { MicrobatchJob, MicrobatchResult } from "./microbatch-runner.ts";
+import type { MicrobatchJob, MicrobatchResult, MicrobatchRunnerOptions } from "./microbatch-runner.ts";
 
 /** What a worker is made with. */
 export interface PoolWorkerData {
   readonly model: AdaptedModel;
-  readonly options: SessionOptions;
+  readonly options: MicrobatchRunnerOptions;
 }
 
 /** Owner -> worker. Weights lie in shared memory and are sent once. */
@@ -38,8 +37,11 @@ export class MicrobatchPool {
   #lost: MicrobatchError | undefined;
 
   /** @param size number of threads. */
-  constructor(model: AdaptedModel, options: SessionOptions, size: number) {
-    const workerData: PoolWorkerData = { model, options: { ...options, intraOpThreads: 1 } };
+  constructor(model: AdaptedModel, options: MicrobatchRunnerOptions, size: number) {
+    const workerData: PoolWorkerData = {
+      model,
+      options: { ...options, session: { ...options.session, intraOpThreads: 1 } },
+    };
     this.#workers = Array.from({ length: size }, () => this.#start(workerData));
   }
 

@@ -6,10 +6,12 @@
  */
 import { type AdaptedModel, EMBEDDING, listAll, listTrained, type Weights } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
+import { type HeadChunks, headChunks } from "./head-loss.ts";
 import type { KlConfig } from "./kl.ts";
 import type { LossConfig } from "./losses.ts";
-import { type Microbatch, microbatchFeeds } from "./microbatches.ts";
-import { buildForwardGraph, buildTrainingGraph, gradientOutput, INPUT, OUTPUT } from "./training-graph.ts";
+import { chunkFeeds, entryEnds, type Microbatch, microbatchFeeds, positionEnds } from "./microbatches.ts";
+import { buildForwardGraph, buildTrainingGraph } from "./training-graph.ts";
+import { gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
 
 /** What is differentiated: a loss with its numbers for each entry of the microbatch. */
 export interface MicrobatchObjective {
@@ -47,32 +49,44 @@ export interface MicrobatchResult {
   readonly gradients: Readonly<Record<string, Float32Array>>;
 }
 
+export interface MicrobatchRunnerOptions {
+  readonly session: SessionOptions;
+  /** Tokens that a microbatch is meant to have at most. */
+  readonly maxTokens: number;
+  /** Values of the logits that the head makes at a time. */
+  readonly headChunkValues: number | undefined;
+}
+
 export class MicrobatchRunner {
   readonly #model: AdaptedModel;
-  readonly #options: SessionOptions;
+  readonly #options: MicrobatchRunnerOptions;
   readonly #sessions = new Map<string, Promise<GraphSession>>();
 
-  constructor(model: AdaptedModel, options: SessionOptions) {
+  constructor(model: AdaptedModel, options: MicrobatchRunnerOptions) {
     this.#model = model;
     this.#options = options;
   }
 
   async run(weights: Weights, { batch, temperature, objective }: MicrobatchJob): Promise<MicrobatchResult> {
-    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, this.#model.spec.vocabSize);
+    const { vocabSize } = this.#model.spec;
+    // As many as the largest microbatch needs, so that one session serves all; a row may be longer than it is meant to be.
+    const { maxTokens, headChunkValues } = this.#options;
+    const chunks = headChunks(vocabSize, Math.max(maxTokens, batch.positions.length), headChunkValues);
+    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, vocabSize, chunks);
     for (const { name, shape } of listAll(this.#model)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
     if (objective === undefined) {
-      const session = await this.#session(`forward ${temperature}`, () =>
-        buildForwardGraph(this.#model, temperature),
+      const session = await this.#session(`forward ${temperature} ${chunks.count}`, () =>
+        buildForwardGraph(this.#model, temperature, chunks),
       );
       return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
     }
-    Object.assign(feeds, objectiveFeeds(objective));
+    Object.assign(feeds, objectiveFeeds(batch, objective, chunks));
     const hasEntropyBonus = objective.entropyWeight !== undefined;
     const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus, kl: objective.kl };
-    const session = await this.#session(JSON.stringify(graphObjective), () =>
-      buildTrainingGraph(this.#model, graphObjective),
+    const session = await this.#session(JSON.stringify([graphObjective, chunks]), () =>
+      buildTrainingGraph(this.#model, graphObjective, chunks),
     );
     const results = await session.run(feeds);
     return {
@@ -92,7 +106,7 @@ export class MicrobatchRunner {
   #session(key: string, build: () => Graph): Promise<GraphSession> {
     let session = this.#sessions.get(key);
     if (session === undefined) {
-      session = GraphSession.create(build(), this.#options);
+      session = GraphSession.create(build(), this.#options.session);
       this.#sessions.set(key, session);
     }
     return session;
@@ -110,14 +124,23 @@ export class MicrobatchRunner {
   }
 }
 
-function objectiveFeeds(objective: MicrobatchObjective): Record<string, Feed> {
-  const feeds: Record<string, Feed> = {};
-  const names = ["behaviourLogprob", "advantage", "weight", "referenceLogprob", "entropyWeight"] as const;
-  for (const name of names) {
-    const data = objective[name];
-    if (data !== undefined) feeds[INPUT[name]] = { dtype: "float32", data, shape: [data.length] };
-  }
-  return feeds;
+function objectiveFeeds(
+  batch: Microbatch,
+  objective: MicrobatchObjective,
+  chunks: HeadChunks,
+): Record<string, Feed> {
+  const { behaviourLogprob, advantage, weight, referenceLogprob, entropyWeight } = objective;
+  const perEntry = (name: string, values: Float32Array) =>
+    chunkFeeds(name, "float32", values, entryEnds(batch, chunks));
+  return {
+    ...perEntry(INPUT.behaviourLogprob, behaviourLogprob),
+    ...perEntry(INPUT.advantage, advantage),
+    ...perEntry(INPUT.weight, weight),
+    ...(referenceLogprob === undefined ? {} : perEntry(INPUT.referenceLogprob, referenceLogprob)),
+    ...(entropyWeight === undefined
+      ? {}
+      : chunkFeeds(INPUT.entropyWeight, "float32", entropyWeight, positionEnds(batch, chunks))),
+  };
 }
 
 /** Adds each token's gradient to its row of the table, in the order of the tokens. */

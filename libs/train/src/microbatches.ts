@@ -6,7 +6,8 @@
 import { type PackableSample, type PackedBatch, packSamples } from "@hone/rl";
 import type { Feed } from "@hone/tensor";
 import { TrainingInputError } from "./errors.ts";
-import { INPUT } from "./training-graph.ts";
+import type { HeadChunks } from "./head-loss.ts";
+import { chunkInput, INPUT } from "./training-names.ts";
 
 /** A sample to train on, with the numbers of its N trained tokens in order. */
 export interface TrainingSample extends PackableSample {
@@ -46,7 +47,7 @@ export interface Microbatch {
   readonly visibleEnd: Int32Array;
   /** [U] */
   readonly positions: Int32Array;
-  /** [E] index into positions. */
+  /** [E] index into positions, never falling. */
   readonly entryPosition: Int32Array;
   /** [E] token */
   readonly entryTarget: Int32Array;
@@ -85,6 +86,7 @@ export function microbatchFeeds(
   batch: Microbatch,
   embedding: Float32Array,
   vocabSize: number,
+  chunks: HeadChunks,
 ): Record<string, Feed> {
   const { rowCount, rowTokens, positions } = batch;
   const width = embedding.length / vocabSize;
@@ -93,7 +95,7 @@ export function microbatchFeeds(
     embedded.set(embedding.subarray(id * width, (id + 1) * width), at * width);
   });
   const choices = batch.entryPosition.map(
-    (position, entry) => position * vocabSize + batch.entryTarget[entry]!,
+    (position, entry) => (position % chunks.positions) * vocabSize + batch.entryTarget[entry]!,
   );
   const shape = [rowCount, rowTokens];
   return {
@@ -101,8 +103,42 @@ export function microbatchFeeds(
     [INPUT.positionIds]: { dtype: "int32", data: batch.positionIds, shape },
     [INPUT.visibleEnd]: { dtype: "int32", data: batch.visibleEnd, shape },
     [INPUT.positions]: { dtype: "int32", data: positions, shape: [positions.length] },
-    [INPUT.choices]: { dtype: "int32", data: choices, shape: [choices.length] },
+    ...chunkFeeds(INPUT.choices, "int32", choices, entryEnds(batch, chunks)),
   };
+}
+
+/**
+ * The values of every chunk of the head as an input of its own.
+ *
+ * @param ends where each chunk ends among the values.
+ */
+export function chunkFeeds(
+  name: string,
+  dtype: "int32" | "float32",
+  values: Int32Array | Float32Array,
+  ends: readonly number[],
+): Record<string, Feed> {
+  return Object.fromEntries(
+    ends.map((end, chunk) => {
+      const data = values.subarray(ends[chunk - 1] ?? 0, end);
+      return [chunkInput(name, chunk), { dtype, data, shape: [data.length] }];
+    }),
+  );
+}
+
+/** Where the entries of each chunk end: entries stand in the order of the positions that they read. */
+export function entryEnds({ entryPosition }: Microbatch, { count, positions }: HeadChunks): number[] {
+  const ends = new Array<number>(count).fill(0);
+  for (const position of entryPosition) ends[Math.floor(position / positions)]!++;
+  for (let chunk = 1; chunk < count; chunk++) ends[chunk]! += ends[chunk - 1]!;
+  return ends;
+}
+
+/** Where the positions of each chunk end. */
+export function positionEnds(batch: Microbatch, { count, positions }: HeadChunks): number[] {
+  return Array.from({ length: count }, (_, chunk) =>
+    Math.min(batch.positions.length, (chunk + 1) * positions),
+  );
 }
 
 /**
@@ -132,19 +168,19 @@ export function flattenEntries(
 
 function cutMicrobatch(
   packed: PackedBatch,
-  entries: readonly number[],
+  unordered: readonly number[],
   from: number,
   to: number,
 ): Microbatch {
   const { rowTokens } = packed;
   const first = from * rowTokens;
   const end = to * rowTokens;
-  const indexOf = new Map<number, number>();
+  const entries = [...unordered].sort((a, b) => packed.entryPosition[a]! - packed.entryPosition[b]! || a - b);
+  const positions: number[] = [];
   const entryPosition = Int32Array.from(entries, (entry) => {
     const position = packed.entryPosition[entry]! - first;
-    const index = indexOf.get(position) ?? indexOf.size;
-    indexOf.set(position, index);
-    return index;
+    if (positions.at(-1) !== position) positions.push(position);
+    return positions.length - 1;
   });
   return {
     rowCount: to - from,
@@ -153,7 +189,7 @@ function cutMicrobatch(
     tokenIds: packed.tokenIds.slice(first, end),
     positionIds: packed.positionIds.slice(first, end),
     visibleEnd: packed.visibleEnd.slice(first, end),
-    positions: Int32Array.from(indexOf.keys()),
+    positions: Int32Array.from(positions),
     entryPosition,
     entryTarget: Int32Array.from(entries, (entry) => packed.entryTarget[entry]!),
     entryIndex: Int32Array.from(entries),

@@ -5,7 +5,7 @@
  */
 import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
-import { checkBroadcastShape, type Dim, formatShape, type TensorShape } from "../shape.ts";
+import { checkBroadcastShape, type Dim, formatShape, sameShape, type TensorShape } from "../shape.ts";
 
 export interface FusedMatMulOptions {
   /** Read the last two axes of `a` as [K, M]. */
@@ -32,6 +32,18 @@ export function FusedMatMul(a: Tensor, b: Tensor, options: FusedMatMulOptions = 
   const shape = checkMatMulShape("FusedMatMul", a, b, transA, transB);
   const attributes = { transA: transA ? 1 : 0, transB: transB ? 1 : 0, alpha };
   return a.graph.emit("FusedMatMul", [a, b], attributes, [{ dtype: a.dtype, shape }]).outputs[0]!;
+}
+
+/** alpha * op(a) x op(b) + c for matrices, where op transposes if asked; c has the shape of the result. */
+export function Gemm(a: Tensor, b: Tensor, c: Tensor, options: FusedMatMulOptions = {}): Tensor {
+  const { transA = false, transB = false, alpha = 1 } = options;
+  const shape = checkMatMulShape("Gemm", a, b, transA, transB);
+  if (shape.length !== 2 || !sameShape(shape, c.shape) || c.dtype !== a.dtype) {
+    const current = `${c.dtype}${formatShape(c.shape)} for ${a.dtype}${formatShape(shape)}`;
+    throw new ShapeError("Gemm", "it adds a matrix of the product's shape", current);
+  }
+  const attributes = { transA: transA ? 1 : 0, transB: transB ? 1 : 0, alpha };
+  return a.graph.emit("Gemm", [a, b, c], attributes, [{ dtype: a.dtype, shape }]).outputs[0]!;
 }
 
 /** Validates the operands of a product and returns the shape of its result. */

@@ -12,6 +12,7 @@ import {
   multiplyDims,
   type TensorShape,
 } from "../shape.ts";
+import { Add } from "./elementwise.ts";
 
 /**
  * The elements in another shape. One axis may be -1: its size follows from the others.
@@ -130,6 +131,25 @@ export function Slice(x: Tensor, axis: number, start: number, end: number): Tens
   const shape = x.shape.map((dim, i) => (i === at ? end - start : dim));
   const bounds = [start, end, at].map((value) => x.graph.constant("int64", [value]));
   return x.graph.emit("Slice", [x, ...bounds], {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
+}
+
+/**
+ * Up to `length` elements of an axis from a place that is known at run time only: fewer at the end of the axis, none
+ * behind it. It has no gradient.
+ *
+ * @param start int64 [1], 0 or above.
+ * @param size name of the number of elements.
+ */
+export function SliceFrom(x: Tensor, axis: number, start: Tensor, length: number, size: Dim): Tensor {
+  const at = checkAxis("Slice", axis, x.shape.length);
+  if (start.dtype !== "int64" || formatShape(start.shape) !== "[1]") {
+    throw new ShapeError("Slice", "its start is int64 [1]", `${start.dtype}${formatShape(start.shape)}`);
+  }
+  const { graph } = x;
+  const end = Add(start, graph.constant("int64", [length]));
+  const shape = x.shape.map((dim, i) => (i === at ? size : dim));
+  const inputs = [x, start, end, graph.constant("int64", [at])];
+  return graph.emit("Slice", inputs, {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
 }
 
 /** Repeats along axes of size 1 until the shape is that of `like`. */

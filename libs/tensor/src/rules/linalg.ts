@@ -31,6 +31,14 @@ export const fusedMatMulRule: GradientRule<"FusedMatMul"> = ({ node, inputs, gra
   return differentiate({ a, b, g: gradients[0]!, transA: transA === 1, transB: transB === 1, alpha });
 };
 
+/** dA and dB likewise, dC = G */
+export const gemmRule: GradientRule<"Gemm"> = ({ node, inputs, gradients }) => {
+  const [a, b] = inputs as readonly [Tensor, Tensor, Tensor];
+  const { transA, transB, alpha } = node.attributes;
+  const g = gradients[0]!;
+  return [...differentiate({ a, b, g, transA: transA === 1, transB: transB === 1, alpha }), g];
+};
+
 function differentiate(product: Product): [Tensor, Tensor] {
   const { a, b, g, transA, transB, alpha } = product;
   const da = transA

@@ -13,7 +13,7 @@ import { Graph, type Tensor } from "../graph.ts";
 import * as e from "../ops/elementwise.ts";
 import { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "../ops/fused.ts";
 import { Gather, GatherElements, ScatterElements, ScatterND } from "../ops/indexing.ts";
-import { FusedMatMul, MatMul } from "../ops/linalg.ts";
+import { FusedMatMul, Gemm, MatMul } from "../ops/linalg.ts";
 import * as m from "../ops/movement.ts";
 import * as r from "../ops/reduce.ts";
 import type { PrimitiveName } from "../primitives.ts";
@@ -161,6 +161,13 @@ const CASES: { readonly [P in PrimitiveName]?: readonly Case[] } = {
         build: (_g, [a, b]) => FusedMatMul(a!, b!, { transB: true }),
       },
     ]),
+  Gemm: [false, true].map((transposed) => ({
+    name: transposed ? "transposed" : "plain",
+    dtype: "float32" as const,
+    inputs: [transposed ? [3, 2] : [2, 3], transposed ? [4, 3] : [3, 4], [2, 4]],
+    build: (_g: Graph, [a, b, c]: readonly Tensor[]) =>
+      Gemm(a!, b!, c!, { transA: transposed, transB: transposed, alpha: 0.7 }),
+  })),
   ReduceSum: [
     { name: "one axis kept", inputs: [[2, 3]], build: (_g, [x]) => r.ReduceSum(x!, { axes: [1] }) },
     {

@@ -3,7 +3,7 @@ import type { PrimitiveName } from "../primitives.ts";
 import * as elementwise from "./elementwise.ts";
 import { rotaryEmbeddingRule, simplifiedLayerNormalizationRule } from "./fused.ts";
 import { gatherElementsRule, gatherRule, scatterElementsRule, scatterNDRule } from "./indexing.ts";
-import { fusedMatMulRule, matMulRule } from "./linalg.ts";
+import { fusedMatMulRule, gemmRule, matMulRule } from "./linalg.ts";
 import { concatRule, expandRule, reshapeRule, sliceRule, splitRule, transposeRule } from "./movement.ts";
 import { logSoftmaxRule, reduceMaxRule, reduceMeanRule, reduceSumRule, softmaxRule } from "./reduce.ts";
 import { type GradientRule, stopRule } from "./rule.ts";
@@ -35,6 +35,7 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   And: stopRule,
   MatMul: matMulRule,
   FusedMatMul: fusedMatMulRule,
+  Gemm: gemmRule,
   ReduceSum: reduceSumRule,
   ReduceMean: reduceMeanRule,
   ReduceMax: reduceMaxRule,
