@@ -9,8 +9,8 @@ describe("readBaseConfig()", () => {
     const { instanceId, ...config } = readBaseConfig({ HONE_DATABASE_URL: "" });
     assert.match(instanceId, /^[A-Za-z0-9_-]+$/);
     assert.deepEqual(config, {
-      natsUrl: "nats://127.0.0.1:4222",
-      databaseUrl: undefined,
+      nats: { kind: "known", url: "nats://127.0.0.1:4222" },
+      database: undefined,
       stateDir: resolve(".hone"),
       filesDir: resolve("."),
       httpHost: "127.0.0.1",
@@ -20,6 +20,19 @@ describe("readBaseConfig()", () => {
       otlpEndpoint: undefined,
       traceSampleRatio: 1,
     });
+  });
+
+  test("takes an address from its variable or from a file, and not from both", () => {
+    const both = readBaseConfig({
+      HONE_NATS_URL_FILE: "/run/bus",
+      HONE_DATABASE_URL: "postgres://there/hone",
+    });
+    assert.deepEqual(both.nats, { kind: "told", file: "/run/bus", variable: "HONE_NATS_URL_FILE" });
+    assert.deepEqual(both.database, { kind: "known", url: "postgres://there/hone" });
+    assert.throws(
+      () => readBaseConfig({ HONE_DATABASE_URL: "postgres://there/hone", HONE_DATABASE_URL_FILE: "/run/db" }),
+      /HONE_DATABASE_URL_FILE must be absent where HONE_DATABASE_URL is set/,
+    );
   });
 
   test("names every wrong variable at once", () => {

@@ -10,6 +10,8 @@ import { resolve } from "node:path";
 import { readEnvironment } from "@hone/config";
 import { LOG_LEVELS, LogLevel } from "@hone/telemetry";
 import { z } from "zod";
+import { SettingError } from "./errors.ts";
+import type { ServerAddress } from "./server-address.ts";
 
 /** Names of the variables that all services share. */
 export const EnvironmentVariable = {
@@ -17,6 +19,10 @@ export const EnvironmentVariable = {
   natsUrl: "HONE_NATS_URL",
   /** `postgres://` address; for the services that keep rows. */
   databaseUrl: "HONE_DATABASE_URL",
+  /** File that holds, or comes to hold, what HONE_NATS_URL would say. */
+  natsUrlFile: "HONE_NATS_URL_FILE",
+  /** The same for HONE_DATABASE_URL. */
+  databaseUrlFile: "HONE_DATABASE_URL_FILE",
   /** Folder of what the services write: weights, checkpoints. Shared by all that load them. */
   stateDir: "HONE_STATE_DIR",
   /** Folder under which paths in run files resolve. */
@@ -38,8 +44,8 @@ export const EnvironmentVariable = {
 
 /** What every service is configured with. */
 export interface BaseConfig {
-  readonly natsUrl: string;
-  readonly databaseUrl: string | undefined;
+  readonly nats: ServerAddress;
+  readonly database: ServerAddress | undefined;
   /** Absolute. */
   readonly stateDir: string;
   /** Absolute. */
@@ -63,8 +69,10 @@ const MAX_PORT = 65_535;
 const INSTANCE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 const baseShape = {
-  [EnvironmentVariable.natsUrl]: z.string().default(DEFAULT_NATS_URL),
+  [EnvironmentVariable.natsUrl]: z.string().optional(),
   [EnvironmentVariable.databaseUrl]: z.string().optional(),
+  [EnvironmentVariable.natsUrlFile]: z.string().optional(),
+  [EnvironmentVariable.databaseUrlFile]: z.string().optional(),
   [EnvironmentVariable.stateDir]: z.string().default(DEFAULT_STATE_DIR),
   [EnvironmentVariable.filesDir]: z.string().default("."),
   [EnvironmentVariable.httpHost]: z.string().default("127.0.0.1"),
@@ -79,12 +87,13 @@ const baseShape = {
 /**
  * Reads what all services share, with every default.
  * @throws {ConfigError} with every variable that is wrong.
+ * @throws {SettingError} for an address that is given twice.
  */
 export function readBaseConfig(environment: Environment): BaseConfig {
   const read = readEnvironment(z.object(baseShape), environment);
   return {
-    natsUrl: read.HONE_NATS_URL,
-    databaseUrl: read.HONE_DATABASE_URL,
+    nats: addressIn(read, "natsUrl") ?? { kind: "known", url: DEFAULT_NATS_URL },
+    database: addressIn(read, "databaseUrl"),
     stateDir: resolve(read.HONE_STATE_DIR),
     filesDir: resolve(read.HONE_FILES),
     httpHost: read.HONE_HTTP_HOST,
@@ -95,6 +104,18 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     traceSampleRatio: read.HONE_TRACE_SAMPLE_RATIO,
     instanceId: read.HONE_INSTANCE_ID ?? ownInstanceId(),
   };
+}
+
+function addressIn(
+  read: Readonly<Partial<Record<string, unknown>>>,
+  server: "natsUrl" | "databaseUrl",
+): ServerAddress | undefined {
+  const variable = EnvironmentVariable[`${server}File`];
+  const url = read[EnvironmentVariable[server]];
+  const file = read[variable];
+  if (typeof file !== "string") return typeof url === "string" ? { kind: "known", url } : undefined;
+  if (url === undefined) return { kind: "told", file: resolve(file), variable };
+  throw new SettingError(variable, `must be absent where ${EnvironmentVariable[server]} is set`, file);
 }
 
 /** Host and process: unlike any other that runs now. */

@@ -27,6 +27,7 @@ import {
   reportReadiness,
 } from "./readiness.ts";
 import { removeOwnReadyFile, removeReadyFile, writeReadyFile } from "./ready-file.ts";
+import { resolveAddress } from "./server-address.ts";
 import type { DatabaseNeeds, HttpAddress, Service, ServiceDefinition } from "./service.ts";
 import { runStages, type Stage, type StopReport } from "./stages.ts";
 
@@ -226,7 +227,7 @@ export async function startService<Config extends BaseConfig>(
 }
 
 async function openBus(config: BaseConfig, name: string, signal: AbortSignal): Promise<Bus> {
-  const { servers, user, password } = splitUserinfo(config.natsUrl);
+  const { servers, user, password } = splitUserinfo(await resolveAddress(config.nats, { signal }));
   return connectBus({
     url: servers,
     name: `${name}/${config.instanceId}`,
@@ -260,16 +261,20 @@ async function openServiceDatabase(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<Database> {
-  if (config.databaseUrl === undefined) {
+  if (config.database === undefined) {
     throw new SettingError(
       EnvironmentVariable.databaseUrl,
       "must be set for a service that keeps rows",
       "absent",
     );
   }
-  const { openDatabase, migrate } = await import("@hone/storage");
+  // Both at once: what there is to load is loaded when the database is there.
+  const [{ openDatabase, migrate }, url] = await Promise.all([
+    import("@hone/storage"),
+    resolveAddress(config.database, { signal }),
+  ]);
   const database = await openDatabase({
-    url: config.databaseUrl,
+    url,
     schema: needs.schema,
     maxConnections: needs.maxConnections,
     statementTimeoutMs: needs.statementTimeoutMs,

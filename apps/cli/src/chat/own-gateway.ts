@@ -35,8 +35,8 @@ export async function startOwnGateway(session: Session, place: string): Promise<
   const nats = started.use(await launchNats({ folder: join(state, "nats"), signal }));
   const apiKey = randomUUID();
   const settings = {
-    natsUrl: nats.url,
-    databaseUrl: undefined,
+    nats,
+    database: undefined,
     otlpEndpoint: "",
     logLevel: "info",
     own: {

@@ -21,7 +21,7 @@ export const SERVICES = [
 ] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
-/** Those that keep rows: they start when the database is there, the others do not wait for it. */
+/** Those that keep rows, and so wait for the database. */
 export const ROW_KEEPERS: readonly ServiceName[] = ["tracer", "trainer"];
 
 /**
@@ -42,11 +42,14 @@ export const STOP_ORDER: readonly (readonly ServiceName[])[] = [
 const SLOW_HEAP_GROWTH = "--heap-growing-percent=15";
 const MANY_ROLLOUTS = 2_048;
 
+/** Where a server is, or the file that tells it as soon as it is there. */
+export type ServerAddress = { readonly url: string } | { readonly file: string };
+
 /** What all services of a stack share. */
 export interface ServiceSettings {
-  readonly natsUrl: string;
+  readonly nats: ServerAddress;
   /** Undefined for a service that keeps no rows. */
-  readonly databaseUrl: string | undefined;
+  readonly database: ServerAddress | undefined;
   /** Empty = no telemetry. */
   readonly otlpEndpoint: string;
   readonly logLevel: string;
@@ -58,8 +61,8 @@ export interface RunningService extends Child {
   readonly httpPort: number;
 }
 
-/** Six Node processes starting on two busy cores. */
-const START_DEADLINE_MS = 60_000;
+/** Six Node processes starting on two busy cores, behind a database that is made, or recovers for as long as it may. */
+const START_DEADLINE_MS = 180_000;
 /** Services drain within 8 s by themselves; the rest is for a busy machine. */
 export const SERVICE_GRACE_MS = 10_000;
 const BAD_SETTINGS = 2;
@@ -78,8 +81,8 @@ export function serviceEnvironment(
   httpPort: number,
 ): Record<string, string> {
   return {
-    HONE_NATS_URL: settings.natsUrl,
-    ...(settings.databaseUrl === undefined ? {} : { HONE_DATABASE_URL: settings.databaseUrl }),
+    ...addressVariables("HONE_NATS_URL", settings.nats),
+    ...(settings.database === undefined ? {} : addressVariables("HONE_DATABASE_URL", settings.database)),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
     HONE_HTTP_HOST: "127.0.0.1",
@@ -91,6 +94,13 @@ export function serviceEnvironment(
     OTEL_EXPORTER_OTLP_ENDPOINT: settings.otlpEndpoint,
     ...settings.own,
   };
+}
+
+/** An empty variable counts as absent, and hides one of this process. */
+function addressVariables(name: string, address: ServerAddress): Record<string, string> {
+  return "url" in address
+    ? { [name]: address.url, [`${name}_FILE`]: "" }
+    : { [name]: "", [`${name}_FILE`]: address.file };
 }
 
 /**

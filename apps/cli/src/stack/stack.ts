@@ -1,8 +1,8 @@
 /**
  * The whole of Hone on one machine: bus, database and six services, kept running.
  *
- * T1: bus and database first, both at once; then each service as soon as what it needs is there. Each is started again
- *     when it dies, on the port that it had, so that the others find it again.
+ * T1: bus, database and services start all at once: a service loads its code while it waits for the file that tells
+ *     where its server is. Each is started again when it dies, on the port that it had, so that the others find it again.
  * T2: `stop` is idempotent, ordered and bounded: services drain by STOP_ORDER, then the bus and the database end.
  * T3: what was started is ended when a later part fails to start.
  * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
@@ -10,13 +10,10 @@
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import {
   freePort,
   isPortFree,
   LOOPBACK,
-  launchNats,
-  launchPostgres,
   type RunningServer,
   type StartError,
   type Supervised,
@@ -26,6 +23,7 @@ import {
 import type { Project } from "../project.ts";
 import { watchAnswers } from "./answer-watch.ts";
 import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
+import { startServers } from "./servers.ts";
 import {
   isBadSettings,
   ROW_KEEPERS,
@@ -107,37 +105,12 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const tracerPort = await freePort();
     const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
     const startedAtMs = Date.now();
-    const starting = {
-      natsUrl: serverUrl(
-        process.env.HONE_NATS_URL,
-        servers,
-        "nats-server",
-        tell,
-        signal,
-        (port, startSignal) =>
-          launchNats({
-            folder: join(project.state, "nats"),
-            ...port,
-            signal: startSignal,
-            onProgress: (text) => tell({ kind: "fetching", text }),
-            onTrouble: (text) => tell({ kind: "progress", text }),
-          }),
-      ),
-      databaseUrl: serverUrl(
-        process.env.HONE_DATABASE_URL,
-        servers,
-        "postgres",
-        tell,
-        signal,
-        (port, startSignal) =>
-          launchPostgres({ folder: join(project.state, "postgres"), ...port, signal: startSignal }),
-      ),
-    };
-    const settingsOf = async (keepsRows: boolean): Promise<ServiceSettings> => ({
-      natsUrl: await starting.natsUrl,
-      databaseUrl: keepsRows ? await starting.databaseUrl : undefined,
-      otlpEndpoint: pageUrl,
-      logLevel: options.logLevel ?? "info",
+    const { nats, postgres, isProgramThere } = await startServers(project, { servers, tell, signal });
+    const common = { otlpEndpoint: pageUrl, logLevel: options.logLevel ?? "info" };
+    const settingsOf = (name: ServiceName): ServiceSettings => ({
+      nats: nats.address,
+      database: ROW_KEEPERS.includes(name) ? postgres.address : undefined,
+      ...common,
     });
     let silent: Readonly<Record<string, number>> = {};
     let addresses: { readonly natsUrl: string; readonly databaseUrl: string } | undefined;
@@ -152,9 +125,9 @@ export async function startStack(project: Project, options: StartStackOptions): 
       });
     };
     const startOne = async (name: ServiceName) => {
-      const settings = await settingsOf(ROW_KEEPERS.includes(name));
+      await isProgramThere;
       signal.throwIfAborted();
-      tell({ kind: "progress", text: "starting the services" });
+      tell({ kind: "progress", text: "starting bus, database and services" });
       let lastReason = "";
       const onEvent = (event: SupervisedEvent) => {
         if (event.kind === "ended") lastReason = event.reason;
@@ -163,14 +136,14 @@ export async function startStack(project: Project, options: StartStackOptions): 
         record();
       };
       const port = name === "tracer" ? tracerPort : 0;
-      services.set(name, await superviseService(project, name, settings, port, signal, onEvent));
+      services.set(name, await superviseService(project, name, settingsOf(name), port, signal, onEvent));
     };
     const wanted = SERVICES.filter((name) => !(options.without ?? []).includes(name));
-    await allOrNothing([starting.natsUrl, starting.databaseUrl, ...wanted.map(startOne)], abandon);
-    const natsUrl = await starting.natsUrl;
-    const databaseUrl = await starting.databaseUrl;
+    await allOrNothing([nats.url, postgres.url, ...wanted.map(startOne)], abandon);
+    const natsUrl = await nats.url;
+    const databaseUrl = await postgres.url;
     addresses = { natsUrl, databaseUrl };
-    await writeServiceEnv(project, await settingsOf(true));
+    await writeServiceEnv(project, { nats: { url: natsUrl }, database: { url: databaseUrl }, ...common });
     record();
     void watchAnswers({
       probes: () => ({
@@ -196,38 +169,6 @@ export async function startStack(project: Project, options: StartStackOptions): 
     await stop(); // T3
     throw error;
   }
-}
-
-/** T1, T4: the address of a server that is there, or of one that is started and kept running on its first port. */
-async function serverUrl(
-  given: string | undefined,
-  servers: Supervised<RunningServer>[],
-  name: string,
-  tell: (event: StackEvent) => void,
-  signal: AbortSignal,
-  launch: (port: { port?: number }, signal: AbortSignal) => Promise<RunningServer>,
-): Promise<string> {
-  if (given !== undefined && given !== "") return given;
-  let port: number | undefined;
-  let url = "";
-  let lastReason = "";
-  const supervised = await supervise({
-    name,
-    signal,
-    start: async (startSignal) => {
-      const server = await launch(port === undefined ? {} : { port }, startSignal);
-      ({ port, url } = server);
-      return server;
-    },
-    onEvent: (event) => {
-      if (event.kind === "ended") lastReason = event.reason;
-      if (event.kind === "started" && event.restarts > 0) {
-        tell({ kind: "restarted", name, reason: lastReason, restarts: event.restarts });
-      }
-    },
-  });
-  servers.push(supervised);
-  return url;
 }
 
 async function superviseService(

@@ -40,8 +40,11 @@ async function restore(context: RunContext): Promise<void> {
   if (progress.version === undefined) {
     const { warmStart: supervised } = run.config;
     if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
-    await engine.initialise();
-    const entries = supervised === undefined ? [] : await warmStart(context, supervised);
+    // At once: the rollouts of a scripted policy need no engine, and an engine makes its calls in their order.
+    const [, entries] = await Promise.all([
+      engine.initialise(),
+      supervised === undefined ? [] : warmStart(context, supervised),
+    ]);
     await commitVersion(context, { version: 0, entries, metrics: {} });
     return;
   }
