@@ -12,6 +12,7 @@ export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-
 export { GROUND_TRUTH_JUDGES, type JudgeConfig, type JudgeKind } from "./run-file/judges.ts";
 export { type ParsedJudges, parseJudges } from "./run-file/parse-judges.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
+export { parseTaskSource } from "./run-file/parse-task-source.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
 export { isTraining, passAtOf } from "./run-file/run-kind.ts";
 export {
@@ -20,6 +21,6 @@ export {
   type PretrainedModel,
   type RunConfig,
   runFileSchema,
-  type TaskSource,
 } from "./run-file/schema.ts";
+export type { RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";

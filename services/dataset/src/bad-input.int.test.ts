@@ -20,8 +20,8 @@ import { absurdText, badBodies, damaged, fuzz, withInputs } from "@hone/testing/
 import fc from "fast-check";
 import { readDatasetConfig } from "./config.ts";
 import { SourceError } from "./errors.ts";
-import { JsonlFile } from "./files/jsonl-file.ts";
-import { JsonlFiles } from "./files/jsonl-files.ts";
+import { indexRows, JsonlFile } from "./files/jsonl-file.ts";
+import { RowFiles } from "./files/row-files.ts";
 import { datasetService } from "./service.ts";
 
 const LAKE = {
@@ -44,7 +44,11 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
     await ensureTopology(bus);
     await writeFile(path.join(folder.path, "rows.jsonl"), '{"q":"a"}\n{"q":"b"}\n');
     service = await startService(datasetService, {
-      config: readDatasetConfig({ HONE_NATS_URL: nats.url, HONE_FILES: folder.path }),
+      config: readDatasetConfig({
+        HONE_NATS_URL: nats.url,
+        HONE_FILES: folder.path,
+        HONE_STATE_DIR: path.join(folder.path, "state"),
+      }),
       logger: silentLogger(),
     });
     await service.becameReady;
@@ -111,7 +115,11 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
   });
 
   test("a path of any text names a file below the folder, or is refused", async () => {
-    const files = new JsonlFiles(folder.path);
+    const files = new RowFiles({
+      root: folder.path,
+      cacheFolder: path.join(folder.path, "cache"),
+      logger: silentLogger(),
+    });
     await fc.assert(
       fc.asyncProperty(fc.oneof(absurdText, fc.webPath()), async (named) => {
         await files
@@ -129,7 +137,7 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
       fc.asyncProperty(fc.oneof(damaged(good), fc.uint8Array({ maxLength: 200 })), async (bytes) => {
         await writeFile(file, bytes);
         try {
-          const opened = await JsonlFile.index(file);
+          const opened = new JsonlFile(file, await indexRows(file, "any.jsonl", undefined));
           const rows = await opened.read(Array.from({ length: opened.size }, (_, index) => index));
           for (const { value } of rows) assert.ok(typeof value === "object" && !Array.isArray(value));
         } catch (error) {

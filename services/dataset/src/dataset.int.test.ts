@@ -16,7 +16,7 @@ import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { silentLogger } from "@hone/telemetry";
 import { startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import { JsonlFiles } from "./files/jsonl-files.ts";
+import { RowFiles } from "./files/row-files.ts";
 import { serveDataset } from "./nats/serve.ts";
 
 const lake = (from: number, to: number) => ({
@@ -38,7 +38,9 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     bus = await connectBus({ url: nats.url, name: "dataset-test" });
     await ensureTopology(bus);
     // Two replicas: whoever answers, the answer is the same.
-    responders = [0, 1].flatMap(() => serveDataset(bus, new JsonlFiles(folder.path), silentLogger()));
+    const logger = silentLogger();
+    const options = { root: folder.path, cacheFolder: path.join(folder.path, "cache"), logger };
+    responders = [0, 1].flatMap(() => serveDataset(bus, { files: new RowFiles(options), keys: {} }, logger));
     await bus.connection.flush();
   });
   after(async () => {
@@ -111,7 +113,7 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     assert.equal(bad.isRetryable, false);
     assert.match((await batch(lake(5, 5), { count: 1 })).error, /must not be empty/);
     assert.match((await batch(lake(0, 5), { count: 0 })).error, /1 to 100000 tasks/);
-    assert.match((await batch({ source: "parquet" }, { count: 1 })).error, /breaks its schema/);
+    assert.match((await batch({ source: "parquet" }, { count: 1 })).error, /`path` as it must be given/);
   });
 
   test("accepts a dataset section that can be served", async () => {

@@ -6,6 +6,7 @@
  */
 
 import { z } from "zod";
+import { isHttpUrl } from "./http-url.ts";
 
 const MAX_JUDGE_NAME_CHARACTERS = 128;
 const MAX_PATTERN_CHARACTERS = 4_096;
@@ -164,8 +165,4 @@ function isPattern(text: string, withFlags = ""): boolean {
 
 function isScript(name: string): boolean {
   return /^\w+$/.test(name) && isPattern(`\\p{Script=${name}}`, "u");
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

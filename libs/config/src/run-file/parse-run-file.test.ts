@@ -93,9 +93,9 @@ describe("parseRunFile()", () => {
     [
       "an unknown source",
       "source: environment",
-      "source: parquet",
+      "source: csv",
       "dataset.train.source",
-      /one of "environment", "jsonl"/,
+      /one of "environment", "jsonl", "parquet"/,
     ],
     [
       "a misspelt key of a pretrained model",

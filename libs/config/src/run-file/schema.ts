@@ -9,6 +9,7 @@ import { isRunName } from "@hone/core";
 import { z } from "zod";
 import { contradictions } from "./contradictions.ts";
 import { judgesSchema } from "./judges.ts";
+import { taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
@@ -52,22 +53,6 @@ const pretrainedModel = z.strictObject({
   /** How exports store the weights; auto = as the checkpoint does. The embedded engine computes in float32. */
   dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
 });
-
-const environmentSource = z.strictObject({
-  source: z.literal("environment"),
-  environment: z.string().min(1).max(MAX_NAME_CHARACTERS),
-  config: json.default({}),
-  /** Half-open range of environment seeds. */
-  seeds: z.strictObject({ from: seedNumber, to: seedNumber }),
-});
-
-const jsonlSource = z.strictObject({
-  source: z.literal("jsonl"),
-  /** Below the project folder. */
-  path: z.string().min(1).max(MAX_PATH_CHARACTERS),
-});
-
-const taskSource = z.discriminatedUnion("source", [environmentSource, jsonlSource]);
 
 const sampling = z.strictObject({
   /** 0 = always the most likely token. */
@@ -210,7 +195,7 @@ export const runFileSchema = z
         batchSize: wholeNumber.min(1).max(10_000).default(64),
       })
       .optional(),
-    dataset: z.strictObject({ train: taskSource, eval: taskSource.optional() }),
+    dataset: z.strictObject({ train: taskSourceSchema, eval: taskSourceSchema.optional() }),
     agent: z.strictObject({
       name: z.string().min(1).max(MAX_NAME_CHARACTERS),
       /** YAML file below the project folder; the command line inlines it as `config`. */
@@ -244,7 +229,6 @@ export const runFileSchema = z
 
 /** A run file with every default filled in. */
 export type RunConfig = z.output<typeof runFileSchema>;
-export type TaskSource = z.output<typeof taskSource>;
 export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;

@@ -1,20 +1,87 @@
-/** From what a run file says to a source that can be read. */
+/** From what a run file says to tasks in their order. */
 
+import type { RowSource } from "@hone/config";
 import { unreachable } from "@hone/core";
 import { environmentSource } from "../domain/environment-source.ts";
 import type { SourceSpec } from "../domain/source-spec.ts";
-import type { TaskSource } from "../domain/task.ts";
-import type { JsonlFiles } from "./jsonl-files.ts";
-import { jsonlSource } from "./jsonl-source.ts";
+import { mixedOrder, plainOrder, type TaskOrder } from "../domain/task-order.ts";
+import { SourceError } from "../errors.ts";
+import { fileSource } from "./file-source.ts";
+import { httpSource } from "./http-source.ts";
+import { filesOfSplit } from "./hugging-face-folder.ts";
+import type { JsonlFile } from "./jsonl-file.ts";
+import { isParquet, type RowFiles } from "./row-files.ts";
 
-/** @throws {SourceError} when the source is empty or cannot be read. */
-export async function openSource(spec: SourceSpec, files: JsonlFiles): Promise<TaskSource> {
+/** What sources are opened with. */
+export interface SourceParts {
+  readonly files: RowFiles;
+  /** Keys of task servers by the name of their variable. */
+  readonly keys: Readonly<Record<string, string | undefined>>;
+}
+
+/** @throws {SourceError} when the source is empty or cannot be read, {RetryableError} when that may pass. */
+export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<TaskOrder> {
   switch (spec.source) {
     case "environment":
-      return environmentSource(spec);
+      return plainOrder(environmentSource(spec));
+    case "mix": {
+      const orders = await Promise.all(
+        spec.parts.map(async ({ weight, tasks }, index) => ({
+          weight,
+          order: await within(`parts[${index}].tasks`, () => openRows(tasks, parts)),
+        })),
+      );
+      return mixedOrder(orders);
+    }
+    default:
+      return openRows(spec, parts);
+  }
+}
+
+async function openRows(spec: RowSource, parts: SourceParts): Promise<TaskOrder> {
+  if (spec.source !== "http") return plainOrder(fileSource(await openFiles(spec, parts.files)));
+  const { url, keyVariable } = spec;
+  const key = keyVariable === undefined ? undefined : parts.keys[keyVariable];
+  if (keyVariable !== undefined && (key === undefined || key === "")) {
+    throw new SourceError(
+      `Cannot get tasks as ${keyVariable} must be set for the dataset service: current value is absent`,
+      { path: "keyVariable", allowed: "the name of a variable that is set" },
+    );
+  }
+  return plainOrder(await httpSource({ url, key }));
+}
+
+/** The files of a source that reads some. */
+export async function openFiles(
+  spec: Exclude<RowSource, { source: "http" }>,
+  files: RowFiles,
+): Promise<JsonlFile[]> {
+  switch (spec.source) {
     case "jsonl":
-      return jsonlSource(await files.open(spec.path));
+    case "parquet":
+      if ((spec.source === "parquet") !== isParquet(spec.path)) {
+        throw new SourceError(
+          `Cannot read the dataset as the name of a Parquet file, and of no other, ends in .parquet: current value is "${spec.path}" as ${spec.source}`,
+          { path: "path", allowed: `a file of the kind ${spec.source}` },
+        );
+      }
+      return [await files.open(spec.path, spec.filter)];
+    case "hugging_face": {
+      const paths = await filesOfSplit(files.root, spec);
+      return Promise.all(paths.map((path) => files.open(path, spec.filter)));
+    }
     default:
       return unreachable(spec);
+  }
+}
+
+/** Tells where in the run file a part's problem stands. */
+async function within<T>(key: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SourceError)) throw error;
+    const path = error.path === "" ? key : `${key}.${error.path}`;
+    throw new SourceError(error.message, { path, allowed: error.allowed }, { cause: error.cause });
   }
 }

@@ -3,32 +3,28 @@
 import { create } from "@bufbuild/protobuf";
 import { describeError, RetryableError } from "@hone/core";
 import { type BatchReply, BatchReplySchema, type BatchRequest, TaskSchema } from "@hone/proto-gen/dataset";
-import { elementsOf } from "../domain/order.ts";
 import type { Task } from "../domain/task.ts";
 import { SourceError } from "../errors.ts";
-import type { JsonlFiles } from "../files/jsonl-files.ts";
-import { openSource } from "../files/open-source.ts";
+import { openSource, type SourceParts } from "../files/open-source.ts";
 import { decodeSourceJson } from "./decode-source.ts";
 
 /** Most tasks of one reply; more would make a reply of hundreds of megabytes. */
 const MAX_COUNT = 100_000;
 
 /** Never rejects: what goes wrong is said in the reply. */
-export async function answerBatch(request: BatchRequest, files: JsonlFiles): Promise<BatchReply> {
+export async function answerBatch(request: BatchRequest, parts: SourceParts): Promise<BatchReply> {
   try {
-    const source = await openSource(decodeSourceJson(request.sourceJson), files);
+    const order = await openSource(decodeSourceJson(request.sourceJson), parts);
     const count = checkedCount(request.count);
     // The last position too: counting on from 2^53 would not get anywhere.
     safeInteger(request.cursor + BigInt(count), "end of the batch");
-    const elements = elementsOf({
-      size: source.size,
+    const tasks = await order.take({
       runSeed: safeInteger(request.runSeed, "run seed"),
       cursor: safeInteger(request.cursor, "cursor"),
       count,
       isShuffled: request.shuffled,
     });
-    const tasks = await source.read(elements);
-    return create(BatchReplySchema, { tasks: tasks.map(taskToWire), size: BigInt(source.size) });
+    return create(BatchReplySchema, { tasks: tasks.map(taskToWire), size: BigInt(order.size) });
   } catch (error) {
     return create(BatchReplySchema, { error: describeError(error), isRetryable: mayPass(error) });
   }

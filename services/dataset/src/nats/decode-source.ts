@@ -1,34 +1,23 @@
 /** A split's part of the run file, from JSON to the domain's words. */
 
-import { show } from "@hone/config";
+import { ConfigError, parseTaskSource } from "@hone/config";
 import { parseJson } from "@hone/core";
-import { z } from "zod";
 import type { SourceSpec } from "../domain/source-spec.ts";
 import { SourceError } from "../errors.ts";
 
-const seed = z.int().min(0);
-
-const sourceSchema: z.ZodType<SourceSpec> = z.discriminatedUnion("source", [
-  z.object({
-    source: z.literal("environment"),
-    environment: z.string().min(1),
-    config: z.record(z.string(), z.unknown()).default({}),
-    seeds: z.object({ from: seed, to: seed }),
-  }),
-  z.object({ source: z.literal("jsonl"), path: z.string().min(1) }),
-]);
-
 /** @throws {SourceError} naming the key below the source that is wrong. */
 export function decodeSource(value: unknown): SourceSpec {
-  const parsed = sourceSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const path = issue?.path.join(".") ?? "";
-  throw new SourceError(
-    `Cannot read a dataset source as ${path === "" ? "it" : `"${path}"`} breaks its schema (${issue?.message}): current value is ${show(value)}`,
-    { path, allowed: issue?.message ?? "a source" },
-    { cause: parsed.error },
-  );
+  try {
+    return parseTaskSource(value);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const [problem] = error.problems;
+    // Its message is the problem's own: as a cause it would be told twice.
+    throw new SourceError(`Cannot read a dataset source: ${problem?.message ?? error.message}`, {
+      path: problem?.key ?? "",
+      allowed: problem?.allowed ?? "a source",
+    });
+  }
 }
 
 /** @throws {SourceError} when the text is no JSON, or no source. */

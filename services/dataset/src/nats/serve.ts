@@ -4,14 +4,14 @@ import { type Bus, type Responder, respond, subjects, ValidatingService } from "
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { type Logger, SpanKind, SpanName, withSpan } from "@hone/telemetry";
-import type { JsonlFiles } from "../files/jsonl-files.ts";
+import type { SourceParts } from "../files/open-source.ts";
 import { answerBatch } from "./batch.ts";
 import { answerValidate } from "./validate.ts";
 
 const QUEUE_GROUP = "dataset";
 
 /** Starts answering. @returns the responders, to be drained at the end. */
-export function serveDataset(bus: Bus, files: JsonlFiles, logger: Logger): Responder[] {
+export function serveDataset(bus: Bus, parts: SourceParts, logger: Logger): Responder[] {
   const onError = (error: unknown, subject: string) => logger.error("a request failed", { subject, error });
   return [
     respond(bus, subjects.datasetBatch(), BatchRequestSchema, BatchReplySchema, {
@@ -19,7 +19,7 @@ export function serveDataset(bus: Bus, files: JsonlFiles, logger: Logger): Respo
       onError,
       handle: ({ message, trace, reply }) =>
         withSpan(SpanName.datasetBatch, { parent: trace, kind: SpanKind.SERVER }, async () => {
-          const answer = await answerBatch(message, files);
+          const answer = await answerBatch(message, parts);
           if (answer.error !== "") logger.warn("a batch was refused", { reason: answer.error });
           await reply(answer);
         }),
@@ -27,7 +27,7 @@ export function serveDataset(bus: Bus, files: JsonlFiles, logger: Logger): Respo
     respond(bus, subjects.validate(ValidatingService.dataset), ValidateRequestSchema, ValidateReplySchema, {
       queue: QUEUE_GROUP,
       onError,
-      handle: async ({ message, reply }) => reply(await answerValidate(message, files)),
+      handle: async ({ message, reply }) => reply(await answerValidate(message, parts)),
     }),
   ];
 }

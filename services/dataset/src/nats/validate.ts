@@ -12,16 +12,16 @@ import {
 import { problemOfRow, type RowDemands } from "../domain/check-rows.ts";
 import { overlapOf, type SourceProblem, type SourceSpec } from "../domain/source-spec.ts";
 import { SourceError } from "../errors.ts";
-import type { JsonlFiles } from "../files/jsonl-files.ts";
-import { openSource } from "../files/open-source.ts";
+import type { JsonlFile } from "../files/jsonl-file.ts";
+import { openFiles, openSource, type SourceParts } from "../files/open-source.ts";
 import { decodeSource } from "./decode-source.ts";
 
 /** Parsed in about a second; what lies behind is checked as it is read. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 
 /** Never rejects but when the disk fails. */
-export async function answerValidate(request: ValidateRequest, files: JsonlFiles): Promise<ValidateReply> {
-  const problems = await problemsOfDataset(request.configJson, files);
+export async function answerValidate(request: ValidateRequest, parts: SourceParts): Promise<ValidateReply> {
+  const problems = await problemsOfDataset(request.configJson, parts);
   return create(ValidateReplySchema, {
     service: "dataset",
     problems: problems.map(({ key, value, allowed, message }) =>
@@ -30,14 +30,14 @@ export async function answerValidate(request: ValidateRequest, files: JsonlFiles
   });
 }
 
-async function problemsOfDataset(configJson: string, files: JsonlFiles): Promise<SourceProblem[]> {
+async function problemsOfDataset(configJson: string, parts: SourceParts): Promise<SourceProblem[]> {
   const config = parse(configJson);
   const dataset = sectionOf(config, "dataset");
   const demands = demandsOf(valueAt(config, "judge"));
-  const train = await checkSplit("dataset.train", dataset.train, files, demands);
+  const train = await checkSplit("dataset.train", dataset.train, parts, demands);
   // A run without evaluation names no evaluation tasks.
   if (dataset.eval === undefined || dataset.eval === null) return train.problems;
-  const evaluation = await checkSplit("dataset.eval", dataset.eval, files, demands);
+  const evaluation = await checkSplit("dataset.eval", dataset.eval, parts, demands);
   const problems = [...train.problems, ...evaluation.problems];
   const overlap =
     train.spec === undefined || evaluation.spec === undefined
@@ -59,13 +59,13 @@ function demandsOf(judges: unknown): RowDemands {
 async function checkSplit(
   key: string,
   value: unknown,
-  files: JsonlFiles,
+  parts: SourceParts,
   demands: RowDemands,
 ): Promise<{ spec: SourceSpec | undefined; problems: SourceProblem[] }> {
   try {
     const spec = decodeSource(value);
-    await openSource(spec, files);
-    if (spec.source === "jsonl") await checkRows(spec.path, files, demands);
+    await openSource(spec, parts);
+    for (const [below, file] of await filesOf(spec, parts)) await checkRows(file, below, demands);
     return { spec, problems: [] };
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
@@ -80,16 +80,31 @@ async function checkSplit(
   }
 }
 
+/** The files of a source, each with its key below the source; a server's rows are checked as they come. */
+async function filesOf(
+  spec: SourceSpec,
+  { files }: SourceParts,
+): Promise<(readonly [key: string, file: JsonlFile])[]> {
+  if (spec.source === "environment") return [];
+  const sources =
+    spec.source === "mix"
+      ? spec.parts.map(({ tasks }, index) => [`parts[${index}].tasks.path`, tasks] as const)
+      : [["path", spec] as const];
+  const opened = sources.map(async ([key, source]) =>
+    source.source === "http" ? [] : (await openFiles(source, files)).map((file) => [key, file] as const),
+  );
+  return (await Promise.all(opened)).flat();
+}
+
 /** @throws {SourceError} at the first row that does not parse or lacks something. */
-async function checkRows(path: string, files: JsonlFiles, demands: RowDemands): Promise<void> {
-  const file = await files.open(path);
+async function checkRows(file: JsonlFile, key: string, demands: RowDemands): Promise<void> {
   let checkedBytes = 0;
   for await (const row of file.rows()) {
     const problem = problemOfRow(row.value, demands);
     if (problem !== undefined) {
       throw new SourceError(
         `Cannot use the dataset as each row ${problem}: current value at ${file.name}:${row.line} is ${row.json.slice(0, 200)}`,
-        { path: "path", allowed: "a file whose rows are complete" },
+        { path: key, allowed: "a file whose rows are complete" },
       );
     }
     checkedBytes += row.json.length;
@@ -113,7 +128,7 @@ function sectionOf(value: unknown, key: string): Readonly<Record<string, unknown
 
 function valueAt(value: unknown, path: string): unknown {
   let current = value;
-  for (const key of path === "" ? [] : path.split(".")) {
+  for (const key of path === "" ? [] : path.split(/\.|\[|\]\.?/).filter((part) => part !== "")) {
     if (typeof current !== "object" || current === null) return undefined;
     current = Object.hasOwn(current, key) ? Reflect.get(current, key) : undefined;
   }

@@ -3,21 +3,22 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { silentLogger } from "@hone/telemetry";
 import { SourceError } from "../errors.ts";
-import { JsonlFiles } from "./jsonl-files.ts";
-import { jsonlSource } from "./jsonl-source.ts";
+import { fileSource } from "./file-source.ts";
+import { RowFiles } from "./row-files.ts";
 
-describe("JsonlFiles", () => {
+describe("RowFiles", () => {
   let folder: string;
   let root: string;
-  let files: JsonlFiles;
+  let files: RowFiles;
 
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), "hone-jsonl-"));
     root = path.join(folder, "files");
     await mkdir(path.join(root, "data"), { recursive: true });
     await writeFile(path.join(folder, "secret.jsonl"), '{"secret":1}\n');
-    files = new JsonlFiles(root);
+    files = new RowFiles({ root, cacheFolder: path.join(folder, "cache"), logger: silentLogger() });
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
@@ -47,7 +48,7 @@ describe("JsonlFiles", () => {
 
   test("names the file and the line of a broken row", async () => {
     await put("broken.jsonl", '{"a":1}\n\n{"a":\n{"a":3}\n');
-    const source = jsonlSource(await files.open("broken.jsonl"));
+    const source = fileSource([await files.open("broken.jsonl")]);
     assert.equal((await source.read([2]))[0]!.id, "broken.jsonl:4");
     await assert.rejects(source.read([0, 1]), refusal(/broken\.jsonl:3 is \{"a":$/));
   });
@@ -60,7 +61,7 @@ describe("JsonlFiles", () => {
   test("refuses an empty file", async () => {
     await put("empty.jsonl", "\n\n");
     const file = await files.open("empty.jsonl");
-    assert.throws(() => jsonlSource(file), refusal(/must hold rows/));
+    assert.throws(() => fileSource([file]), refusal(/must hold rows/));
   });
 
   test("refuses every way out of its folder", async () => {

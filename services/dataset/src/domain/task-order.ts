@@ -1,0 +1,127 @@
+/**
+ * The order in which a run meets its tasks.
+ *
+ * A mix takes from each of its parts in proportion to the weights, each part going round in an order of its own. The
+ * positions of a mix come in cycles: within one, each part has a fixed number of places (largest remainders), and the
+ * places are shuffled anew for each cycle. So which part stands at a position, and which of the part's tasks, is a
+ * function of the position alone, and a restart goes on where it was. Unshuffled, the parts follow each other, each
+ * task once: that is how a mix is evaluated.
+ */
+
+import { deriveSeed } from "@hone/core";
+import { elementsOf, type Stretch } from "./order.ts";
+import { makePermutation } from "./permutation.ts";
+import type { Task, TaskSource } from "./task.ts";
+
+/** Tasks by their position. */
+export interface TaskOrder {
+  /** Number of distinct tasks. */
+  readonly size: number;
+  /** The tasks of a stretch, in order. @throws {SourceError} when one cannot be read. */
+  take(stretch: Omit<Stretch, "size">): Promise<Task[]>;
+}
+
+/** A part of a mix. */
+export interface MixPart {
+  /** Above 0. */
+  readonly weight: number;
+  readonly order: TaskOrder;
+}
+
+/** The order of one source. */
+export function plainOrder(source: TaskSource): TaskOrder {
+  return {
+    size: source.size,
+    take: (stretch) => source.read(elementsOf({ ...stretch, size: source.size })),
+  };
+}
+
+/** Places of a cycle: shares are kept to a thousandth, and a batch is not far from them. */
+const CYCLE = 1_024;
+
+/** The order of several, by weight. */
+export function mixedOrder(parts: readonly MixPart[]): TaskOrder {
+  const size = parts.reduce((sum, { order }) => sum + order.size, 0);
+  const places = placesOf(parts.map(({ weight }) => weight));
+  return {
+    size,
+    async take(stretch) {
+      const drawn = stretch.isShuffled
+        ? shuffledDraws(places, stretch)
+        : unshuffledDraws(
+            parts.map(({ order }) => order.size),
+            stretch,
+          );
+      const queues = await Promise.all(
+        parts.map(async ({ order }, part) => {
+          const runSeed = deriveSeed(stretch.runSeed, "mix", part);
+          const tasks: Task[] = [];
+          for (const { cursor, count } of stretchesOf(drawn, part)) {
+            tasks.push(...(await order.take({ ...stretch, runSeed, cursor, count })));
+          }
+          return tasks.values();
+        }),
+      );
+      return drawn.map(({ part }) => queues[part]!.next().value!);
+    },
+  };
+}
+
+/** Which part stands at a position, and at which of the part's own positions. */
+interface Draw {
+  readonly part: number;
+  readonly position: number;
+}
+
+/** Places of each part in a cycle, at least one each; they sum to CYCLE. */
+function placesOf(weights: readonly number[]): number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const free = CYCLE - weights.length;
+  const shares = weights.map((weight) => (weight / total) * free);
+  const places = shares.map((share) => 1 + Math.floor(share));
+  const rest = CYCLE - places.reduce((sum, count) => sum + count, 0);
+  const byRemainder = shares
+    .map((share, part) => ({ part, remainder: share % 1 }))
+    .sort((a, b) => b.remainder - a.remainder || a.part - b.part);
+  for (const { part } of byRemainder.slice(0, rest)) places[part]!++;
+  return places;
+}
+
+function shuffledDraws(places: readonly number[], { runSeed, cursor, count }: Omit<Stretch, "size">): Draw[] {
+  const owners = places.flatMap((number, part) => Array.from({ length: number }, () => part));
+  const draws: Draw[] = [];
+  const end = cursor + count;
+  for (let cycle = Math.floor(cursor / CYCLE); cycle * CYCLE < end; cycle++) {
+    const placeAt = makePermutation(CYCLE, deriveSeed(runSeed, "mix-cycle", cycle));
+    const next = places.map((number) => cycle * number);
+    for (let at = 0; at < CYCLE; at++) {
+      const part = owners[placeAt(at)]!;
+      const position = next[part]!++;
+      const place = cycle * CYCLE + at;
+      if (place >= cursor && place < end) draws.push({ part, position });
+    }
+  }
+  return draws;
+}
+
+function unshuffledDraws(sizes: readonly number[], { cursor, count }: Omit<Stretch, "size">): Draw[] {
+  const size = sizes.reduce((sum, each) => sum + each, 0);
+  return Array.from({ length: count }, (_, index) => {
+    let position = (cursor + index) % size;
+    let part = 0;
+    while (position >= sizes[part]!) position -= sizes[part++]!;
+    return { part, position };
+  });
+}
+
+/** A part's positions, in order, as stretches of neighbours. */
+function stretchesOf(draws: readonly Draw[], wanted: number): { cursor: number; count: number }[] {
+  const stretches: { cursor: number; count: number }[] = [];
+  for (const { part, position } of draws) {
+    if (part !== wanted) continue;
+    const last = stretches.at(-1);
+    if (last !== undefined && last.cursor + last.count === position) last.count++;
+    else stretches.push({ cursor: position, count: 1 });
+  }
+  return stretches;
+}

@@ -1,0 +1,108 @@
+/**
+ * Tasks from a server:
+ *
+ *     GET  <url>                             -> { "size": 1000 }
+ *     POST <url>  { "elements": [7, 3] }     -> { "rows": [{…}, {…}] }
+ *
+ * Rows are numbered from 0, and each number is one row for ever: a run that goes on asks for the same ones again.
+ */
+
+import { deadline, describeError, RetryableError } from "@hone/core";
+import { z } from "zod";
+import type { Task, TaskSource } from "../domain/task.ts";
+import { SourceError } from "../errors.ts";
+
+export interface HttpSourceOptions {
+  readonly url: string;
+  /** Bearer token; undefined = none. */
+  readonly key: string | undefined;
+}
+
+/** The trainer waits no longer for a batch; it asks again. */
+const ANSWER_DEADLINE_MS = 8_000;
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+const SHOWN_CHARACTERS = 200;
+
+const sizeSchema = z.looseObject({ size: z.int().min(1).max(Number.MAX_SAFE_INTEGER) });
+const rowsSchema = z.looseObject({ rows: z.array(z.record(z.string(), z.unknown())) });
+
+/** The server is away, busy or confused. */
+class TaskServerUnavailableError extends RetryableError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("TASK_SERVER_UNAVAILABLE", message, options);
+  }
+}
+
+/** @throws {SourceError | RetryableError} when the server does not tell its size. */
+export async function httpSource(options: HttpSourceOptions): Promise<TaskSource> {
+  const { url } = options;
+  const { size } = await ask(options, undefined, sizeSchema, '{ "size": number of rows }');
+  const name = new URL(url).host;
+  return {
+    size,
+    async read(elements) {
+      const { rows } = await ask(options, { elements }, rowsSchema, '{ "rows": [one object a row] }');
+      if (rows.length !== elements.length) {
+        throw refusal(url, `${elements.length} rows, as asked for`, `${rows.length}`);
+      }
+      return rows.map(
+        (row, index): Task => ({
+          kind: "row",
+          id: `${name}:${elements[index]}`,
+          rowJson: JSON.stringify(row),
+        }),
+      );
+    },
+  };
+}
+
+function ask<Answer>(
+  { url, key }: HttpSourceOptions,
+  body: unknown,
+  schema: z.ZodType<Answer>,
+  allowed: string,
+): Promise<Answer> {
+  return deadline(`the answer of ${url}`, ANSWER_DEADLINE_MS, async (signal) => {
+    const headers = {
+      "content-type": "application/json",
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    };
+    let response: Response;
+    let text: string;
+    try {
+      const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+      response = await fetch(url, { ...post, headers, signal });
+      text = await response.text();
+    } catch (cause) {
+      throw new TaskServerUnavailableError(`Cannot reach ${url} (${describeError(cause)})`, { cause });
+    }
+    const shown = text.slice(0, SHOWN_CHARACTERS);
+    if (response.status >= 500 || PASSING_STATUS.has(response.status)) {
+      throw new TaskServerUnavailableError(
+        `Cannot get tasks of ${url}: it answers ${response.status} ${shown}`,
+      );
+    }
+    if (!response.ok) throw refusal(url, "status 2xx", `${response.status} ${shown}`);
+    const parsed = schema.safeParse(jsonOf(text));
+    if (!parsed.success) throw refusal(url, allowed, shown);
+    return parsed.data;
+  });
+}
+
+function refusal(url: string, allowed: string, found: string): SourceError {
+  return new SourceError(
+    `Cannot get tasks as ${url} must answer with ${allowed}: current value is ${found}`,
+    {
+      path: "url",
+      allowed,
+    },
+  );
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
