@@ -129,6 +129,16 @@ describe("a run over the rows of a file", () => {
     }
   });
 
+  test("its stored rollouts are scored again by other judges", async () => {
+    const judges = path.join(folder.path, "judges.yaml");
+    await writeFile(judges, "judge: [{ kind: regex, name: any, pattern: '.', flags: s, weight: 3 }]");
+    const runId = scored[0]?.episode?.runId ?? "";
+    const { code, output } = await stack.hone("rescore", runId, "--judges", judges, "--split", "train");
+    assert.equal(code, 0, output);
+    assert.match(output, /^before: reward mean .* of 8 rollouts$/m);
+    assert.match(output, /^any +mean .* 8 scored$/m);
+  });
+
   test("a row that no agent can be shown is refused before anything starts", async () => {
     const request = requestOf("bad-rows", { dataset: { train: { source: "jsonl", path: "bad.jsonl" } } });
     const sequence = await publishRequest(stack.bus, JSON.stringify(request));

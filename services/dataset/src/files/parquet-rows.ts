@@ -26,7 +26,7 @@ const SLICE_ROWS = 10_000;
 export async function parquetToJsonl(from: string, to: string): Promise<void> {
   const temporary = `${to}.${randomUUID()}.tmp`;
   try {
-    await pipeline(Readable.from(linesOf(from), { objectMode: true }), createWriteStream(temporary));
+    await pipeline(Readable.from(linesOf(from)), createWriteStream(temporary));
     await rename(temporary, to);
   } catch (error) {
     await rm(temporary, { force: true });
@@ -36,6 +36,18 @@ export async function parquetToJsonl(from: string, to: string): Promise<void> {
 
 /** Texts of many lines each. */
 async function* linesOf(from: string): AsyncGenerator<string> {
+  for await (const rows of parquetRows(from)) {
+    yield rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  }
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * The rows of a Parquet file as JSON values, some thousands at a time.
+ * @throws {SourceError} when the file is no Parquet that can be read.
+ */
+export async function* parquetRows(from: string): AsyncGenerator<JsonObject[]> {
   const refuse = (cause: unknown) =>
     new SourceError(
       `Cannot read the dataset as ${path.basename(from)} must be Parquet: current value is a file with ${describeError(cause)}`,
@@ -55,17 +67,21 @@ async function* linesOf(from: string): AsyncGenerator<string> {
       const rows = await parquetReadObjects({ ...options, rowFormat: "object" }).catch((cause: unknown) => {
         throw refuse(cause);
       });
-      yield rows.map((row) => `${JSON.stringify(row, jsonValue)}\n`).join("");
+      yield rows.map((row) => jsonValue(row) as JsonObject);
     }
     groupStart = groupEnd;
   }
 }
 
-/** What JSON has no word for: 64-bit integers as numbers (as text beyond 2^53), bytes in base 64. */
-function jsonValue(_key: string, value: unknown): unknown {
+/** What JSON has no word for: 64-bit integers as numbers (as text beyond 2^53), times as ISO 8601, bytes in base 64. */
+function jsonValue(value: unknown): unknown {
   if (typeof value === "bigint") {
     const number = Number(value);
     return Number.isSafeInteger(number) ? number : String(value);
   }
-  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  if (Array.isArray(value)) return value.map(jsonValue);
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, jsonValue(each)]));
 }

@@ -2,6 +2,8 @@
 
 import type { Outcome } from "@hone/core";
 
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 export interface JudgedEpisode {
   readonly outcome: Outcome;
   /** Sum of the rewards that the environment gave. */
@@ -37,4 +39,18 @@ export interface JudgedRow {
 /** The agent's last word: the text of the last model call; empty for an episode without one. */
 export function solutionOf(episode: JudgedEpisode): string {
   return episode.turns.at(-1)?.responseText ?? "";
+}
+
+/** The columns of a row that judges know, out of all that it has. */
+export function judgedRowOf(row: JsonObject): JudgedRow {
+  const { data_source: dataSource, reward_model: rewardModel, extra_info: extraInfo } = row;
+  return {
+    dataSource: typeof dataSource === "string" ? dataSource : "",
+    groundTruth: isObject(rewardModel) ? rewardModel.ground_truth : undefined,
+    extraInfo: isObject(extraInfo) ? extraInfo : {},
+  };
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,9 +3,13 @@
 import { parseJson } from "@hone/core";
 import { outcomeFromWire } from "@hone/messaging";
 import type { Episode } from "@hone/proto-gen/rollout";
-import type { JudgedEpisode, JudgedRow } from "../domain/judged-episode.ts";
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import {
+  isObject,
+  type JsonObject,
+  type JudgedEpisode,
+  type JudgedRow,
+  judgedRowOf,
+} from "../domain/judged-episode.ts";
 
 /** @throws {TerminalError} when the episode's outcome is none that this version knows. */
 export function decodeEpisode(episode: Episode): JudgedEpisode {
@@ -24,14 +28,7 @@ export function decodeEpisode(episode: Episode): JudgedEpisode {
 }
 
 function rowOf(json: string): JudgedRow | undefined {
-  if (json === "") return undefined;
-  const row = objectOf(json);
-  const { data_source: dataSource, reward_model: rewardModel, extra_info: extraInfo } = row;
-  return {
-    dataSource: typeof dataSource === "string" ? dataSource : "",
-    groundTruth: isObject(rewardModel) ? rewardModel.ground_truth : undefined,
-    extraInfo: isObject(extraInfo) ? extraInfo : {},
-  };
+  return json === "" ? undefined : judgedRowOf(objectOf(json));
 }
 
 /** What is no readable object says nothing. */
@@ -44,8 +41,4 @@ function objectOf(json: string): JsonObject {
     if (error instanceof SyntaxError) return {};
     throw error;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,55 @@
+/** `hone data prepare gsm8k|math FROM`: a public data set as files of rows. */
+
+import { resolve } from "node:path";
+import { PREPARATIONS, prepareDataset } from "@hone/dataset/prepare";
+import { defineCommand } from "citty";
+import { honeCommand } from "../define.ts";
+import { UsageError } from "../errors.ts";
+import { shownPath, userFolder } from "../project.ts";
+
+type Name = keyof typeof PREPARATIONS;
+const NAMES = Object.keys(PREPARATIONS) as Name[];
+
+const prepareCommand = honeCommand({
+  name: "data prepare",
+  description: "Turn a public data set, as it is published, into rows that a run trains on",
+  args: {
+    name: { type: "positional", required: true, description: NAMES.join(" or "), valueHint: "NAME" },
+    from: { type: "positional", required: true, description: "Folder of the data set", valueHint: "FROM" },
+    out: {
+      type: "string",
+      description: "Folder of train.jsonl and test.jsonl; data/NAME below the project folder by default",
+      valueHint: "DIR",
+    },
+    instruction: {
+      type: "string",
+      description: "Appended to each question, in place of the usual one",
+      valueHint: "TEXT",
+    },
+    agent: { type: "string", description: "agent_name of each row; none by default", valueHint: "AGENT" },
+  },
+  run: async ({ terminal, project }, args) => {
+    const name = NAMES.find((each) => each === args.name);
+    if (name === undefined) {
+      throw new UsageError(
+        `Cannot prepare a data set as it must be ${NAMES.join(" or ")}: current value is ${args.name}`,
+      );
+    }
+    const to =
+      args.out === undefined ? resolve(project.folder, "data", name) : resolve(userFolder(), args.out);
+    const from = resolve(userFolder(), args.from);
+    const { instruction, agent: agentName } = args;
+    for (const split of await prepareDataset({ name, from, to, instruction, agentName })) {
+      const leftOut =
+        split.leftOut === 0 ? "" : `, ${split.leftOut} records without question or answer left out`;
+      terminal.line(`${shownPath(split.file)}: ${split.rows} rows${leftOut}`);
+    }
+    terminal.line(`judge: [ { kind: ${PREPARATIONS[name].judge} } ]`);
+    return 0;
+  },
+});
+
+export const dataCommand = defineCommand({
+  meta: { name: "data", description: "Data sets for runs" },
+  subCommands: { prepare: prepareCommand },
+});

@@ -1,0 +1,105 @@
+/** Rollouts that the tracer keeps, as judges read them. */
+
+import { Outcome } from "@hone/core";
+import { judgedRowOf } from "@hone/judge/scoring";
+import { z } from "zod";
+import { UsageError } from "../errors.ts";
+import type { Scorable } from "./score-all.ts";
+
+/** Which rollouts. */
+export interface StoredRolloutsOptions {
+  /** Address of the tracer. */
+  readonly pageUrl: string;
+  readonly runId: string;
+  /** Absent = all. */
+  readonly split?: string | undefined;
+  readonly step?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A rollout with the reward that it has. */
+export interface StoredRollout {
+  readonly slot: string;
+  readonly reward: number | null;
+}
+
+const PAGE = "200";
+const ANSWER_DEADLINE_MS = 30_000;
+
+const jsonObject = z.record(z.string(), z.unknown());
+const listSchema = z.object({
+  rollouts: z.array(z.object({ slot: z.string(), outcome: z.enum(Outcome), reward: z.number().nullable() })),
+  nextBeforeId: z.union([z.string(), z.number()]).nullable(),
+});
+const rolloutSchema = z.object({
+  outcome: z.enum(Outcome),
+  turns: z.array(
+    z.object({
+      promptText: z.string(),
+      responseText: z.string(),
+      finishReason: z.string(),
+      info: z.unknown(),
+    }),
+  ),
+  environmentReturn: z.number(),
+  metadata: z.unknown(),
+  task: z.object({ environment: z.string(), row: z.unknown() }),
+});
+
+/** Newest first. @throws {UsageError} when the tracer does not answer, or knows no such run. */
+export async function* storedRollouts(
+  options: StoredRolloutsOptions,
+): AsyncGenerator<Scorable<StoredRollout>> {
+  const { runId, split, step } = options;
+  const base = `/api/runs/${encodeURIComponent(runId)}`;
+  await ask(options, base, z.unknown());
+  const query = new URLSearchParams({
+    limit: PAGE,
+    ...(split !== undefined && { split }),
+    ...(step !== undefined && { step }),
+  });
+  for (;;) {
+    const page = await ask(options, `${base}/rollouts?${query}`, listSchema);
+    for (const { slot, reward } of page.rollouts) {
+      const stored = await ask(options, `${base}/rollouts/${slot}`, rolloutSchema);
+      yield { key: { slot, reward }, episode: episodeOf(stored) };
+    }
+    if (page.nextBeforeId === null) return;
+    query.set("before", String(page.nextBeforeId));
+  }
+}
+
+function episodeOf(stored: z.output<typeof rolloutSchema>): Scorable<StoredRollout>["episode"] {
+  const { outcome, environmentReturn, turns, metadata, task } = stored;
+  const row = jsonObject.safeParse(task.row);
+  return {
+    outcome,
+    environmentReturn,
+    turns: turns.map((turn) => ({ ...turn, info: jsonObject.safeParse(turn.info).data ?? {} })),
+    row: task.environment === "" && row.success ? judgedRowOf(row.data) : undefined,
+    metadata: jsonObject.safeParse(metadata).data ?? {},
+  };
+}
+
+async function ask<Answer>(
+  { pageUrl, runId, signal }: StoredRolloutsOptions,
+  path: string,
+  schema: z.ZodType<Answer>,
+): Promise<Answer> {
+  let response: Response;
+  try {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_DEADLINE_MS)]);
+    response = await fetch(`${pageUrl}${path}`, { signal: bounded });
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new UsageError(`Cannot read stored rollouts as the tracer must answer at ${pageUrl}`, { cause });
+  }
+  if (response.status === 404) {
+    throw new UsageError(`Cannot read stored rollouts as ${runId} must be stored: current value is ${path}`);
+  }
+  const parsed = schema.safeParse(await response.json().catch(() => undefined));
+  if (response.ok && parsed.success) return parsed.data;
+  throw new UsageError(
+    `Cannot read stored rollouts as the tracer must answer in its own words: current value is status ${response.status} at ${path}`,
+  );
+}

@@ -1,0 +1,56 @@
+/** The records of one file of a public data set: Parquet, JSON Lines, one JSON object, or a JSON list of them. */
+
+import { open, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { SourceError } from "../errors.ts";
+import { parquetRows } from "../files/parquet-rows.ts";
+import { parseRow } from "../files/parse-row.ts";
+import { readLines } from "../files/read-lines.ts";
+import { isParquet } from "../files/row-files.ts";
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A file that is one value is read whole. */
+const MAX_VALUE_BYTES = 256 * 1024 * 1024;
+
+/** @throws {SourceError} when the file holds something else. */
+export async function* readRecords(file: string): AsyncGenerator<JsonObject> {
+  if (isParquet(file)) {
+    for await (const rows of parquetRows(file)) yield* rows;
+    return;
+  }
+  if (file.endsWith(".json")) {
+    const value = await wholeValue(file);
+    if (value !== undefined) {
+      yield* Array.isArray(value) ? value.map((each) => objectIn(each, file)) : [objectIn(value, file)];
+      return;
+    }
+  }
+  const handle = await open(file);
+  try {
+    for await (const { bytes, line } of readLines(handle, file, 0, 1)) {
+      yield parseRow(bytes, path.basename(file), line).value;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Undefined where the file is not one value of JSON: then it is one a line. */
+async function wholeValue(file: string): Promise<unknown> {
+  if ((await stat(file)).size > MAX_VALUE_BYTES) return undefined;
+  try {
+    return JSON.parse(await readFile(file, "utf8"));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function objectIn(value: unknown, file: string): JsonObject {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new SourceError(
+    `Cannot read records as each must be a JSON object: current value in ${path.basename(file)} is ${JSON.stringify(value).slice(0, 80)}`,
+    { path: "path", allowed: "JSON objects" },
+  );
+}
