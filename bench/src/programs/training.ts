@@ -19,12 +19,11 @@ import {
   ADAMW_DEFAULTS,
   clipFactor,
   GradientRunner,
-  globalNorm,
   initialiseAdamW,
   shareWeights,
   ThreadSharing,
   type TrainingSample,
-  updateAdamW,
+  UpdateThreads,
 } from "@hone/train";
 import { answerRounds } from "./round-loop.ts";
 
@@ -72,10 +71,12 @@ const random = new Random(1);
 const weights = shareWeights(initialiseWeights(spec, 1));
 const parameters = listParameters(spec);
 const optimizer = initialiseAdamW(parameters);
+const updates = new UpdateThreads(Number(values.threads));
 const runner = new GradientRunner(spec, {
   maxRowTokens: rowTokens,
   maxMicrobatchTokens: Number(values.microbatchTokens),
   threads: Number(values.threads),
+  updates,
   ...(values.together ? { sharing: ThreadSharing.operators } : {}),
   session: {
     isSpinning: values.spin,
@@ -97,6 +98,7 @@ if (values.json) {
   for (let round = 0; round < Number(values.rounds); round++) console.log(describe(await runRound()));
 }
 await runner.close();
+await updates.close();
 
 interface Round {
   readonly ms: number;
@@ -115,8 +117,8 @@ async function runRound(): Promise<Round> {
     const started = performance.now();
     const found = await runner.differentiate(weights, samples, objective);
     const updateStarted = performance.now();
-    const factor = clipFactor(globalNorm(Object.values(found.gradients)), 1);
-    updateAdamW(
+    const factor = clipFactor(await updates.norm(found.gradients), 1);
+    await updates.update(
       parameters,
       weights,
       found.gradients,

@@ -9,7 +9,8 @@
  * Arithmetic is in float64, state and parameters are float32. Parameters are updated in place, since training
  * sessions read them where they lie; the state is updated in place with them.
  */
-import { type ParameterInfo, parameterSize } from "@hone/nn";
+import type { ParameterInfo } from "@hone/nn";
+import { allocateShared } from "./shared-weights.ts";
 
 /** Constants of an update. */
 export interface AdamWOptions {
@@ -35,9 +36,15 @@ export const ADAMW_DEFAULTS: Omit<AdamWOptions, "learningRate"> = {
   weightDecay: 0,
 };
 
-/** State before the first update of the parameters that are trained. */
+/** State before the first update of the parameters that are trained, in memory that threads share. */
 export function initialiseAdamW(parameters: readonly ParameterInfo[]): AdamWState {
-  const zeros = () => Object.fromEntries(parameters.map((p) => [p.name, new Float32Array(parameterSize(p))]));
+  const zeros = () =>
+    Object.fromEntries(
+      parameters.map(({ name, shape }) => [
+        name,
+        allocateShared(shape.reduce((count, size) => count * size, 1)),
+      ]),
+    );
   return { step: 0, m: zeros(), v: zeros() };
 }
 

@@ -34,3 +34,10 @@ export class MicrobatchError extends TerminalError {
     super("MICROBATCH", `Cannot run a microbatch as ${rule}: current value is ${current}`);
   }
 }
+
+/** An update of the weights failed in one of its threads; they may be partly updated. */
+export class UpdateError extends TerminalError {
+  constructor(rule: string, current: string) {
+    super("UPDATE", `Cannot update weights as ${rule}: current value is ${current}`);
+  }
+}

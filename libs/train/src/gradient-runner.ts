@@ -21,6 +21,7 @@ import {
   type TrainingSample,
 } from "./microbatches.ts";
 import { ThreadSharing } from "./training-memory.ts";
+import { UpdateThreads } from "./update-threads.ts";
 
 export interface RunnerOptions extends PackingLimits {
   /** Threads that compute; default 1, the calling one. */
@@ -31,6 +32,8 @@ export interface RunnerOptions extends PackingLimits {
   readonly lora?: LoraSpec | undefined;
   /** Values of the logits that the head makes at a time, which bounds their memory; default as head-loss.ts says. */
   readonly headChunkValues?: number;
+  /** Threads that add up the gradients of microbatches; default the calling one. They stay the caller's. */
+  readonly updates?: UpdateThreads;
   /** Options of the graph sessions. */
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
@@ -67,12 +70,14 @@ export interface Objective {
 
 export class GradientRunner {
   readonly #limits: PackingLimits;
+  readonly #updates: UpdateThreads;
   readonly #executor: MicrobatchRunner | MicrobatchPool;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
     this.#limits = options;
+    this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const bounds = { maxTokens, headChunkValues: options.headChunkValues };
     this.#executor =
@@ -107,7 +112,7 @@ export class GradientRunner {
     for await (const { batch, result } of this.#run(weights, jobs)) {
       takeScores(scored, batch, result);
       loss += result.loss;
-      for (const [name, gradient] of Object.entries(result.gradients)) addTo(gradients, name, gradient); // R2
+      await this.#updates.add(gradients, result.gradients); // R2
     }
     return { ...scored, loss, gradients };
   }
@@ -199,13 +204,4 @@ function takeScores(scores: Scores, batch: Microbatch, result: MicrobatchResult)
     scores.logprobs[entry] = result.logprob[at]!;
     scores.entropies[entry] = result.entropy[batch.entryPosition[at]!]!;
   });
-}
-
-function addTo(sums: Record<string, Float32Array>, name: string, gradient: Float32Array): void {
-  const sum = sums[name];
-  if (sum === undefined) {
-    sums[name] = gradient;
-    return;
-  }
-  for (let i = 0; i < sum.length; i++) sum[i]! += gradient[i]!;
 }

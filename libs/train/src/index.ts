@@ -2,7 +2,7 @@
  * Training on tensors: losses as data, gradients of packed samples, optimizer, schedules, checkpoints.
  */
 export type { AdamWOptions, AdamWState } from "./adamw.ts";
-export { ADAMW_DEFAULTS, initialiseAdamW, updateAdamW } from "./adamw.ts";
+export { ADAMW_DEFAULTS, initialiseAdamW } from "./adamw.ts";
 export type { AdapterState, InspectedAdapter } from "./adapter.ts";
 export { inspectAdapter, isAdapterFolder, loadAdapter, saveAdapter } from "./adapter.ts";
 export type { BaseReference } from "./adapter-config.ts";
@@ -12,7 +12,7 @@ export { layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
 export { digestOfWeights } from "./checkpoint-weights.ts";
 export { ElementType } from "./element-types.ts";
 export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
-export { clipFactor, globalNorm } from "./gradient-norm.ts";
+export { clipFactor } from "./gradient-norm.ts";
 export type { LossAndGradients, Objective, RunnerOptions, ScoredEntries } from "./gradient-runner.ts";
 export { GradientRunner } from "./gradient-runner.ts";
 export type { KlConfig } from "./kl.ts";
@@ -28,3 +28,4 @@ export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";
 export type { TrainingExtent, TrainingMemory } from "./training-memory.ts";
 export { chooseSharing, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
+export { UpdateThreads } from "./update-threads.ts";

@@ -46,7 +46,7 @@ export interface MicrobatchResult {
   /** 0 where nothing was differentiated. */
   readonly loss: number;
   /** By name of the parameters that are trained; empty where nothing was differentiated. */
-  readonly gradients: Readonly<Record<string, Float32Array>>;
+  readonly gradients: Record<string, Float32Array>;
 }
 
 export interface MicrobatchRunnerOptions {

@@ -5,8 +5,8 @@
  */
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { type ParameterInfo, parameterSize } from "@hone/nn";
-import type { AdamWState } from "./adamw.ts";
+import type { ParameterInfo } from "@hone/nn";
+import { type AdamWState, initialiseAdamW } from "./adamw.ts";
 import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
@@ -27,7 +27,7 @@ export async function loadOptimizer(
     const current = String(reader.header.metadata.step);
     throw new CheckpointError(reader.path, "its metadata counts the updates", current);
   }
-  const state = { step, m: zerosFor(parameters), v: zerosFor(parameters) };
+  const state = { ...initialiseAdamW(parameters), step };
   const wanted = new Map(momentsOf(parameters, state).map((moment) => [moment.name, moment]));
   for (const { name, shape } of wanted.values()) {
     const entry = reader.header.entries.find((each) => each.name === name);
@@ -59,9 +59,4 @@ function momentsOf(parameters: readonly ParameterInfo[], { m, v }: AdamWState): 
       data: values[name]!,
     }));
   return [...tensors("m.", m), ...tensors("v.", v)];
-}
-
-function zerosFor(parameters: readonly ParameterInfo[]): Record<string, Float32Array> {
-  const zeros = (parameter: ParameterInfo) => new Float32Array(parameterSize(parameter));
-  return Object.fromEntries(parameters.map((parameter) => [parameter.name, zeros(parameter)]));
 }

@@ -13,7 +13,6 @@ import {
   checkLoss,
   clipFactor,
   GradientRunner,
-  globalNorm,
   initialiseAdamW,
   loadModel,
   loadOptimizer,
@@ -23,7 +22,7 @@ import {
   shareWeights,
   TrainingInputError,
   type TrainingSample,
-  updateAdamW,
+  UpdateThreads,
 } from "@hone/train";
 import type {
   Minibatch,
@@ -45,6 +44,7 @@ export class OnnxTrainer implements TrainingEngine {
   readonly #config: OnnxEngineConfig;
   /** What is trained. */
   readonly #parameters: readonly ParameterInfo[];
+  readonly #updates: UpdateThreads;
   readonly #runner: GradientRunner;
   #state: TrainerState | undefined;
 
@@ -52,10 +52,13 @@ export class OnnxTrainer implements TrainingEngine {
     this.vocabSize = config.spec.vocabSize;
     this.#config = config;
     this.#parameters = listParameters(config.spec);
+    const threads = config.threads ?? availableParallelism();
+    this.#updates = new UpdateThreads(threads);
     this.#runner = new GradientRunner(config.spec, {
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
-      threads: config.threads ?? availableParallelism(),
+      threads,
+      updates: this.#updates,
       ...(config.sharing === undefined ? {} : { sharing: config.sharing }),
     });
   }
@@ -85,11 +88,11 @@ export class OnnxTrainer implements TrainingEngine {
     checkTemperature(temperature);
     const objective = { loss, entropyCoefficient, temperature };
     const found = await this.#runner.differentiate(weights, samples, objective);
-    const gradNorm = globalNorm(Object.values(found.gradients));
+    const gradNorm = await this.#updates.norm(found.gradients);
     if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);
     if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
     const factor = clipFactor(gradNorm, maxGradNorm);
-    updateAdamW(this.#parameters, weights, found.gradients, moments, optimizer, factor);
+    await this.#updates.update(this.#parameters, weights, found.gradients, moments, optimizer, factor);
     return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
   }
 
@@ -122,7 +125,7 @@ export class OnnxTrainer implements TrainingEngine {
 
   async close(): Promise<void> {
     this.#state = undefined;
-    await this.#runner.close();
+    await Promise.all([this.#runner.close(), this.#updates.close()]);
   }
 
   /** Into shared memory, where the threads read them. */

@@ -1,0 +1,46 @@
+/** Work on a part of the parameters, which one thread does alone. */
+import type { ParameterInfo } from "@hone/nn";
+import { type AdamWOptions, type AdamWState, updateAdamW } from "./adamw.ts";
+import { squareSum } from "./gradient-norm.ts";
+
+/** Values by parameter name. */
+export type Values = Readonly<Record<string, Float32Array>>;
+
+export type UpdateTask =
+  /** sums += gradients */
+  | { readonly kind: "add"; readonly sums: Values; readonly gradients: Values }
+  /** The sum of squares of each gradient. */
+  | { readonly kind: "squares"; readonly gradients: Values }
+  /** A step of AdamW. */
+  | {
+      readonly kind: "update";
+      readonly parameters: readonly ParameterInfo[];
+      readonly weights: Values;
+      readonly gradients: Values;
+      /** Before the step. */
+      readonly state: AdamWState;
+      readonly options: AdamWOptions;
+      readonly gradientFactor: number;
+    };
+
+/** Does the work in place. @returns the sums of squares by parameter, where they were asked for. */
+export function runUpdateTask(task: UpdateTask): Record<string, number> {
+  switch (task.kind) {
+    case "add":
+      for (const [name, gradient] of Object.entries(task.gradients)) addTo(task.sums[name]!, gradient);
+      return {};
+    case "squares":
+      return Object.fromEntries(
+        Object.entries(task.gradients).map(([name, gradient]) => [name, squareSum(gradient)]),
+      );
+    case "update": {
+      const { parameters, weights, gradients, state, options, gradientFactor } = task;
+      updateAdamW(parameters, weights, gradients, { ...state }, options, gradientFactor);
+      return {};
+    }
+  }
+}
+
+function addTo(sum: Float32Array, gradient: Float32Array): void {
+  for (let i = 0; i < sum.length; i++) sum[i]! += gradient[i]!;
+}

@@ -1,0 +1,168 @@
+/**
+ * Adds up gradients, takes their norm and updates parameters on several threads.
+ *
+ * Every parameter is one thread's, and what is summed over parameters is summed in their order: the bits are the same
+ * on any number of threads.
+ *
+ * U1  Calls come one at a time; a worker answers each.
+ * U2  Gradients and their sums are handed to a worker without a copy and come back with its answer; weights and
+ *     moments stay where they are, in shared memory.
+ * U3  A worker that dies fails the open call and all later ones.
+ */
+import { Worker } from "node:worker_threads";
+import type { ParameterInfo } from "@hone/nn";
+import type { AdamWOptions, AdamWState } from "./adamw.ts";
+import { UpdateError } from "./errors.ts";
+import { runUpdateTask, type UpdateTask, type Values } from "./update-task.ts";
+
+/** Worker -> owner, one per task. */
+export type UpdateAnswer =
+  | { readonly kind: "done"; readonly squares: Readonly<Record<string, number>>; readonly task: UpdateTask }
+  | { readonly kind: "error"; readonly message: string };
+
+/** With fewer values the calling thread is done before a message has reached another. */
+const MIN_VALUES_TO_SHARE = 2 ** 21;
+
+interface UpdateWorker {
+  readonly thread: Worker;
+  open: PromiseWithResolvers<Extract<UpdateAnswer, { kind: "done" }>> | undefined;
+}
+
+export class UpdateThreads {
+  readonly #threads: number;
+  readonly #minValues: number;
+  /** Made when there is work for them: small models never need them. */
+  readonly #workers: UpdateWorker[] = [];
+  #lost: UpdateError | undefined;
+
+  /** @param threads that compute, the calling one included. */
+  constructor(threads: number, minValues = MIN_VALUES_TO_SHARE) {
+    this.#threads = threads;
+    this.#minValues = minValues;
+  }
+
+  /** sums += gradients; a gradient that has no sum yet becomes it. */
+  async add(sums: Record<string, Float32Array>, gradients: Record<string, Float32Array>): Promise<void> {
+    const added = pick(
+      gradients,
+      Object.keys(gradients).filter((name) => sums[name] !== undefined),
+    );
+    await this.#share(added, sums, (names) => ({
+      kind: "add",
+      sums: pick(sums, names),
+      gradients: pick(added, names),
+    }));
+    for (const [name, gradient] of Object.entries(gradients)) sums[name] ??= gradient;
+  }
+
+  /** Euclidean norm over all gradients together: the square sums are added in the order of the record. */
+  async norm(gradients: Record<string, Float32Array>): Promise<number> {
+    const squares = await this.#share(gradients, {}, (names) => ({
+      kind: "squares",
+      gradients: pick(gradients, names),
+    }));
+    return Math.sqrt(Object.keys(gradients).reduce((sum, name) => sum + squares[name]!, 0));
+  }
+
+  /** {@link updateAdamW} with weights and state in shared memory. */
+  async update(
+    parameters: readonly ParameterInfo[],
+    weights: Values,
+    gradients: Record<string, Float32Array>,
+    state: AdamWState,
+    options: AdamWOptions,
+    gradientFactor = 1,
+  ): Promise<void> {
+    await this.#share(gradients, {}, (names) => ({
+      kind: "update",
+      parameters: parameters.filter(({ name }) => names.includes(name)),
+      weights: pick(weights, names),
+      gradients: pick(gradients, names),
+      state: { step: state.step, m: pick(state.m, names), v: pick(state.v, names) },
+      options,
+      gradientFactor,
+    }));
+    state.step += 1;
+  }
+
+  async close(): Promise<void> {
+    this.#lost ??= new UpdateError("the threads are open", "closed");
+    await Promise.all(this.#workers.map(({ thread }) => thread.terminate()));
+  }
+
+  /** Cuts the work by parameter; puts what was handed over back into its records. */
+  async #share(
+    gradients: Record<string, Float32Array>,
+    sums: Record<string, Float32Array>,
+    taskOf: (names: readonly string[]) => UpdateTask,
+  ): Promise<Record<string, number>> {
+    if (this.#lost !== undefined) throw this.#lost;
+    const [own = [], ...others] = this.#parts(gradients);
+    const answers = others.map((names, i) => this.#runOn(this.#worker(i), taskOf(names)));
+    // Where the own part fails too, that is what is reported.
+    for (const answer of answers) answer.catch(() => undefined);
+    const squares = runUpdateTask(taskOf(own));
+    for (const answer of await Promise.all(answers)) {
+      Object.assign(squares, answer.squares);
+      Object.assign(gradients, answer.task.gradients); // U2
+      if (answer.task.kind === "add") Object.assign(sums, answer.task.sums);
+    }
+    return squares;
+  }
+
+  /** The parameters of each thread: the largest first, to the thread that has least. */
+  #parts(gradients: Values): string[][] {
+    const sizes = Object.entries(gradients).map(([name, { length }]) => ({ name, length }));
+    const total = sizes.reduce((sum, { length }) => sum + length, 0);
+    const count = total < this.#minValues ? 1 : this.#threads;
+    const parts = Array.from({ length: count }, () => ({ names: [] as string[], values: 0 }));
+    for (const { name, length } of sizes.sort((a, b) => b.length - a.length)) {
+      const least = parts.reduce((a, b) => (b.values < a.values ? b : a));
+      least.names.push(name);
+      least.values += length;
+    }
+    return parts.map(({ names }) => names);
+  }
+
+  #runOn(worker: UpdateWorker, task: UpdateTask): Promise<Extract<UpdateAnswer, { kind: "done" }>> {
+    worker.open = Promise.withResolvers();
+    worker.thread.postMessage(task, transferables(task));
+    return worker.open.promise;
+  }
+
+  #worker(index: number): UpdateWorker {
+    const worker = this.#workers[index] ?? this.#start();
+    this.#workers[index] = worker;
+    return worker;
+  }
+
+  #start(): UpdateWorker {
+    const thread = new Worker(new URL("./update-worker.ts", import.meta.url));
+    const worker: UpdateWorker = { thread, open: undefined };
+    thread.on("message", (answer: UpdateAnswer) => {
+      if (answer.kind === "done") worker.open?.resolve(answer);
+      else worker.open?.reject(new UpdateError("its thread computes", answer.message));
+    });
+    thread.on("error", (error) => this.#end(String(error)));
+    thread.on("exit", (code) => this.#end(`exit code ${code}`));
+    return worker;
+  }
+
+  /** U3 */
+  #end(reason: string): void {
+    this.#lost ??= new UpdateError("its threads are alive", reason);
+    for (const worker of this.#workers) worker.open?.reject(this.#lost);
+  }
+}
+
+/** The memory that a task takes along (U2). */
+export function transferables(task: UpdateTask): ArrayBuffer[] {
+  const handedOver = [task.gradients, task.kind === "add" ? task.sums : {}].flatMap((values) =>
+    Object.values(values),
+  );
+  return handedOver.flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
+}
+
+function pick(values: Values, names: readonly string[]): Record<string, Float32Array> {
+  return Object.fromEntries(names.map((name) => [name, values[name]!]));
+}

@@ -1,0 +1,15 @@
+/** A thread that works on its part of the parameters, one task after the other. */
+import { parentPort } from "node:worker_threads";
+import { describeError } from "@hone/core";
+import { runUpdateTask, type UpdateTask } from "./update-task.ts";
+import { transferables, type UpdateAnswer } from "./update-threads.ts";
+
+parentPort?.on("message", (task: UpdateTask) => {
+  try {
+    const answer: UpdateAnswer = { kind: "done", squares: runUpdateTask(task), task };
+    parentPort?.postMessage(answer, transferables(task));
+  } catch (error) {
+    const answer: UpdateAnswer = { kind: "error", message: describeError(error) };
+    parentPort?.postMessage(answer);
+  }
+});
