@@ -80,6 +80,7 @@ export class BusPolicy implements Policy {
     const startedAt = performance.now();
     const request = toWire(call);
     const refused = new Set<string>();
+    const told = { count: 0 };
     let reason = "";
     while (true) {
       signal.throwIfAborted();
@@ -96,7 +97,7 @@ export class BusPolicy implements Policy {
         refused.clear();
         continue;
       }
-      const tried = await this.#try(request, call, replica.name);
+      const tried = await this.#try(request, call, replica.name, told);
       if (tried.kind === "done") return tried.generation;
       reason = `${replica.name}: ${tried.reason}`;
       refused.add(replica.name);
@@ -104,11 +105,24 @@ export class BusPolicy implements Policy {
     }
   }
 
-  async #try(request: GenerateRequest, call: GenerateCall, replica: string): Promise<Try> {
+  /** @param told tokens that the caller knows, from tries before: another replica makes the same ones (P1). */
+  async #try(
+    request: GenerateRequest,
+    call: GenerateCall,
+    replica: string,
+    told: { count: number },
+  ): Promise<Try> {
     const { model, signal } = call;
     const close = this.#replicas.open(model, replica);
     // Unknown until the replica says where the request stands.
     let queuePosition: number | undefined;
+    let made = 0;
+    const tell = (tokenIds: readonly number[]) => {
+      const isNew = tokenIds.slice(Math.max(0, told.count - made));
+      made += tokenIds.length;
+      told.count = Math.max(told.count, made);
+      if (isNew.length > 0) call.onTokens?.(isNew);
+    };
     try {
       const reply = await requestStream(
         this.#bus,
@@ -122,6 +136,10 @@ export class BusPolicy implements Policy {
           isLast: ({ kind }) => kind.case === "done" || kind.case === "error",
           onMessage: ({ kind }) => {
             if (kind.case === "heartbeat") queuePosition = kind.value.queuePosition;
+            if (kind.case === "tokens") {
+              queuePosition = 0;
+              tell(kind.value.tokenIds);
+            }
           },
           trace: call.trace,
           signal,
@@ -231,7 +249,7 @@ function toWire(call: GenerateCall): GenerateRequest {
     lowestVersion: call.lowestVersion,
     highestVersion: call.highestVersion,
     deadlineMs: Math.min(MAX_UINT32, Math.max(1, Math.ceil(call.deadlineMs))),
-    isStreaming: false,
+    isStreaming: call.onTokens !== undefined,
   });
 }
 

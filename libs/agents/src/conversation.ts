@@ -9,8 +9,9 @@
  * T4: The engine sees exactly the prefix of the sample that its tokens are then appended to.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Sample, VersionSpan } from "@hone/rl";
-import type { ChatMessage, ChatRenderer, RenderedAnswer } from "@hone/tokenizer";
+import type { ChatMessage, ChatRenderer, ChatTool, RenderedAnswer } from "@hone/tokenizer";
 import type { EnvironmentInfo } from "./environment.ts";
 import { FinishReason, type Generation } from "./policy.ts";
 
@@ -71,22 +72,27 @@ interface OpenSample {
 
 export class Conversation {
   readonly turns: RecordedTurn[] = [];
-  readonly #renderer: ChatRenderer;
+  readonly renderer: ChatRenderer;
   readonly #samples: OpenSample[] = [];
 
   constructor(renderer: ChatRenderer) {
-    this.#renderer = renderer;
+    this.renderer = renderer;
   }
 
   /**
    * Finds the context of a call.
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
-  prepare(messages: readonly ChatMessage[]): PreparedCall {
-    const from = this.#junctionOf(messages);
+  prepare(given: readonly ChatMessage[], tools: readonly ChatTool[] = []): PreparedCall {
+    const from = this.#junctionOf(given);
     if (from !== undefined) {
       const { sample, junction } = from;
-      const extension = this.#renderer.extend(junction.shownText, junction.answer, messages);
+      // Those of the record carry their answers as they were written.
+      const messages = [
+        ...sample.messages.slice(0, junction.messageCount),
+        ...given.slice(junction.messageCount),
+      ];
+      const extension = this.renderer.extend(junction.shownText, junction.answer, messages, tools);
       if (extension.kind === "extends") {
         const isLast = junction.tokenCount === sample.tokenIds.length;
         return {
@@ -99,20 +105,28 @@ export class Conversation {
         };
       }
     }
-    const prompt = this.#renderer.render(messages);
+    const prompt = this.renderer.render(given, tools);
     return {
       contextIds: prompt.ids,
       conversation: this.#samples.length,
-      messages,
+      messages: given,
       shownText: prompt.text,
       addedText: prompt.text,
       continues: undefined,
     };
   }
 
-  /** Appends what was sampled for a prepared call (T4). At least one token. */
-  commit(call: PreparedCall, generation: Generation): RecordedTurn {
-    const { tokenizer } = this.#renderer;
+  /**
+   * Appends what was sampled for a prepared call (T4). At least one token.
+   * @param read what the answer says as a message, where it may hold calls of tools; the text that it is given has all that
+   * the model wrote but the stop token. Absent = the answer is text.
+   */
+  commit(
+    call: PreparedCall,
+    generation: Generation,
+    read?: (written: string) => Pick<ChatMessage, "content" | "tool_calls">,
+  ): RecordedTurn {
+    const { tokenizer } = this.renderer;
     const { tokenIds, finishReason } = generation;
     const sample = this.#sampleFor(call);
     const sampledBegin = call.contextIds.length;
@@ -122,15 +136,17 @@ export class Conversation {
     appendVersions(sample.versions, generation.versions);
 
     const stopTokenId = finishReason === FinishReason.stop ? tokenIds.at(-1) : undefined;
-    const content = tokenizer.decode(stopTokenId === undefined ? tokenIds : tokenIds.slice(0, -1), {
-      skipSpecialTokens: true,
-    });
-    sample.messages = [...call.messages, { role: "assistant", content }];
+    const answerIds = stopTokenId === undefined ? tokenIds : tokenIds.slice(0, -1);
+    const content = tokenizer.decode(answerIds, { skipSpecialTokens: true });
+    const written = read === undefined ? content : tokenizer.decode(answerIds);
+    const message: ChatMessage =
+      read === undefined ? { role: "assistant", content } : { role: "assistant", ...read(written), written };
+    sample.messages = [...call.messages, message];
     sample.junctions.push({
       messageCount: sample.messages.length,
       tokenCount: sample.tokenIds.length,
       shownText: call.shownText,
-      answer: { content, stopTokenId },
+      answer: { content: written, stopTokenId, messageIndex: call.messages.length },
     });
     const turn: RecordedTurn = {
       index: this.turns.length,
@@ -196,9 +212,15 @@ export class Conversation {
 function sharedMessages(a: readonly ChatMessage[], b: readonly ChatMessage[]): number {
   const most = Math.min(a.length, b.length);
   let count = 0;
-  while (count < most && a[count]!.role === b[count]!.role && a[count]!.content === b[count]!.content)
-    count++;
+  while (count < most && isSameMessage(a[count]!, b[count]!)) count++;
   return count;
+}
+
+function isSameMessage(a: ChatMessage, b: ChatMessage): boolean {
+  if (a.role !== b.role || a.tool_call_id !== b.tool_call_id) return false;
+  if (a.tool_calls === undefined && b.tool_calls === undefined) return a.content === b.content;
+  // Around calls, frameworks trim.
+  return a.content.trim() === b.content.trim() && isDeepStrictEqual(a.tool_calls, b.tool_calls);
 }
 
 /** Appends spans, joining neighbours of one version. */

@@ -2,16 +2,33 @@
  * The policy as a LangChain chat model.
  *
  * Every call is a turn of the attempt's record; the answer's `response_metadata` carries its token ids, their
- * logprobs and versions, and where they stand in the record.
+ * logprobs and versions, and where they stand in the record. With tools bound, calls are read from what the model wrote
+ * in the format of its chat template; sampling is never steered towards one (`tool_choice` "none" hides the tools, the
+ * others are as "auto"), as the logprobs must stay those of the policy.
  */
 
 import type { VersionSpan } from "@hone/rl";
-import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { AIMessage, type BaseMessage } from "@langchain/core/messages";
-import type { ChatResult } from "@langchain/core/outputs";
-import { toChatMessage } from "./chat-messages.ts";
-import type { ModelSession } from "./model-session.ts";
+import type { ChatMessage, ChatTool } from "@hone/tokenizer";
+import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
+import type { BaseLanguageModelInput } from "@langchain/core/language_models/base";
+import {
+  BaseChatModel,
+  type BaseChatModelCallOptions,
+  type BaseChatModelParams,
+  type BindToolsInput,
+} from "@langchain/core/language_models/chat_models";
+import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
+import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
+import type { Runnable } from "@langchain/core/runnables";
+import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
+import { toChatMessage, toLangChainCall } from "./chat-messages.ts";
+import { UnsupportedMessageError } from "./errors.ts";
+import type { ModelAnswer, ModelSession } from "./model-session.ts";
 import type { FinishReason } from "./policy.ts";
+import { readToolAnswer, type ToolAnswerMessage } from "./read-tool-answer.ts";
+import { streamAnswer } from "./stream-answer.ts";
+import { formatOfTemplate, type ToolCallFormatName } from "./tool-calls/formats.ts";
+import { withToolPrompt } from "./tool-prompt.ts";
 
 /** What `response_metadata` of an answer holds. */
 export interface AnswerMetadata {
@@ -26,40 +43,166 @@ export interface AnswerMetadata {
   readonly sample: number;
 }
 
-export class HoneChatModel extends BaseChatModel {
-  readonly #session: ModelSession;
+/** Options of one call. */
+export interface HoneCallOptions extends BaseChatModelCallOptions {
+  readonly tools?: BindToolsInput[];
+}
 
-  constructor(session: ModelSession) {
-    super({});
+/** Options of the model. */
+export interface HoneChatModelOptions extends BaseChatModelParams {
+  /** In which calls of tools are written. @default that of the chat template */
+  readonly toolCallFormat?: ToolCallFormatName;
+}
+
+export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk> {
+  readonly #session: ModelSession;
+  readonly #options: HoneChatModelOptions;
+
+  constructor(session: ModelSession, options: HoneChatModelOptions = {}) {
+    super(options);
     this.#session = session;
+    this.#options = options;
   }
 
   override _llmType(): string {
     return "hone";
   }
 
-  override async _generate(messages: BaseMessage[]): Promise<ChatResult> {
-    const { turn, generation, promptTokenCount } = await this.#session.call(messages.map(toChatMessage));
-    const { tokenIds, logprobs, versions, finishReason } = generation;
-    const metadata: AnswerMetadata = {
-      tokenIds,
-      logprobs,
-      versions,
-      finishReason,
-      turn: turn.index,
-      sample: turn.sample,
-    };
-    const message = new AIMessage({
-      content: turn.responseText,
-      response_metadata: { ...metadata },
+  /** The same model, of which another format of calls is expected. */
+  withToolCallFormat(toolCallFormat: ToolCallFormatName): HoneChatModel {
+    return new HoneChatModel(this.#session, { ...this.#options, toolCallFormat });
+  }
+
+  override bindTools(
+    tools: BindToolsInput[],
+    kwargs?: Partial<HoneCallOptions>,
+  ): Runnable<BaseLanguageModelInput, AIMessageChunk, HoneCallOptions> {
+    return this.withConfig({ ...kwargs, tools });
+  }
+
+  override async _generate(messages: BaseMessage[], options: this["ParsedCallOptions"]): Promise<ChatResult> {
+    const tools = toolsOf(options);
+    if (tools.length === 0) {
+      const answer = await this.#session.call(messages.map(toChatMessage));
+      return resultOf(
+        answer,
+        new AIMessage({ content: answer.turn.responseText, response_metadata: { ...metadataOf(answer) } }),
+      );
+    }
+    const { answer, message } = await this.#callWithTools(messages, tools);
+    const metadata = { response_metadata: { ...metadataOf(answer) } };
+    // A chunk, as LangChain's structured output expects one.
+    return resultOf(answer, new AIMessageChunk({ ...fieldsOf(message), ...metadata }));
+  }
+
+  override async *_streamResponseChunks(
+    messages: BaseMessage[],
+    options: this["ParsedCallOptions"],
+    runManager?: CallbackManagerForLLMRun,
+  ): AsyncGenerator<ChatGenerationChunk> {
+    const tools = toolsOf(options);
+    const { tokenizer } = this.#session.renderer;
+    const format = this.#format;
+    const stream = streamAnswer(tokenizer, format, tools, async (onTokens) => {
+      if (tools.length > 0) return this.#callWithTools(messages, tools, onTokens);
+      const answer = await this.#session.call(messages.map(toChatMessage), { onTokens });
+      return { answer, message: { content: answer.turn.responseText, invalidCalls: [] } };
     });
-    const promptTokens = promptTokenCount;
-    const completionTokens = tokenIds.length;
+    for await (const piece of stream) {
+      const isLast = piece.kind === "end";
+      const chunk = new ChatGenerationChunk({
+        text: piece.text,
+        message: isLast
+          ? new AIMessageChunk({
+              ...fieldsOf({ ...piece.result.message, content: piece.text }),
+              response_metadata: { ...metadataOf(piece.result.answer) },
+              usage_metadata: usageOf(piece.result.answer),
+            })
+          : new AIMessageChunk({ content: piece.text }),
+      });
+      yield chunk;
+      await runManager?.handleLLMNewToken(piece.text, undefined, undefined, undefined, undefined, { chunk });
+    }
+  }
+
+  get #format(): ToolCallFormatName {
+    return this.#options.toolCallFormat ?? formatOfTemplate(this.#session.renderer.tokenizer.chatTemplate);
+  }
+
+  async #callWithTools(
+    messages: readonly BaseMessage[],
+    tools: readonly ChatTool[],
+    onTokens?: (tokenIds: readonly number[]) => void,
+  ): Promise<{ answer: ModelAnswer; message: ToolAnswerMessage }> {
+    const format = this.#format;
+    let message: ToolAnswerMessage = { content: "", invalidCalls: [] };
+    const read = (written: string, turnIndex: number): Pick<ChatMessage, "content" | "tool_calls"> => {
+      message = readToolAnswer(format, written, turnIndex, tools);
+      const { content, tool_calls } = message;
+      return { content, ...(tool_calls !== undefined && { tool_calls }) };
+    };
+    const { showsTools } = this.#session.renderer;
+    const shown = messages.map(toChatMessage);
+    const answer = await this.#session.call(showsTools ? shown : withToolPrompt(shown, tools), {
+      tools: showsTools ? tools : [],
+      read,
+      ...(onTokens !== undefined && { onTokens }),
+    });
+    return { answer, message };
+  }
+}
+
+function toolsOf(options: HoneCallOptions): ChatTool[] {
+  // An end that is not one of the model's own tokens cannot be part of its record.
+  if (options.stop !== undefined && options.stop.length > 0) {
+    throw new UnsupportedMessageError(`stop texts (${JSON.stringify(options.stop)})`);
+  }
+  if (options.tool_choice === "none") return [];
+  return (options.tools ?? []).map((tool) => {
+    const { function: definition } = convertToOpenAITool(tool);
     return {
-      generations: [{ text: turn.responseText, message }],
-      llmOutput: {
-        tokenUsage: { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens },
+      type: "function",
+      function: {
+        name: definition.name,
+        description: definition.description ?? "",
+        parameters: { ...definition.parameters },
       },
     };
-  }
+  });
+}
+
+function fieldsOf({ content, tool_calls = [], invalidCalls }: ToolAnswerMessage) {
+  return {
+    content,
+    tool_calls: tool_calls.map(toLangChainCall),
+    invalid_tool_calls: invalidCalls.map(({ text, reason }) => ({
+      args: text,
+      error: reason,
+      type: "invalid_tool_call" as const,
+    })),
+  };
+}
+
+function metadataOf({ turn, generation }: ModelAnswer): AnswerMetadata {
+  const { tokenIds, logprobs, versions, finishReason } = generation;
+  return { tokenIds, logprobs, versions, finishReason, turn: turn.index, sample: turn.sample };
+}
+
+function usageOf({ promptTokenCount, generation }: ModelAnswer) {
+  const output = generation.tokenIds.length;
+  return { input_tokens: promptTokenCount, output_tokens: output, total_tokens: promptTokenCount + output };
+}
+
+function resultOf(answer: ModelAnswer, message: AIMessage | AIMessageChunk): ChatResult {
+  const { input_tokens, output_tokens, total_tokens } = usageOf(answer);
+  return {
+    generations: [{ text: message.text, message }],
+    llmOutput: {
+      tokenUsage: {
+        promptTokens: input_tokens,
+        completionTokens: output_tokens,
+        totalTokens: total_tokens,
+      },
+    },
+  };
 }

@@ -19,7 +19,7 @@ import {
   SpanName,
   startSpan,
 } from "@hone/telemetry";
-import { type ChatMessage, ChatTemplateError } from "@hone/tokenizer";
+import { type ChatMessage, type ChatRenderer, ChatTemplateError, type ChatTool } from "@hone/tokenizer";
 import type { AttemptClock } from "./attempt-clock.ts";
 import type { Conversation, PreparedCall, RecordedTurn } from "./conversation.ts";
 import { AttemptTimedOutError, LimitReachedError } from "./errors.ts";
@@ -49,6 +49,15 @@ export interface ModelSessionOptions {
   readonly seedOfTurn: (turn: number) => number;
 }
 
+/** How one call is made. */
+export interface CallOptions {
+  /** Shown to the model by its chat template. */
+  readonly tools?: readonly ChatTool[];
+  /** See {@link Conversation.commit}; the index of the turn makes names for its calls. */
+  readonly read?: (written: string, turnIndex: number) => Pick<ChatMessage, "content" | "tool_calls">;
+  readonly onTokens?: (tokenIds: readonly number[]) => void;
+}
+
 /** The answer to one call. */
 export interface ModelAnswer {
   readonly turn: RecordedTurn;
@@ -68,6 +77,10 @@ export class ModelSession {
     this.#options = options;
   }
 
+  get renderer(): ChatRenderer {
+    return this.#options.conversation.renderer;
+  }
+
   /** The turn that was recorded last; environments add their reward to it. */
   get lastTurn(): RecordedTurn | undefined {
     return this.#options.conversation.turns.at(-1);
@@ -77,9 +90,9 @@ export class ModelSession {
    * Asks the policy for the answer to a conversation and records it.
    * @throws {LimitReachedError | AttemptTimedOutError | PolicyUnavailableError | PolicyStaleError | PolicyRefusedError}
    */
-  async call(messages: readonly ChatMessage[]): Promise<ModelAnswer> {
+  async call(messages: readonly ChatMessage[], options: CallOptions = {}): Promise<ModelAnswer> {
     try {
-      return await this.#call(messages);
+      return await this.#call(messages, options);
     } catch (error) {
       // What the agent may put right by other messages is no end.
       if (!(error instanceof ChatTemplateError)) this.failure = error;
@@ -87,24 +100,37 @@ export class ModelSession {
     }
   }
 
-  async #call(messages: readonly ChatMessage[]): Promise<ModelAnswer> {
+  async #call(
+    messages: readonly ChatMessage[],
+    { tools, read, onTokens }: CallOptions,
+  ): Promise<ModelAnswer> {
     const { conversation, maxTurns, maxContextTokens, sampling, signal } = this.#options;
     signal.throwIfAborted();
     if (this.#started >= maxTurns) throw new LimitReachedError("turns", maxTurns);
-    const prepared = conversation.prepare(messages);
+    const prepared = conversation.prepare(messages, tools);
     const room = maxContextTokens - prepared.contextIds.length;
     if (room < 1) throw new LimitReachedError("context", maxContextTokens);
     const turnIndex = this.#started++;
-    const generation = await this.#generate(prepared, turnIndex, Math.min(sampling.maxNewTokens, room));
+    const maxNewTokens = Math.min(sampling.maxNewTokens, room);
+    const generation = await this.#generate(prepared, turnIndex, maxNewTokens, onTokens);
     if (generation.tokenIds.length === 0) throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
-    const turn = conversation.commit(prepared, generation);
+    const turn = conversation.commit(
+      prepared,
+      generation,
+      read === undefined ? undefined : (written) => read(written, turnIndex),
+    );
     if (generation.finishReason === FinishReason.aborted) {
       throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     }
     return { turn, generation, promptTokenCount: prepared.contextIds.length };
   }
 
-  async #generate(prepared: PreparedCall, turnIndex: number, maxNewTokens: number): Promise<Generation> {
+  async #generate(
+    prepared: PreparedCall,
+    turnIndex: number,
+    maxNewTokens: number,
+    onTokens: CallOptions["onTokens"],
+  ): Promise<Generation> {
     const { clock, policy, sampling, trace, model, sessionId, groupId, signal } = this.#options;
     const span = startSpan(SpanName.chat(model), {
       parent: trace,
@@ -135,6 +161,7 @@ export class ModelSession {
         deadlineMs: clock.remainingMs,
         trace: contextOf(span, trace),
         signal,
+        ...(onTokens !== undefined && { onTokens }),
       });
       chargedMs = generation.generationMs;
       this.generationMs += chargedMs;

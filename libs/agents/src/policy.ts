@@ -34,6 +34,8 @@ export interface GenerateCall {
   readonly deadlineMs: number;
   readonly trace: Context;
   readonly signal: AbortSignal;
+  /** Told of tokens as they are made, each once and in order; what is told may stop short of the whole answer. */
+  readonly onTokens?: (tokenIds: readonly number[]) => void;
 }
 
 /** Why a generation ended. */

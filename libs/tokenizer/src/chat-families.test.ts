@@ -6,7 +6,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type ChatMessage, ChatRenderer, type RenderedExtension } from "./chat-renderer.ts";
+import type { ChatMessage } from "./chat-message.ts";
+import { ChatRenderer, type RenderedExtension } from "./chat-renderer.ts";
 import { byteTokenizer, type ChatTokens } from "./testing.ts";
 
 const CHATML: ChatTokens = { control: ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], eos: "<|im_end|>" };

@@ -6,19 +6,16 @@
  *     between turns is what the template says, and sampled text is never tokenized.
  * C2: That difference exists only where the template leaves earlier turns as they were. Some do not (a reasoning model's
  *     template that drops earlier thoughts): then `extend` says so, and the caller starts a new sample.
- * C3: The same messages give the same prompt on every day: where a template asks for the date, it is told a fixed one.
+ * C3: An answer with calls of tools is shown to the template as it was written (C1). Where the template refuses that, or
+ *     makes something else of it, it is shown the calls as data, and what follows the answer is taken from there.
+ * C4: The same messages give the same prompt on every day: where a template asks for the date, it is told a fixed one.
  */
 
 import { describeError } from "@hone/core";
 import { BoundedTemplate } from "./bounded-template.ts";
+import type { ChatMessage, ChatTool } from "./chat-message.ts";
 import { ChatTemplateError, TemplateLimitError } from "./errors.ts";
 import type { Tokenizer } from "./tokenizer.ts";
-
-/** One message of a conversation, in the shape that chat templates read. */
-export interface ChatMessage {
-  readonly role: "system" | "user" | "assistant" | "tool";
-  readonly content: string;
-}
 
 /** What the model was shown first. */
 export interface RenderedPrompt {
@@ -44,10 +41,14 @@ export interface RenderedAnswer {
   readonly content: string;
   /** The stop token that ended it; absent when it was cut off. */
   readonly stopTokenId: number | undefined;
+  /** Which of the messages it is; absent = it has no calls of tools. */
+  readonly messageIndex?: number;
 }
 
 export class ChatRenderer {
   readonly tokenizer: Tokenizer;
+  /** Whether the template shows the model what tools there are. */
+  readonly showsTools: boolean;
   readonly #template: BoundedTemplate;
 
   /**
@@ -67,6 +68,7 @@ export class ChatRenderer {
         cause: error,
       });
     }
+    this.showsTools = /\btools\b/.test(tokenizer.chatTemplate);
     this.#probe();
   }
 
@@ -74,8 +76,8 @@ export class ChatRenderer {
    * The whole prompt, up to where the model starts to write.
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
-  render(messages: readonly ChatMessage[]): RenderedPrompt {
-    const text = this.#renderText(messages);
+  render(messages: readonly ChatMessage[], tools: readonly ChatTool[] = []): RenderedPrompt {
+    const text = this.#renderText(messages.map(asData), tools);
     return { text, ids: this.tokenizer.encode(text) };
   }
 
@@ -85,19 +87,64 @@ export class ChatRenderer {
    * @param messages the whole conversation: those shown, the answer, and at least one more.
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
-  extend(shownText: string, answer: RenderedAnswer, messages: readonly ChatMessage[]): RenderedExtension {
-    const text = this.#renderText(messages);
+  extend(
+    shownText: string,
+    answer: RenderedAnswer,
+    messages: readonly ChatMessage[],
+    tools: readonly ChatTool[] = [],
+  ): RenderedExtension {
+    const hasCalls = messages.some((message) => message.tool_calls !== undefined);
+    try {
+      const extension = this.#extendWritten(shownText, answer, messages, tools);
+      if (extension.kind === "extends" || !hasCalls) return extension;
+    } catch (error) {
+      if (!hasCalls || !(error instanceof ChatTemplateError)) throw error;
+    }
+    return this.#extendData(shownText, answer, messages, tools); // C3
+  }
+
+  /** With answers as they were written. */
+  #extendWritten(
+    shownText: string,
+    answer: RenderedAnswer,
+    messages: readonly ChatMessage[],
+    tools: readonly ChatTool[],
+  ): RenderedExtension {
+    const text = this.#renderText(messages.map(asWritten), tools);
     if (!text.startsWith(shownText)) return { kind: "rewrites" };
     const answerEnd = endOfAnswer(text, shownText.length, answer.content);
     if (answerEnd === undefined) return { kind: "rewrites" };
     let addedText = text.slice(answerEnd);
-    if (answer.stopTokenId !== undefined) {
-      // The stop token was sampled, so it stands in the ids already.
-      const stopToken = this.tokenizer.tokenOf(answer.stopTokenId);
-      if (stopToken !== undefined && addedText.startsWith(stopToken))
-        addedText = addedText.slice(stopToken.length);
+    const stopToken = this.#stopTokenOf(answer);
+    // The stop token was sampled, so it stands in the ids already.
+    if (stopToken !== undefined && addedText.startsWith(stopToken)) {
+      addedText = addedText.slice(stopToken.length);
     }
     return { kind: "extends", text, addedText, addedIds: this.tokenizer.encode(addedText) };
+  }
+
+  /** With calls as data: what follows the answer is the difference of two renderings, with and without what comes after it. */
+  #extendData(
+    shownText: string,
+    answer: RenderedAnswer,
+    messages: readonly ChatMessage[],
+    tools: readonly ChatTool[],
+  ): RenderedExtension {
+    const { messageIndex } = answer;
+    const stopToken = this.#stopTokenOf(answer);
+    if (messageIndex === undefined || stopToken === undefined) return { kind: "rewrites" };
+    const asDataAll = messages.map(asData);
+    const before = this.#renderText(asDataAll.slice(0, messageIndex + 1), tools, false);
+    const text = this.#renderText(asDataAll, tools);
+    if (!before.startsWith(shownText) || !text.startsWith(before)) return { kind: "rewrites" };
+    const stopAt = before.lastIndexOf(stopToken);
+    const closing = stopAt < shownText.length ? "" : before.slice(stopAt + stopToken.length);
+    const addedText = closing + text.slice(before.length);
+    return { kind: "extends", text, addedText, addedIds: this.tokenizer.encode(addedText) };
+  }
+
+  #stopTokenOf({ stopTokenId }: RenderedAnswer): string | undefined {
+    return stopTokenId === undefined ? undefined : this.tokenizer.tokenOf(stopTokenId);
   }
 
   /** A bomb is found before the first conversation. What else a template refuses is for conversations to find out. */
@@ -109,11 +156,17 @@ export class ChatRenderer {
     }
   }
 
-  #renderText(messages: readonly ChatMessage[]): string {
+  #renderText(messages: readonly ChatMessage[], tools: readonly ChatTool[] = [], hasPrompt = true): string {
     try {
       return this.#template.render(
-        { ...this.tokenizer.specialTokens, messages, add_generation_prompt: true },
-        { strftime_now: fixedDate }, // C3
+        {
+          ...this.tokenizer.specialTokens,
+          messages,
+          // Templates ask whether there are any by asking whether the name is set.
+          ...(tools.length > 0 && { tools }),
+          add_generation_prompt: hasPrompt,
+        },
+        { strftime_now: fixedDate }, // C4
       );
     } catch (error) {
       const roles = messages.map((message) => message.role).join(", ");
@@ -124,6 +177,14 @@ export class ChatRenderer {
       );
     }
   }
+}
+
+function asWritten(message: ChatMessage): ChatMessage {
+  return message.written === undefined ? message : { role: message.role, content: message.written };
+}
+
+function asData({ written: _, ...message }: ChatMessage): ChatMessage {
+  return message;
 }
 
 /** Of a template that is wrong. */

@@ -5,7 +5,8 @@
  *     const { ids } = new ChatRenderer(tokenizer).render([{ role: "user", content: "Hello" }]);
  */
 
-export type { ChatMessage, RenderedAnswer, RenderedExtension, RenderedPrompt } from "./chat-renderer.ts";
+export type { ChatMessage, ChatTool, ChatToolCall } from "./chat-message.ts";
+export type { RenderedAnswer, RenderedExtension, RenderedPrompt } from "./chat-renderer.ts";
 export { ChatRenderer } from "./chat-renderer.ts";
 export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
 export { loadTokenizer, makeTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";

@@ -107,6 +107,8 @@ export function formatOfTemplate(chatTemplate: string | undefined): ToolCallForm
 export interface ReadAnswer {
   /** The text beside the calls; without calls, all of it as it stands. */
   readonly content: string;
+  /** The same with the space around it. */
+  readonly fullContent: string;
   readonly thoughts: string;
   readonly calls: readonly WrittenCall[];
 }
@@ -118,15 +120,16 @@ export function readAnswer(
   tools: readonly ToolSchema[],
 ): ReadAnswer {
   const reader = TOOL_CALL_FORMATS[format].open(tools);
-  let content = "";
+  let fullContent = "";
   let thoughts = "";
   const calls: WrittenCall[] = [];
   for (const piece of [...reader.push(text), ...reader.end()]) {
-    if (piece.kind === "text") content += piece.text;
+    if (piece.kind === "text") fullContent += piece.text;
     else if (piece.kind === "thought") thoughts += piece.text;
     else calls.push(piece);
   }
-  return { content: calls.length === 0 ? content : content.trim(), thoughts, calls };
+  const content = calls.length === 0 ? fullContent : fullContent.trim();
+  return { content, fullContent, thoughts, calls };
 }
 
 const TOOL_CALL = { begin: "<tool_call>", end: "</tool_call>" } as const;
