@@ -2,7 +2,7 @@
  * Who may import whom:
  *
  *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage hub nn rl tokenizer
- *            -> telemetry config tensor -> core proto-gen onnx-proto otlp-proto
+ *            -> telemetry config tensor sandbox -> core proto-gen onnx-proto otlp-proto
  *
  * L1: a group imports groups to its right only, never its own: neither in code nor in package.json.
  * L2: `rl` and `tokenizer` import `core` only.
@@ -18,7 +18,7 @@ const GROUPS: readonly (readonly string[])[] = [
   ["services/*"],
   ["libs/service-kit", "libs/agents", "libs/train", "libs/embedded"],
   ["libs/messaging", "libs/storage", "libs/hub", "libs/nn", "libs/rl", "libs/tokenizer"],
-  ["libs/telemetry", "libs/config", "libs/tensor"],
+  ["libs/telemetry", "libs/config", "libs/tensor", "libs/sandbox"],
   ["libs/core", "libs/proto-gen", "libs/onnx-proto", "libs/otlp-proto"],
 ];
 const CORE_ONLY = ["libs/rl", "libs/tokenizer"];

@@ -3,6 +3,7 @@
 import { InvalidInputError, nearest, parseJson } from "@hone/core";
 import type { z } from "zod";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
+import type { ModuleExports } from "./agent-modules.ts";
 
 /** An agent that is ready to run rollouts. */
 export interface PreparedAgent {
@@ -23,20 +24,64 @@ export interface InputProblem {
 /** Graphs kept; a service sees a handful of configurations at a time. */
 const MAX_PREPARED_AGENTS = 256;
 
+/** Where the catalogue finds what agents name. */
+export interface AgentCatalogOptions {
+  /** HONE_FILES. */
+  readonly filesFolder: string;
+  /** See {@link BuildContext}. @default none */
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+/** Which agent, in which configuration. */
+export interface AgentChoice {
+  readonly name: string;
+  /** JSON; undefined = its defaults. */
+  readonly configJson: string | undefined;
+  /** The run's own agents and tools, before those that come with Hone; `key` names their version. */
+  readonly modules?: { readonly key: string; readonly exports: ModuleExports } | undefined;
+}
+
 export class AgentCatalog {
-  readonly #prepared = new Map<string, PreparedAgent>();
+  readonly #options: AgentCatalogOptions;
+  readonly #prepared = new Map<string, Promise<PreparedAgent>>();
+  readonly #opened = new AsyncDisposableStack();
+
+  constructor(options: AgentCatalogOptions) {
+    this.#options = options;
+  }
 
   /**
-   * @param configJson the agent's configuration; undefined = its defaults.
+   * The agent with its graph, built at the first call.
    * @throws {InvalidInputError} when the agent is unknown or its configuration breaks its schema.
+   * @throws {RetryableError} when something that it needs cannot be reached.
    */
-  prepare(name: string, configJson: string | undefined): PreparedAgent {
-    const key = `${name}\u0000${configJson ?? ""}`;
+  prepare(choice: AgentChoice): Promise<PreparedAgent> {
+    const key = JSON.stringify([choice.name, choice.configJson ?? "", choice.modules?.key ?? ""]);
     const known = this.#prepared.get(key);
     if (known !== undefined) return known;
-    const definition = agentOf(name);
+    const preparing = this.#build(choice);
+    if (this.#prepared.size >= MAX_PREPARED_AGENTS) {
+      for (const oldest of this.#prepared.keys()) {
+        this.#prepared.delete(oldest);
+        break;
+      }
+    }
+    this.#prepared.set(key, preparing);
+    // A failure is not kept: what was missing may be there the next time.
+    preparing.catch(() => this.#prepared.delete(key));
+    return preparing;
+  }
+
+  /** Gives back what agents opened, such as servers of tools. */
+  async close(): Promise<void> {
+    await this.#opened.disposeAsync();
+  }
+
+  async #build({ name, configJson, modules }: AgentChoice): Promise<PreparedAgent> {
+    const own = modules?.exports.agents ?? {};
+    const definition = Object.hasOwn(own, name) ? own[name] : agentOf(name);
     if (definition === undefined) {
-      const [problem] = unknownName(name, agentNames());
+      const [problem] = unknownName(name, [...Object.keys(own), ...agentNames()]);
       throw invalid("name an agent", "agent", problem!);
     }
     const checked = checkConfig(
@@ -44,20 +89,13 @@ export class AgentCatalog {
       configJson === undefined ? {} : parseConfig(configJson),
     );
     if (checked.kind === "invalid") throw invalid("configure the agent", "agent", checked.problems[0]!);
-    const prepared = {
-      name,
-      config: checked.config,
-      graph: definition.buildGraph(checked.config),
-      definition,
-    };
-    if (this.#prepared.size >= MAX_PREPARED_AGENTS) {
-      for (const oldest of this.#prepared.keys()) {
-        this.#prepared.delete(oldest);
-        break;
-      }
-    }
-    this.#prepared.set(key, prepared);
-    return prepared;
+    const graph = await definition.buildGraph(checked.config, {
+      filesFolder: this.#options.filesFolder,
+      secrets: this.#options.secrets ?? {},
+      tools: modules?.exports.tools ?? {},
+      onClose: (close) => this.#opened.defer(close),
+    });
+    return { name, config: checked.config, graph, definition };
   }
 }
 

@@ -4,6 +4,9 @@ import type { z } from "zod";
 import type { EnvironmentReset, EnvironmentStep } from "./environment.ts";
 import type { HoneChatModel } from "./hone-chat-model.ts";
 import { Registry } from "./registry.ts";
+import type { RolloutTools } from "./tools/rollout-tools.ts";
+import type { BuildContext } from "./tools/tool-config.ts";
+import type { Toolbox } from "./tools/toolbox.ts";
 
 /** What an agent works on. */
 export interface AgentTask {
@@ -34,6 +37,8 @@ export interface AgentRollout<Config> {
   readonly maxNewTokens: number;
   /** Aborts when the attempt's time is over or the run no longer wants it. */
   readonly signal: AbortSignal;
+  /** Tools for this attempt, which gives them back at its end; what the row says of tools holds for them. */
+  openTools(toolbox: Toolbox): RolloutTools;
 }
 
 /** What an agent returns. */
@@ -55,7 +60,7 @@ export interface AgentDefinition<Config, Graph> {
   /** Whether it needs the row of a dataset, with a prompt. @default false */
   readonly needsRow?: boolean;
   /** Builds the graph, once per configuration: everything that belongs to one rollout comes with `run`. */
-  buildGraph(config: Config): Graph;
+  buildGraph(config: Config, context: BuildContext): Graph | Promise<Graph>;
   run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
 }
 
@@ -67,13 +72,20 @@ const agents = new Registry<AgentDefinition<unknown, unknown>>("an agent");
  * @example register("frozen_lake", { configSchema, needsEnvironment: true, buildGraph, run });
  */
 export function register<Config, Graph>(name: string, definition: AgentDefinition<Config, Graph>): void {
-  agents.add(name, {
+  agents.add(name, defineAgent(definition));
+}
+
+/** An agent of any configuration and graph, as modules of a run export it: `export const agents = { mine: defineAgent({…}) }`. */
+export function defineAgent<Config, Graph>(
+  definition: AgentDefinition<Config, Graph>,
+): AgentDefinition<unknown, unknown> {
+  return {
     configSchema: definition.configSchema,
     needsEnvironment: definition.needsEnvironment,
     needsRow: definition.needsRow ?? false,
-    buildGraph: (config) => definition.buildGraph(config as Config),
+    buildGraph: (config, context) => definition.buildGraph(config as Config, context),
     run: (graph, rollout) => definition.run(graph as Graph, rollout as AgentRollout<Config>),
-  });
+  };
 }
 
 export function agentOf(name: string): AgentDefinition<unknown, unknown> | undefined {

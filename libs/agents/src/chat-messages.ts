@@ -42,7 +42,8 @@ function textOf({ content }: BaseMessage): string {
   return parts.join("");
 }
 
-function toChatToolCall(call: {
+/** A call in the shape that chat templates read. */
+export function toChatToolCall(call: {
   readonly id?: string | undefined;
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;

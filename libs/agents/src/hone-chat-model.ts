@@ -90,9 +90,7 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
       );
     }
     const { answer, message } = await this.#callWithTools(messages, tools);
-    const metadata = { response_metadata: { ...metadataOf(answer) } };
-    // A chunk, as LangChain's structured output expects one.
-    return resultOf(answer, new AIMessageChunk({ ...fieldsOf(message), ...metadata }));
+    return resultOf(answer, chunkOf(message, { ...metadataOf(answer) }));
   }
 
   override async *_streamResponseChunks(
@@ -113,11 +111,10 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
       const chunk = new ChatGenerationChunk({
         text: piece.text,
         message: isLast
-          ? new AIMessageChunk({
-              ...fieldsOf({ ...piece.result.message, content: piece.text }),
-              response_metadata: { ...metadataOf(piece.result.answer) },
-              usage_metadata: usageOf(piece.result.answer),
-            })
+          ? chunkOf(
+              { ...piece.result.message, content: piece.text },
+              { ...metadataOf(piece.result.answer), usage: usageOf(piece.result.answer) },
+            )
           : new AIMessageChunk({ content: piece.text }),
       });
       yield chunk;
@@ -171,16 +168,23 @@ function toolsOf(options: HoneCallOptions): ChatTool[] {
   });
 }
 
-function fieldsOf({ content, tool_calls = [], invalidCalls }: ToolAnswerMessage) {
-  return {
+/** A chunk, as LangChain's structured output expects one. */
+function chunkOf(
+  { content, tool_calls = [], invalidCalls }: ToolAnswerMessage,
+  metadata: Readonly<Record<string, unknown>>,
+): AIMessageChunk {
+  const chunk = new AIMessageChunk({
     content,
     tool_calls: tool_calls.map(toLangChainCall),
-    invalid_tool_calls: invalidCalls.map(({ text, reason }) => ({
-      args: text,
-      error: reason,
-      type: "invalid_tool_call" as const,
-    })),
-  };
+    response_metadata: { ...metadata },
+  });
+  // Its constructor takes these from chunks of calls only.
+  chunk.invalid_tool_calls = invalidCalls.map(({ text, reason }) => ({
+    args: text,
+    error: reason,
+    type: "invalid_tool_call" as const,
+  }));
+  return chunk;
 }
 
 function metadataOf({ turn, generation }: ModelAnswer): AnswerMetadata {

@@ -12,13 +12,15 @@
  */
 
 export type { AgentDefinition, AgentEnvironment, AgentResult, AgentRollout, AgentTask } from "./agent.ts";
-export { agentNames, agentOf, register, rolloutOf } from "./agent.ts";
-export type { InputProblem, PreparedAgent } from "./agent-catalog.ts";
+export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./agent.ts";
+export type { AgentCatalogOptions, AgentChoice, InputProblem, PreparedAgent } from "./agent-catalog.ts";
 export { AgentCatalog, checkConfig, unknownName } from "./agent-catalog.ts";
+export type { LoadedModules, ModuleExports } from "./agent-modules.ts";
+export { AgentModules } from "./agent-modules.ts";
 export { AttemptClock } from "./attempt-clock.ts";
 export type { BusPolicyOptions } from "./bus-policy.ts";
 export { BusPolicy } from "./bus-policy.ts";
-export { toChatMessage, toLangChainMessages } from "./chat-messages.ts";
+export { toChatMessage, toChatToolCall, toLangChainMessages } from "./chat-messages.ts";
 export type { PreparedCall, RecordedTurn } from "./conversation.ts";
 export { Conversation } from "./conversation.ts";
 export type {
@@ -52,5 +54,33 @@ export type { ReplicaChange } from "./replica-directory.ts";
 export { ReplicaDirectory } from "./replica-directory.ts";
 export type { Script } from "./scripted-policy.ts";
 export { ScriptedPolicy, scriptNames, scriptOf } from "./scripted-policy.ts";
-export type { TaskRow } from "./task-row.ts";
-export { agentOfRow, readTaskRow } from "./task-row.ts";
+export type { RowTools } from "./task-row.ts";
+export { agentOfRow, promptOfRow, toolsOfRow } from "./task-row.ts";
+export type { ReadAnswer, ToolCallFormat, ToolCallFormatName } from "./tool-calls/formats.ts";
+export {
+  formatOfTemplate,
+  readAnswer,
+  TOOL_CALL_FORMAT_NAMES,
+  TOOL_CALL_FORMATS,
+} from "./tool-calls/formats.ts";
+export type { AnswerPiece, AnswerReader, ToolSchema, WrittenCall } from "./tool-calls/tool-call.ts";
+export { calculatorConfigSchema, makeCalculator } from "./tools/calculator.ts";
+export { CutSide, cutAnswer } from "./tools/cut-answer.ts";
+export { toLangChainTools, toolsOf } from "./tools/langchain-tools.ts";
+export type { RolloutToolsOptions, ToolReply } from "./tools/rollout-tools.ts";
+export { RolloutTools } from "./tools/rollout-tools.ts";
+export type { SearchConfig } from "./tools/search.ts";
+export { makeSearch, searchConfigSchema } from "./tools/search.ts";
+export type {
+  Tool,
+  ToolAnswer,
+  ToolBuildContext,
+  ToolContext,
+  ToolDefinition,
+  ToolRollout,
+} from "./tools/tool.ts";
+export { defineTool, registerTool, toolNames, toolOf } from "./tools/tool.ts";
+export type { BuildContext, ToolConfig } from "./tools/tool-config.ts";
+export { buildToolbox, toolConfigShape } from "./tools/tool-config.ts";
+export type { ToolLimits } from "./tools/toolbox.ts";
+export { Toolbox } from "./tools/toolbox.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BadRowError } from "./errors.ts";
-import { agentOfRow, readTaskRow } from "./task-row.ts";
+import { agentOfRow, promptOfRow, toolsOfRow } from "./task-row.ts";
 
 /** As verl's users have it. */
 const VERL_ROW = {
@@ -28,7 +28,12 @@ const VERL_ROW = {
   },
 };
 
-describe("readTaskRow()", () => {
+const readTaskRow = (task: Parameters<typeof promptOfRow>[0]) => ({
+  messages: promptOfRow(task),
+  ...toolsOfRow(task),
+});
+
+describe("the columns of a row", () => {
   test("reads verl's rows", () => {
     assert.deepEqual(readTaskRow({ id: "rows.jsonl:1", row: VERL_ROW }), {
       messages: [

@@ -26,8 +26,7 @@ const prompt = z.union([z.string().min(1), z.array(message).min(1)], {
   error: "a text, or a list of messages with a role and a text",
 });
 
-const rowSchema = z.looseObject({
-  prompt,
+const toolColumns = z.looseObject({
   extra_info: z
     .looseObject({
       tools_kwargs: z.record(z.string(), z.unknown()).nullish(),
@@ -38,35 +37,43 @@ const rowSchema = z.looseObject({
   tool_selection: z.array(z.string()).nullish(),
 });
 
-/** What the agents that come with Hone read of a row. */
-export interface TaskRow {
-  /** A text is one message of the user. */
-  readonly messages: readonly ChatMessage[];
+const rowSchema = z.looseObject({ prompt, ...toolColumns.shape });
+
+type Row = Readonly<Record<string, unknown>> | undefined;
+
+/** What a row says of tools. */
+export interface RowTools {
   /** Of a tool's name: what this row gives the tool. */
   readonly toolsKwargs: Readonly<Record<string, unknown>>;
   /** Tools that this row may use; undefined = all. */
   readonly toolSelection: readonly string[] | undefined;
 }
 
-/** @throws {BadRowError} when the task has no row, or its row no prompt. */
-export function readTaskRow(task: {
-  readonly id: string;
-  readonly row: Readonly<Record<string, unknown>> | undefined;
-}): TaskRow {
+/**
+ * The messages that a row begins with; a text is one message of the user.
+ * @throws {BadRowError} when the task has no row, or its row no prompt.
+ */
+export function promptOfRow(task: { readonly id: string; readonly row: Row }): readonly ChatMessage[] {
   if (task.row === undefined) throw new BadRowError(task.id, "the task must be a row of a dataset", "none");
-  const parsed = rowSchema.safeParse(task.row);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const column = issue?.path.join(".") ?? "";
-    const value: unknown = issue?.path.reduce<unknown>(childOf, task.row);
-    throw new BadRowError(task.id, `\`${column}\` must be ${issue?.message}`, shown(value));
-  }
-  const { prompt: asked, extra_info: extra, tools_kwargs, tool_selection } = parsed.data;
+  const { prompt: asked } = parse(rowSchema, task.id, task.row);
+  return typeof asked === "string" ? [{ role: "user", content: asked }] : asked;
+}
+
+/** Columns of this name, in the row itself or, as verl has them, in its `extra_info`. @throws {BadRowError} */
+export function toolsOfRow(task: { readonly id: string; readonly row: Row }): RowTools {
+  const { extra_info: extra, ...row } = parse(toolColumns, task.id, task.row ?? {});
   return {
-    messages: typeof asked === "string" ? [{ role: "user", content: asked }] : asked,
-    toolsKwargs: tools_kwargs ?? extra?.tools_kwargs ?? {},
-    toolSelection: tool_selection ?? extra?.tool_selection ?? undefined,
+    toolsKwargs: row.tools_kwargs ?? extra?.tools_kwargs ?? {},
+    toolSelection: row.tool_selection ?? extra?.tool_selection ?? undefined,
   };
+}
+
+function parse<T>(schema: z.ZodType<T>, taskId: string, row: NonNullable<Row>): T {
+  const parsed = schema.safeParse(row);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const value: unknown = issue?.path.reduce<unknown>(childOf, row);
+  throw new BadRowError(taskId, `\`${issue?.path.join(".")}\` must be ${issue?.message}`, shown(value));
 }
 
 /** The agent that a row asks for, beside that of its run; its files come by the name `agent_cfg_path`. */

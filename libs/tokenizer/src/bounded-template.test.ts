@@ -3,7 +3,8 @@ import { describe, test } from "node:test";
 import { damaged, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { BoundedTemplate } from "./bounded-template.ts";
-import { type ChatMessage, ChatRenderer } from "./chat-renderer.ts";
+import type { ChatMessage } from "./chat-message.ts";
+import { ChatRenderer } from "./chat-renderer.ts";
 import { ChatTemplateError, TemplateLimitError } from "./errors.ts";
 import { CHATML_TEMPLATE, chatmlTokenizer, FORGETFUL_TEMPLATE } from "./testing.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type ChatMessage, ChatRenderer } from "./chat-renderer.ts";
+import type { ChatMessage } from "./chat-message.ts";
+import { ChatRenderer } from "./chat-renderer.ts";
 import { ChatTemplateError } from "./errors.ts";
 import { CHATML_TEMPLATE, chatmlTokenizer, FORGETFUL_TEMPLATE } from "./testing.ts";
 import { Tokenizer } from "./tokenizer.ts";

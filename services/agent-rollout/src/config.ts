@@ -12,6 +12,8 @@ export const EnvironmentVariable = {
   policyIdleTimeoutMs: "HONE_POLICY_IDLE_TIMEOUT_MS",
 } as const;
 
+/** Of variables that agents' files may name, for the servers of their tools. */
+const TOOL_SECRET_PREFIX = "HONE_TOOL_";
 /** Enough to fill an engine's batch several times over; a waiting rollout of a short game takes 60 KiB. */
 const DEFAULT_CONCURRENCY = 512;
 /** Several heartbeats of a gateway. */
@@ -20,6 +22,8 @@ const DEFAULT_POLICY_IDLE_TIMEOUT_MS = 6_000;
 export interface AgentRolloutConfig extends BaseConfig {
   readonly concurrency: number;
   readonly policyIdleTimeoutMs: number;
+  /** Variables that tools may be given: all whose names begin with HONE_TOOL_. */
+  readonly toolSecrets: Readonly<Record<string, string>>;
 }
 
 /** @throws {ConfigError} with every variable that is wrong. */
@@ -37,5 +41,10 @@ export function readConfig(environment: Environment): AgentRolloutConfig {
     ...readBaseConfig(environment),
     concurrency: own.HONE_ROLLOUT_CONCURRENCY,
     policyIdleTimeoutMs: own.HONE_POLICY_IDLE_TIMEOUT_MS,
+    toolSecrets: Object.fromEntries(
+      Object.entries(environment).flatMap(([name, value]) =>
+        name.startsWith(TOOL_SECRET_PREFIX) && value !== undefined ? [[name, value]] : [],
+      ),
+    ),
   };
 }

@@ -6,7 +6,7 @@
  */
 
 import "./domain/built-ins.ts";
-import { AgentCatalog, BusPolicy, ReplicaDirectory } from "@hone/agents";
+import { AgentCatalog, AgentModules, BusPolicy, ReplicaDirectory } from "@hone/agents";
 import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
@@ -31,6 +31,8 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   await watchReplicas(bus, replicas, { signal: closed.signal, logger });
   const runs = await ActiveRuns.watch(bus, logger);
   const tokenizers = new Tokenizers(config.stateDir);
+  const agents = new AgentCatalog({ filesFolder: config.filesDir, secrets: config.toolSecrets });
+  const modules = new AgentModules(config.filesDir);
   const agentConfigs = new AgentConfigs(config.filesDir);
   const validator = respond(
     bus,
@@ -39,7 +41,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     ValidateReplySchema,
     {
       queue: "agent-rollout",
-      handle: ({ message, reply }) => reply(answerValidate(message)),
+      handle: async ({ message, reply }) => reply(await answerValidate(message, modules)),
       onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
     },
   );
@@ -48,7 +50,8 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     logger,
     concurrency: config.concurrency,
     dependencies: {
-      agents: new AgentCatalog(),
+      agents,
+      modules,
       rendererOf: (job) => tokenizers.rendererOf(job),
       agentConfigAt: (path) => agentConfigs.at(path),
       policy: new BusPolicy(bus, replicas, {
@@ -73,6 +76,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
       // Jobs first: once given back, it no longer matters how their rollouts end.
       await consumer.stop();
       runs.stop();
+      await agents.close();
     },
   };
 }

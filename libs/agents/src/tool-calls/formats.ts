@@ -20,7 +20,7 @@ export interface ToolCallFormat {
 }
 
 /** By name, in the order in which templates are looked through. */
-export const TOOL_CALL_FORMATS = {
+const FORMATS = {
   /** `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>` */
   gpt_oss: { marks: ["<|channel|>", "<|message|>"], open: () => new HarmonyReader() },
   /** `<｜tool▁call▁begin｜>f<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`; V3 and R1 write the arguments in a block of code. */
@@ -87,9 +87,11 @@ export const TOOL_CALL_FORMATS = {
         }),
       ),
   },
-} as const satisfies Readonly<Record<string, ToolCallFormat>>;
+} satisfies Readonly<Record<string, ToolCallFormat>>;
 
-export type ToolCallFormatName = keyof typeof TOOL_CALL_FORMATS;
+export type ToolCallFormatName = keyof typeof FORMATS;
+
+export const TOOL_CALL_FORMATS: Readonly<Record<ToolCallFormatName, ToolCallFormat>> = FORMATS;
 
 export const TOOL_CALL_FORMAT_NAMES = Object.keys(TOOL_CALL_FORMATS) as ToolCallFormatName[];
 

@@ -15,6 +15,8 @@ const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
 /** Of agents, environments, scripts: they stand in spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
+/** Of a run's own agents and tools. */
+const MAX_MODULES = 32;
 /** What file systems take. */
 const MAX_PATH_CHARACTERS = 1_024;
 
@@ -201,6 +203,8 @@ export const runFileSchema = z
       /** YAML file below the project folder; the command line inlines it as `config`. */
       configPath: z.string().min(1).max(MAX_PATH_CHARACTERS).optional(),
       config: json.optional(),
+      /** The run's own agents and tools: TypeScript files below the project folder. */
+      modules: z.array(z.string().min(1).max(MAX_PATH_CHARACTERS)).max(MAX_MODULES).optional(),
     }),
     rollout: z.strictObject({
       tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),

@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { before, describe, test } from "node:test";
-import { AgentCatalog, FinishReason, type GenerateCall, type Generation, type Policy } from "@hone/agents";
+import {
+  AgentCatalog,
+  AgentModules,
+  FinishReason,
+  type GenerateCall,
+  type Generation,
+  type Policy,
+} from "@hone/agents";
 import { Outcome, Random } from "@hone/core";
 import { checkSample } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
@@ -114,6 +121,7 @@ function jobWith(historyTurns: number | null): RolloutJob {
       promptTemplate: "{observation}\n{player_row}{player_column}",
       historyTurns,
     }),
+    agentModules: [],
     scriptedPolicy: undefined,
     sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 32 },
     limits: { maxTurns: 6, maxContextTokens: 160, deadlineMs: 60_000, maxAttempts: 1 },
@@ -156,7 +164,8 @@ describe("an attempt with a model that samples anything", () => {
             job,
             {
               policy,
-              agents: new AgentCatalog(),
+              agents: new AgentCatalog({ filesFolder: import.meta.dirname }),
+              modules: new AgentModules(import.meta.dirname),
               rendererOf: async () => renderer,
               agentConfigAt: async () => "{}",
             },

@@ -1,10 +1,22 @@
-/** Registers the agents and environments that come with Hone. Importing this file does it, once per process. */
+/** Registers the agents, environments and tools that come with Hone. Importing this file does it, once per process. */
 
-import { register, registerEnvironment } from "@hone/agents";
+import {
+  calculatorConfigSchema,
+  makeCalculator,
+  makeSearch,
+  register,
+  registerEnvironment,
+  registerTool,
+  searchConfigSchema,
+} from "@hone/agents";
 import { frozenLakeAgent } from "./agents/frozen-lake/frozen-lake-agent.ts";
+import { mathAgent, pythonMathAgent } from "./agents/math/math-agents.ts";
+import { reactAgent } from "./agents/react/react-agent.ts";
 import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
+import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
 import { SlowEnvironment } from "./environments/slow-environment.ts";
+import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
   configSchema: frozenLakeConfigSchema,
@@ -13,5 +25,17 @@ registerEnvironment("frozen_lake", {
     return config.stepDelayMs === 0 ? lake : new SlowEnvironment(lake, config.stepDelayMs);
   },
 });
+
 register("frozen_lake", frozenLakeAgent);
 register("single_turn", singleTurnAgent);
+register("tool_agent", toolAgent);
+register("react", reactAgent);
+register("math", mathAgent);
+register("python_math", pythonMathAgent);
+
+registerTool("calculator", { configSchema: calculatorConfigSchema, create: makeCalculator });
+registerTool("python", { configSchema: pythonConfigSchema, create: makePythonTool });
+registerTool("search", {
+  configSchema: searchConfigSchema,
+  create: (config, { filesFolder }) => makeSearch(config, filesFolder),
+});

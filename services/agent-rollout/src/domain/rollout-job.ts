@@ -13,6 +13,8 @@ export interface RolloutJob {
   readonly agentName: string;
   /** Undefined = the agent's defaults. */
   readonly agentConfigJson: string | undefined;
+  /** The run's own agents and tools: files below HONE_FILES. */
+  readonly agentModules: readonly string[];
   /** A script that takes the model's place; undefined = the model. */
   readonly scriptedPolicy: string | undefined;
   readonly sampling: SamplingParameters;

@@ -22,8 +22,10 @@ import {
   PolicyStaleError,
   PolicyUnavailableError,
   type PreparedAgent,
+  RolloutTools,
   type Script,
   ScriptedPolicy,
+  toolsOfRow,
 } from "@hone/agents";
 import {
   deadline,
@@ -87,6 +89,8 @@ type Verdict =
   | { readonly kind: "infra_failed"; readonly reason: string; readonly isRetryable: boolean }
   | { readonly kind: "given_back"; readonly error: unknown };
 
+/** In the place of a turn: turns count from 0, so no sampling shares the seed of the tools. */
+const TOOL_SEED_TURN = 2 ** 31;
 /** An environment that does not let go is left to the garbage collector. */
 const CLOSE_DEADLINE_MS = 5_000;
 
@@ -134,6 +138,7 @@ async function runTraced(
   const clock = new AttemptClock(deadlineMs, () => stop(new AttemptTimedOutError(deadlineMs)));
   const conversation = new Conversation(parts.renderer);
   let environment: RolloutEnvironment | undefined;
+  const tools: RolloutTools[] = [];
   let session: ModelSession | undefined;
   let result: AgentResult = {};
   let verdict: Verdict;
@@ -145,12 +150,13 @@ async function runTraced(
     }
     session = openSession(job, parts, options, { conversation, clock, signal: over.signal, inner });
     environment?.attach(session);
-    result = await Promise.race([runAgent(job, parts.agent, session, environment, over.signal), interrupted]);
-    verdict = returnedVerdict(result, session.failure ?? environment?.failure, job);
+    const own = { session, environment, tools, signal: over.signal, trace: options.trace };
+    result = await Promise.race([runAgent(job, parts, own), interrupted]);
+    verdict = returnedVerdict(result, session.failure ?? failureOf(environment, tools), job);
   } catch (error) {
     const cause = over.signal.aborted
       ? over.signal.reason
-      : (session?.failure ?? environment?.failure ?? error);
+      : (session?.failure ?? failureOf(environment, tools) ?? error);
     verdict = verdictOf(cause, job);
   } finally {
     clock.end();
@@ -159,6 +165,7 @@ async function runTraced(
   }
   const environmentMetrics = environment?.metrics() ?? {};
   await close(environment, span);
+  for (const each of tools) for (const error of await each.close()) recordError(span, error);
   if (verdict.kind === "given_back") return verdict;
   const record: AttemptRecord = {
     attempt: options.attempt,
@@ -166,12 +173,12 @@ async function runTraced(
     reason: verdict.reason,
     samples: conversation.samples(),
     turns: conversation.turns,
-    metrics: { ...environmentMetrics, ...result.metrics },
+    metrics: { ...environmentMetrics, ...sumOf(tools.map((each) => each.metrics())), ...result.metrics },
     metadata: {
       ...result.metadata,
       ...(job.scriptedPolicy !== undefined && { scriptedPolicy: job.scriptedPolicy }),
     },
-    environmentReturn: environment?.totalReward ?? 0,
+    environmentReturn: tools.reduce((sum, each) => sum + each.totalReward, environment?.totalReward ?? 0),
     durationMs: clock.spentMs,
     generationMs: session?.generationMs ?? 0,
   };
@@ -214,11 +221,17 @@ function openSession(
 
 function runAgent(
   job: RolloutJob,
-  agent: PreparedAgent,
-  session: ModelSession,
-  environment: RolloutEnvironment | undefined,
-  signal: AbortSignal,
+  { agent, renderer }: AttemptParts,
+  own: {
+    session: ModelSession;
+    environment: RolloutEnvironment | undefined;
+    /** Those that the agent opens are added. */
+    tools: RolloutTools[];
+    signal: AbortSignal;
+    trace: Context;
+  },
 ): Promise<AgentResult> {
+  const { session, environment, tools, signal, trace } = own;
   return agent.definition.run(agent.graph, {
     config: agent.config,
     task: { id: job.task.id, row: job.task.row },
@@ -227,7 +240,34 @@ function runAgent(
     maxTurns: job.limits.maxTurns,
     maxNewTokens: job.sampling.maxNewTokens,
     signal,
+    openTools(toolbox) {
+      const opened = new RolloutTools(toolbox, {
+        ...toolsOfRow(job.task),
+        tokenizer: renderer.tokenizer,
+        trace,
+        signal,
+        seed: turnSeed(job.runSeed, job.slot, TOOL_SEED_TURN),
+        lastTurn: () => session.lastTurn,
+      });
+      tools.push(opened);
+      return opened;
+    },
   });
+}
+
+function failureOf(
+  environment: RolloutEnvironment | undefined,
+  tools: readonly RolloutTools[],
+): RetryableError | undefined {
+  return environment?.failure ?? tools.find((each) => each.failure !== undefined)?.failure;
+}
+
+function sumOf(parts: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const part of parts) {
+    for (const [name, value] of Object.entries(part)) sum[name] = (sum[name] ?? 0) + value;
+  }
+  return sum;
 }
 
 /** A3, for an agent that returned. */

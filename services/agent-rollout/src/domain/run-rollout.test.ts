@@ -3,6 +3,7 @@ import path from "node:path";
 import { before, describe, test } from "node:test";
 import {
   AgentCatalog,
+  AgentModules,
   type AgentRollout,
   type Environment,
   FinishReason,
@@ -92,6 +93,7 @@ function job(overrides: Partial<RolloutJob> = {}): RolloutJob {
     task: { id: "lake:5", environment: { name: "frozen_lake", seed: 5, configJson: "{}" }, row: undefined },
     agentName: "frozen_lake",
     agentConfigJson: JSON.stringify({ ...LEAN, historyTurns: 0 }),
+    agentModules: [],
     scriptedPolicy: undefined,
     sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
     limits: { maxTurns: 10, maxContextTokens: 512, deadlineMs: 10_000, maxAttempts: 3 },
@@ -115,7 +117,13 @@ const agentConfigAt = async (file: string): Promise<string> => {
 function run(asked: RolloutJob, policy: Policy, signal: AbortSignal = new AbortController().signal) {
   return runRollout(
     asked,
-    { policy, agents: new AgentCatalog(), rendererOf: async () => renderer, agentConfigAt },
+    {
+      policy,
+      agents: new AgentCatalog({ filesFolder: import.meta.dirname }),
+      modules: new AgentModules(import.meta.dirname),
+      rendererOf: async () => renderer,
+      agentConfigAt,
+    },
     { signal, trace: contextOfTraceparent(undefined) },
   );
 }

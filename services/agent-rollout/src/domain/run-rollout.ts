@@ -8,6 +8,7 @@
 
 import {
   type AgentCatalog,
+  type AgentModules,
   agentOfRow,
   checkConfig,
   type Environment,
@@ -26,6 +27,7 @@ import { type AttemptParts, runAttempt } from "./run-attempt.ts";
 export interface RolloutDependencies {
   readonly policy: Policy;
   readonly agents: AgentCatalog;
+  readonly modules: AgentModules;
   /** The renderer of a job's tokenizer. */
   readonly rendererOf: (job: RolloutJob) => Promise<ChatRenderer>;
   /** The configuration, as JSON, in a YAML file that a row names. @throws {TerminalError} when there is none. */
@@ -76,7 +78,9 @@ export async function runRollout(
 async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Promise<AttemptParts> {
   const { scriptedPolicy, task } = job;
   const { agentName, agentConfigJson } = await agentChoice(job, dependencies);
-  const agent = dependencies.agents.prepare(agentName, agentConfigJson);
+  const modules =
+    job.agentModules.length === 0 ? undefined : await dependencies.modules.load(job.agentModules);
+  const agent = await dependencies.agents.prepare({ name: agentName, configJson: agentConfigJson, modules });
   const script = scriptedPolicy === undefined ? undefined : scriptOf(scriptedPolicy);
   if (scriptedPolicy !== undefined && script === undefined) {
     throw new UnusableJobError("its scripted policy must be known", scriptedPolicy);

@@ -7,6 +7,7 @@ import {
   environmentNames,
   environmentOf,
   type InputProblem,
+  type ModuleExports,
   scriptNames,
   scriptOf,
   unknownName,
@@ -16,6 +17,8 @@ import { ChatRenderer, ChatTemplateError, makeTokenizer, TokenizerLoadError } fr
 /** The parts of a run file that this service looks at. */
 export interface RunParts {
   readonly agent: { readonly name: string; readonly config?: unknown; readonly configPath?: string };
+  /** What the run's own modules export. */
+  readonly own?: ModuleExports;
   readonly warmStart?: { readonly policy: string };
   /** The tokenizer's files by name; absent = they are not inlined. */
   readonly tokenizerFiles?: Readonly<Record<string, string>>;
@@ -45,9 +48,13 @@ export function validateRun(run: RunParts): RunProblem[] {
   ];
 }
 
-function agentProblems({ agent, environments }: RunParts): RunProblem[] {
-  const definition = agentOf(agent.name);
-  if (definition === undefined) return at("agent.name", unknownName(agent.name, agentNames()));
+function agentProblems({ agent, environments, own }: RunParts): RunProblem[] {
+  const ownAgents = own?.agents ?? {};
+  const isOwn = Object.hasOwn(ownAgents, agent.name);
+  const definition = isOwn ? ownAgents[agent.name] : agentOf(agent.name);
+  if (definition === undefined) {
+    return at("agent.name", unknownName(agent.name, [...Object.keys(ownAgents), ...agentNames()]));
+  }
   const problems: RunProblem[] = [];
   if (agent.configPath !== undefined && agent.config === undefined) {
     problems.push(

@@ -1,8 +1,9 @@
 /** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and fit. */
 
 import { create } from "@bufbuild/protobuf";
+import type { AgentModules } from "@hone/agents";
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
-import { parseJson } from "@hone/core";
+import { InvalidInputError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
   type ValidateReply,
@@ -11,20 +12,29 @@ import {
 } from "@hone/proto-gen/run";
 import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
 
-export function answerValidate(request: ValidateRequest): ValidateReply {
+export async function answerValidate(
+  request: ValidateRequest,
+  modules: AgentModules,
+): Promise<ValidateReply> {
+  const problems = await problemsOf(request.configJson, modules);
   return create(ValidateReplySchema, {
     service: "agent-rollout",
-    problems: problemsOf(request.configJson).map(({ key, value, allowed, message }) =>
+    problems: problems.map(({ key, value, allowed, message }) =>
       create(ProblemSchema, { key, valueJson: JSON.stringify(value ?? null), allowed, message }),
     ),
   });
 }
 
-function problemsOf(configJson: string): readonly RunProblem[] {
+async function problemsOf(configJson: string, modules: AgentModules): Promise<readonly RunProblem[]> {
   try {
-    return validateRun(partsOf(resolveRunConfig(parseJson(configJson))));
+    const run = resolveRunConfig(parseJson(configJson));
+    const { exports } = await modules.load(run.agent.modules ?? []);
+    return validateRun({ ...partsOf(run), own: exports });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
+    if (error instanceof InvalidInputError) {
+      return [{ key: error.path, value: undefined, allowed: error.allowed, message: error.message }];
+    }
     if (!(error instanceof SyntaxError)) throw error;
     return [
       {

@@ -29,6 +29,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       task: decodeTask(task),
       agentName: job.agentName,
       agentConfigJson: job.agentConfigJson,
+      agentModules: job.agentModules,
       scriptedPolicy: job.scriptedPolicy,
       sampling: {
         temperature: sampling.temperature,

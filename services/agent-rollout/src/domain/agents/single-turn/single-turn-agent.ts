@@ -1,6 +1,6 @@
 /** The agent `single_turn`: the row's prompt, one answer. */
 
-import { type AgentDefinition, readTaskRow, rolloutOf, toLangChainMessages } from "@hone/agents";
+import { type AgentDefinition, promptOfRow, rolloutOf, toLangChainMessages } from "@hone/agents";
 import { type BaseMessage, SystemMessage } from "@langchain/core/messages";
 import { entrypoint } from "@langchain/langgraph";
 import { z } from "zod";
@@ -17,7 +17,7 @@ export const singleTurnAgent: AgentDefinition<SingleTurnConfig, ReturnType<typeo
   needsRow: true,
   buildGraph,
   async run(graph, rollout) {
-    const messages = toLangChainMessages(readTaskRow(rollout.task).messages);
+    const messages = toLangChainMessages(promptOfRow(rollout.task));
     const { isCut } = await graph.invoke(messages, { configurable: { rollout } });
     return { isTruncated: isCut };
   },

@@ -1,0 +1,33 @@
+/** The tools of a toolbox as LangChain's, for graphs that are built once and run for many rollouts. */
+
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { DynamicStructuredTool } from "@langchain/core/tools";
+import { callId } from "../read-tool-answer.ts";
+import type { RolloutTools } from "./rollout-tools.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+/** The tools of the rollout that a graph was invoked for: `graph.invoke(input, { configurable: { rollout, tools } })`. */
+export function toolsOf(config: RunnableConfig): RolloutTools {
+  const tools: unknown = config.configurable?.tools;
+  if (tools === undefined) throw new TypeError("the graph was invoked without the tools of its rollout");
+  return tools as RolloutTools;
+}
+
+/**
+ * Each runs as the tool of the rollout that its graph was invoked for: with its state, its limits and its record. What is
+ * wrong with arguments is the answer.
+ */
+export function toLangChainTools(toolbox: Toolbox): DynamicStructuredTool[] {
+  return toolbox.entries.map(
+    ({ tool: { name, description, parameters } }) =>
+      new DynamicStructuredTool({
+        name,
+        description,
+        schema: parameters,
+        func: async (args: Record<string, unknown>, _manager, config) => {
+          const call = { id: callId(0, 0), type: "function" as const, function: { name, arguments: args } };
+          return (await toolsOf(config ?? {}).answer(call)).text;
+        },
+      }),
+  );
+}

@@ -1,0 +1,235 @@
+/**
+ * The tools of one attempt: what the model called is checked, run and answered as text.
+ *
+ * U1: whatever the model wrote gets an answer; only what is outside of the agent fails an attempt.
+ * U2: a call that fails for a reason outside (RetryableError) is tried again, and then fails the attempt, whatever the agent
+ *     makes of it: `failure` remembers it.
+ * U3: an answer has at most the budget of tokens, and says where it was cut.
+ */
+
+import { DeadlineError, deadline, describeError, pause, RetryableError } from "@hone/core";
+import { Attr, AttrValue, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
+import type { RecordedTurn } from "../conversation.ts";
+import { cutAnswer } from "./cut-answer.ts";
+import type { Tool, ToolAnswer } from "./tool.ts";
+import type { Toolbox, ToolboxEntry } from "./toolbox.ts";
+
+/** What the tools of an attempt need to know of it. */
+export interface RolloutToolsOptions {
+  readonly tokenizer: Tokenizer;
+  readonly trace: Context;
+  readonly signal: AbortSignal;
+  readonly seed: number;
+  /** Of tools' names. */
+  readonly toolsKwargs: Readonly<Record<string, unknown>>;
+  /** Names of the tools that the row may use; undefined = all. */
+  readonly toolSelection: readonly string[] | undefined;
+  /** The turn whose calls are answered: rewards go there. */
+  readonly lastTurn: () => RecordedTurn | undefined;
+}
+
+/** What the model is told of one call. */
+export interface ToolReply {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  readonly kind: "answered" | "failed" | "invalid" | "not_run";
+}
+
+/** Pauses between the tries of a call (U2). */
+const MIN_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 2_000;
+const CLOSE_DEADLINE_MS = 5_000;
+
+export class RolloutTools {
+  /** Sum of the rewards that tools gave. */
+  totalReward = 0;
+  /** See U2. */
+  failure: RetryableError | undefined;
+  readonly #toolbox: Toolbox;
+  readonly #options: RolloutToolsOptions;
+  readonly #entries: ReadonlyMap<string, ToolboxEntry>;
+  readonly #states = new Map<string, Promise<unknown>>();
+  readonly #metrics: Record<string, number> = {
+    tool_calls: 0,
+    tool_calls_failed: 0,
+    tool_calls_invalid: 0,
+    tool_answers_cut: 0,
+  };
+
+  constructor(toolbox: Toolbox, options: RolloutToolsOptions) {
+    this.#toolbox = toolbox;
+    this.#options = options;
+    const { toolSelection } = options;
+    this.#entries = new Map(
+      toolbox.entries
+        .filter(({ tool }) => toolSelection === undefined || toolSelection.includes(tool.name))
+        .map((entry) => [entry.tool.name, entry]),
+    );
+  }
+
+  /** The tools that this rollout may use, as the model is shown them. */
+  get entries(): readonly ToolboxEntry[] {
+    return [...this.#entries.values()];
+  }
+
+  metrics(): Readonly<Record<string, number>> {
+    return this.#metrics;
+  }
+
+  /**
+   * Answers the calls of one answer of the model, in their order; they run side by side.
+   * @throws {RetryableError} when one fails for a reason outside the agent (U2), and the signal's reason when it aborts.
+   */
+  async answerAll(calls: readonly ChatToolCall[]): Promise<ToolReply[]> {
+    const { maxParallelCalls } = this.#toolbox.limits;
+    const replies = await Promise.all(
+      calls.map((call, index) =>
+        index < maxParallelCalls
+          ? this.answer(call)
+          : this.#reply(call, "not_run", `Not run: at most ${maxParallelCalls} calls at once.`),
+      ),
+    );
+    const turn = this.#options.lastTurn();
+    if (turn !== undefined) {
+      turn.info = { ...turn.info, isValid: replies.every(({ kind }) => kind !== "invalid") };
+    }
+    return replies;
+  }
+
+  /** Answers one call. @throws as {@link answerAll}. */
+  async answer(call: ChatToolCall): Promise<ToolReply> {
+    const { name, arguments: args } = call.function;
+    const entry = this.#entries.get(name);
+    this.#add({ tool_calls: 1 });
+    if (entry === undefined) {
+      return this.#invalid(call, `Unknown tool "${name}". Tools: ${[...this.#entries.keys()].join(", ")}.`);
+    }
+    const problem = entry.checker.problemOf(args);
+    if (problem !== undefined) return this.#invalid(call, `Invalid arguments for ${name}. ${problem}`);
+    return this.#run(call, entry.tool);
+  }
+
+  /** Counts what began as a call and could not be read; the model is told by whoever asks. */
+  countUnreadable(count: number): void {
+    this.#add({ tool_calls: count, tool_calls_invalid: count });
+    const turn = this.#options.lastTurn();
+    if (turn !== undefined && count > 0) turn.info = { ...turn.info, isValid: false };
+  }
+
+  /** Gives back what tools keep for this rollout. What fails is left behind, and told. @returns the errors. */
+  async close(): Promise<unknown[]> {
+    const results = await Promise.allSettled(
+      [...this.#states].map(async ([name, opening]) => {
+        const tool = this.#entries.get(name)?.tool;
+        if (tool?.close === undefined) return;
+        const close = tool.close.bind(tool);
+        const state = await opening;
+        await deadline(`the tool ${name} to close`, CLOSE_DEADLINE_MS, async () => close(state));
+      }),
+    );
+    return results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
+  }
+
+  async #run(call: ChatToolCall, tool: Tool): Promise<ToolReply> {
+    const span = startSpan(SpanName.executeTool(tool.name), {
+      parent: this.#options.trace,
+      attributes: {
+        [Attr.genAiOperation]: AttrValue.operationExecuteTool,
+        [Attr.genAiToolName]: tool.name,
+        [Attr.genAiToolCallId]: call.id,
+      },
+    });
+    try {
+      const answer = await this.#callWithRetries(call, tool);
+      const { text, reward, metrics } = typeof answer === "string" ? { text: answer } : { ...answer };
+      if (reward !== undefined) this.#addReward(reward);
+      if (metrics !== undefined) this.#add(metrics);
+      return this.#reply(call, "answered", text);
+    } catch (error) {
+      recordError(span, error);
+      this.#options.signal.throwIfAborted();
+      if (error instanceof DeadlineError) {
+        this.#add({ tool_calls_failed: 1 });
+        return this.#reply(call, "failed", `Error: ${tool.name} took longer than ${error.waitedForMs} ms.`);
+      }
+      if (error instanceof RetryableError) {
+        this.failure ??= error;
+        throw error;
+      }
+      this.#add({ tool_calls_failed: 1 });
+      return this.#reply(call, "failed", `Error: ${describeError(error)}`);
+    } finally {
+      span.end();
+    }
+  }
+
+  async #callWithRetries(call: ChatToolCall, tool: Tool): Promise<ToolAnswer | string> {
+    const { maxAttempts, deadlineMs } = this.#toolbox.limits;
+    const { signal } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await deadline(
+          tool.name,
+          tool.deadlineMs ?? deadlineMs,
+          async (ended) => {
+            const state = await this.#stateOf(tool);
+            return tool.call(call.function.arguments, { state, signal: ended });
+          },
+          { signal },
+        );
+      } catch (error) {
+        if (!(error instanceof RetryableError) || error instanceof DeadlineError) throw error;
+        if (signal.aborted || attempt >= maxAttempts) throw error;
+        await pause(Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1)), signal);
+      }
+    }
+  }
+
+  async #stateOf(tool: Tool): Promise<unknown> {
+    if (tool.open === undefined) return undefined;
+    const known = this.#states.get(tool.name);
+    if (known !== undefined) return known;
+    const { toolsKwargs, seed } = this.#options;
+    const opening = Promise.resolve(tool.open({ kwargs: kwargsOf(toolsKwargs[tool.name]), seed }));
+    this.#states.set(tool.name, opening);
+    // A failure is not kept: the next call tries again.
+    opening.catch(() => this.#states.delete(tool.name));
+    return opening;
+  }
+
+  #invalid(call: ChatToolCall, text: string): ToolReply {
+    this.#add({ tool_calls_invalid: 1 });
+    return this.#reply(call, "invalid", text);
+  }
+
+  /** U3 */
+  #reply(call: ChatToolCall, kind: ToolReply["kind"], text: string): ToolReply {
+    const { maxAnswerTokens: maxTokens, cut: side } = this.#toolbox.limits;
+    const cut = cutAnswer(text, { tokenizer: this.#options.tokenizer, maxTokens, side });
+    if (cut.isCut) this.#add({ tool_answers_cut: 1 });
+    return { id: call.id, name: call.function.name, text: cut.text, kind };
+  }
+
+  #addReward(reward: number): void {
+    this.totalReward += reward;
+    const turn = this.#options.lastTurn();
+    if (turn !== undefined) turn.reward = (turn.reward ?? 0) + reward;
+  }
+
+  #add(values: Readonly<Record<string, number>>): void {
+    for (const [name, value] of Object.entries(values)) {
+      this.#metrics[name] = (this.#metrics[name] ?? 0) + value;
+    }
+  }
+}
+
+/** verl's rows say `{ <tool>: { create_kwargs: {…} } }`. */
+function kwargsOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return {};
+  if ("create_kwargs" in value && typeof value.create_kwargs === "object" && value.create_kwargs !== null) {
+    return { ...value.create_kwargs };
+  }
+  return { ...value };
+}

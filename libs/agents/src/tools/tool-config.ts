@@ -1,0 +1,134 @@
+/** What an agent's YAML file says of tools, and the toolbox that it describes. */
+
+import { ConfigError, readObjectBelow } from "@hone/config";
+import { InvalidInputError } from "@hone/core";
+import { z } from "zod";
+import { checkConfig, unknownName } from "../agent-catalog.ts";
+import { TOOL_CALL_FORMAT_NAMES, type ToolCallFormatName } from "../tool-calls/formats.ts";
+import { CutSide } from "./cut-answer.ts";
+import { mcpServerSchema } from "./mcp-config.ts";
+import { type Tool, type ToolBuildContext, toolNames, toolOf } from "./tool.ts";
+import { readToolFile } from "./tool-file.ts";
+import { Toolbox } from "./toolbox.ts";
+
+/** Where an agent is built. */
+export interface BuildContext extends ToolBuildContext {
+  /** Tools of the run's own modules, before those that come with Hone. */
+  readonly tools?: Readonly<Record<string, Tool>>;
+}
+
+const wholeNumber = z.number().int();
+
+/** Keys that agents with tools have in common. */
+export const toolConfigShape = {
+  /** Registered tools, by name or with a configuration. */
+  tools: z
+    .array(
+      z.union([
+        z.string().min(1),
+        z.strictObject({ name: z.string().min(1), config: z.record(z.string(), z.unknown()).default({}) }),
+      ]),
+    )
+    .default([]),
+  /** A file of verl's form, below HONE_FILES: `tools: [{ class_name, config, tool_schema }]`. */
+  toolFile: z.string().min(1).optional(),
+  /** Servers that speak the Model Context Protocol, by a name that stands before their tools' in errors. */
+  mcpServers: z.record(z.string().min(1), mcpServerSchema).default({}),
+  toolCallFormat: z.enum(["auto", ...TOOL_CALL_FORMAT_NAMES] as const).default("auto"),
+  /** Calls of one answer that are run. */
+  maxParallelCalls: wholeNumber.min(1).max(64).default(8),
+  /** Answers in a row with nothing but invalid calls, after which the rollout ends. */
+  maxInvalidAnswers: wholeNumber.min(1).max(1_000).default(3),
+  /** Tokens of one tool's answer. */
+  maxToolAnswerTokens: wholeNumber.min(8).max(1_048_576).default(512),
+  /** What of a longer one goes. */
+  toolAnswerCut: z.enum([CutSide.left, CutSide.middle, CutSide.right]).default(CutSide.middle),
+  /** Of one call. */
+  toolDeadlineMs: wholeNumber.min(1).max(86_400_000).default(30_000),
+  /** Tries of a call that fails for a reason outside the agent. */
+  toolAttempts: wholeNumber.min(1).max(100).default(3),
+};
+
+const toolConfigSchema = z.object(toolConfigShape);
+export type ToolConfig = z.output<typeof toolConfigSchema>;
+
+/**
+ * Makes the tools.
+ * @throws {InvalidInputError} when one is unknown, or its configuration, its file or its schema is wrong.
+ * @throws {InfrastructureError} when a server of tools cannot be reached.
+ */
+export async function buildToolbox(config: ToolConfig, context: BuildContext): Promise<Toolbox> {
+  const named = config.tools.map((entry, index) => {
+    const { name, config: own } = typeof entry === "string" ? { name: entry, config: {} } : entry;
+    return makeTool(name, own, `tools.${index}`, context);
+  });
+  const fromFile = config.toolFile === undefined ? [] : await toolsOfFile(config.toolFile, context);
+  const fromServers = await toolsOfServers(config.mcpServers, context);
+  return new Toolbox(
+    [...named, ...fromFile, ...fromServers],
+    {
+      maxParallelCalls: config.maxParallelCalls,
+      maxInvalidAnswers: config.maxInvalidAnswers,
+      maxAnswerTokens: config.maxToolAnswerTokens,
+      cut: config.toolAnswerCut,
+      deadlineMs: config.toolDeadlineMs,
+      maxAttempts: config.toolAttempts,
+    },
+    config.toolCallFormat === "auto" ? undefined : (config.toolCallFormat satisfies ToolCallFormatName),
+  );
+}
+
+/** @param path of the tool in the agent's file, for errors. */
+function makeTool(
+  name: string,
+  config: Readonly<Record<string, unknown>>,
+  path: string,
+  context: BuildContext,
+): Tool {
+  const { tools: own = {} } = context;
+  const ownTool = Object.hasOwn(own, name) ? own[name] : undefined;
+  if (ownTool !== undefined) {
+    const [key] = Object.keys(config);
+    if (key === undefined) return ownTool;
+    throw refusal(`${path}.config`, "left out for a tool of the run's own modules", key);
+  }
+  const definition = toolOf(name);
+  if (definition === undefined) {
+    const [problem] = unknownName(name, [...Object.keys(own), ...toolNames()]);
+    throw refusal(path, problem?.allowed ?? "a known tool", name);
+  }
+  const checked = checkConfig(definition.configSchema, config);
+  if (checked.kind === "valid") return definition.create(checked.config, context);
+  const [problem] = checked.problems;
+  throw refusal(
+    [path, "config", ...(problem?.path ?? []).map(String)].join("."),
+    problem?.allowed ?? "as the tool says",
+    JSON.stringify(problem?.value),
+  );
+}
+
+async function toolsOfServers(servers: ToolConfig["mcpServers"], context: BuildContext): Promise<Tool[]> {
+  if (Object.keys(servers).length === 0) return [];
+  // The protocol's client takes a while to load, and most agents have no servers.
+  const { openMcpTools } = await import("./mcp-tools.ts");
+  return openMcpTools(servers, context);
+}
+
+async function toolsOfFile(file: string, context: BuildContext): Promise<Tool[]> {
+  let content: Record<string, unknown>;
+  try {
+    content = await readObjectBelow(context.filesFolder, file, "toolFile");
+  } catch (cause) {
+    if (!(cause instanceof ConfigError)) throw cause;
+    throw refusal("toolFile", "a YAML file of tools", `${file} (${cause.message})`, cause);
+  }
+  return readToolFile(content, (name, config, path) => makeTool(name, config, path, context));
+}
+
+function refusal(path: string, allowed: string, value: string, cause?: unknown): InvalidInputError {
+  return new InvalidInputError(
+    `Cannot make the tools as \`${path}\` must be ${allowed}: current value is ${value}`,
+    { path, allowed },
+    { cause },
+  );
+}

@@ -1,0 +1,65 @@
+/**
+ * Files of tools as verl's users have them:
+ *
+ *     tools:
+ *       - class_name: calculator        # a registered tool; of a Python path the last part, in snake case, without "_tool"
+ *         config: { type: native }
+ *         tool_schema: { type: function, function: { name, description, parameters } }
+ */
+
+import { InvalidInputError } from "@hone/core";
+import { z } from "zod";
+import type { Tool } from "./tool.ts";
+
+const toolFileSchema = z.object({
+  tools: z.array(
+    z.object({
+      class_name: z.string().min(1),
+      /** `type` is verl's own, and says nothing here. */
+      config: z.record(z.string(), z.unknown()).nullish(),
+      /** What the model is shown; absent = as the tool says itself. */
+      tool_schema: z
+        .object({
+          type: z.literal("function").default("function"),
+          function: z.object({
+            name: z.string().min(1),
+            description: z.string().default(""),
+            parameters: z.record(z.string(), z.unknown()),
+          }),
+        })
+        .nullish(),
+    }),
+  ),
+});
+
+/** @param make makes a registered tool. @throws {InvalidInputError} when the content is no such file. */
+export function readToolFile(
+  content: Readonly<Record<string, unknown>>,
+  make: (name: string, config: Readonly<Record<string, unknown>>, path: string) => Tool,
+): Tool[] {
+  const parsed = toolFileSchema.safeParse(content);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const path = `toolFile: ${issue?.path.join(".")}`;
+    const allowed = issue?.message ?? "as in verl's files";
+    throw new InvalidInputError(
+      `Cannot read the file of tools as \`${path}\` breaks its schema (${allowed}): current value is ${JSON.stringify(content).slice(0, 200)}`,
+      { path, allowed },
+    );
+  }
+  return parsed.data.tools.map(({ class_name, config, tool_schema }, index) => {
+    const { type: _, ...own } = config ?? {};
+    const tool = make(registeredName(class_name), own, `toolFile: tools.${index}.class_name`);
+    return tool_schema == null ? tool : { ...tool, ...tool_schema.function };
+  });
+}
+
+/** `verl.tools.search_tool.SearchTool` is `search`. */
+export function registeredName(className: string): string {
+  if (!className.includes(".") && !/^[A-Z]/.test(className)) return className;
+  const last = className.slice(className.lastIndexOf(".") + 1);
+  return last
+    .replace(/Tool$/, "")
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase();
+}

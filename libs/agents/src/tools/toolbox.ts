@@ -1,0 +1,85 @@
+/** The tools of one agent in one configuration: made once, used by all its rollouts. */
+
+import { InvalidInputError } from "@hone/core";
+import type { ChatTool } from "@hone/tokenizer";
+import type { ToolCallFormatName } from "../tool-calls/formats.ts";
+import { ArgumentChecker } from "./check-arguments.ts";
+import type { CutSide } from "./cut-answer.ts";
+import type { Tool } from "./tool.ts";
+
+/** How calls are bounded. */
+export interface ToolLimits {
+  /** Calls of one answer that are run; the model is told of the others that they were not. */
+  readonly maxParallelCalls: number;
+  /** Answers in a row whose calls are all invalid, after which the rollout ends. */
+  readonly maxInvalidAnswers: number;
+  /** Budget of one tool's answer. */
+  readonly maxAnswerTokens: number;
+  readonly cut: CutSide;
+  /** Of one call. */
+  readonly deadlineMs: number;
+  /** Tries of a call that fails for a reason outside the agent. */
+  readonly maxAttempts: number;
+}
+
+/** A tool with what calls of it need. */
+export interface ToolboxEntry {
+  readonly tool: Tool;
+  readonly chatTool: ChatTool;
+  readonly checker: ArgumentChecker;
+}
+
+export class Toolbox {
+  readonly limits: ToolLimits;
+  /** Undefined = that of the chat template. */
+  readonly toolCallFormat: ToolCallFormatName | undefined;
+  readonly #entries = new Map<string, ToolboxEntry>();
+
+  /** @throws {InvalidInputError} when two tools have one name, or one has no JSON schema. */
+  constructor(tools: readonly Tool[], limits: ToolLimits, toolCallFormat?: ToolCallFormatName) {
+    this.limits = limits;
+    this.toolCallFormat = toolCallFormat;
+    for (const tool of tools) {
+      const { name, description, parameters } = tool;
+      if (this.#entries.has(name)) throw refusal(name, "has a name of its own", "two tools with this name");
+      this.#entries.set(name, {
+        tool,
+        chatTool: { type: "function", function: { name, description, parameters } },
+        checker: checkerOf(tool),
+      });
+    }
+  }
+
+  get(name: string): ToolboxEntry | undefined {
+    return this.#entries.get(name);
+  }
+
+  get entries(): readonly ToolboxEntry[] {
+    return [...this.#entries.values()];
+  }
+
+  get names(): readonly string[] {
+    return [...this.#entries.keys()];
+  }
+}
+
+function checkerOf({ name, parameters }: Tool): ArgumentChecker {
+  try {
+    return new ArgumentChecker(parameters);
+  } catch (cause) {
+    throw refusal(
+      name,
+      "has a JSON schema for its arguments",
+      JSON.stringify(parameters).slice(0, 200),
+      cause,
+    );
+  }
+}
+
+function refusal(name: string, rule: string, value: string, cause?: unknown): InvalidInputError {
+  return new InvalidInputError(
+    `Cannot use the tool ${name} as each tool ${rule}: current value is ${value}`,
+    { path: "tools", allowed: `tools each of which ${rule}` },
+    { cause },
+  );
+}

@@ -1,0 +1,17 @@
+/** Errors of this package. What the code itself does wrong is a result, never an error. */
+
+import { RetryableError, TerminalError } from "@hone/core";
+
+/** A process of the sandbox could not be started, or no place was free for as long as one may wait. */
+export class SandboxUnavailableError extends RetryableError {
+  constructor(rule: string, value: string, options?: ErrorOptions) {
+    super("SANDBOX_UNAVAILABLE", `Cannot run code as ${rule}: current value is ${value}`, options);
+  }
+}
+
+/** The sandbox was closed. */
+export class SandboxClosedError extends TerminalError {
+  constructor() {
+    super("SANDBOX_CLOSED", "Cannot run code as the sandbox must be open: current value is closed");
+  }
+}

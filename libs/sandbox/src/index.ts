@@ -1,0 +1,13 @@
+/**
+ * Runs Python that nobody trusts: in WebAssembly, in child processes that may do nothing, within bounds of time, memory and
+ * output.
+ *
+ * @example
+ * const sandbox = new PythonSandbox();
+ * const result = await sandbox.run("print(6 * 7)", { timeMs: 5_000, maxOutputBytes: 10_000 }, signal);
+ */
+
+export { SandboxClosedError, SandboxUnavailableError } from "./errors.ts";
+export type { RunLimits, RunResult } from "./python-process.ts";
+export type { PythonSandboxOptions, PythonSession } from "./python-sandbox.ts";
+export { PythonSandbox } from "./python-sandbox.ts";

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:net";
+import { after, before, describe, test } from "node:test";
+import type { RunResult } from "./python-process.ts";
+import { PythonSandbox } from "./python-sandbox.ts";
+
+const LIMITS = { timeMs: 20_000, maxOutputBytes: 2_000 };
+const never = new AbortController().signal;
+
+describe("PythonSandbox", { timeout: 300_000 }, () => {
+  let sandbox: PythonSandbox;
+  before(() => {
+    sandbox = new PythonSandbox({ maxProcesses: 2, maxMemoryBytes: 200 * 1024 * 1024 });
+  });
+  after(() => sandbox.close());
+
+  const run = (code: string, timeMs = LIMITS.timeMs) => sandbox.run(code, { ...LIMITS, timeMs }, never);
+  const finished = async (code: string) => {
+    const result = await run(code);
+    assert.equal(result.kind, "finished", JSON.stringify(result));
+    return result as Extract<RunResult, { kind: "finished" }>;
+  };
+  /** After whatever code did, the pool runs the next. */
+  const isHealthy = async () => assert.equal((await finished("print(6 * 7)")).output, "42\n");
+
+  test("returns what is printed, both streams in order, and the value of the last expression", async () => {
+    const code = "import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c')\n[1, 'é😀']";
+    const { output, value, error, isOutputCut } = await finished(code);
+    assert.deepEqual([output, value, error, isOutputCut], ["a\nb\nc\n", "[1, 'é😀']", undefined, false]);
+  });
+
+  test("returns the traceback of the code's own frames", async () => {
+    const { error } = await finished("def f():\n    return 1 / 0\nf()");
+    assert.match(
+      error ?? "",
+      /^Traceback.*line 3, in <module>.*return 1 \/ 0.*ZeroDivisionError: division by zero\n$/s,
+    );
+    assert.doesNotMatch(error ?? "", /_hone|pyodide/);
+    assert.match((await finished("while")).error ?? "", /SyntaxError/);
+  });
+
+  describe("what must not get out", () => {
+    let server: Server;
+    let port: number;
+    let numConnections = 0;
+    before(async () => {
+      server = createServer(() => numConnections++);
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const address = server.address();
+      port = typeof address === "object" && address !== null ? address.port : 0;
+    });
+    after(() => server.close());
+
+    for (const [what, code, error] of [
+      ["forks", "import os\nwhile True: os.fork()", /OSError/],
+      ["starts processes", "import subprocess\nsubprocess.run(['ls'])", /OSError/],
+      ["runs a shell", "import os\nassert os.system('ls') != 0\nraise SystemExit('no shell')", /no shell/],
+      ["starts threads", "import threading\nthreading.Thread(target=print).start()", /RuntimeError/],
+      ["reads files of the machine", "open('/etc/passwd')", /FileNotFoundError/],
+      ["reaches JavaScript", "import js", /ModuleNotFoundError/],
+      ["runs JavaScript", "from pyodide.code import run_js\nrun_js('1')", /PermissionError/],
+      ["uses Pyodide's own module", "import pyodide_js", /ModuleNotFoundError/],
+      ["recurses for ever", "def f(): return f()\nf()", /RecursionError/],
+      ["takes all memory at once", "x = [0] * 10 ** 9", /MemoryError/],
+      ["takes all memory bit by bit", "x = []\nwhile True: x.append(bytearray(10 ** 7))", /MemoryError/],
+    ] as const) {
+      test(`code that ${what} gets an error`, async () => {
+        assert.match((await finished(code)).error ?? "", error);
+        await isHealthy();
+      });
+    }
+
+    test("code that connects to a port connects to nothing", async () => {
+      for (const code of [
+        `import socket\nsocket.create_connection(('127.0.0.1', ${port}), 2)`,
+        `import urllib.request\nurllib.request.urlopen('http://127.0.0.1:${port}/', timeout=2)`,
+        `from pyodide.http import open_url\nopen_url('http://127.0.0.1:${port}/')`,
+      ]) {
+        assert.notEqual((await finished(code)).error, undefined, code);
+      }
+      assert.equal(numConnections, 0);
+    });
+
+    test("no object of Python leads to the process, its environment or its modules", async () => {
+      // JavaScript's `Function` runs any code, so every JavaScript object that Python holds is tried for it.
+      const code = `
+import gc
+from pyodide.ffi import JsProxy
+found = []
+for thing in gc.get_objects():
+    if isinstance(thing, JsProxy):
+        try:
+            make = thing.constructor.constructor
+            found.append(str(make("return (async () => { try { return String(await import('node:net')) } catch (e) { return 'refused' } })()")()))
+            found.append(str(make("return typeof fetch + typeof process.getBuiltinModule + typeof process.send + typeof process.binding + JSON.stringify(process.env)")()))
+        except BaseException as error:
+            pass
+found
+`;
+      const { value, error } = await finished(code);
+      assert.equal(error, undefined);
+      assert.doesNotMatch(value, /function|PATH|HOME/);
+    });
+  });
+
+  test("ends code that never ends at its deadline, and code that ends its process", async () => {
+    assert.deepEqual(await run("while True: pass", 500), { kind: "timed_out" });
+    assert.equal((await run("import os\nos._exit(3)")).kind, "crashed");
+    await isHealthy();
+  });
+
+  test("keeps the begin of a huge output, and says that it was cut", async () => {
+    const { output, isOutputCut } = await finished(
+      "print('begin')\nfor _ in range(1000): print('x' * 10_000)",
+    );
+    assert.equal(output.length, LIMITS.maxOutputBytes);
+    assert.ok(isOutputCut && output.startsWith("begin\nxxx"));
+  });
+
+  test("nothing that code does reaches other code", async () => {
+    await finished(
+      "import builtins, math\nbuiltins.print = None\nmath.sqrt = None\nleft = 1\nopen('/tmp/a', 'w').write('b')",
+    );
+    const { output } = await finished(
+      "import math, os\nprint(math.sqrt(4), 'left' in globals(), os.path.exists('/tmp/a'))",
+    );
+    assert.equal(output, "2.0 False False\n");
+  });
+
+  test("ends code when nobody wants its result any more", async () => {
+    const over = new AbortController();
+    const running = sandbox.run("while True: pass", LIMITS, over.signal);
+    setTimeout(() => over.abort(new Error("not wanted")), 1_000);
+    await assert.rejects(running, /not wanted/);
+    await isHealthy();
+  });
+
+  test("a session keeps its names, also when its process had to go for others", async () => {
+    const session = sandbox.open();
+    await session.run("total = 40", LIMITS, never);
+    // Three at once on two places: the idle session's process is needed.
+    await Promise.all([run("1"), run("2"), run("3")]);
+    const result = await session.run("total += 2\nprint(total)", LIMITS, never);
+    assert.ok(result.kind === "finished" && result.output === "42\n", JSON.stringify(result));
+    assert.equal(
+      (await session.run("while True: pass", { ...LIMITS, timeMs: 300 }, never)).kind,
+      "timed_out",
+    );
+    const after = await session.run("print(total)", LIMITS, never);
+    assert.ok(after.kind === "finished" && after.output === "42\n", JSON.stringify(after));
+    session.close();
+  });
+
+  test("holds no more places than it may, and gives them all back", async () => {
+    const runs = Array.from({ length: 5 }, (_, i) => finished(`print(${i})`));
+    assert.ok(sandbox.numPlaces <= 2);
+    assert.deepEqual(
+      (await Promise.all(runs)).map(({ output }) => output),
+      ["0\n", "1\n", "2\n", "3\n", "4\n"],
+    );
+    assert.ok(sandbox.numPlaces <= 1, `${sandbox.numPlaces}`);
+  });
+});

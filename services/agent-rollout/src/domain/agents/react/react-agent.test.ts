@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Outcome } from "@hone/core";
+import { ChatRenderer } from "@hone/tokenizer";
+import { chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
+import "../../built-ins.ts";
+import { rowJob, runJob, WritingPolicy } from "../../testing-rollout.ts";
+
+const renderer = new ChatRenderer(chatmlTokenizer(TOOL_TEMPLATE));
+const CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "6 * 7"}}\n</tool_call>';
+
+function play(texts: readonly string[], changes: Parameters<typeof rowJob>[2] = {}) {
+  const policy = new WritingPolicy(renderer, ...texts);
+  const job = rowJob(
+    "react",
+    { prompt: "What is 6 * 7?" },
+    {
+      ...changes,
+      config: { tools: ["calculator"], systemPrompt: "Be brief.", ...changes.config },
+    },
+  );
+  return { policy, record: runJob(job, renderer, policy) };
+}
+
+describe("the agent react", () => {
+  test("is LangGraph's own, and its conversation is one sample with the tokens as they were", async () => {
+    const { policy, record } = play([`Let me see.\n${CALL}`, "It is 42."]);
+    const { outcome, samples, metrics, reason } = await record;
+    assert.equal(outcome, Outcome.completed, reason);
+    assert.equal(samples.length, 1);
+    assert.deepEqual([metrics.num_turns, metrics.tool_calls], [2, 1]);
+    const [first = "", second = ""] = policy.prompts;
+    assert.match(first, /^<\|im_start\|>system\nBe brief\.\n\n<tools>/);
+    assert.equal(
+      second,
+      `${first}Let me see.\n${CALL}<|im_end|>\n<|im_start|>user\n<tool_response>\n42\n</tool_response><|im_end|>\n<|im_start|>assistant\n`,
+    );
+  });
+
+  test("tells the model what is wrong with a call", async () => {
+    const { policy, record } = play([CALL.replace("expression", "text"), "I give up."]);
+    assert.equal((await record).outcome, Outcome.completed);
+    assert.match(policy.prompts[1] ?? "", /<tool_response>\n.*(schema|expression|Invalid)/s);
+  });
+
+  test("ends as truncated at the cap on turns", async () => {
+    const limits = { maxTurns: 2, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 1 };
+    const { outcome, turns } = await play([CALL], { limits }).record;
+    assert.deepEqual([outcome, turns.length], [Outcome.truncated, 2]);
+  });
+
+  test("is built once for its configuration, and serves rollouts side by side", async () => {
+    const records = await Promise.all([play([CALL, "42"]), play(["7"])].map(({ record }) => record));
+    assert.deepEqual(
+      records.map(({ turns }) => turns.length),
+      [2, 1],
+    );
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * The agent `tool_agent`: the model answers, its calls of tools are run, until an answer has no call, or a limit ends it.
+ *
+ * G1: whatever the model wrote gets an answer: a call that cannot be read or run is told why.
+ * G2: why it ended is in the episode: `metadata.endedBy` is one of {@link EndedBy}.
+ */
+
+import {
+  type AgentDefinition,
+  type AgentResult,
+  type AgentRollout,
+  type BuildContext,
+  buildToolbox,
+  promptOfRow,
+  type RolloutTools,
+  rolloutOf,
+  type Toolbox,
+  toChatToolCall,
+  toLangChainMessages,
+  toolConfigShape,
+  toolsOf,
+} from "@hone/agents";
+import {
+  type AIMessageChunk,
+  type BaseMessage,
+  HumanMessage,
+  SystemMessage,
+  ToolMessage,
+} from "@langchain/core/messages";
+import { entrypoint } from "@langchain/langgraph";
+import { z } from "zod";
+
+export const toolAgentConfigSchema = z.strictObject({
+  /** Stands first where the row's prompt has no system message; empty = none. */
+  systemPrompt: z.string().default(""),
+  ...toolConfigShape,
+});
+export type ToolAgentConfig = z.output<typeof toolAgentConfigSchema>;
+
+/** Why a rollout of this agent ended. */
+export const EndedBy = {
+  /** An answer without calls. */
+  answer: "answer",
+  /** The most turns. */
+  turns: "turns",
+  /** An answer that was cut off at its most tokens. */
+  length: "length",
+  /** Too many answers in a row whose calls were all invalid. */
+  invalidCalls: "invalid_calls",
+} as const;
+export type EndedBy = (typeof EndedBy)[keyof typeof EndedBy];
+
+interface ToolAgentGraph {
+  readonly graph: ReturnType<typeof buildGraph>;
+  readonly toolbox: Toolbox;
+}
+
+export const toolAgent: AgentDefinition<ToolAgentConfig, ToolAgentGraph> = {
+  configSchema: toolAgentConfigSchema,
+  needsEnvironment: false,
+  needsRow: true,
+  buildGraph: buildToolAgent,
+  run: runToolAgent,
+};
+
+export async function buildToolAgent(
+  config: ToolAgentConfig,
+  context: BuildContext,
+): Promise<ToolAgentGraph> {
+  return { graph: buildGraph(config), toolbox: await buildToolbox(config, context) };
+}
+
+export async function runToolAgent(
+  { graph, toolbox }: ToolAgentGraph,
+  rollout: AgentRollout<unknown>,
+): Promise<AgentResult> {
+  const tools = rollout.openTools(toolbox);
+  const messages = toLangChainMessages(promptOfRow(rollout.task));
+  const { endedBy, numTurns } = await graph.invoke(messages, { configurable: { rollout, tools } });
+  return {
+    isTruncated: endedBy === EndedBy.turns || endedBy === EndedBy.length,
+    metrics: { num_turns: numTurns },
+    metadata: { endedBy },
+  };
+}
+
+function buildGraph({ systemPrompt, maxInvalidAnswers, toolCallFormat }: ToolAgentConfig) {
+  return entrypoint("tool_agent", async (prompt: BaseMessage[], run) => {
+    const rollout = rolloutOf<ToolAgentConfig>(run);
+    const tools = toolsOf(run);
+    const base = toolCallFormat === "auto" ? rollout.model : rollout.model.withToolCallFormat(toolCallFormat);
+    const chatTools = tools.entries.map(({ chatTool }) => chatTool);
+    const model = chatTools.length === 0 ? base : base.bindTools(chatTools);
+    const needsSystem = systemPrompt !== "" && prompt[0]?.type !== "system";
+    let messages = needsSystem ? [new SystemMessage(systemPrompt), ...prompt] : prompt;
+    let numInvalid = 0;
+    for (let turn = 1; ; turn++) {
+      const answer = await model.invoke(messages, run);
+      const ended = (endedBy: EndedBy) => ({ endedBy, numTurns: turn });
+      const { tool_calls: calls = [], invalid_tool_calls: unreadable = [] } = answer;
+      // What was cut off may end within a call.
+      if (answer.response_metadata.finishReason === "length") return ended(EndedBy.length);
+      if (calls.length === 0 && unreadable.length === 0) return ended(EndedBy.answer);
+      const replies = await replyTo(answer, tools);
+      numInvalid = replies.isValid ? 0 : numInvalid + 1;
+      if (numInvalid >= maxInvalidAnswers) return ended(EndedBy.invalidCalls);
+      if (turn >= rollout.maxTurns) return ended(EndedBy.turns);
+      messages = [...messages, answer, ...replies.messages];
+    }
+  });
+}
+
+/** Runs the calls of an answer. @returns what the model is told, and whether any of its calls was valid. */
+async function replyTo(
+  { tool_calls: calls = [], invalid_tool_calls: unreadable = [] }: AIMessageChunk,
+  tools: RolloutTools,
+): Promise<{ messages: BaseMessage[]; isValid: boolean }> {
+  const replies = await tools.answerAll(calls.map(toChatToolCall));
+  tools.countUnreadable(unreadable.length);
+  const messages: BaseMessage[] = replies.map(
+    ({ id, name, text }) => new ToolMessage({ content: text, tool_call_id: id, name }),
+  );
+  const complaints = unreadable.map(({ error }) => `Invalid tool call: what you wrote ${error}.`);
+  // No call is there for it to answer, so it is the user's to say.
+  if (complaints.length > 0) messages.push(new HumanMessage(complaints.join("\n")));
+  return { messages, isValid: replies.some(({ kind }) => kind === "answered" || kind === "failed") };
+}

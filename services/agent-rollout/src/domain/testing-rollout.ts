@@ -1,0 +1,101 @@
+/** For tests of agents: rollouts of rows with a policy that writes what it is told to. */
+
+import {
+  AgentCatalog,
+  AgentModules,
+  FinishReason,
+  type GenerateCall,
+  type Generation,
+  type Policy,
+} from "@hone/agents";
+import { contextOfTraceparent } from "@hone/telemetry";
+import type { ChatRenderer } from "@hone/tokenizer";
+import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
+import { runRollout } from "./run-rollout.ts";
+
+/** Writes texts, one for each call in order (the last one again and again), and remembers what it was asked. */
+export class WritingPolicy implements Policy {
+  readonly calls: GenerateCall[] = [];
+  readonly #renderer: ChatRenderer;
+  readonly #texts: readonly string[];
+
+  constructor(renderer: ChatRenderer, ...texts: readonly string[]) {
+    this.#renderer = renderer;
+    this.#texts = texts;
+  }
+
+  /** What the model was shown at each call, as text. */
+  get prompts(): string[] {
+    return this.calls.map(({ promptIds }) => this.#renderer.tokenizer.decode(promptIds));
+  }
+
+  async generate(call: GenerateCall): Promise<Generation> {
+    const index = this.calls.push(call) - 1;
+    const { tokenizer } = this.#renderer;
+    const text = this.#texts[Math.min(index, this.#texts.length - 1)] ?? "";
+    const all = [...tokenizer.encode(text), tokenizer.eosTokenId ?? 0];
+    const tokenIds = all.slice(0, call.sampling.maxNewTokens);
+    for (const id of tokenIds) call.onTokens?.([id]);
+    return {
+      tokenIds,
+      logprobs: tokenIds.map(() => -0.25),
+      versions: [{ version: call.highestVersion, tokenCount: tokenIds.length }],
+      finishReason: tokenIds.length === all.length ? FinishReason.stop : FinishReason.length,
+      cachedTokens: 0,
+      generationMs: 1,
+      replica: "test",
+    };
+  }
+}
+
+/** A job for one row. */
+export function rowJob(
+  agentName: string,
+  row: Readonly<Record<string, unknown>>,
+  overrides: Partial<RolloutJob> & { readonly config?: Readonly<Record<string, unknown>> } = {},
+): RolloutJob {
+  const { config = {}, ...changes } = overrides;
+  return {
+    runId: "run-1",
+    slot: { split: "train", step: 1, task: 0, index: 0 },
+    runSeed: 7,
+    task: { id: "rows.jsonl:1", environment: undefined, row },
+    agentName,
+    agentConfigJson: JSON.stringify(config),
+    agentModules: [],
+    scriptedPolicy: undefined,
+    sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 400 },
+    limits: { maxTurns: 6, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 2 },
+    lowestVersion: 1,
+    highestVersion: 1,
+    tokenizerPath: "",
+    tokenizerDigest: "",
+    ...changes,
+  };
+}
+
+/** Runs a job to its end; what its agent opened is closed. */
+export async function runJob(
+  job: RolloutJob,
+  renderer: ChatRenderer,
+  policy: Policy,
+  options: { readonly filesFolder?: string; readonly signal?: AbortSignal } = {},
+): Promise<RolloutRecord> {
+  const { filesFolder = import.meta.dirname, signal = new AbortController().signal } = options;
+  const agents = new AgentCatalog({ filesFolder });
+  try {
+    return await runRollout(
+      job,
+      {
+        policy,
+        agents,
+        modules: new AgentModules(filesFolder),
+        rendererOf: async () => renderer,
+        agentConfigAt: async () => "{}",
+      },
+      { signal, trace: contextOfTraceparent(undefined) },
+    );
+  } finally {
+    await agents.close();
+  }
+}

@@ -1,0 +1,74 @@
+/** The tool `python`: runs code of the model in the sandbox, which all agents of this process share. */
+
+import { defineTool, type Tool, type ToolBuildContext } from "@hone/agents";
+import { unreachable } from "@hone/core";
+import { PythonSandbox, type PythonSession, type RunResult } from "@hone/sandbox";
+import { z } from "zod";
+
+const wholeNumber = z.number().int();
+
+export const pythonConfigSchema = z.strictObject({
+  /** Of one call. */
+  timeMs: wholeNumber.min(100).max(600_000).default(5_000),
+  /** What is printed beyond it is lost. */
+  maxOutputBytes: wholeNumber.min(100).max(10_000_000).default(100_000),
+  /** Whether later calls of a rollout know the names of earlier ones. */
+  keepsState: z.boolean().default(false),
+});
+export type PythonConfig = z.output<typeof pythonConfigSchema>;
+
+/** A call waits for a place in the sandbox, and for its session to be made again. */
+const WAIT_MS = 120_000;
+
+let shared: PythonSandbox | undefined;
+
+export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {
+  shared ??= new PythonSandbox();
+  const sandbox = shared;
+  context.onClose(async () => {
+    if (shared === sandbox) shared = undefined;
+    await sandbox.close();
+  });
+  const { timeMs, maxOutputBytes, keepsState } = config;
+  return defineTool<PythonSession | undefined>({
+    name: "python",
+    description: `Runs Python code and returns what it prints. Standard library only, no files, no network, ${timeMs} ms.${
+      keepsState ? " Names stay between calls." : ""
+    }`,
+    parameters: {
+      type: "object",
+      properties: { code: { type: "string", description: "Python code that prints its results" } },
+      required: ["code"],
+      additionalProperties: false,
+    },
+    deadlineMs: timeMs + WAIT_MS,
+    open: () => (keepsState ? sandbox.open() : undefined),
+    async call({ code }, { state, signal }) {
+      const runner = state ?? sandbox;
+      return textOf(await runner.run(String(code), { timeMs, maxOutputBytes }, signal), config);
+    },
+    close: (state) => state?.close(),
+  });
+}
+
+/** What the model is told. */
+function textOf(result: RunResult, { timeMs }: PythonConfig): string {
+  switch (result.kind) {
+    case "finished": {
+      const parts = [result.output];
+      if (result.isOutputCut) parts.push("[output cut]");
+      if (result.error !== undefined) parts.push(result.error);
+      else if (result.value !== "") parts.push(result.value);
+      const text = parts.map((part) => part.trimEnd()).filter((part) => part !== "");
+      return text.length === 0 ? "(no output)" : text.join("\n");
+    }
+    case "timed_out":
+      return `Error: the code took longer than ${timeMs} ms and was stopped.`;
+    case "out_of_memory":
+      return "Error: the code used more memory than it may and was stopped.";
+    case "crashed":
+      return "Error: the code ended its process.";
+    default:
+      return unreachable(result);
+  }
+}
