@@ -36,6 +36,7 @@ await runMain(
       cancel: () => import("./commands/control.ts").then((module) => module.cancelCommand),
       pause: () => import("./commands/control.ts").then((module) => module.pauseCommand),
       resume: () => import("./commands/control.ts").then((module) => module.resumeCommand),
+      new: () => import("./commands/new.ts").then((module) => module.newCommand),
       validate: () => import("./commands/validate.ts").then((module) => module.validateCommand),
       judge: () => import("./commands/judge.ts").then((module) => module.judgeCommand),
       rescore: () => import("./commands/rescore.ts").then((module) => module.rescoreCommand),

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { defineTool, InfrastructureError, registerTool, type ToolRollout } from "@hone/agents";
 import { Outcome } from "@hone/core";
-import { checkSample } from "@hone/rl";
 import { ChatRenderer } from "@hone/tokenizer";
 import { CHATML_TEMPLATE, chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import { z } from "zod";
@@ -64,8 +63,8 @@ describe("the agent tool_agent", () => {
       `${prompts[0]}Let me see.\n${CALCULATE}<|im_end|>\n<|im_start|>user\n<tool_response>\n42\n</tool_response><|im_end|>\n<|im_start|>assistant\n`,
     );
     const [sample] = record.samples;
-    assert.ok(sample !== undefined && checkSample(sample) === undefined);
-    const trained = sample.tokenIds.filter((_, i) => sample.lossMask[i] === 1);
+    assert.ok(sample !== undefined);
+    const trained = Array.from(sample.tokenIds).filter((_, i) => sample.lossMask[i] === 1);
     assert.equal(
       renderer.tokenizer.decode(trained),
       `Let me see.\n${CALCULATE}<|im_end|>It is 42.<|im_end|>`,

@@ -1,0 +1,51 @@
+/** `hone new agent NAME`: a working agent with its test, to start from. */
+
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { honeCommand } from "../define.ts";
+import { UsageError } from "../errors.ts";
+import { shownPath, userFolder } from "../project.ts";
+import { AGENT_NAME, agentFiles } from "../scaffold/agent-files.ts";
+
+export const newCommand = honeCommand({
+  name: "new",
+  description: "Write a working agent with its test, rows and run file into a new folder",
+  args: {
+    kind: { type: "positional", required: true, description: "What to write: agent", valueHint: "agent" },
+    name: {
+      type: "positional",
+      required: true,
+      description: "Its name, such as word_smith",
+      valueHint: "NAME",
+    },
+  },
+  run: async ({ terminal, project }, { kind, name }) => {
+    if (kind !== "agent")
+      throw new UsageError(`Cannot make a new ${kind} as it must be an agent: current value is ${kind}`);
+    if (!AGENT_NAME.test(name)) {
+      throw new UsageError(
+        `Cannot make an agent as its name must be words of a-z and 0-9 joined by _: current value is ${name}`,
+      );
+    }
+    const folder = resolve(userFolder(), name);
+    const below = relative(project.folder, folder);
+    if (below.startsWith("..")) {
+      throw new UsageError(
+        `Cannot make an agent as its folder must lie below the project folder ${project.folder}: current value is ${folder}`,
+      );
+    }
+    if (existsSync(folder)) {
+      throw new UsageError(
+        `Cannot make an agent as its folder must be new: current value is ${shownPath(folder)}`,
+      );
+    }
+    await mkdir(folder, { recursive: true });
+    for (const [file, text] of Object.entries(agentFiles(name, below)))
+      await writeFile(join(folder, file), text);
+    terminal.line(`${shownPath(folder)}: agent.ts, agent.test.ts, agent.yaml, rows.jsonl, run.yaml`);
+    terminal.line(`test it:   node --test ${shownPath(join(folder, "agent.test.ts"))}`);
+    terminal.line(`train it:  npm run hone -- run ${shownPath(join(folder, "run.yaml"))}`);
+    return 0;
+  },
+});

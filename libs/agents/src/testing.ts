@@ -1,0 +1,149 @@
+/**
+ * Plays an agent with answers that are written beforehand, without services or a model. For tests.
+ *
+ * @example
+ * const played = await playAgent(agents.mine, { row: { prompt: "2 + 2?" }, answers: ["4"] });
+ * assert.equal(played.turns.at(-1)?.responseText, "4");
+ */
+
+import type { Sample } from "@hone/rl";
+import { contextOfTraceparent } from "@hone/telemetry";
+import { ChatRenderer } from "@hone/tokenizer";
+import { chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
+import type { AgentDefinition, AgentResult } from "./agent.ts";
+import { AttemptClock } from "./attempt-clock.ts";
+import { Conversation, type RecordedTurn } from "./conversation.ts";
+import { HoneChatModel } from "./hone-chat-model.ts";
+import { ModelSession } from "./model-session.ts";
+import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
+import { toolsOfRow } from "./task-row.ts";
+import { RolloutTools } from "./tools/rollout-tools.ts";
+import type { Tool } from "./tools/tool.ts";
+
+export interface PlayOptions {
+  /** The dataset row; absent = the task has none. */
+  readonly row?: Readonly<Record<string, unknown>>;
+  /** The agent's file. @default its defaults */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** What the model writes, one text for each call; the last one again and again. */
+  readonly answers: readonly string[];
+  /** Tools by name, as a run's own modules export them. */
+  readonly tools?: Readonly<Record<string, Tool>>;
+  /** @default 10 */
+  readonly maxTurns?: number;
+  /** Paths of the agent's file resolve below it. @default the folder that the process stands in */
+  readonly filesFolder?: string;
+}
+
+/** What came of it. */
+export interface PlayedRollout {
+  readonly result: AgentResult;
+  readonly turns: readonly RecordedTurn[];
+  readonly samples: readonly Sample[];
+  /** What the model was shown at each call, whole, as text. */
+  readonly prompts: readonly string[];
+  /** Figures and rewards of the tools. */
+  readonly toolMetrics: Readonly<Record<string, number>>;
+  readonly toolReward: number;
+}
+
+const MAX_NEW_TOKENS = 2_000;
+const MAX_CONTEXT_TOKENS = 100_000;
+const DEADLINE_MS = 60_000;
+
+/**
+ * Plays one rollout. The model's format is ChatML with calls of tools as Qwen's templates have them (`hermes`).
+ * @throws what the agent throws, and what ends a rollout, such as LimitReachedError.
+ */
+export async function playAgent(
+  agent: AgentDefinition<unknown, unknown>,
+  options: PlayOptions,
+): Promise<PlayedRollout> {
+  const { row, config = {}, answers, tools: ownTools = {}, maxTurns = 10, filesFolder = "." } = options;
+  const renderer = new ChatRenderer(chatmlTokenizer(TOOL_TEMPLATE));
+  const conversation = new Conversation(renderer);
+  const over = new AbortController();
+  const clock = new AttemptClock(DEADLINE_MS, () => over.abort(new Error(`no end after ${DEADLINE_MS} ms`)));
+  const trace = contextOfTraceparent(undefined);
+  const calls: GenerateCall[] = [];
+  const session = new ModelSession({
+    conversation,
+    clock,
+    trace,
+    policy: writingPolicy(renderer, answers, calls),
+    signal: over.signal,
+    model: "test",
+    sessionId: "test",
+    groupId: "test",
+    sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: MAX_NEW_TOKENS },
+    stopTokenIds: renderer.tokenizer.stopTokenIds,
+    maxTurns,
+    maxContextTokens: MAX_CONTEXT_TOKENS,
+    lowestVersion: 0,
+    highestVersion: 0,
+    seedOfTurn: (turn) => turn,
+  });
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => clock.end());
+  const parsed = agent.configSchema.parse(config);
+  const graph = await agent.buildGraph(parsed, {
+    filesFolder,
+    secrets: {},
+    tools: ownTools,
+    onClose: (close) => opened.defer(close),
+  });
+  const task = { id: "test", row };
+  const rolloutTools: RolloutTools[] = [];
+  const result = await agent.run(graph, {
+    config: parsed,
+    task,
+    model: new HoneChatModel(session),
+    environment: undefined,
+    maxTurns,
+    maxNewTokens: MAX_NEW_TOKENS,
+    signal: over.signal,
+    openTools(toolbox) {
+      const tools = new RolloutTools(toolbox, {
+        ...toolsOfRow(task),
+        tokenizer: renderer.tokenizer,
+        trace,
+        signal: over.signal,
+        seed: 0,
+        lastTurn: () => session.lastTurn,
+      });
+      opened.defer(async () => void (await tools.close()));
+      rolloutTools.push(tools);
+      return tools;
+    },
+  });
+  return {
+    result,
+    turns: conversation.turns,
+    samples: conversation.samples(),
+    prompts: calls.map(({ promptIds }) => renderer.tokenizer.decode(promptIds)),
+    toolMetrics: Object.assign({}, ...rolloutTools.map((tools) => tools.metrics())) as Record<string, number>,
+    toolReward: rolloutTools.reduce((sum, tools) => sum + tools.totalReward, 0),
+  };
+}
+
+/** Writes the answers, and remembers what it was asked. */
+function writingPolicy(renderer: ChatRenderer, answers: readonly string[], calls: GenerateCall[]): Policy {
+  const { tokenizer } = renderer;
+  return {
+    async generate(call): Promise<Generation> {
+      const index = Math.min(calls.push(call), answers.length) - 1;
+      const all = [...tokenizer.encode(answers[index] ?? ""), tokenizer.eosTokenId ?? 0];
+      const tokenIds = all.slice(0, call.sampling.maxNewTokens);
+      for (const id of tokenIds) call.onTokens?.([id]);
+      return {
+        tokenIds,
+        logprobs: tokenIds.map(() => -1),
+        versions: [{ version: 0, tokenCount: tokenIds.length }],
+        finishReason: tokenIds.length === all.length ? FinishReason.stop : FinishReason.length,
+        cachedTokens: 0,
+        generationMs: 0,
+        replica: "",
+      };
+    },
+  };
+}
