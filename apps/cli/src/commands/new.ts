@@ -41,7 +41,7 @@ export const newCommand = honeCommand({
       );
     }
     await mkdir(folder, { recursive: true });
-    for (const [file, text] of Object.entries(agentFiles(name, below)))
+    for (const [file, text] of Object.entries(await agentFiles(name, below)))
       await writeFile(join(folder, file), text);
     terminal.line(`${shownPath(folder)}: agent.ts, agent.test.ts, agent.yaml, rows.jsonl, run.yaml`);
     terminal.line(`test it:   node --test ${shownPath(join(folder, "agent.test.ts"))}`);

@@ -2,7 +2,7 @@
 
 import { defineTool, type Tool, type ToolBuildContext } from "@hone/agents";
 import { unreachable } from "@hone/core";
-import { PythonSandbox, type PythonSession, type RunResult } from "@hone/sandbox";
+import type { PythonSandbox, PythonSession, RunResult } from "@hone/sandbox";
 import { z } from "zod";
 
 const wholeNumber = z.number().int();
@@ -20,14 +20,23 @@ export type PythonConfig = z.output<typeof pythonConfigSchema>;
 /** A call waits for a place in the sandbox, and for its session to be made again. */
 const WAIT_MS = 120_000;
 
-let shared: PythonSandbox | undefined;
+let shared: Promise<PythonSandbox> | undefined;
+
+/** Loaded with the first code: most agents run none. */
+async function openSandbox(): Promise<PythonSandbox> {
+  const { PythonSandbox: Sandbox } = await import("@hone/sandbox");
+  return new Sandbox();
+}
 
 export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {
-  shared ??= new PythonSandbox();
-  const sandbox = shared;
+  const sandbox = () => {
+    shared ??= openSandbox();
+    return shared;
+  };
   context.onClose(async () => {
-    if (shared === sandbox) shared = undefined;
-    await sandbox.close();
+    const open = shared;
+    shared = undefined;
+    await (await open)?.close();
   });
   const { timeMs, maxOutputBytes, keepsState } = config;
   return defineTool<PythonSession | undefined>({
@@ -42,9 +51,9 @@ export function makePythonTool(config: PythonConfig, context: ToolBuildContext):
       additionalProperties: false,
     },
     deadlineMs: timeMs + WAIT_MS,
-    open: () => (keepsState ? sandbox.open() : undefined),
+    open: async () => (keepsState ? (await sandbox()).open() : undefined),
     async call({ code }, { state, signal }) {
-      const runner = state ?? sandbox;
+      const runner = state ?? (await sandbox());
       return textOf(await runner.run(String(code), { timeMs, maxOutputBytes }, signal), config);
     },
     close: (state) => state?.close(),
