@@ -34,6 +34,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   const agents = new AgentCatalog({ filesFolder: config.filesDir, secrets: config.toolSecrets });
   const modules = new AgentModules(config.filesDir);
   const agentConfigs = new AgentConfigs(config.filesDir);
+  const agentConfigAt = (path: string) => agentConfigs.at(path);
   const validator = respond(
     bus,
     subjects.validate(ValidatingService.agentRollout),
@@ -41,7 +42,8 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     ValidateReplySchema,
     {
       queue: "agent-rollout",
-      handle: async ({ message, reply }) => reply(await answerValidate(message, modules)),
+      handle: async ({ message, reply }) =>
+        reply(await answerValidate(message, { bus, agents, modules, agentConfigAt })),
       onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
     },
   );
@@ -53,7 +55,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
       agents,
       modules,
       rendererOf: (job) => tokenizers.rendererOf(job),
-      agentConfigAt: (path) => agentConfigs.at(path),
+      agentConfigAt,
       policy: new BusPolicy(bus, replicas, {
         idleTimeoutMs: config.policyIdleTimeoutMs,
         onRetry: (reason, call) =>

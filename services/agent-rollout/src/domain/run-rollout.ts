@@ -9,7 +9,6 @@
 import {
   type AgentCatalog,
   type AgentModules,
-  agentOfRow,
   checkConfig,
   type Environment,
   environmentOf,
@@ -19,6 +18,7 @@ import {
 import { describeError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
 import type { Context } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
+import { chooseAgent } from "./agent-choice.ts";
 import { UnusableJobError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { type AttemptParts, runAttempt } from "./run-attempt.ts";
@@ -77,10 +77,11 @@ export async function runRollout(
 /** @throws {TerminalError} when the job names what does not exist here, or what does not go together. */
 async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Promise<AttemptParts> {
   const { scriptedPolicy, task } = job;
-  const { agentName, agentConfigJson } = await agentChoice(job, dependencies);
+  const run = { name: job.agentName, configJson: job.agentConfigJson };
+  const { name: agentName, configJson } = await chooseAgent(run, task.row, dependencies.agentConfigAt);
   const modules =
     job.agentModules.length === 0 ? undefined : await dependencies.modules.load(job.agentModules);
-  const agent = await dependencies.agents.prepare({ name: agentName, configJson: agentConfigJson, modules });
+  const agent = await dependencies.agents.prepare({ name: agentName, configJson, modules });
   const script = scriptedPolicy === undefined ? undefined : scriptOf(scriptedPolicy);
   if (scriptedPolicy !== undefined && script === undefined) {
     throw new UnusableJobError("its scripted policy must be known", scriptedPolicy);
@@ -102,19 +103,6 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
     policy: dependencies.policy,
     renderer: await dependencies.rendererOf(job),
   };
-}
-
-/** What a row says of its agent wins over what its run says; another agent does not take the run's configuration. */
-async function agentChoice(
-  { agentName, agentConfigJson, task }: RolloutJob,
-  { agentConfigAt }: RolloutDependencies,
-): Promise<{ agentName: string; agentConfigJson: string | undefined }> {
-  const asked = agentOfRow(task.row);
-  const name = asked.name ?? agentName;
-  if (asked.configPath !== undefined) {
-    return { agentName: name, agentConfigJson: await agentConfigAt(asked.configPath) };
-  }
-  return { agentName: name, agentConfigJson: name === agentName ? agentConfigJson : undefined };
 }
 
 function environmentMaker({ name, configJson }: { name: string; configJson: string }): () => Environment {

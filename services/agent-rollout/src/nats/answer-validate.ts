@@ -1,22 +1,30 @@
 /** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and fit. */
 
 import { create } from "@bufbuild/protobuf";
-import type { AgentModules } from "@hone/agents";
+import type { AgentCatalog, AgentModules } from "@hone/agents";
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
+import type { Bus } from "@hone/messaging";
 import {
   ProblemSchema,
   type ValidateReply,
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
+import { checkAgents } from "../domain/check-agents.ts";
 import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
+import { rowsOfRun } from "./rows-of-run.ts";
 
-export async function answerValidate(
-  request: ValidateRequest,
-  modules: AgentModules,
-): Promise<ValidateReply> {
-  const problems = await problemsOf(request.configJson, modules);
+/** What validating looks things up in. */
+export interface ValidateParts {
+  readonly bus: Bus;
+  readonly agents: AgentCatalog;
+  readonly modules: AgentModules;
+  readonly agentConfigAt: (path: string) => Promise<string>;
+}
+
+export async function answerValidate(request: ValidateRequest, parts: ValidateParts): Promise<ValidateReply> {
+  const problems = await problemsOf(request.configJson, parts);
   return create(ValidateReplySchema, {
     service: "agent-rollout",
     problems: problems.map(({ key, value, allowed, message }) =>
@@ -25,11 +33,15 @@ export async function answerValidate(
   });
 }
 
-async function problemsOf(configJson: string, modules: AgentModules): Promise<readonly RunProblem[]> {
+async function problemsOf(configJson: string, parts: ValidateParts): Promise<readonly RunProblem[]> {
   try {
     const run = resolveRunConfig(parseJson(configJson));
-    const { exports } = await modules.load(run.agent.modules ?? []);
-    return validateRun({ ...partsOf(run), own: exports });
+    const { agent } = run;
+    const modules = await parts.modules.load(agent.modules ?? []);
+    const problems = validateRun({ ...partsOf(run), own: modules.exports });
+    if (problems.length > 0) return problems;
+    const chosen = { name: agent.name, configJson: agent.config && JSON.stringify(agent.config) };
+    return await checkAgents(chosen, await rowsOfRun(parts.bus, run), { ...parts, modules });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     if (error instanceof InvalidInputError) {

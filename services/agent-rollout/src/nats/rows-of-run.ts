@@ -1,0 +1,53 @@
+/** The first rows of a run's datasets, asked of the dataset service. */
+
+import { create } from "@bufbuild/protobuf";
+import type { RunConfig } from "@hone/config";
+import { parseJson } from "@hone/core";
+import { type Bus, BusUnavailableError, request, subjects } from "@hone/messaging";
+import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
+import type { RowsOfSplit } from "../domain/check-agents.ts";
+
+/** Enough to see the agents that a dataset names; what lies behind is seen when it is played. */
+const ROWS_LOOKED_AT = 64;
+const TIMEOUT_MS = 5_000;
+
+/** Without those that dataset cannot give: it tells why itself when it is asked to validate the run. */
+export async function rowsOfRun(bus: Bus, { dataset }: RunConfig): Promise<RowsOfSplit[]> {
+  const splits = (["train", "eval"] as const).flatMap((split) => {
+    const source = dataset[split];
+    return source === undefined || source.source === "environment" ? [] : [{ split, source }];
+  });
+  const found = await Promise.all(
+    splits.map(async ({ split, source }) => {
+      const key = `dataset.${split}.path`;
+      const message = create(BatchRequestSchema, {
+        sourceJson: JSON.stringify(source),
+        count: ROWS_LOOKED_AT,
+        shuffled: false,
+      });
+      try {
+        const options = { timeoutMs: TIMEOUT_MS };
+        const reply = await request(
+          bus,
+          subjects.datasetBatch(),
+          BatchRequestSchema,
+          message,
+          BatchReplySchema,
+          options,
+        );
+        // A short dataset goes round.
+        const tasks = reply.tasks.slice(0, Number(reply.size));
+        return { key, rows: tasks.map(({ id, rowJson }) => ({ id, row: rowOf(rowJson) })) };
+      } catch (error) {
+        if (!(error instanceof BusUnavailableError)) throw error;
+        return { key, rows: [] };
+      }
+    }),
+  );
+  return found.filter(({ rows }) => rows.length > 0);
+}
+
+function rowOf(json: string): Readonly<Record<string, unknown>> {
+  const row: unknown = parseJson(json || "{}");
+  return typeof row === "object" && row !== null ? { ...row } : {};
+}
