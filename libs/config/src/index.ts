@@ -9,7 +9,13 @@
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { problemMessage, show } from "./problems.ts";
 export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/inline-files.ts";
-export { GROUND_TRUTH_JUDGES, type JudgeConfig, type JudgeKind } from "./run-file/judges.ts";
+export {
+  type EpisodeJudgeConfig,
+  GROUND_TRUTH_JUDGES,
+  type GroupJudgeConfig,
+  type JudgeConfig,
+  type JudgeKind,
+} from "./run-file/judges.ts";
 export { type ParsedJudges, parseJudges } from "./run-file/parse-judges.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
 export { parseTaskSource } from "./run-file/parse-task-source.ts";

@@ -28,6 +28,7 @@ export { MAX_OBJECT_BYTES } from "./objects.ts";
 export { decodeBytes } from "./payload.ts";
 export { type PublishOptions, publishBytes, publishStored, type Stored } from "./publish.ts";
 export { purgeEpisodes } from "./purge-episodes.ts";
+export { readMessages } from "./read-messages.ts";
 export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
 export { type RequestOptions, type RequestStreamOptions, request, requestStream } from "./request.ts";
 export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./respond.ts";

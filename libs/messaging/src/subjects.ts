@@ -15,6 +15,7 @@
  *   hone.v1.policy.generate.<model>.<replica>       request, streamed reply
  *   hone.v1.policy.abort.<model>.<replica>          message without reply; its body is the request id
  *   hone.v1.judge.score                             request
+ *   hone.v1.judge.group                             request
  *   hone.v1.event.<run>.<kind>                      stream EVENTS; <run> is request-<sequence> before a run exists
  *   hone.v1.dead.<stream>                           stream DEAD
  */
@@ -92,6 +93,7 @@ export const subjects = {
   abort: (model: string | "*", replica: string) =>
     `${PREFIX}.policy.abort.${model === "*" ? model : token(model)}.${token(replica)}`,
   judgeScore: () => `${PREFIX}.judge.score`,
+  judgeGroup: () => `${PREFIX}.judge.group`,
   /**
    * Everything of one run in EPISODES, and in JOBS, to be purged. Written so that it lies within no consumer's filter:
    * servers before 2.9.15 make consumers whose filter covers a purged subject forget all that they have delivered and

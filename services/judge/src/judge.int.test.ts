@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -13,7 +15,12 @@ import {
   subjects,
   ValidatingService,
 } from "@hone/messaging";
-import { ScoreReplySchema, ScoreRequestSchema } from "@hone/proto-gen/judge";
+import {
+  GroupReplySchema,
+  GroupRequestSchema,
+  ScoreReplySchema,
+  ScoreRequestSchema,
+} from "@hone/proto-gen/judge";
 import { type Episode, EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { silentLogger } from "@hone/telemetry";
@@ -202,5 +209,57 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     assert.match(problems[0]!.allowed, /one of "environment", "format", "exact"/);
     assert.match(problems[0]!.message, /did you mean `exact`/);
     await Promise.all(responders.map((responder) => responder.drain()));
+  });
+
+  test("compares the stored episodes of a group by one model call", async () => {
+    let calls = 0;
+    const server = createServer((_request, response) => {
+      calls++;
+      response.end(JSON.stringify({ choices: [{ message: { content: "Ranking: 1 = 2 = 3" } }] }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const responders = serveJudge(bus, panels, options);
+    await bus.connection.flush();
+    const run = "run-9";
+    const stored = await Promise.all(
+      [0, 1, 2].map((index) =>
+        publishStored(
+          bus,
+          subjects.rolloutScored(run),
+          ScoredEpisodeSchema,
+          create(ScoredEpisodeSchema, { episode: episode(index, { runId: run }) }),
+        ),
+      ),
+    );
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const judges = [{ kind: "environment" }, { kind: "group", weight: 2, baseUrl, model: "m", rubric: "r" }];
+    const ask = (runId: string, sequences: readonly number[]) =>
+      request(
+        bus,
+        subjects.judgeGroup(),
+        GroupRequestSchema,
+        create(GroupRequestSchema, {
+          runId,
+          sequences: sequences.map(BigInt),
+          judgesJson: JSON.stringify(judges),
+        }),
+        GroupReplySchema,
+        { timeoutMs: 10_000 },
+      );
+    const sequences = stored.map(({ sequence }) => sequence);
+    const { episodes, error } = await ask(run, sequences);
+    assert.equal(error, "");
+    assert.deepEqual(
+      episodes.map(({ scores }) => scores.map(({ judge, weight, value }) => [judge, weight, value])),
+      [[["group", 2, 0.5]], [["group", 2, 0.5]], [["group", 2, 0.5]]],
+    );
+    assert.equal(calls, 1);
+    assert.match((await ask("run-8", sequences)).error, /must be of one task of run-8/);
+    const gone = await ask(run, [...sequences, 1_000_000]);
+    assert.match(gone.error, /none at 1000000/);
+    assert.equal(gone.isRetryable, false);
+    await Promise.all(responders.map((responder) => responder.drain()));
+    server.closeAllConnections();
+    server.close();
   });
 });

@@ -24,6 +24,7 @@ import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
+import { GroupJudgeClient } from "./nats/group-judge-client.ts";
 import { JobPublisher } from "./nats/job-publisher.ts";
 import { BusPipeline } from "./nats/pipeline.ts";
 import { respondToControl } from "./nats/run-control.ts";
@@ -66,6 +67,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           rollouts,
           pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
           tasks: new DatasetClient(bus),
+          groupJudges: new GroupJudgeClient(bus),
           board,
           events,
           createEngine: (run, folders) => createEngine(run, folders, config),

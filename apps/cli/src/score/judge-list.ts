@@ -24,5 +24,10 @@ export async function readJudges(file: string): Promise<readonly JudgeConfig[]> 
       : value;
   const parsed = parseJudges(list);
   if (parsed.kind === "problems") throw new ConfigError(file, parsed.problems);
+  if (parsed.judges.some(({ kind }) => kind === "group")) {
+    throw new UsageError(
+      `Cannot score answers one by one as each judge must read one alone: current value is ${file} with "group", which compares those of a run's group`,
+    );
+  }
   return parsed.judges;
 }

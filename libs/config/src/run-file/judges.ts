@@ -58,6 +58,21 @@ const remote = {
     .optional(),
 };
 
+/** Of judges that ask a model. */
+const modelCall = {
+  /** Of an OpenAI-compatible API, up to and with `/v1`. */
+  baseUrl: url,
+  model: z.string().min(1).max(MAX_JUDGE_NAME_CHARACTERS),
+  /** What is good and what is not, in the user's words. */
+  rubric: z.string().min(1).max(65_536),
+  temperature: z.number().min(0).max(2).default(0),
+  maxTokens: z.number().int().min(1).max(65_536).default(1_024),
+  /** Of a million tokens, in whatever money; the cost of the grades is told in it. */
+  price: z
+    .strictObject({ input: z.number().min(0).default(0), output: z.number().min(0).default(0) })
+    .prefault({}),
+};
+
 /** What the judge `degenerate` can look for. */
 export const DEGENERATE_CHECKS = ["loops", "control_tokens", "script", "tool_calls"] as const;
 
@@ -122,23 +137,15 @@ export const judgeSchema = z.discriminatedUnion("kind", [
     kind: z.literal("llm"),
     ...common,
     ...remote,
-    /** Of an OpenAI-compatible API, up to and with `/v1`. */
-    baseUrl: url,
-    model: z.string().min(1).max(MAX_JUDGE_NAME_CHARACTERS),
-    /** What is good and what is not, in the user's words. */
-    rubric: z.string().min(1).max(65_536),
+    ...modelCall,
     /** The grades that the model gives; they are scaled to [0, 1]. */
     scale: z
       .strictObject({ min: z.number(), max: z.number() })
       .refine(({ min, max }) => min < max, "a min below its max")
       .default({ min: 0, max: 10 }),
-    temperature: z.number().min(0).max(2).default(0),
-    maxTokens: z.number().int().min(1).max(65_536).default(1_024),
-    /** Of a million tokens, in whatever money; the cost of the grades is told in it. */
-    price: z
-      .strictObject({ input: z.number().min(0).default(0), output: z.number().min(0).default(0) })
-      .prefault({}),
   }),
+  /** How the answers of a group compare, in [0, 1]: one model call ranks all of them, once they are there. */
+  z.strictObject({ kind: z.literal("group"), ...common, ...remote, ...modelCall }),
 ]);
 
 /** The list of judges as a run file holds it. */
@@ -150,6 +157,9 @@ export const judgesSchema = z
 
 export type JudgeConfig = z.output<typeof judgeSchema>;
 export type JudgeKind = JudgeConfig["kind"];
+/** A judge that compares the rollouts of a group; all others judge episode by episode. */
+export type GroupJudgeConfig = Extract<JudgeConfig, { kind: "group" }>;
+export type EpisodeJudgeConfig = Exclude<JudgeConfig, GroupJudgeConfig>;
 
 /** Judges that compare with the row's `reward_model.ground_truth`. */
 export const GROUND_TRUTH_JUDGES: ReadonlySet<JudgeKind> = new Set(["exact", "gsm8k", "math", "math_dapo"]);

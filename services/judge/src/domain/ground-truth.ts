@@ -16,3 +16,10 @@ export function groundTruthOf(episode: JudgedEpisode, judge: string): string {
     `Cannot compare with the ground truth as the row must hold a text or a number as reward_model.ground_truth: current value is ${JSON.stringify(found) ?? "absent"}`,
   );
 }
+
+/** The ground truth as a part of a question to a model; nothing where the row has none. */
+export function referenceOf({ row }: JudgedEpisode): [tag: string, text: string][] {
+  const found = row?.groundTruth;
+  if (found === undefined || found === null) return [];
+  return [["reference", typeof found === "string" ? found : JSON.stringify(found)]];
+}

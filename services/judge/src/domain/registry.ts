@@ -1,12 +1,12 @@
 /**
- * The judges by kind.
+ * The judges of single episodes by kind; the one that compares groups is `judges/group.ts`.
  *
  * Adding one: give it a kind in the run file's schema (@hone/config), a file of its own under `judges/` that makes the
  * judge from its part of the run file, and a row in JUDGES; the table is typed over all kinds, so a missing row does not
  * compile.
  */
 
-import type { JudgeConfig, JudgeKind } from "@hone/config";
+import type { EpisodeJudgeConfig, JudgeConfig, JudgeKind } from "@hone/config";
 import type { Judge } from "./judge.ts";
 import { degenerateJudge } from "./judges/degenerate.ts";
 import { judgeEnvironment } from "./judges/environment.ts";
@@ -38,7 +38,7 @@ type JudgeMaker<Kind extends JudgeKind> = (
   parts: JudgeParts,
 ) => Judge | Promise<Judge>;
 
-const JUDGES: { readonly [Kind in JudgeKind]: JudgeMaker<Kind> } = {
+const JUDGES: { readonly [Kind in EpisodeJudgeConfig["kind"]]: JudgeMaker<Kind> } = {
   degenerate: degenerateJudge,
   environment: () => judgeEnvironment,
   exact: exactJudge,
@@ -54,8 +54,11 @@ const JUDGES: { readonly [Kind in JudgeKind]: JudgeMaker<Kind> } = {
 };
 
 /** The judge that a run file describes. */
-export async function makeJudge(config: JudgeConfig, parts: JudgeParts): Promise<Judge> {
+export async function makeJudge(config: EpisodeJudgeConfig, parts: JudgeParts): Promise<Judge> {
   // The table is typed kind by kind; the compiler does not see that both sides are of the same one.
-  const make = JUDGES[config.kind] as (config: JudgeConfig, parts: JudgeParts) => Judge | Promise<Judge>;
+  const make = JUDGES[config.kind] as (
+    config: EpisodeJudgeConfig,
+    parts: JudgeParts,
+  ) => Judge | Promise<Judge>;
   return make(config, parts);
 }

@@ -10,7 +10,7 @@
 import { describeError, isScorable, Outcome } from "@hone/core";
 import { type Score, weightedSum } from "@hone/rl";
 import { JudgeError } from "../errors.ts";
-import type { JudgeContext, Judgement, TurnReward } from "./judge.ts";
+import type { Judge, JudgeContext, Judgement, TurnReward } from "./judge.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import type { Panel, PanelMember } from "./panel.ts";
 
@@ -35,8 +35,10 @@ export async function scoreEpisode(
   context: JudgeContext,
 ): Promise<Verdict> {
   if (!isScorable(episode.outcome)) return { kind: "passed" };
-  const asked = panel.filter((member) => member.isFor(episode));
-  if (asked.length === 0) return noJudge(episode);
+  const asked = panel.judges.filter((member) => member.isFor(episode));
+  // What only its group is compared by has its reward from there.
+  if (asked.length === 0 && !panel.groupJudges.some((member) => member.isFor(episode)))
+    return noJudge(episode);
   const words = await Promise.all(asked.map((member) => tryJudge(member, episode, context)));
   const scores: DetailedScore[] = [];
   for (const [index, word] of words.entries()) {
@@ -62,7 +64,7 @@ function noJudge({ row }: JudgedEpisode): Verdict {
 }
 
 async function tryJudge(
-  { name, judge }: PanelMember,
+  { name, judge }: PanelMember<Judge>,
   episode: JudgedEpisode,
   context: JudgeContext,
 ): Promise<Judgement | { reason: string }> {
@@ -77,7 +79,7 @@ async function tryJudge(
 }
 
 /** @throws {JudgeError} naming the figure that is none. */
-function checkFinite(name: string, { value, metrics = {}, turnRewards = [] }: Judgement): void {
+export function checkFinite(name: string, { value, metrics = {}, turnRewards = [] }: Judgement): void {
   const figures: [string, number][] = [
     ["a score", value],
     ...Object.entries(metrics).map(([key, figure]): [string, number] => [`the figure "${key}"`, figure]),

@@ -5,7 +5,8 @@ import { parseJudges } from "@hone/config";
 import { Outcome } from "@hone/core";
 import type { Judgement } from "./judge.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
-import { type JudgeParts, makeJudge } from "./registry.ts";
+import { assemblePanel } from "./panel.ts";
+import type { JudgeParts } from "./registry.ts";
 
 /** An episode that answered so in its turns, one text each. */
 export function answered(responses: string | readonly string[], groundTruth?: unknown): JudgedEpisode {
@@ -32,7 +33,8 @@ export async function judgementOf(
 ): Promise<Judgement> {
   const parsed = parseJudges([judge]);
   assert.ok(parsed.kind === "judges", JSON.stringify(parsed));
-  const made = await makeJudge(parsed.judges[0]!, parts);
-  const word = await made(episode, { signal: new AbortController().signal });
+  const [member] = (await assemblePanel(parsed.judges, parts)).judges;
+  assert.ok(member !== undefined);
+  const word = await member.judge(episode, { signal: new AbortController().signal });
   return typeof word === "number" ? { value: word } : word;
 }

@@ -9,7 +9,8 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
-import { type JudgeParts, makeJudge } from "../domain/registry.ts";
+import { assemblePanel } from "../domain/panel.ts";
+import type { JudgeParts } from "../domain/registry.ts";
 
 /** Never rejects. */
 export async function answerValidate(request: ValidateRequest, parts: JudgeParts): Promise<ValidateReply> {
@@ -28,7 +29,7 @@ export async function answerValidate(request: ValidateRequest, parts: JudgeParts
 
 async function problemOf(config: JudgeConfig, index: number, parts: JudgeParts): Promise<ConfigProblem[]> {
   try {
-    await makeJudge(config, parts);
+    await assemblePanel([config], parts);
     return [];
   } catch (error) {
     const key = `judge[${index}]`;

@@ -33,7 +33,7 @@ export async function judgeEpisode(
     panel = await panels.of(judgesJson);
   } catch (error) {
     // Judges that cannot be made fail like judges that cannot judge; what they would not judge passes all the same.
-    const verdict = await scoreEpisode(judged, [], context);
+    const verdict = await scoreEpisode(judged, { judges: [], groupJudges: [] }, context);
     return verdict.kind === "passed"
       ? create(ScoredEpisodeSchema, { episode })
       : failed(episode, Outcome.infraFailed, describeError(error));
@@ -57,7 +57,7 @@ function failed(episode: Episode, outcome: Outcome, reason: string): ScoredEpiso
   });
 }
 
-function scoreToWire({ judge, weight, value, metrics, turnRewards }: DetailedScore) {
+export function scoreToWire({ judge, weight, value, metrics, turnRewards }: DetailedScore) {
   return create(ScoreSchema, {
     judge,
     weight,

@@ -1,9 +1,15 @@
 /** The subjects that this service answers. Replicas share the requests by a queue group. */
 
 import { type Bus, type Responder, respond, subjects, ValidatingService } from "@hone/messaging";
-import { ScoreReplySchema, ScoreRequestSchema } from "@hone/proto-gen/judge";
+import {
+  GroupReplySchema,
+  GroupRequestSchema,
+  ScoreReplySchema,
+  ScoreRequestSchema,
+} from "@hone/proto-gen/judge";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
+import { answerGroup } from "./answer-group.ts";
 import { answerScore } from "./answer-score.ts";
 import { answerValidate } from "./answer-validate.ts";
 import type { Panels } from "./panels.ts";
@@ -25,6 +31,11 @@ export function serveJudge(bus: Bus, panels: Panels, { logger, signal }: ServeJu
       queue: QUEUE_GROUP,
       onError,
       handle: async ({ message, reply }) => reply(await answerScore(message, panels, { signal })),
+    }),
+    respond(bus, subjects.judgeGroup(), GroupRequestSchema, GroupReplySchema, {
+      queue: QUEUE_GROUP,
+      onError,
+      handle: async ({ message, reply }) => reply(await answerGroup(bus, message, panels, { signal })),
     }),
     respond(bus, subjects.validate(ValidatingService.judge), ValidateRequestSchema, ValidateReplySchema, {
       queue: QUEUE_GROUP,

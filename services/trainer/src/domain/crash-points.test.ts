@@ -48,6 +48,7 @@ function tenure(world: MemoryWorld, stateRoot: string, control = newControl()) {
       jobs: world.jobs,
       rollouts: world,
       pipeline: world.pipeline,
+      groupJudges: world.groupJudges,
       tasks: world,
       board: world.board,
       events: world.eventSink,

@@ -5,8 +5,9 @@
  * loop waits for it and says so in the run's status. Everything else ends the attempt at the run.
  */
 
+import type { GroupJudgeConfig } from "@hone/config";
 import type { Slot } from "@hone/core";
-import type { Rollout } from "@hone/rl";
+import type { Rollout, Score } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
@@ -90,6 +91,26 @@ export interface ScoredRollouts {
   runs(): Promise<string[]>;
   /** Drops the run's episodes below a position, as far as no other reader needs them. */
   purgeBelow(runId: string, sequence: number): Promise<void>;
+}
+
+/** A complete group of scored rollouts. */
+export interface GroupToCompare {
+  readonly runId: string;
+  /** Where the scored episodes stand in the stream. */
+  readonly sequences: readonly number[];
+  /** Those that compare. */
+  readonly judges: readonly GroupJudgeConfig[];
+}
+
+export type GroupVerdict =
+  /** Of each rollout, in the order asked for, the scores of all these judges. */
+  | { readonly kind: "scored"; readonly scores: readonly (readonly Score[])[] }
+  /** There is none to be had: why, for people. */
+  | { readonly kind: "failed"; readonly reason: string };
+
+export interface GroupJudges {
+  /** @throws {RetryableError} when the judge is away. */
+  compare(group: GroupToCompare, signal: AbortSignal): Promise<GroupVerdict>;
 }
 
 /** The way of rollouts from the job to the scored episode, seen from outside. */

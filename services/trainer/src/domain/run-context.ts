@@ -1,7 +1,7 @@
 /** What the parts of a run's loop share: the run, its engine, and its ways to the outside. */
 
 import type { Logger } from "@hone/telemetry";
-import type { JobQueue, RunLedger, ScoredRollouts } from "./ports.ts";
+import type { GroupJudges, JobQueue, RunLedger, ScoredRollouts } from "./ports.ts";
 import type { RolloutGatherer } from "./rollout-gatherer.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RunFolders } from "./run-folders.ts";
@@ -21,6 +21,7 @@ export interface RunContext {
   readonly inbox: RolloutInbox;
   readonly gatherer: RolloutGatherer;
   readonly tasks: SplitTasks;
+  readonly groupJudges: GroupJudges;
   readonly logger: Logger;
   /** Last committed version; undefined before version 0. The commit alone moves it. */
   readonly progress: { version: number | undefined };

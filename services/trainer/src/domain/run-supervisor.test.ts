@@ -55,6 +55,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
         jobs: world.jobs,
         rollouts: world,
         pipeline: world.pipeline,
+        groupJudges: world.groupJudges,
         tasks: world,
         board: world.board,
         events: world.eventSink,

@@ -12,6 +12,7 @@ import { lastCheckpoint } from "./checkpoints.ts";
 import { OwnershipLostError, RunCancelledError } from "./errors.ts";
 import type {
   BrokenRun,
+  GroupJudges,
   JobQueue,
   Pipeline,
   RunEnding,
@@ -44,6 +45,7 @@ export interface TenureDeps {
   readonly rollouts: ScoredRollouts;
   readonly pipeline: Pipeline;
   readonly tasks: TaskSource;
+  readonly groupJudges: GroupJudges;
   readonly board: RunStateBoard;
   readonly events: RunEvents;
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
@@ -163,6 +165,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       inbox,
       gatherer,
       tasks: new SplitTasks(run.config, deps.tasks, reporter),
+      groupJudges: deps.groupJudges,
       logger,
       progress,
       signal,

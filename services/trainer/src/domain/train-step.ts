@@ -13,6 +13,7 @@ import {
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { commitVersion } from "./commit.ts";
+import { compareGroups } from "./compare-groups.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import type { Job, LedgerEntry } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
@@ -111,12 +112,17 @@ async function jobsOf({ run, tasks }: RunContext, step: number): Promise<Job[]> 
   }));
 }
 
-async function gatherStep(context: RunContext, step: number, jobs: readonly Job[]): Promise<ScoredRollout[]> {
+async function gatherStep(
+  context: RunContext,
+  step: number,
+  jobs: readonly Job[],
+): Promise<readonly ScoredRollout[]> {
   const { gatherer, reporter } = context;
   const scored = await gatherer.gather(`step ${step}`, jobs, (rolloutsDone, rolloutsTotal) =>
     reporter.progress({ step, rolloutsDone, rolloutsTotal }),
   );
-  return leaveOutUntrainable(context, scored).map((entry) => markStale(entry, step - 1));
+  const trainable = leaveOutUntrainable(context, scored).map((entry) => markStale(entry, step - 1));
+  return compareGroups(context, trainable);
 }
 
 /** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */

@@ -77,6 +77,7 @@ describe("a forged episode with tokens that no model has", () => {
           jobs: world.jobs,
           rollouts: world,
           pipeline: world.pipeline,
+          groupJudges: world.groupJudges,
           tasks: world,
           board: world.board,
           events: world.eventSink,

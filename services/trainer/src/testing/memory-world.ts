@@ -15,6 +15,7 @@ import type { TrainingSample } from "@hone/train";
 import type {
   Commit,
   EvaluationRecord,
+  GroupJudges,
   Job,
   JobQueue,
   Pipeline,
@@ -67,6 +68,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
   /** Nobody is ever waited for here. */
   readonly pipeline: Pipeline = { look: async () => ({ kind: "bus_silent" }) };
+  /** Nothing is compared here. */
+  readonly groupJudges: GroupJudges = {
+    compare: async () => ({ kind: "failed", reason: "nobody compares" }),
+  };
   readonly eventSink: RunEvents = {
     publish: async (_runId, event, messageId) => this.#publishEvent(event, messageId),
   };

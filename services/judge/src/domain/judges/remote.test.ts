@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { parseJudges } from "@hone/config";
-import { makeJudge } from "../registry.ts";
+import { assemblePanel } from "../panel.ts";
+import { scoreGroup } from "../score-group.ts";
 import { answered, judgementOf } from "../testing-episodes.ts";
 
 /** What the server was asked, and how it answers the next requests, in order; the last for ever. */
@@ -127,10 +128,11 @@ describe("judges that ask another program", () => {
       script(grade("**Score:** 10"));
       const parsed = parseJudges([judge()]);
       assert.ok(parsed.kind === "judges");
-      const made = await makeJudge(parsed.judges[0]!, { filesDir: ".", keys: {} });
+      const [member] = (await assemblePanel(parsed.judges, { filesDir: ".", keys: {} })).judges;
+      assert.ok(member !== undefined);
       const context = { signal: new AbortController().signal };
       const ask = async (text: string) => {
-        const word = await made(answered(text), context);
+        const word = await member.judge(answered(text), context);
         return typeof word === "number" ? word : [word.value, word.metrics?.cached, word.metrics?.cost];
       };
       const words = await Promise.all([ask("4"), ask("4"), ask("5")]);
@@ -147,6 +149,44 @@ describe("judges that ask another program", () => {
       assert.equal((await judgementOf(judge(), answered("4"))).value, 0.5);
       script(grade("Score: 11"));
       await assert.rejects(judgementOf(judge(), answered("4")), /N from 0 to 10/);
+      assert.equal(asked.length, 2);
+    });
+  });
+
+  describe("group", () => {
+    const judge = { kind: "group", baseUrl: "", model: "ranker", rubric: "Short is good.", maxAttempts: 2 };
+    const rank = async (answers: readonly string[]) => {
+      const parsed = parseJudges([{ ...judge, baseUrl: `${origin}/v1` }]);
+      assert.ok(parsed.kind === "judges", JSON.stringify(parsed));
+      const panel = await assemblePanel(parsed.judges, { filesDir: ".", keys: {} });
+      const episodes = answers.map((answer) => answered(answer, "4"));
+      return scoreGroup(episodes, panel, { signal: new AbortController().signal });
+    };
+    /** Ranks by length, as a model that reads the rubric would. */
+    const byLength = (response: ServerResponse) => {
+      const prompt = JSON.stringify(asked.at(-1)?.body.messages);
+      const answers = [...prompt.matchAll(/<answer number=\\"(\d+)\\">\\n(.*?)\\n<\/answer>/g)];
+      const ranked = answers.sort((a, b) => a[2]!.length - b[2]!.length).map((match) => match[1]);
+      const content = `Because.\nRanking: ${ranked.join(" > ")}`;
+      const usage = { prompt_tokens: 300, completion_tokens: 30 };
+      response.end(JSON.stringify({ choices: [{ message: { content } }], usage }));
+    };
+
+    test("ranks all answers of a group by one call, whatever their order", async () => {
+      script(byLength);
+      const verdict = await rank(["333", "1", "4444", "22"]);
+      assert.ok(verdict.kind === "scored", JSON.stringify(verdict));
+      const values = verdict.scores.map(([score]) => score?.value);
+      assert.deepEqual(values, [1 / 3, 1, 0, 2 / 3]);
+      assert.equal(asked.length, 1);
+      assert.equal(verdict.scores[0]?.[0]?.metrics.input_tokens, 75);
+    });
+
+    test("a ranking that leaves an answer out is asked for again, and then the whole group has failed", async () => {
+      script(json({ choices: [{ message: { content: "Ranking: 1 > 2" } }] }));
+      const verdict = await rank(["a", "b", "c"]);
+      assert.ok(verdict.kind === "failed");
+      assert.match(verdict.reason, /the judge "group" failed.*every answer once/);
       assert.equal(asked.length, 2);
     });
   });

@@ -1,0 +1,79 @@
+/** One question to a model over an OpenAI-compatible API, with what the answer cost. */
+
+import { z } from "zod";
+import type { ConfigOf, JudgeParts } from "./registry.ts";
+import { RemoteUnavailableError, remoteCall } from "./remote-call.ts";
+
+type ChatConfig = Pick<
+  ConfigOf<"llm">,
+  | "baseUrl"
+  | "model"
+  | "temperature"
+  | "maxTokens"
+  | "price"
+  | "deadlineMs"
+  | "maxAttempts"
+  | "concurrency"
+  | "keyVariable"
+>;
+
+export interface ChatMessage {
+  readonly role: "system" | "user";
+  readonly content: string;
+}
+
+/** What was made of an answer, and what it took to get it. */
+export interface ChatAnswer<Value> {
+  readonly value: Value;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** In the money of the prices. */
+  readonly cost: number;
+}
+
+/** @param read makes something of the answer's text; undefined where there is nothing in it: then it is asked again. */
+export type ChatCall = <Value>(
+  messages: readonly ChatMessage[],
+  read: (content: string) => Value | undefined,
+  signal: AbortSignal,
+) => Promise<ChatAnswer<Value>>;
+
+const TOKENS_PER_PRICE = 1_000_000;
+const SHOWN_CHARACTERS = 200;
+
+const completionSchema = z.looseObject({
+  choices: z.array(z.looseObject({ message: z.looseObject({ content: z.string().nullish() }) })).min(1),
+  usage: z
+    .looseObject({ prompt_tokens: z.number().default(0), completion_tokens: z.number().default(0) })
+    .nullish(),
+});
+
+/** @param expected what an answer holds, in words, such as `"Score: N"`. */
+export function chatCall(config: ChatConfig, expected: string, parts: JudgeParts): ChatCall {
+  const { baseUrl, model, temperature, maxTokens, price } = config;
+  const ask = remoteCall(`${baseUrl.replace(/\/+$/, "")}/chat/completions`, config, parts);
+  return (messages, read, signal) =>
+    ask(
+      { model, temperature, max_tokens: maxTokens, messages },
+      (answer) => {
+        const { choices = [], usage } = completionSchema.safeParse(answer).data ?? {};
+        const content = choices[0]?.message.content ?? "";
+        const value = read(content);
+        if (value === undefined) {
+          throw new RemoteUnavailableError(
+            `Cannot use a model's answer as it must end with ${expected}: current value is ${JSON.stringify(content.slice(-SHOWN_CHARACTERS))}`,
+          );
+        }
+        const inputTokens = usage?.prompt_tokens ?? 0;
+        const outputTokens = usage?.completion_tokens ?? 0;
+        const cost = (inputTokens * price.input + outputTokens * price.output) / TOKENS_PER_PRICE;
+        return { value, inputTokens, outputTokens, cost };
+      },
+      signal,
+    );
+}
+
+/** Parts of a question, each between tags of its name. */
+export function taggedParts(parts: readonly (readonly [tag: string, text: string])[]): string {
+  return parts.map(([tag, text]) => `<${tag}>\n${text}\n</${tag.split(" ", 1)[0]}>`).join("\n\n");
+}

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { fuzz } from "@hone/testing/fuzz";
+import fc from "fast-check";
+import { readRanking, valuesOf } from "./group.ts";
+
+describe("readRanking()", () => {
+  const cases: [content: string, count: number, places: number[] | undefined][] = [
+    ["Ranking: 2 > 1 = 3", 3, [1, 0, 1]],
+    ["Reasons.\n**Ranking:** 1 > 2", 2, [0, 1]],
+    ["Ranking: 1 > 2\nOn second thought\nRanking: 2 > 1", 2, [1, 0]],
+    ["Ranking: 1 > 2", 3, undefined],
+    ["Ranking: 1 > 1 > 2", 2, undefined],
+    ["Ranking: 1 > 3", 2, undefined],
+    ["Ranking: 0 > 1", 2, undefined],
+    ["Ranking: 1 > > 2", 2, undefined],
+    ["I cannot say.", 2, undefined],
+  ];
+  for (const [content, count, places] of cases) {
+    test(JSON.stringify(content), () => assert.deepEqual(readRanking(content, count), places));
+  }
+});
+
+describe("valuesOf()", () => {
+  test("goes from 1 for the best to 0 for the worst", () => {
+    assert.deepEqual(valuesOf([2, 0, 1]), [0, 1, 0.5]);
+    assert.deepEqual(valuesOf([0, 0, 1]), [0.75, 0.75, 0]);
+    assert.deepEqual(valuesOf([0, 0]), [0.5, 0.5]);
+  });
+
+  test("a group's mean is a half, and better answers are worth more", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(5), { minLength: 2, maxLength: 30 }), (places) => {
+        const values = valuesOf(places);
+        const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+        assert.ok(Math.abs(mean - 0.5) < 1e-9, `${mean}`);
+        for (const [a, placeA] of places.entries()) {
+          for (const [b, placeB] of places.entries()) {
+            if (placeA < placeB) assert.ok(values[a]! > values[b]!);
+            if (placeA === placeB) assert.equal(values[a], values[b]);
+          }
+        }
+      }),
+      fuzz(200),
+    );
+  });
+});

@@ -1,0 +1,63 @@
+/** Answers `hone.v1.judge.group`: the episodes of a group, compared with each other. */
+
+import { create } from "@bufbuild/protobuf";
+import { describeError, RetryableError, TerminalError } from "@hone/core";
+import { type Bus, readMessages, StreamName } from "@hone/messaging";
+import {
+  EpisodeScoresSchema,
+  type GroupReply,
+  GroupReplySchema,
+  type GroupRequest,
+} from "@hone/proto-gen/judge";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import type { JudgeContext } from "../domain/judge.ts";
+import { scoreGroup } from "../domain/score-group.ts";
+import { decodeEpisode } from "./decode-episode.ts";
+import { scoreToWire } from "./judge-episode.ts";
+import type { Panels } from "./panels.ts";
+
+/** As run files allow groups. */
+const MAX_GROUP_SIZE = 1_024;
+
+/** Never rejects: what went wrong is said in the reply. */
+export async function answerGroup(
+  bus: Bus,
+  request: GroupRequest,
+  panels: Panels,
+  context: JudgeContext,
+): Promise<GroupReply> {
+  try {
+    const { sequences, judgesJson, runId } = request;
+    if (sequences.length < 2 || sequences.length > MAX_GROUP_SIZE) {
+      throw new TerminalError(
+        "GROUP_SIZE",
+        `Cannot compare a group as it must have 2 to ${MAX_GROUP_SIZE} episodes: current value is ${sequences.length}`,
+      );
+    }
+    const panel = await panels.of(judgesJson);
+    const scored = await readMessages(bus, StreamName.episodes, ScoredEpisodeSchema, sequences.map(Number));
+    const tasks = new Set(
+      scored.map(({ episode }) => `${episode?.slot?.split}.${episode?.slot?.step}.${episode?.slot?.task}`),
+    );
+    // A stream that began again has others at these positions.
+    if (tasks.size > 1 || scored.some(({ episode }) => episode?.runId !== runId)) {
+      throw new TerminalError(
+        "OTHER_GROUP",
+        `Cannot compare a group as its episodes must be of one task of ${runId.slice(0, 80)}: current value is others`,
+      );
+    }
+    const episodes = scored.flatMap(({ episode }) => (episode === undefined ? [] : [decodeEpisode(episode)]));
+    const verdict = await scoreGroup(episodes, panel, context);
+    if (verdict.kind === "failed") return create(GroupReplySchema, { error: verdict.reason });
+    return create(GroupReplySchema, {
+      episodes: verdict.scores.map((scores) =>
+        create(EpisodeScoresSchema, { scores: scores.map(scoreToWire) }),
+      ),
+    });
+  } catch (error) {
+    return create(GroupReplySchema, {
+      error: describeError(error),
+      isRetryable: error instanceof RetryableError,
+    });
+  }
+}

@@ -1,0 +1,58 @@
+/** Asks the judge to compare the rollouts of a group. */
+
+import { create } from "@bufbuild/protobuf";
+import { RetryableError } from "@hone/core";
+import { type Bus, request, subjects } from "@hone/messaging";
+import { GroupReplySchema, GroupRequestSchema } from "@hone/proto-gen/judge";
+import type { GroupJudges, GroupToCompare, GroupVerdict } from "../domain/ports.ts";
+
+/** Beside the tries of the judges themselves: their pauses, and the reading of the episodes. */
+const SLACK_MS = 30_000;
+
+/** The judge cannot compare at the moment. */
+class JudgeNotReadyError extends RetryableError {
+  constructor(reason: string) {
+    super("JUDGE_NOT_READY", `Cannot compare a group as the judge is not ready: current value is ${reason}`);
+  }
+}
+
+export class GroupJudgeClient implements GroupJudges {
+  readonly #bus: Bus;
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  async compare({ runId, sequences, judges }: GroupToCompare, signal: AbortSignal): Promise<GroupVerdict> {
+    const patienceMs = judges.reduce(
+      (sum, { deadlineMs, maxAttempts }) => sum + deadlineMs * maxAttempts,
+      SLACK_MS,
+    );
+    const reply = await request(
+      this.#bus,
+      subjects.judgeGroup(),
+      GroupRequestSchema,
+      create(GroupRequestSchema, {
+        runId,
+        sequences: sequences.map(BigInt),
+        judgesJson: JSON.stringify(judges),
+      }),
+      GroupReplySchema,
+      { timeoutMs: patienceMs, signal },
+    );
+    if (reply.error !== "") {
+      if (reply.isRetryable) throw new JudgeNotReadyError(reply.error);
+      return { kind: "failed", reason: reply.error };
+    }
+    if (reply.episodes.length !== sequences.length) {
+      const reason = `the judge tells of ${reply.episodes.length} episodes where ${sequences.length} were asked for`;
+      return { kind: "failed", reason };
+    }
+    return {
+      kind: "scored",
+      scores: reply.episodes.map(({ scores }) =>
+        scores.map(({ judge, weight, value, metrics }) => ({ judge, weight, value, metrics })),
+      ),
+    };
+  }
+}
