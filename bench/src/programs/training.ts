@@ -2,7 +2,8 @@
  * Time of a training step: loss, gradients, clipping and AdamW, by `@hone/train` as the trainer runs it.
  *
  *   node bench/src/programs/training.ts [--shape example|135m] [--rounds 5] [--layers N] [--hidden N] [--rowTokens N]
- *        [--microbatchTokens N] [--threads N] [--together] [--spin] [--profile PREFIX] [--json]
+ *        [--microbatchTokens N] [--threads N] [--together] [--spin] [--recompute LAYERS] [--profile PREFIX]
+ *        [--json]
  *
  * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
  * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
@@ -37,7 +38,8 @@ const { values } = parseArgs({
     microbatchTokens: { type: "string", default: "1024" },
     threads: { type: "string", default: "2" },
     together: { type: "boolean", default: false },
-    spin: { type: "boolean", default: false },
+    spin: { type: "boolean" },
+    recompute: { type: "string", default: "0" },
     profile: { type: "string" },
     json: { type: "boolean", default: false },
   },
@@ -77,9 +79,10 @@ const runner = new GradientRunner(spec, {
   maxMicrobatchTokens: Number(values.microbatchTokens),
   threads: Number(values.threads),
   updates,
+  recomputedLayers: Number(values.recompute),
   ...(values.together ? { sharing: ThreadSharing.operators } : {}),
   session: {
-    isSpinning: values.spin,
+    ...(values.spin === undefined ? {} : { isSpinning: values.spin }),
     ...(values.profile === undefined ? {} : { profilePrefix: values.profile }),
   },
 });

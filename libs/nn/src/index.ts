@@ -32,10 +32,11 @@ export {
   HEAD,
   headParameter,
   initialiseWeights,
+  layerOf,
   listParameters,
   parameterSize,
 } from "./parameters.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./pooled-attention.ts";
 export { massBlocks } from "./probability-mass.ts";
-export type { Attend, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
-export { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
+export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
+export { buildHead, buildTransformer, decoderOf, weightInitializers, weightInputs } from "./transformer.ts";

@@ -30,6 +30,12 @@ export function layerParameter(layer: number, part: string): string {
   return `model.layers.${layer}.${part}.weight`;
 }
 
+/** The layer that a parameter, or an adapter of one, belongs to; undefined for the embedding, the last norm and the head. */
+export function layerOf(name: string): number | undefined {
+  const [, layer] = /model\.layers\.(\d+)\./.exec(name) ?? [];
+  return layer === undefined ? undefined : Number(layer);
+}
+
 /** Name of a bias of a layer. */
 export function layerBias(layer: number, part: string): string {
   return `model.layers.${layer}.${part}.bias`;

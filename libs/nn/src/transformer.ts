@@ -76,16 +76,35 @@ export function weightInitializers(graph: Graph, spec: ModelSpec): WeightTensors
   );
 }
 
-/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C]. */
-export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
+/** The decoder in its steps, each [B, T, C] -> [B, T, C]; a step that is taken twice is computed twice. */
+export interface Decoder {
+  /** What the first layer reads. */
+  readonly start: Tensor;
+  layer(index: number, x: Tensor): Tensor;
+  /** The norm after the last layer. */
+  finish(x: Tensor): Tensor;
+}
+
+/** The decoder of a graph, for callers that take its steps themselves. */
+export function decoderOf(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Decoder {
   const { weights } = inputs;
   const angles = rotaryAngles(graph, spec, inputs.positionIds);
-  let x = "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds);
-  for (let layer = 0; layer < spec.numLayers; layer++) {
-    x = Add(x, attentionBlock(spec, layer, x, inputs, angles));
-    x = Add(x, feedForwardBlock(spec, layer, x, inputs));
-  }
-  return norm(spec, x, parameter(weights, FINAL_NORM));
+  return {
+    start: "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds),
+    layer(index, x) {
+      const attended = Add(x, attentionBlock(spec, index, x, inputs, angles));
+      return Add(attended, feedForwardBlock(spec, index, attended, inputs));
+    },
+    finish: (x) => norm(spec, x, parameter(weights, FINAL_NORM)),
+  };
+}
+
+/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C]. */
+export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
+  const decoder = decoderOf(graph, spec, inputs);
+  let x = decoder.start;
+  for (let layer = 0; layer < spec.numLayers; layer++) x = decoder.layer(layer, x);
+  return decoder.finish(x);
 }
 
 /** Logits over the vocabulary, [..., V], of hidden states [..., C]; call it for the wanted positions only. */

@@ -49,6 +49,7 @@ export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexi
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {
+  After,
   Concat,
   ExpandLike,
   RangeAlong,

@@ -15,8 +15,8 @@ export interface SessionOptions {
   /** Threads that share one operator; default 0, which lets onnxruntime use every core. */
   readonly intraOpThreads?: number;
   /**
-   * Whether idle threads busy-wait for work (default false): spinning shortens runs that follow one another at
-   * once, but burns its cores in between.
+   * Whether threads of a run busy-wait for its next operator (default false): that shortens a run of many operators.
+   * Between runs they sleep.
    */
   readonly isSpinning?: boolean;
   /** Data of the initializers that were declared without, by name. They are read until the session is made. */
@@ -66,7 +66,12 @@ export class GraphSession {
         interOpNumThreads: 1,
         executionMode: "sequential",
         enableMemPattern: false,
-        extra: { session: { intra_op: { allow_spinning: options.isSpinning === true ? "1" : "0" } } },
+        extra: {
+          session: {
+            intra_op: { allow_spinning: options.isSpinning === true ? "1" : "0" },
+            force_spinning_stop: "1",
+          },
+        },
         ...(externalData.length > 0 ? { externalData } : {}),
         ...(options.profilePrefix === undefined
           ? {}

@@ -136,7 +136,7 @@ describe("GradientRunner", () => {
     }
   });
 
-  test("the same call gives the same bits on any number of threads", async () => {
+  test("the same call gives the same bits on any number of threads, layers recomputed or not", async () => {
     const shared = shareWeights(weights);
     const headChunkValues = 4 * spec.vocabSize;
     const run = (options: Partial<RunnerOptions>) =>
@@ -147,7 +147,12 @@ describe("GradientRunner", () => {
           await runner.differentiate(shared, samples, objectives.ppo!),
         ],
       );
-    const options = [{}, { threads: 2 }, { threads: 3 }, { threads: 2, sharing: ThreadSharing.operators }];
+    const options = [
+      {},
+      { threads: 2 },
+      { threads: 3, recomputedLayers: 1 },
+      { threads: 2, sharing: ThreadSharing.operators, recomputedLayers: spec.numLayers },
+    ];
     const [first, ...others] = (await Promise.all(options.map(run))).flat();
     for (const other of others) assert.deepEqual(other, first);
   });

@@ -18,12 +18,13 @@ import {
   type MicrobatchPlan,
   type PackingLimits,
   planMicrobatches,
+  SMALL_MODEL_MICROBATCHES,
   type TrainingSample,
 } from "./microbatches.ts";
-import { ThreadSharing } from "./training-memory.ts";
+import { isLargeModel, ThreadSharing } from "./training-memory.ts";
 import { UpdateThreads } from "./update-threads.ts";
 
-export interface RunnerOptions extends PackingLimits {
+export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple"> {
   /** Threads that compute; default 1, the calling one. */
   readonly threads?: number;
   /** What the threads share; default microbatches, which need weights in shared memory. The bits are the same. */
@@ -32,6 +33,8 @@ export interface RunnerOptions extends PackingLimits {
   readonly lora?: LoraSpec | undefined;
   /** Values of the logits that the head makes at a time, which bounds their memory; default as head-loss.ts says. */
   readonly headChunkValues?: number;
+  /** Layers whose activations are computed again instead of kept, which takes time and saves memory; default 0. */
+  readonly recomputedLayers?: number;
   /** Threads that add up the gradients of microbatches; default the calling one. They stay the caller's. */
   readonly updates?: UpdateThreads;
   /** Options of the graph sessions. */
@@ -76,13 +79,18 @@ export class GradientRunner {
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
-    this.#limits = options;
+    const isLarge = isLargeModel(spec);
+    this.#limits = { ...options, microbatchMultiple: isLarge ? 1 : SMALL_MODEL_MICROBATCHES };
     this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
-    const bounds = { maxTokens, headChunkValues: options.headChunkValues };
+    const { headChunkValues, recomputedLayers = 0 } = options;
+    const bounds = { maxTokens, headChunkValues, recomputedLayers };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
-        ? new MicrobatchRunner(model, { ...bounds, session: { ...session, intraOpThreads: threads } })
+        ? new MicrobatchRunner(model, {
+            ...bounds,
+            session: { isSpinning: isLarge && threads > 1, ...session, intraOpThreads: threads },
+          })
         : new MicrobatchPool(model, { ...bounds, session }, threads);
   }
 

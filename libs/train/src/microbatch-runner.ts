@@ -55,6 +55,8 @@ export interface MicrobatchRunnerOptions {
   readonly maxTokens: number;
   /** Values of the logits that the head makes at a time. */
   readonly headChunkValues: number | undefined;
+  /** Layers that are computed again on the way back. */
+  readonly recomputedLayers: number;
 }
 
 export class MicrobatchRunner {
@@ -70,7 +72,7 @@ export class MicrobatchRunner {
   async run(weights: Weights, { batch, temperature, objective }: MicrobatchJob): Promise<MicrobatchResult> {
     const { vocabSize } = this.#model.spec;
     // As many as the largest microbatch needs, so that one session serves all; a row may be longer than it is meant to be.
-    const { maxTokens, headChunkValues } = this.#options;
+    const { maxTokens, headChunkValues, recomputedLayers } = this.#options;
     const chunks = headChunks(vocabSize, Math.max(maxTokens, batch.positions.length), headChunkValues);
     const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, vocabSize, chunks);
     for (const { name, shape } of listAll(this.#model)) {
@@ -86,7 +88,7 @@ export class MicrobatchRunner {
     const hasEntropyBonus = objective.entropyWeight !== undefined;
     const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus, kl: objective.kl };
     const session = await this.#session(JSON.stringify([graphObjective, chunks]), () =>
-      buildTrainingGraph(this.#model, graphObjective, chunks),
+      buildTrainingGraph(this.#model, graphObjective, { chunks, recomputedLayers }),
     );
     const results = await session.run(feeds);
     return {

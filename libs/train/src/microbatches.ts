@@ -27,13 +27,16 @@ export interface PackingLimits {
   readonly maxRowTokens: number;
   /** Tokens of a microbatch, padding included; at least one row. */
   readonly maxMicrobatchTokens: number;
+  /** The number of microbatches is a multiple of it where there are rows enough; default 1. */
+  readonly microbatchMultiple?: number;
 }
 
 /**
- * The number of microbatches is a multiple of this, so that two or four threads share them evenly. A constant, not the
- * number of threads: the order of the sums, and so the bits of the result, must not depend on the machine.
+ * The number of microbatches of a small model is a multiple of this, so that two or four threads share them evenly; a
+ * large one has as few as possible, since each hands out a copy of all gradients. It follows from the model, not from the
+ * threads: the order of the sums, and so the bits of the result, must not depend on the machine.
  */
-const MICROBATCH_MULTIPLE = 2;
+export const SMALL_MODEL_MICROBATCHES = 2;
 
 /** Rows of one pass with the entries that they hold. */
 export interface Microbatch {
@@ -66,7 +69,8 @@ export function planMicrobatches(samples: readonly PackableSample[], limits: Pac
   const packed = packSamples(samples, { maxRowTokens: limits.maxRowTokens });
   const rowsAtMost = Math.max(1, Math.floor(limits.maxMicrobatchTokens / packed.rowTokens));
   const needed = Math.ceil(packed.rowCount / rowsAtMost);
-  const count = Math.min(packed.rowCount, Math.ceil(needed / MICROBATCH_MULTIPLE) * MICROBATCH_MULTIPLE);
+  const multiple = limits.microbatchMultiple ?? 1;
+  const count = Math.min(packed.rowCount, Math.ceil(needed / multiple) * multiple);
   const entriesOf: number[][] = Array.from({ length: count }, () => []);
   // Rows are dealt evenly: part i holds rows floor(i * rows / count) up to the next part's first.
   const firstRow = Array.from({ length: count + 1 }, (_, i) => Math.floor((i * packed.rowCount) / count));

@@ -9,16 +9,18 @@
  */
 import {
   type AdaptedModel,
-  buildTransformer,
+  type Decoder,
+  decoderOf,
   EMBEDDING,
   headParameter,
+  layerOf,
   listAll,
   listTrained,
   packedAttend,
   type WeightTensors,
   weightInputs,
 } from "@hone/nn";
-import { addDims, type Dim, Gather, Graph, gradientsFrom, Reshape, type Tensor } from "@hone/tensor";
+import { After, addDims, type Dim, Gather, Graph, gradientsFrom, Reshape, type Tensor } from "@hone/tensor";
 import {
   buildHeadLoss,
   buildHeadScores,
@@ -27,6 +29,13 @@ import {
   type HeadChunks,
 } from "./head-loss.ts";
 import { gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
+
+/** How a graph bounds what it keeps; the bits of its results are the same. */
+export interface GraphBounds {
+  readonly chunks: HeadChunks;
+  /** Layers, from the first, that are computed again on the way back instead of being kept. */
+  readonly recomputedLayers: number;
+}
 
 /** Log-probabilities and entropies of the entries under the fed weights. */
 export function buildForwardGraph(model: AdaptedModel, temperature: number, chunks: HeadChunks): Graph {
@@ -50,10 +59,11 @@ export function buildForwardGraph(model: AdaptedModel, temperature: number, chun
 export function buildTrainingGraph(
   model: AdaptedModel,
   objective: GraphObjective,
-  chunks: HeadChunks,
+  { chunks, recomputedLayers }: GraphBounds,
 ): Graph {
   const graph = new Graph(`train ${objective.loss.kind}`);
-  const { weights, embedded, read } = buildBody(graph, model, chunks);
+  const body = buildBody(graph, model, chunks);
+  const { weights, read } = body;
   const trained = listTrained(model).map(({ name }) => name);
   const headName = headParameter(model.spec);
   const inputs = { weights, read, temperature: objective.temperature, chunks };
@@ -63,24 +73,40 @@ export function buildTrainingGraph(
   graph.output(OUTPUT.entropy, head.entropy);
   if (head.headGradient !== undefined) graph.output(gradientOutput(headName), head.headGradient);
 
-  const wanted = new Map<string, Tensor>();
-  for (const name of trained) {
-    // The table is reached through the embedded tokens and, where it is the head, through the logits only.
-    if (name === EMBEDDING) wanted.set(INPUT.embedded, embedded);
-    else if (name !== headName) wanted.set(name, weights[name]!);
+  // The table is reached through the embedded tokens and, where it is the head, through the logits only.
+  const inBody = trained.filter((name) => name !== EMBEDDING && name !== headName);
+  /** From `output` back to `input` and the parameters between, whose gradients are outputs. */
+  const goBack = (output: Tensor, gradient: Tensor, input: Tensor, names: readonly string[]): Tensor => {
+    const wanted = [input, ...names.map((name) => weights[name]!)];
+    const [inputGradient, ...found] = gradientsFrom(graph, [{ tensor: output, gradient }], wanted);
+    names.forEach((name, i) => {
+      graph.output(gradientOutput(name), found[i]!);
+    });
+    return inputGradient!;
+  };
+  const { decoder, states } = body;
+  let gradient = goBack(
+    read,
+    head.readGradient,
+    states.at(-1)!,
+    inBody.filter((name) => layerOf(name) === undefined),
+  );
+  for (let layer = model.spec.numLayers - 1; layer >= 0; layer--) {
+    const isKept = layer >= recomputedLayers;
+    const input = isKept ? states[layer]! : After(states[layer]!, gradient);
+    const output = isKept ? states[layer + 1]! : decoder.layer(layer, input);
+    const names = inBody.filter((name) => layerOf(name) === layer);
+    gradient = goBack(output, gradient, input, names);
   }
-  const seed = { tensor: read, gradient: head.readGradient };
-  const found = gradientsFrom(graph, [seed], [...wanted.values()]);
-  [...wanted.keys()].forEach((name, i) => {
-    graph.output(gradientOutput(name), found[i]!);
-  });
+  if (trained.includes(EMBEDDING)) graph.output(gradientOutput(INPUT.embedded), gradient);
   return graph;
 }
 
 interface Body {
   readonly weights: WeightTensors;
-  /** [B, T, C] */
-  readonly embedded: Tensor;
+  readonly decoder: Decoder;
+  /** [B, T, C] before the first layer, after it, after the next, ... */
+  readonly states: readonly Tensor[];
   /** [U, C] hidden states of the positions. */
   readonly read: Tensor;
 }
@@ -95,7 +121,10 @@ function buildBody(graph: Graph, model: AdaptedModel, chunks: HeadChunks): Body 
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 
   const attend = packedAttend(graph, visibleEnd);
-  const hidden_BTC = buildTransformer(graph, spec, { embedded, positionIds, weights, lora, attend });
+  const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend });
+  const states = [decoder.start];
+  for (let layer = 0; layer < spec.numLayers; layer++) states.push(decoder.layer(layer, states[layer]!));
+  const hidden_BTC = decoder.finish(states.at(-1)!);
   const read = Gather(Reshape(hidden_BTC, [-1, spec.hiddenSize]), positions, 0, { isDistinct: true });
-  return { weights, embedded, read };
+  return { weights, decoder, states, read };
 }

@@ -10,6 +10,16 @@ import { listParameters, type ModelSpec, parameterSize } from "@hone/nn";
 export const ThreadSharing = { microbatches: "microbatches", operators: "operators" } as const;
 export type ThreadSharing = (typeof ThreadSharing)[keyof typeof ThreadSharing];
 
+/** From about 32 million values on, operators are large enough for several threads and gradients too large to copy often. */
+const LARGE_MODEL_VALUES = 2 ** 25;
+
+/** Whether passes are to be few and large, with all threads on each operator. */
+export function isLargeModel(spec: ModelSpec): boolean {
+  return (
+    listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0) >= LARGE_MODEL_VALUES
+  );
+}
+
 /** What training is asked to do at most. */
 export interface TrainingExtent {
   readonly threads: number;

@@ -10,6 +10,7 @@ import {
   elementCount,
   formatShape,
   multiplyDims,
+  sameShape,
   type TensorShape,
 } from "../shape.ts";
 import { Add } from "./elementwise.ts";
@@ -43,6 +44,18 @@ export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
   const moving = like.shape.filter((dim, axis) => typeof dim === "string" && dim !== x.shape[axis]);
   if (moving.length <= 1) return Reshape(x, like.shape);
   return emitReshape(x, Shape(like), like.shape);
+}
+
+/**
+ * `x` in its own shape, which is read from `other` at run time: what is computed from the result waits until `other`
+ * is there, and is not taken for what is computed from `x` already.
+ */
+export function After(x: Tensor, other: Tensor): Tensor {
+  if (!sameShape(x.shape, other.shape)) {
+    const current = `${formatShape(x.shape)} and ${formatShape(other.shape)}`;
+    throw new ShapeError("Reshape", "both have one shape", current);
+  }
+  return emitReshape(x, Shape(other), x.shape);
 }
 
 /** Validates a target shape, with at most one -1, and returns it complete. */
