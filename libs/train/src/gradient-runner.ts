@@ -79,8 +79,7 @@ export class GradientRunner {
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
-    const isLarge = isLargeModel(spec);
-    this.#limits = { ...options, microbatchMultiple: isLarge ? 1 : SMALL_MODEL_MICROBATCHES };
+    this.#limits = { ...options, microbatchMultiple: isLargeModel(spec) ? 1 : SMALL_MODEL_MICROBATCHES };
     this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const { headChunkValues, recomputedLayers = 0 } = options;
@@ -89,7 +88,7 @@ export class GradientRunner {
       threads === 1 || sharing === ThreadSharing.operators
         ? new MicrobatchRunner(model, {
             ...bounds,
-            session: { isSpinning: isLarge && threads > 1, ...session, intraOpThreads: threads },
+            session: { ...session, intraOpThreads: threads },
           })
         : new MicrobatchPool(model, { ...bounds, session }, threads);
   }
