@@ -1,12 +1,12 @@
 /** What can go wrong with the hub. */
 import { RetryableError, TerminalError } from "@hone/core";
 
-/** The hub has no such model for this caller, or not one that can be used. Trying again cannot help. */
+/** The hub has no such repository for this caller, or not one that can be used. Trying again cannot help. */
 export class HubRefusedError extends TerminalError {
   readonly model: string;
 
   constructor(model: string, rule: string, current: string, options?: ErrorOptions) {
-    super("HUB_REFUSED", `Cannot fetch the model ${model} as ${rule}: current value is ${current}`, options);
+    super("HUB_REFUSED", `Cannot fetch ${model} as ${rule}: current value is ${current}`, options);
     this.model = model;
   }
 }
@@ -18,7 +18,7 @@ export class HubUnavailableError extends RetryableError {
   constructor(model: string, current: string, options?: ErrorOptions) {
     super(
       "HUB_UNAVAILABLE",
-      `Cannot fetch the model ${model} as the hub must answer: current value is ${current}`,
+      `Cannot fetch ${model} as the hub must answer: current value is ${current}`,
       options,
     );
     this.model = model;

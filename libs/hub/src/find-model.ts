@@ -2,7 +2,8 @@
 
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { type FetchModelOptions, isModelId, type ModelHub } from "./model-hub.ts";
+import type { ModelHub } from "./model-hub.ts";
+import { type FetchOptions, isRepositoryId } from "./repository-hub.ts";
 
 /**
  * The folder of a model; folders go first, as in `transformers`.
@@ -14,10 +15,10 @@ export async function findModel(
   hub: ModelHub,
   place: string,
   revision: string,
-  options: FetchModelOptions,
+  options: FetchOptions,
 ): Promise<string | undefined> {
   if (path.isAbsolute(place) && (await isFolder(place))) return place;
-  return isModelId(place) ? hub.folderOf(place, revision, options) : undefined;
+  return isRepositoryId(place) ? hub.folderOf(place, revision, options) : undefined;
 }
 
 async function isFolder(place: string): Promise<boolean> {

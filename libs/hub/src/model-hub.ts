@@ -1,50 +1,15 @@
-/**
- * Models of the Hugging Face hub as folders of the cache that all Hugging Face programs share:
- *
- *   models--<owner>--<name>/blobs/<digest>               contents
- *   models--<owner>--<name>/refs/<revision>              the commit that a branch or tag stood at when it was asked for
- *   models--<owner>--<name>/snapshots/<commit>/<file>    links to the contents
- *
- * Only the files that make up a model are fetched. The folders of one commit never change.
- */
-import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import path from "node:path";
-import { getRepoFolderName, HubApiError, listFiles, modelInfo } from "@huggingface/hub";
-import { HubRefusedError, HubUnavailableError } from "./errors.ts";
-import { fetchFile, type HubFile, refusalOf } from "./fetch-file.ts";
+/** Models of the Hugging Face hub as folders of the shared cache; only the files that make up a model are fetched. */
+
+import { HubRefusedError } from "./errors.ts";
 import { hasWeights, modelFilesOf } from "./model-files.ts";
+import { type FetchOptions, RepositoryHub } from "./repository-hub.ts";
 import type { HubSettings } from "./settings.ts";
 
-export interface FetchModelOptions {
-  readonly signal: AbortSignal;
-  /** Told now and then while files are received. */
-  readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
-}
-
-/** Longest wait for an answer that is no file. */
-const ANSWER_TIMEOUT_MS = 30_000;
-/** Least time between two reports of progress. */
-const PROGRESS_INTERVAL_MS = 1_000;
-const COMMIT = /^[0-9a-f]{40}$/;
-const SHA256 = /^[0-9a-f]{64}$/;
-/** Stands for that of a small file, which has Git's digest only. */
-const NO_SHA256 = "0".repeat(64);
-/** A branch, tag or commit; it becomes a path in the cache. */
-const REVISION = /^\w(?!.*\.\.)[\w./-]*$/;
-/** All tokens of the hub. */
-const TOKEN_START = "hf_";
-/** `owner/name`, or the name alone of an early model. */
-const MODEL_ID = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
-
-export function isModelId(text: string): boolean {
-  return MODEL_ID.test(text) && !text.includes("..") && !text.includes("--");
-}
-
 export class ModelHub {
-  readonly #settings: HubSettings;
+  readonly #repositories: RepositoryHub;
 
   constructor(settings: HubSettings) {
-    this.#settings = settings;
+    this.#repositories = new RepositoryHub(settings, "model");
   }
 
   /**
@@ -52,123 +17,12 @@ export class ModelHub {
    * @throws {HubRefusedError} when there is no such model for this caller, or the cache lacks it and may not be filled.
    * @throws {HubUnavailableError} when the hub is away or a download broke off; the next call goes on.
    */
-  async folderOf(model: string, revision: string, options: FetchModelOptions): Promise<string> {
-    const { cacheDir, endpoint, token, isOffline } = this.#settings;
-    checkRequest(model, revision, token);
-    const folder = path.join(cacheDir, getRepoFolderName({ type: "model", name: model }));
-    if (isOffline) return cachedSnapshot(folder, model, revision);
-    const { commit, files } = await this.#list(model, revision, options.signal);
-    await keepRef(folder, revision, commit);
-    const wanted = modelFilesOf(files.map((file) => file.path));
-    if (!hasWeights(wanted)) {
-      throw new HubRefusedError(
-        model,
-        "it has weights in safetensors",
-        files.map((file) => file.path).join(", "),
-      );
-    }
-    const chosen = files.filter((file) => wanted.includes(file.path));
-    const onBytes = progressOf(chosen, options.onProgress);
-    for (const file of chosen) {
-      const blob = path.join(folder, "blobs", file.sha256 ?? file.oid);
-      const url = `${endpoint}/${model}/resolve/${commit}/${file.path}`;
-      await fetchFile(file, blob, { model, url, token, signal: options.signal, onBytes });
-      await link(blob, path.join(folder, "snapshots", commit, file.path));
-    }
-    return path.join(folder, "snapshots", commit);
-  }
-
-  async #list(
-    model: string,
-    revision: string,
-    signal: AbortSignal,
-  ): Promise<{ commit: string; files: HubFile[] }> {
-    const { endpoint: hubUrl, token } = this.#settings;
-    const asked = {
-      hubUrl,
-      ...(token === undefined ? {} : { accessToken: token }),
-      fetch: (input: Parameters<typeof fetch>[0], init?: RequestInit) =>
-        fetch(input, { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]) }),
+  folderOf(model: string, revision: string, options: FetchOptions): Promise<string> {
+    const choose = (paths: readonly string[]) => {
+      const wanted = modelFilesOf(paths);
+      if (hasWeights(wanted)) return wanted;
+      throw new HubRefusedError(model, "it has weights in safetensors", paths.join(", "));
     };
-    try {
-      const { sha } = await modelInfo({ ...asked, name: model, revision, additionalFields: ["sha"] });
-      const files: HubFile[] = [];
-      for await (const entry of listFiles({ ...asked, repo: model, revision: sha })) {
-        if (entry.type !== "file" || entry.oid === undefined) continue;
-        const { path: name, oid, lfs } = entry;
-        files.push({ path: name, size: lfs?.size ?? entry.size, oid, sha256: lfs?.oid });
-      }
-      const hasDigests = files.every(
-        ({ oid, sha256 }) => COMMIT.test(oid) && SHA256.test(sha256 ?? NO_SHA256),
-      );
-      if (COMMIT.test(sha) && hasDigests) return { commit: sha, files };
-      throw new HubUnavailableError(model, `${hubUrl} answers without digests`);
-    } catch (cause) {
-      signal.throwIfAborted();
-      if (cause instanceof HubUnavailableError) throw cause;
-      if (cause instanceof HubApiError) {
-        throw refusalOf(model, `revision ${revision}`, cause.statusCode, cause);
-      }
-      const reason = cause instanceof Error ? String(cause.cause ?? cause.message) : String(cause);
-      throw new HubUnavailableError(model, `${hubUrl} does not answer (${reason})`, { cause });
-    }
+    return this.#repositories.folderOf(model, revision, choose, options);
   }
-}
-
-/** What is asked for becomes part of paths and headers. */
-function checkRequest(model: string, revision: string, token: string | undefined): void {
-  if (!isModelId(model)) throw new HubRefusedError(model, "it is named owner/name", model);
-  if (!REVISION.test(revision)) {
-    throw new HubRefusedError(model, "its revision is a branch, tag or commit", revision);
-  }
-  if (token !== undefined && !token.startsWith(TOKEN_START)) {
-    throw new HubRefusedError(model, `HF_TOKEN begins with ${TOKEN_START}`, "a token that does not");
-  }
-}
-
-async function cachedSnapshot(folder: string, model: string, revision: string): Promise<string> {
-  const commit = COMMIT.test(revision)
-    ? revision
-    : await readFile(path.join(folder, "refs", revision), "utf8").then(
-        (text) => text.trim(),
-        () => undefined,
-      );
-  const snapshot = commit === undefined ? undefined : path.join(folder, "snapshots", commit);
-  const isThere =
-    snapshot !== undefined &&
-    (await stat(snapshot).then(
-      () => true,
-      () => false,
-    ));
-  if (isThere) return snapshot;
-  throw new HubRefusedError(model, `HF_HUB_OFFLINE is set and the cache holds revision ${revision}`, folder);
-}
-
-async function keepRef(folder: string, revision: string, commit: string): Promise<void> {
-  if (revision === commit) return;
-  const ref = path.join(folder, "refs", revision);
-  await mkdir(path.dirname(ref), { recursive: true });
-  await writeFile(ref, commit);
-}
-
-async function link(blob: string, pointer: string): Promise<void> {
-  await mkdir(path.dirname(pointer), { recursive: true });
-  await rm(pointer, { force: true });
-  // Relative, so that the cache may be moved.
-  await symlink(path.relative(path.dirname(pointer), blob), pointer);
-}
-
-function progressOf(
-  files: readonly HubFile[],
-  onProgress: FetchModelOptions["onProgress"],
-): (bytes: number) => void {
-  const totalBytes = files.reduce((sum, { size }) => sum + size, 0);
-  let doneBytes = 0;
-  let toldAt = performance.now();
-  return function countBytes(bytes) {
-    doneBytes += bytes;
-    if (performance.now() - toldAt < PROGRESS_INTERVAL_MS) return;
-    toldAt = performance.now();
-    onProgress?.(doneBytes, totalBytes);
-  };
 }

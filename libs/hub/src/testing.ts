@@ -63,7 +63,7 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
 }
 
 function sendListing(hub: HubServer, url: URL, response: ServerResponse): void {
-  switch (url.pathname.replace("/api/models/owner/name/", "")) {
+  switch (url.pathname.replace(/^\/api\/(models|datasets)\/owner\/name\//, "")) {
     case "revision/main":
     case `revision/${COMMIT}`:
       sendJson(response, 200, {

@@ -17,6 +17,7 @@ import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run"
 import { silentLogger } from "@hone/telemetry";
 import { startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { RowFiles } from "./files/row-files.ts";
+import { testingHub } from "./files/testing-hub.ts";
 import { serveDataset } from "./nats/serve.ts";
 
 const lake = (from: number, to: number) => ({
@@ -40,7 +41,13 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     // Two replicas: whoever answers, the answer is the same.
     const logger = silentLogger();
     const options = { root: folder.path, cacheFolder: path.join(folder.path, "cache"), logger };
-    responders = [0, 1].flatMap(() => serveDataset(bus, { files: new RowFiles(options), keys: {} }, logger));
+    responders = [0, 1].flatMap(() =>
+      serveDataset(
+        bus,
+        { files: new RowFiles(options), hub: testingHub({ root: folder.path }), keys: {} },
+        logger,
+      ),
+    );
     await bus.connection.flush();
   });
   after(async () => {

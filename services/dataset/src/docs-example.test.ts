@@ -9,6 +9,7 @@ import { parquetWriteBuffer } from "hyparquet-writer";
 import { problemOfRow } from "./domain/check-rows.ts";
 import { openSource } from "./files/open-source.ts";
 import { RowFiles } from "./files/row-files.ts";
+import { testingHub } from "./files/testing-hub.ts";
 import { decodeSource } from "./nats/decode-source.ts";
 
 /* What docs/data.md shows is run as it stands there. */
@@ -42,7 +43,12 @@ describe("docs/data.md", async () => {
     await writeFile(path.join(root, "data/own.jsonl"), own);
     await writeFile(path.join(root, "data/gsm8k/main/test-00000-of-00001.jsonl"), JSON.stringify(row));
     const cacheFolder = path.join(root, "cache");
-    const parts = { files: new RowFiles({ root, cacheFolder, logger: silentLogger() }), keys: {} };
+    const logger = silentLogger();
+    const parts = {
+      files: new RowFiles({ root, cacheFolder, logger }),
+      hub: testingHub({ root }),
+      keys: {},
+    };
     const train = await openSource(decodeSource(dataset.train), parts);
     // Of its own three rows one comes twice.
     assert.equal(train.size, 5 + 2);

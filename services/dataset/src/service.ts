@@ -5,8 +5,10 @@
  */
 
 import path from "node:path";
+import { DatasetHub } from "@hone/hub";
 import { READY, type ServiceDefinition } from "@hone/service-kit";
 import { type DatasetConfig, readDatasetConfig } from "./config.ts";
+import { HubDatasets } from "./files/hub-datasets.ts";
 import { RowFiles } from "./files/row-files.ts";
 import { serveDataset } from "./nats/serve.ts";
 
@@ -16,13 +18,20 @@ export const datasetService: ServiceDefinition<DatasetConfig> = {
   async start({ config, bus, logger }) {
     const cacheFolder = path.join(config.stateDir, "dataset");
     const files = new RowFiles({ root: config.filesDir, cacheFolder, logger });
-    const responders = serveDataset(bus, { files, keys: config.keys }, logger);
+    const closing = new AbortController();
+    const hub = new HubDatasets({
+      root: config.filesDir,
+      hub: new DatasetHub(config.hub),
+      signal: closing.signal,
+      logger,
+    });
+    const responders = serveDataset(bus, { files, hub, keys: config.keys }, logger);
     return {
       readiness: () => READY,
       drain: async () => {
         await Promise.all(responders.map((responder) => responder.drain()));
       },
-      close: async () => undefined,
+      close: async () => closing.abort(),
     };
   },
 };

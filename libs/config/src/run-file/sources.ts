@@ -47,8 +47,10 @@ const parquetSource = z.strictObject({
 /** A dataset in the folder layout of the Hugging Face hub: files of rows, whose names tell the split. */
 const huggingFaceSource = z.strictObject({
   source: z.literal("hugging_face"),
-  /** Folder below the project folder. */
+  /** Folder below the project folder, or an id of the hub. */
   path,
+  /** Branch, tag or commit of the hub's repository; a commit names the same rows for ever. */
+  revision: z.string().min(1).max(255).default("main"),
   split: z.string().min(1).max(MAX_NAME_CHARACTERS).default("train"),
   /** Folder within it that holds one configuration of several. */
   subset: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),

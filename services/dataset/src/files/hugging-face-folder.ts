@@ -27,26 +27,32 @@ const SHOWN_FILES = 10;
  * @throws {SourceError} when the folder is not there or holds no file of the split.
  */
 export async function filesOfSplit(root: string, folder: HuggingFaceFolder): Promise<string[]> {
+  const all = await filesBelow(root, folder.path);
+  return chooseFiles(all, folder).map((file) => path.join(folder.path, file));
+}
+
+/**
+ * Out of all files of a data set those of a split, in order.
+ * @throws {SourceError} when there is none.
+ */
+export function chooseFiles(paths: readonly string[], folder: HuggingFaceFolder): string[] {
   const { split, subset } = folder;
-  const all = await rowFilesBelow(root, folder.path);
+  const all = paths.filter((file) => ROWS.test(file) && !NOT_ROWS.test(file)).sort();
   const ofSubset = subset === undefined ? all : all.filter((file) => namesPart(file, subset));
   const files = ofSubset.filter((file) => namesPart(file, split));
-  if (files.length > 0) return files.map((file) => path.join(folder.path, file));
+  if (files.length > 0) return files;
   const shown = all.slice(0, SHOWN_FILES).join(", ") || "no file of rows";
   throw new SourceError(
     `Cannot make tasks as ${folder.path} must hold files of the split "${split}"${subset === undefined ? "" : ` of "${subset}"`}: current value is ${shown}`,
-    { path: "split", allowed: "the name of a split that the folder holds" },
+    { path: "split", allowed: "the name of a split that the data set holds" },
   );
 }
 
-async function rowFilesBelow(root: string, named: string): Promise<string[]> {
+async function filesBelow(root: string, named: string): Promise<string[]> {
   try {
     const folder = await fileBelow(root, named, "path");
     const names = await readdir(folder, { recursive: true });
-    return names
-      .map((name) => name.replaceAll(path.sep, "/"))
-      .filter((name) => ROWS.test(name) && !NOT_ROWS.test(name))
-      .sort();
+    return names.map((name) => name.replaceAll(path.sep, "/"));
   } catch (cause) {
     throw new SourceError(
       `Cannot make tasks as the dataset must be a folder below HONE_FILES: current value is "${named}" (${describeError(cause)})`,

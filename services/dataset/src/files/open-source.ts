@@ -8,6 +8,7 @@ import { mixedOrder, plainOrder, type TaskOrder } from "../domain/task-order.ts"
 import { SourceError } from "../errors.ts";
 import { fileSource } from "./file-source.ts";
 import { httpSource } from "./http-source.ts";
+import type { HubDatasets } from "./hub-datasets.ts";
 import { filesOfSplit } from "./hugging-face-folder.ts";
 import type { JsonlFile } from "./jsonl-file.ts";
 import { isParquet, type RowFiles } from "./row-files.ts";
@@ -15,6 +16,7 @@ import { isParquet, type RowFiles } from "./row-files.ts";
 /** What sources are opened with. */
 export interface SourceParts {
   readonly files: RowFiles;
+  readonly hub: HubDatasets;
   /** Keys of task servers by the name of their variable. */
   readonly keys: Readonly<Record<string, string | undefined>>;
 }
@@ -39,7 +41,7 @@ export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<
 }
 
 async function openRows(spec: RowSource, parts: SourceParts): Promise<TaskOrder> {
-  if (spec.source !== "http") return plainOrder(fileSource(await openFiles(spec, parts.files)));
+  if (spec.source !== "http") return plainOrder(fileSource(await openFiles(spec, parts)));
   const { url, keyVariable } = spec;
   const key = keyVariable === undefined ? undefined : parts.keys[keyVariable];
   if (keyVariable !== undefined && (key === undefined || key === "")) {
@@ -54,7 +56,7 @@ async function openRows(spec: RowSource, parts: SourceParts): Promise<TaskOrder>
 /** The files of a source that reads some. */
 export async function openFiles(
   spec: Exclude<RowSource, { source: "http" }>,
-  files: RowFiles,
+  { files, hub }: Pick<SourceParts, "files" | "hub">,
 ): Promise<JsonlFile[]> {
   switch (spec.source) {
     case "jsonl":
@@ -67,6 +69,10 @@ export async function openFiles(
       }
       return [await files.open(spec.path, spec.filter)];
     case "hugging_face": {
+      if (await hub.isOfHub(spec.path)) {
+        const fetched = await hub.filesOf(spec);
+        return Promise.all(fetched.map((file) => files.openReal(file, spec.filter)));
+      }
       const paths = await filesOfSplit(files.root, spec);
       return Promise.all(paths.map((path) => files.open(path, spec.filter)));
     }

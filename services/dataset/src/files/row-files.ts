@@ -47,7 +47,11 @@ export class RowFiles {
    * @throws {SourceError} see resolvePath(), parquetToJsonl() and indexRows().
    */
   async open(named: string, filter?: RowFilter): Promise<JsonlFile> {
-    const real = await resolvePath(this.root, named);
+    return this.openReal(await resolvePath(this.root, named), filter);
+  }
+
+  /** The same for a file that no run file names: one of the hub's cache. */
+  async openReal(real: string, filter?: RowFilter): Promise<JsonlFile> {
     const { dev, ino, size, mtimeNs } = await stat(real, { bigint: true });
     const version = `${dev}/${ino}/${size}/${mtimeNs}`;
     const key = JSON.stringify([real, filter ?? null]);

@@ -15,6 +15,7 @@ import { SourceError } from "../errors.ts";
 import { decodeSource } from "../nats/decode-source.ts";
 import { openSource } from "./open-source.ts";
 import { RowFiles } from "./row-files.ts";
+import { testingHub } from "./testing-hub.ts";
 
 describe("sources of rows", () => {
   let folder: TemporaryFolder;
@@ -39,7 +40,7 @@ describe("sources of rows", () => {
   const putRows = (name: string, rows: readonly object[]) =>
     put(name, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   const open = (spec: unknown, keys: Record<string, string> = {}) =>
-    openSource(decodeSource(spec), { files, keys });
+    openSource(decodeSource(spec), { files, hub: testingHub({ root }), keys });
   const all = async (spec: unknown) => {
     const order = await open(spec);
     return order.take({ runSeed: 1, cursor: 0, count: order.size, isShuffled: false });

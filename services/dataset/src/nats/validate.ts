@@ -83,7 +83,7 @@ async function checkSplit(
 /** The files of a source, each with its key below the source; a server's rows are checked as they come. */
 async function filesOf(
   spec: SourceSpec,
-  { files }: SourceParts,
+  parts: SourceParts,
 ): Promise<(readonly [key: string, file: JsonlFile])[]> {
   if (spec.source === "environment") return [];
   const sources =
@@ -91,7 +91,7 @@ async function filesOf(
       ? spec.parts.map(({ tasks }, index) => [`parts[${index}].tasks.path`, tasks] as const)
       : [["path", spec] as const];
   const opened = sources.map(async ([key, source]) =>
-    source.source === "http" ? [] : (await openFiles(source, files)).map((file) => [key, file] as const),
+    source.source === "http" ? [] : (await openFiles(source, parts)).map((file) => [key, file] as const),
   );
   return (await Promise.all(opened)).flat();
 }

@@ -1,0 +1,185 @@
+/**
+ * Repositories of the Hugging Face hub as folders of the cache that all Hugging Face programs share:
+ *
+ *   <kind>s--<owner>--<name>/blobs/<digest>               contents
+ *   <kind>s--<owner>--<name>/refs/<revision>              the commit that a branch or tag stood at when it was asked for
+ *   <kind>s--<owner>--<name>/snapshots/<commit>/<file>    links to the contents
+ *
+ * Only the files that are chosen are fetched. The folders of one commit never change; more files may join them.
+ */
+import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { datasetInfo, getRepoFolderName, HubApiError, listFiles, modelInfo } from "@huggingface/hub";
+import { HubRefusedError, HubUnavailableError } from "./errors.ts";
+import { fetchFile, type HubFile, refusalOf } from "./fetch-file.ts";
+import type { HubSettings } from "./settings.ts";
+
+/** What a repository holds. */
+export type RepositoryKind = "model" | "dataset";
+
+export interface FetchOptions {
+  readonly signal: AbortSignal;
+  /** Told now and then while files are received. */
+  readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
+}
+
+/** Longest wait for an answer that is no file. */
+const ANSWER_TIMEOUT_MS = 30_000;
+/** Least time between two reports of progress. */
+const PROGRESS_INTERVAL_MS = 1_000;
+const COMMIT = /^[0-9a-f]{40}$/;
+const SHA256 = /^[0-9a-f]{64}$/;
+/** Stands for that of a small file, which has Git's digest only. */
+const NO_SHA256 = "0".repeat(64);
+/** A branch, tag or commit; it becomes a path in the cache. */
+const REVISION = /^\w(?!.*\.\.)[\w./-]*$/;
+/** All tokens of the hub. */
+const TOKEN_START = "hf_";
+/** `owner/name`, or the name alone of an early model. */
+const REPOSITORY_ID = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
+
+export function isRepositoryId(text: string): boolean {
+  return REPOSITORY_ID.test(text) && !text.includes("..") && !text.includes("--");
+}
+
+export class RepositoryHub {
+  readonly #settings: HubSettings;
+  readonly #kind: RepositoryKind;
+
+  constructor(settings: HubSettings, kind: RepositoryKind) {
+    this.#settings = settings;
+    this.#kind = kind;
+  }
+
+  /**
+   * The folder of a repository at a revision; what the cache lacks of the chosen files is fetched.
+   * @param choose picks the files out of all paths; throws where they are not what is looked for.
+   * @throws {HubRefusedError} when there is no such repository for this caller, or the cache lacks it and may not be filled.
+   * @throws {HubUnavailableError} when the hub is away or a download broke off; the next call goes on.
+   */
+  async folderOf(
+    name: string,
+    revision: string,
+    choose: (paths: readonly string[]) => readonly string[],
+    options: FetchOptions,
+  ): Promise<string> {
+    const { cacheDir, endpoint, token, isOffline } = this.#settings;
+    checkRequest(name, revision, token);
+    const folder = path.join(cacheDir, getRepoFolderName({ type: this.#kind, name }));
+    if (isOffline) return cachedSnapshot(folder, name, revision);
+    const { commit, files } = await this.#list(name, revision, options.signal);
+    await keepRef(folder, revision, commit);
+    const wanted = new Set(choose(files.map((file) => file.path)));
+    const chosen = files.filter((file) => wanted.has(file.path));
+    const onBytes = progressOf(chosen, options.onProgress);
+    const place = this.#kind === "model" ? name : `${this.#kind}s/${name}`;
+    for (const file of chosen) {
+      const blob = path.join(folder, "blobs", file.sha256 ?? file.oid);
+      const url = `${endpoint}/${place}/resolve/${commit}/${file.path}`;
+      await fetchFile(file, blob, { model: name, url, token, signal: options.signal, onBytes });
+      await link(blob, path.join(folder, "snapshots", commit, file.path));
+    }
+    return path.join(folder, "snapshots", commit);
+  }
+
+  async #list(
+    model: string,
+    revision: string,
+    signal: AbortSignal,
+  ): Promise<{ commit: string; files: HubFile[] }> {
+    const { endpoint: hubUrl, token } = this.#settings;
+    const asked = {
+      hubUrl,
+      ...(token === undefined ? {} : { accessToken: token }),
+      fetch: (input: Parameters<typeof fetch>[0], init?: RequestInit) =>
+        fetch(input, { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]) }),
+    };
+    try {
+      const info = { ...asked, name: model, revision, additionalFields: ["sha" as const] };
+      const { sha } = await (this.#kind === "model" ? modelInfo(info) : datasetInfo(info));
+      const files: HubFile[] = [];
+      for await (const entry of listFiles({
+        ...asked,
+        repo: { type: this.#kind, name: model },
+        revision: sha,
+        // Models lie at the top of their repository.
+        recursive: this.#kind === "dataset",
+      })) {
+        if (entry.type !== "file" || entry.oid === undefined) continue;
+        const { path: name, oid, lfs } = entry;
+        files.push({ path: name, size: lfs?.size ?? entry.size, oid, sha256: lfs?.oid });
+      }
+      const hasDigests = files.every(
+        ({ oid, sha256 }) => COMMIT.test(oid) && SHA256.test(sha256 ?? NO_SHA256),
+      );
+      if (COMMIT.test(sha) && hasDigests) return { commit: sha, files };
+      throw new HubUnavailableError(model, `${hubUrl} answers without digests`);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof HubUnavailableError) throw cause;
+      if (cause instanceof HubApiError) {
+        throw refusalOf(model, `revision ${revision}`, cause.statusCode, cause);
+      }
+      const reason = cause instanceof Error ? String(cause.cause ?? cause.message) : String(cause);
+      throw new HubUnavailableError(model, `${hubUrl} does not answer (${reason})`, { cause });
+    }
+  }
+}
+
+/** What is asked for becomes part of paths and headers. */
+function checkRequest(model: string, revision: string, token: string | undefined): void {
+  if (!isRepositoryId(model)) throw new HubRefusedError(model, "it is named owner/name", model);
+  if (!REVISION.test(revision)) {
+    throw new HubRefusedError(model, "its revision is a branch, tag or commit", revision);
+  }
+  if (token !== undefined && !token.startsWith(TOKEN_START)) {
+    throw new HubRefusedError(model, `HF_TOKEN begins with ${TOKEN_START}`, "a token that does not");
+  }
+}
+
+async function cachedSnapshot(folder: string, model: string, revision: string): Promise<string> {
+  const commit = COMMIT.test(revision)
+    ? revision
+    : await readFile(path.join(folder, "refs", revision), "utf8").then(
+        (text) => text.trim(),
+        () => undefined,
+      );
+  const snapshot = commit === undefined ? undefined : path.join(folder, "snapshots", commit);
+  const isThere =
+    snapshot !== undefined &&
+    (await stat(snapshot).then(
+      () => true,
+      () => false,
+    ));
+  if (isThere) return snapshot;
+  throw new HubRefusedError(model, `HF_HUB_OFFLINE is set and the cache holds revision ${revision}`, folder);
+}
+
+async function keepRef(folder: string, revision: string, commit: string): Promise<void> {
+  if (revision === commit) return;
+  const ref = path.join(folder, "refs", revision);
+  await mkdir(path.dirname(ref), { recursive: true });
+  await writeFile(ref, commit);
+}
+
+async function link(blob: string, pointer: string): Promise<void> {
+  await mkdir(path.dirname(pointer), { recursive: true });
+  await rm(pointer, { force: true });
+  // Relative, so that the cache may be moved.
+  await symlink(path.relative(path.dirname(pointer), blob), pointer);
+}
+
+function progressOf(
+  files: readonly HubFile[],
+  onProgress: FetchOptions["onProgress"],
+): (bytes: number) => void {
+  const totalBytes = files.reduce((sum, { size }) => sum + size, 0);
+  let doneBytes = 0;
+  let toldAt = performance.now();
+  return function countBytes(bytes) {
+    doneBytes += bytes;
+    if (performance.now() - toldAt < PROGRESS_INTERVAL_MS) return;
+    toldAt = performance.now();
+    onProgress?.(doneBytes, totalBytes);
+  };
+}

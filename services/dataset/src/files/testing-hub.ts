@@ -1,0 +1,31 @@
+/** The hub as tests have it: nothing but what a test gives it. */
+
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatasetHub, type HubSettings } from "@hone/hub";
+import { silentLogger } from "@hone/telemetry";
+import { HubDatasets } from "./hub-datasets.ts";
+
+export interface TestingHubOptions {
+  readonly root: string;
+  /** Offline and empty by default. */
+  readonly settings?: Partial<HubSettings>;
+  readonly patienceMs?: number;
+}
+
+export function testingHub({ root, settings = {}, patienceMs = 5_000 }: TestingHubOptions): HubDatasets {
+  const hub = new DatasetHub({
+    endpoint: "http://127.0.0.1:1",
+    cacheDir: path.join(tmpdir(), "hone-no-hub"),
+    token: undefined,
+    isOffline: true,
+    ...settings,
+  });
+  return new HubDatasets({
+    root,
+    hub,
+    signal: new AbortController().signal,
+    logger: silentLogger(),
+    patienceMs,
+  });
+}
