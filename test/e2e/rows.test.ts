@@ -38,6 +38,34 @@ const ROWS = [
   },
 ];
 
+/** An agent of the run's own, whose tool is its own as well. */
+const OWN_MODULE = `
+import { buildToolbox, defineAgent, defineTool, promptOfRow, rolloutOf, toLangChainMessages, toLangChainTools, toolConfigShape } from "@hone/agents";
+import { createReactAgent } from ${JSON.stringify("@langchain/langgraph/prebuilt")};
+import { z } from ${JSON.stringify("zod")};
+export const tools = {
+  wave: defineTool({ name: "wave", description: "Waves", parameters: { type: "object" }, call: (): string => "~" }),
+};
+export const agents = {
+  waver: defineAgent({
+    configSchema: z.strictObject(toolConfigShape),
+    needsEnvironment: false,
+    async buildGraph(config, context) {
+      const toolbox = await buildToolbox(config, context);
+      const tools = toLangChainTools(toolbox);
+      const llm = async (_state: unknown, runtime: { configurable?: Record<string, unknown> }) =>
+        rolloutOf(runtime).model.bindTools(tools);
+      return { toolbox, graph: createReactAgent({ llm, tools }) };
+    },
+    async run({ graph, toolbox }, rollout) {
+      const tools = rollout.openTools(toolbox);
+      await graph.invoke({ messages: toLangChainMessages(promptOfRow(rollout.task)) }, { configurable: { rollout, tools } });
+      return { metrics: { waved: 1 } };
+    },
+  }),
+};
+`;
+
 describe("a run over the rows of a file", () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   let stack: TestStack;
@@ -73,6 +101,12 @@ describe("a run over the rows of a file", () => {
     const files = path.join(folder.path, "files");
     await mkdir(files);
     await writeFile(path.join(files, "rows.jsonl"), ROWS.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    await writeFile(path.join(files, "plain.jsonl"), '{"prompt":"Wave!"}\n');
+    await writeFile(
+      path.join(files, "named.jsonl"),
+      '{"prompt":"a"}\n{"prompt":"a","agent_name":"single_trun"}\n',
+    );
+    await writeFile(path.join(files, "own.ts"), OWN_MODULE);
     await writeFile(path.join(files, "bad.jsonl"), '{"prompt":[]}\n');
     await writeFile(path.join(files, "brief.yaml"), "systemPrompt: Be brief.\n");
     await saveModel(path.join(folder.path, "model"));
@@ -139,6 +173,42 @@ describe("a run over the rows of a file", () => {
     assert.match(output, /^any +mean .* 8 scored$/m);
   });
 
+  test("an agent and a tool of the run's own play it, with the packages of the services", async () => {
+    const run = requestOf("own", {
+      dataset: { train: { source: "jsonl", path: "plain.jsonl" } },
+      agent: { name: "waver", modules: ["own.ts"], config: { tools: ["wave"] } },
+      rollout: { ...requestOf("").rollout, maxContextTokens: 600 },
+      judge: [{ kind: "regex", pattern: "." }],
+    });
+    const episodes = trainEpisodes(stack, "own");
+    const { steps } = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
+    assert.equal(steps.length, STEPS);
+    for (const { episode } of await episodes) {
+      assert.equal(episode?.metrics.waved ?? episode?.reason, 1);
+      assert.match(episode?.turns[0]?.promptText ?? "", /"name":"wave","description":"Waves"/);
+    }
+  });
+
+  test("an agent that nobody knows is refused before anything starts, also where a row names it", async () => {
+    for (const [file, agent, key] of [
+      ["rows.jsonl", { name: "wavr", modules: ["own.ts"] }, "agent.name"],
+      ["rows.jsonl", { name: "waver", modules: ["none.ts"] }, "agent.modules"],
+      ["named.jsonl", { name: "single_turn" }, "dataset.train.path"],
+    ] as const) {
+      const request = requestOf("unknown", {
+        agent,
+        dataset: { train: { source: "jsonl", path: file } },
+        judge: [{ kind: "regex", pattern: "." }],
+      });
+      const sequence = await publishRequest(stack.bus, JSON.stringify(request));
+      const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
+      assert.deepEqual(
+        problems.map((problem) => problem.key),
+        [key],
+      );
+    }
+  });
+
   test("a row that no agent can be shown is refused before anything starts", async () => {
     const request = requestOf("bad-rows", { dataset: { train: { source: "jsonl", path: "bad.jsonl" } } });
     const sequence = await publishRequest(stack.bus, JSON.stringify(request));
@@ -171,13 +241,14 @@ async function saveModel(at: string): Promise<void> {
 }
 
 /** The episodes that a run trains on. */
-function trainEpisodes({ bus }: TestStack): Promise<ScoredEpisode[]> {
+function trainEpisodes({ bus }: TestStack, run = "rows"): Promise<ScoredEpisode[]> {
   const wanted = STEPS * TASKS_PER_STEP * GROUP_SIZE;
   return deadline("the scored episodes", RUN_DEADLINE_MS, async (signal) => {
     const episodes: ScoredEpisode[] = [];
     const options = { stream: StreamName.episodes, filter: subjects.rolloutScored("*"), signal };
     for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
-      if (message.episode?.slot?.split === "train") episodes.push(message);
+      const { slot, runId = "" } = message.episode ?? {};
+      if (slot?.split === "train" && runId.startsWith(`${run}-`)) episodes.push(message);
       if (episodes.length === wanted) break;
     }
     return episodes;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { promptOfRow, register, toLangChainMessages } from "@hone/agents";
 import {
   BucketName,
   type Bus,
@@ -16,6 +17,7 @@ import {
   subjects,
   ValidatingService,
 } from "@hone/messaging";
+import { TaskSchema } from "@hone/proto-gen/dataset";
 import { GenerateError_Reason as Reason } from "@hone/proto-gen/policy";
 import {
   type Episode,
@@ -29,9 +31,22 @@ import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats } from "@hone/testing";
 import { loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import { z } from "zod";
 import { readConfig } from "./config.ts";
 import { agentRolloutService } from "./service.ts";
 import { type Behaviour, FakeGateway } from "./testing-gateway.ts";
+
+register("streamer", {
+  configSchema: z.strictObject({}),
+  needsEnvironment: false,
+  buildGraph: () => undefined,
+  async run(_graph, { model, task }) {
+    const texts: string[] = [];
+    for await (const chunk of await model.stream(toLangChainMessages(promptOfRow(task))))
+      texts.push(chunk.text);
+    return { metadata: { texts } };
+  },
+});
 
 const examples = path.join(import.meta.dirname, "../../../examples");
 const LEAN_AGENT = {
@@ -165,6 +180,27 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
       }
     }
     await eventually("every job acknowledged", async () => (await jobsLeft()) === 0);
+  });
+
+  test("tells an agent that streams each token once, also when another replica goes on", async () => {
+    const run = "stream-1";
+    const tokenIds = tokenizer.encode("1,2,3<|end|>");
+    let tries = 0;
+    for (const replica of ["a", "b"]) {
+      await gatewayFor(run, replica, () => ({
+        kind: "stream",
+        tokenIds,
+        ...(tries++ === 0 && { diesAfter: 3 }),
+      }));
+    }
+    const row = { id: "rows:1", rowJson: '{"prompt":"1"}' };
+    await submit(
+      job(run, 0, { agentName: "streamer", agentConfigJson: "{}", task: create(TaskSchema, row) }),
+    );
+    const [episode] = await episodesOf(run, 1);
+    assert.deepEqual(JSON.parse(episode!.metadataJson).texts, ["1", ",", "2", ",", "3", ""]);
+    assert.equal(tries, 2);
+    assert.equal(episode!.turns[0]?.responseText, "1,2,3");
   });
 
   test("holds its episodes while their stream is full, and stores each once when there is room", async () => {

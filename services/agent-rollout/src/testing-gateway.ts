@@ -20,6 +20,8 @@ export type Behaviour =
   | { readonly kind: "cut_off"; readonly queueMs: number; readonly decodeMs: number }
   | { readonly kind: "refuse"; readonly reason: Reason }
   | { readonly kind: "silence" }
+  /** Tokens one by one to who asks for them, then the answer, or silence after so many. */
+  | { readonly kind: "stream"; readonly tokenIds: readonly number[]; readonly diesAfter?: number }
   | { readonly kind: "heartbeats"; readonly queuePosition: number };
 
 export interface FakeGatewayOptions {
@@ -78,23 +80,17 @@ export class FakeGateway {
     this.requests.push(request);
     const behaviour = await this.#options.behave(request);
     switch (behaviour.kind) {
+      case "stream":
+        for (const [index, tokenId] of behaviour.tokenIds.entries()) {
+          if (index === behaviour.diesAfter) return;
+          if (!request.isStreaming) continue;
+          const value = { tokenIds: [tokenId], logprobs: [-1] };
+          await reply(create(GenerateReplySchema, { kind: { case: "tokens", value } }));
+        }
+        return this.#answer(request, reply, behaviour.tokenIds, request.highestVersion);
       case "answer": {
         const { tokenIds, version = request.highestVersion } = behaviour;
-        return reply(
-          create(GenerateReplySchema, {
-            kind: {
-              case: "done",
-              value: {
-                tokenIds: [...tokenIds],
-                logprobs: tokenIds.map((_, index) => -(index + 1) / 8),
-                finishReason: request.stopTokenIds.includes(tokenIds.at(-1)!)
-                  ? FinishReason.STOP
-                  : FinishReason.LENGTH,
-                versions: [{ version, tokenCount: tokenIds.length }],
-              },
-            },
-          }),
-        );
+        return this.#answer(request, reply, tokenIds, version);
       }
       case "cut_off": {
         const { queueMs, decodeMs } = behaviour;
@@ -119,5 +115,20 @@ export class FakeGateway {
           await delay(HEARTBEAT_MS);
         }
     }
+  }
+  #answer(
+    request: GenerateRequest,
+    reply: (message: GenerateReply) => Promise<void>,
+    tokenIds: readonly number[],
+    version: number,
+  ): Promise<void> {
+    const isStop = request.stopTokenIds.includes(tokenIds.at(-1)!);
+    const value = {
+      tokenIds: [...tokenIds],
+      logprobs: tokenIds.map((_, index) => -(index + 1) / 8),
+      finishReason: isStop ? FinishReason.STOP : FinishReason.LENGTH,
+      versions: [{ version, tokenCount: tokenIds.length }],
+    };
+    return reply(create(GenerateReplySchema, { kind: { case: "done", value } }));
   }
 }

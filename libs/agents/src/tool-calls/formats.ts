@@ -61,19 +61,6 @@ const FORMATS = {
     marks: ["<tool_call>"],
     open: () => new BlockReader({ blocks: [TOOL_CALL], read: (body) => jsonCalls(body) }),
   },
-  /** `{"name": …, "parameters": {…}}` as the whole answer, or after `<|python_tag|>`. */
-  llama3_json: {
-    marks: ["ipython", '"parameters"'],
-    open: () =>
-      new LeadingReader(
-        "{",
-        (text) => (text.includes('"name"') ? callsOnly(readLlama(text)) : undefined),
-        new BlockReader({
-          blocks: [{ begin: "<|python_tag|>", end: undefined }],
-          read: (body) => readLlama(body),
-        }),
-      ),
-  },
   /** `[f(a=1), g()]` as the whole answer, or between `<|python_start|>` and `<|python_end|>`. */
   pythonic: {
     marks: ["[func_name1(params_name1="],
@@ -84,6 +71,19 @@ const FORMATS = {
         new BlockReader({
           blocks: [{ begin: "<|python_start|>", end: "<|python_end|>" }],
           read: (body) => pythonCalls(body) ?? [invalidCall(body, "is no list of calls")],
+        }),
+      ),
+  },
+  /** `{"name": …, "parameters": {…}}` as the whole answer, or after `<|python_tag|>`. */
+  llama3_json: {
+    marks: ["ipython", '"parameters"'],
+    open: () =>
+      new LeadingReader(
+        "{",
+        (text) => (text.includes('"name"') ? callsOnly(readLlama(text)) : undefined),
+        new BlockReader({
+          blocks: [{ begin: "<|python_tag|>", end: undefined }],
+          read: (body) => readLlama(body),
         }),
       ),
   },
