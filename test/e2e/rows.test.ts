@@ -177,7 +177,7 @@ describe("a run over the rows of a file", () => {
     const run = requestOf("own", {
       dataset: { train: { source: "jsonl", path: "plain.jsonl" } },
       agent: { name: "waver", modules: ["own.ts"], config: { tools: ["wave"] } },
-      rollout: { ...requestOf("").rollout, maxContextTokens: 600 },
+      rollout: { ...requestOf("").rollout, maxContextTokens: 900 },
       judge: [{ kind: "regex", pattern: "." }],
     });
     const episodes = trainEpisodes(stack, "own");
@@ -228,7 +228,7 @@ async function saveModel(at: string): Promise<void> {
     numHeads: 4,
     numKeyValueHeads: 2,
     isTied: true,
-    maxPositions: 256,
+    maxPositions: 1024,
     eosTokenIds: [chatmlTokenizer().eosTokenId ?? 0],
   });
   const tensors = listParameters(spec).map(({ name }) => ({ name, type: ElementType.F32 }));

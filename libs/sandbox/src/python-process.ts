@@ -25,7 +25,7 @@ export type RunResult =
   | { readonly kind: "timed_out" }
   | { readonly kind: "out_of_memory" }
   /** The process ended under it. */
-  | { readonly kind: "crashed"; readonly reason: string };
+  | { readonly kind: "crashed"; readonly reason: string; readonly isBySignal: boolean };
 
 const CHILD = path.join(import.meta.dirname, "child.ts");
 const PACKAGE = path.join(import.meta.dirname, "..", "package.json");
@@ -88,7 +88,11 @@ export class PythonProcess {
       if (message.kind === "done") resolve({ kind: "finished", ...message.result });
     };
     const onExit = (exitCode: number | null, exitSignal: string | null) =>
-      resolve({ kind: "crashed", reason: exitSignal ?? `exit code ${exitCode}` });
+      resolve({
+        kind: "crashed",
+        reason: exitSignal ?? `exit code ${exitCode}`,
+        isBySignal: exitSignal !== null,
+      });
     const onAbort = () => reject(signal.reason);
     const timer = setTimeout(() => resolve({ kind: "timed_out" }), limits.timeMs);
     const watch = setInterval(async () => {
@@ -101,7 +105,7 @@ export class PythonProcess {
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       signal.throwIfAborted();
-      if (!this.isAlive) return { kind: "crashed", reason: "gone before it ran" };
+      if (!this.isAlive) return { kind: "crashed", reason: "gone before it ran", isBySignal: true };
       send(child, { kind: "run", code, maxOutputBytes: limits.maxOutputBytes });
       const result = await promise;
       if (result.kind !== "finished") this.end(); // E1

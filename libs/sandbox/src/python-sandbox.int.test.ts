@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, test } from "node:test";
 import type { RunResult } from "./python-process.ts";
@@ -150,6 +151,15 @@ found
     const after = await session.run("print(total)", LIMITS, never);
     assert.ok(after.kind === "finished" && after.output === "42\n", JSON.stringify(after));
     session.close();
+  });
+
+  test("code whose process somebody else ends runs once more", async () => {
+    const running = finished("import time\ntime.sleep(3)\nprint('done')");
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    const children = await readFile(`/proc/self/task/${process.pid}/children`, "utf8").catch(() => "");
+    for (const pid of children.trim().split(" ").filter(Boolean)) process.kill(Number(pid), "SIGKILL");
+    assert.equal((await running).output, "done\n");
+    await isHealthy();
   });
 
   test("holds no more places than it may, and gives them all back", async () => {

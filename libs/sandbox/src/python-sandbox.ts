@@ -6,6 +6,7 @@
  *     not run gives up its process to one that waits.
  * S3: a session whose process is gone has its earlier cells run again before the next one, without their output.
  * S4: a process is started ahead, so that code rarely waits for one.
+ * S5: code whose process was ended by a signal runs once more; the second time it was the code.
  */
 
 import { pause, raceAbortable } from "@hone/core";
@@ -223,15 +224,9 @@ class Session implements PythonSession {
 
   async run(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
     this.#pool.wake(this);
-    const isNew = this.#process === undefined;
-    this.#process ??= await this.#pool.take(signal);
-    if (isNew) {
-      for (const cell of this.#cells) {
-        const result = await this.#step(cell, limits, signal);
-        if (result.kind !== "finished") return result;
-      }
-    }
-    const result = await this.#step(code, limits, signal);
+    let result = await this.#runOnce(code, limits, signal);
+    // Somebody else may have ended the process: the machine's memory is not the code's to answer for. S5
+    if (result.kind === "crashed" && result.isBySignal) result = await this.#runOnce(code, limits, signal);
     // What failed half-way has left its names as well.
     if (result.kind === "finished") this.#cells.push(code);
     if (this.#isClosed) this.letGo();
@@ -250,6 +245,17 @@ class Session implements PythonSession {
     const python = this.#process;
     this.#process = undefined;
     if (python !== undefined) this.#pool.giveBack(python);
+  }
+
+  async #runOnce(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
+    const isNew = this.#process === undefined;
+    this.#process ??= await this.#pool.take(signal);
+    // S3
+    for (const cell of isNew ? this.#cells : []) {
+      const result = await this.#step(cell, limits, signal);
+      if (result.kind !== "finished") return result;
+    }
+    return this.#step(code, limits, signal);
   }
 
   async #step(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
