@@ -193,8 +193,10 @@ export class PythonSandbox {
 
   #giveBack(python: PythonProcess): void {
     python.end(); // S1
+    // Who waited takes the place when its turn comes; a process started ahead would be there before it.
+    const isWanted = this.#waiting.length > 0;
     this.#freePlace();
-    this.#startAhead();
+    if (!isWanted) this.#startAhead();
   }
 
   #freePlace(): void {

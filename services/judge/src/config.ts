@@ -8,6 +8,8 @@ import { judgeKeys } from "./judge-keys.ts";
 export interface JudgeServiceConfig extends BaseConfig {
   /** Episodes in work at once. */
   readonly concurrency: number;
+  /** Processes that run the Python of models. */
+  readonly sandboxProcesses: number;
   /** Keys of programs that judges ask, by the name of their variable. */
   readonly keys: Readonly<Record<string, string | undefined>>;
 }
@@ -15,7 +17,11 @@ export interface JudgeServiceConfig extends BaseConfig {
 /** Publishes under way at once; a store answers thousands a second, so more would only wait. */
 const DEFAULT_CONCURRENCY = 256;
 
+/** Each takes a core while it runs, and up to half a gigabyte. */
+const DEFAULT_SANDBOX_PROCESSES = 2;
+
 const shape = z.object({
+  HONE_JUDGE_SANDBOX_PROCESSES: environmentInteger(1, 256).default(DEFAULT_SANDBOX_PROCESSES),
   HONE_JUDGE_CONCURRENCY: environmentInteger(1, 10_000).default(DEFAULT_CONCURRENCY),
 });
 
@@ -25,6 +31,7 @@ export function readJudgeConfig(environment: Environment): JudgeServiceConfig {
   return {
     ...readBaseConfig(environment),
     concurrency: own.HONE_JUDGE_CONCURRENCY,
+    sandboxProcesses: own.HONE_JUDGE_SANDBOX_PROCESSES,
     keys: judgeKeys(environment),
   };
 }

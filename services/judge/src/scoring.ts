@@ -5,4 +5,4 @@ export { judgedRowOf } from "./domain/judged-episode.ts";
 export { assemblePanel, type Panel } from "./domain/panel.ts";
 export type { JudgeParts } from "./domain/registry.ts";
 export { type DetailedScore, scoreEpisode, type Verdict } from "./domain/score-episode.ts";
-export { judgeKeys } from "./judge-keys.ts";
+export { openJudgeParts } from "./open-judge-parts.ts";

@@ -4,6 +4,7 @@
  * It keeps nothing; replicas share one durable consumer, and a killed one's episodes come again to another.
  */
 
+import { PythonSandbox } from "@hone/sandbox";
 import { READY, type ServiceDefinition } from "@hone/service-kit";
 import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
@@ -16,7 +17,8 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
   async start({ config, bus, logger }) {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const panels = new Panels(config);
+    const sandbox = new PythonSandbox({ maxProcesses: config.sandboxProcesses });
+    const panels = new Panels({ ...config, sandbox });
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });
     return {
@@ -28,6 +30,7 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
       close: async () => {
         await consumer.stop();
         stopping.abort();
+        await sandbox.close();
       },
     };
   },

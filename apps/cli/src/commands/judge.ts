@@ -2,7 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { assemblePanel, judgeKeys } from "@hone/judge/scoring";
+import { assemblePanel, openJudgeParts } from "@hone/judge/scoring";
 import { honeCommand } from "../define.ts";
 import { userFolder } from "../project.ts";
 import { fileEpisodes } from "../score/file-episodes.ts";
@@ -31,9 +31,9 @@ export const judgeCommand = honeCommand({
     out: { type: "string", description: "Writes each row with its scores, as JSON Lines", valueHint: "FILE" },
   },
   run: async ({ terminal, project, signal }, args) => {
-    const keys = judgeKeys(process.env);
+    await using parts = openJudgeParts(project.folder, process.env);
     const judges = await readJudges(resolve(userFolder(), args.judges));
-    const panel = await assemblePanel(judges, { filesDir: project.folder, keys });
+    const panel = await assemblePanel(judges, parts);
     const lines: string[] = [];
     const episodes = fileEpisodes(resolve(userFolder(), args.file), args.field ?? DEFAULT_FIELD);
     const summary = await scoreAll(episodes, panel, signal, (row, verdict) => {

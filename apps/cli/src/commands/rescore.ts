@@ -2,7 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { assemblePanel, judgeKeys } from "@hone/judge/scoring";
+import { assemblePanel, openJudgeParts } from "@hone/judge/scoring";
 import { honeCommand } from "../define.ts";
 import { userFolder } from "../project.ts";
 import { readJudges } from "../score/judge-list.ts";
@@ -38,7 +38,8 @@ export const rescoreCommand = honeCommand({
     const { terminal, project, signal } = session;
     const { pageUrl } = requireStack(session);
     const judges = await readJudges(resolve(userFolder(), args.judges));
-    const panel = await assemblePanel(judges, { filesDir: project.folder, keys: judgeKeys(process.env) });
+    await using parts = openJudgeParts(project.folder, process.env);
+    const panel = await assemblePanel(judges, parts);
     const { run: runId, split, step } = args;
     const stored = storedRollouts({ pageUrl, runId, split, step, signal });
     const before: number[] = [];

@@ -122,6 +122,15 @@ export const judgeSchema = z.discriminatedUnion("kind", [
       .min(1)
       .default(["Latin"]),
   }),
+  /** Whether the answer's Python passes the row's unit tests. */
+  z.strictObject({
+    kind: z.literal("python"),
+    ...common,
+    /** all: 1 where every test passes, else 0; share: the share of the tests that pass. */
+    score: z.enum(["all", "share"]).default("all"),
+    /** For the code and each test. */
+    timeMs: deadlineMs.default(10_000),
+  }),
   /** What a function of the user returns. */
   z.strictObject({
     kind: z.literal("module"),
@@ -162,7 +171,13 @@ export type GroupJudgeConfig = Extract<JudgeConfig, { kind: "group" }>;
 export type EpisodeJudgeConfig = Exclude<JudgeConfig, GroupJudgeConfig>;
 
 /** Judges that compare with the row's `reward_model.ground_truth`. */
-export const GROUND_TRUTH_JUDGES: ReadonlySet<JudgeKind> = new Set(["exact", "gsm8k", "math", "math_dapo"]);
+export const GROUND_TRUTH_JUDGES: ReadonlySet<JudgeKind> = new Set([
+  "exact",
+  "gsm8k",
+  "math",
+  "math_dapo",
+  "python",
+]);
 
 function isPattern(text: string, withFlags = ""): boolean {
   try {

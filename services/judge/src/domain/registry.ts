@@ -7,6 +7,7 @@
  */
 
 import type { EpisodeJudgeConfig, JudgeConfig, JudgeKind } from "@hone/config";
+import type { PythonSandbox } from "@hone/sandbox";
 import type { Judge } from "./judge.ts";
 import { degenerateJudge } from "./judges/degenerate.ts";
 import { judgeEnvironment } from "./judges/environment.ts";
@@ -19,6 +20,7 @@ import { llmJudge } from "./judges/llm.ts";
 import { mathJudge } from "./judges/math.ts";
 import { mathDapoJudge } from "./judges/math-dapo.ts";
 import { moduleJudge } from "./judges/module.ts";
+import { pythonJudge } from "./judges/python.ts";
 import { regexJudge } from "./judges/regex.ts";
 
 /** What a run file says of a judge of one kind. */
@@ -30,6 +32,8 @@ export interface JudgeParts {
   readonly filesDir: string;
   /** Keys of programs outside, by the name of their environment variable. */
   readonly keys: Readonly<Record<string, string | undefined>>;
+  /** Runs the Python of models; absent = none can be run here. */
+  readonly sandbox?: PythonSandbox;
 }
 
 /** Makes a judge. @throws {Error} when what the run file says of it cannot be had. */
@@ -50,6 +54,7 @@ const JUDGES: { readonly [Kind in EpisodeJudgeConfig["kind"]]: JudgeMaker<Kind> 
   math: mathJudge,
   math_dapo: mathDapoJudge,
   module: moduleJudge,
+  python: pythonJudge,
   regex: regexJudge,
 };
 

@@ -2,12 +2,10 @@
 
 import { Validator } from "@cfworker/json-schema";
 import { parseJson } from "@hone/core";
+import { lastFenced } from "../fenced.ts";
 import type { Judge } from "../judge.ts";
 import { solutionOf } from "../judged-episode.ts";
 import type { ConfigOf } from "../registry.ts";
-
-/** A fenced block, as models wrap JSON in. */
-const FENCE = "```";
 
 /** @throws {Error} when the schema is none that can be checked. */
 export function jsonSchemaJudge({ schema }: ConfigOf<"json_schema">): Judge {
@@ -33,13 +31,4 @@ function parse(text: string | undefined): { readonly value: unknown } | undefine
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-function lastFenced(text: string): string | undefined {
-  const end = text.lastIndexOf(FENCE);
-  const begin = end <= 0 ? -1 : text.lastIndexOf(FENCE, end - 1);
-  if (begin < 0) return undefined;
-  const block = text.slice(begin + FENCE.length, end);
-  // The line of the fence names the language.
-  return block.slice(block.indexOf("\n") + 1);
 }

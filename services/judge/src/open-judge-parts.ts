@@ -1,0 +1,19 @@
+/** What judges are made with, outside of the service. */
+
+import { PythonSandbox } from "@hone/sandbox";
+import type { JudgeParts } from "./domain/registry.ts";
+import { judgeKeys } from "./judge-keys.ts";
+
+/** @param filesDir folder below which modules lie. Dispose ends what they started. */
+export function openJudgeParts(
+  filesDir: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): JudgeParts & AsyncDisposable {
+  const sandbox = new PythonSandbox();
+  return {
+    filesDir,
+    keys: judgeKeys(environment),
+    sandbox,
+    [Symbol.asyncDispose]: () => sandbox.close(),
+  };
+}
