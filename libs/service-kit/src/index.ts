@@ -14,6 +14,8 @@ export { EnvironmentVariable, readBaseConfig } from "./environment.ts";
 export { ListenError, SettingError, StoppingError } from "./errors.ts";
 export type { HttpErrorBody } from "./http-app.ts";
 export { createHttpApp, errorBody } from "./http-app.ts";
+export type { ProcessMemory } from "./process-memory.ts";
+export { processMemory } from "./process-memory.ts";
 export type { Readiness, ReadinessReport } from "./readiness.ts";
 export { notReady, READY } from "./readiness.ts";
 export type { ReadyFileContent } from "./ready-file.ts";

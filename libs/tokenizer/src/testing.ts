@@ -50,6 +50,28 @@ export function byteTokenizer(tokens: ChatTokens, chatTemplate: string): Tokeniz
   });
 }
 
+/** {@link chatmlTokenizer} with a post-processor that begins a text with `<|endoftext|>`, as Llama's tokenizers do. */
+export function beginningTokenizer(): Tokenizer {
+  const { tokenizer, config } = byteTokenizerParts({ control: CONTROL_TOKENS, eos: "<|im_end|>" });
+  const begin = { SpecialToken: { id: "<|endoftext|>", type_id: 0 } };
+  const text = { Sequence: { id: "A", type_id: 0 } };
+  const processor = {
+    type: "TemplateProcessing",
+    single: [begin, text],
+    pair: [begin, text],
+    special_tokens: {
+      "<|endoftext|>": { id: "<|endoftext|>", ids: [FIRST_CONTROL_ID], tokens: ["<|endoftext|>"] },
+    },
+  };
+  return new Tokenizer({
+    tokenizer: { ...tokenizer, post_processor: processor },
+    config,
+    chatTemplate: undefined,
+    generationStopIds: [],
+    digest: "beginning-fixture",
+  });
+}
+
 /** The files of {@link chatmlTokenizer}, for a checkpoint; without a template where it is undefined. */
 export function chatmlTokenizerFiles(
   chatTemplate: string | undefined = CHATML_TEMPLATE,

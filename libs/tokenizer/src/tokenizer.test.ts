@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { EncodingCache } from "./encoding-cache.ts";
-import { chatmlTokenizer } from "./testing.ts";
+import { beginningTokenizer, chatmlTokenizer } from "./testing.ts";
 
 const tokenizer = chatmlTokenizer();
 
@@ -26,6 +26,14 @@ describe("Tokenizer", () => {
   test("encode() of nothing is nothing, and so is its decoding", () => {
     assert.deepEqual(tokenizer.encode(""), []);
     assert.equal(tokenizer.decode([]), "");
+  });
+
+  test("encodeText() begins a text as the post-processor says, encode() does not", () => {
+    const beginning = beginningTokenizer();
+    const begin = beginning.tokenId("<|endoftext|>")!;
+    assert.deepEqual(beginning.encodeText("the"), [begin, beginning.tokenId("the")]);
+    assert.deepEqual(beginning.encode("the"), [beginning.tokenId("the")]);
+    assert.deepEqual(tokenizer.encodeText("the"), tokenizer.encode("the"));
   });
 
   test("decode() leaves out special tokens only where it is asked to", () => {

@@ -76,6 +76,11 @@ export class Tokenizer {
     );
   }
 
+  /** Token ids of a text that stands alone: with the tokens that the tokenizer's post-processor puts around one. */
+  encodeText(text: string): readonly number[] {
+    return this.#inner.encode(text, { add_special_tokens: true }).ids;
+  }
+
   /** Text of token ids, exactly as their tokens spell it. */
   decode(ids: readonly number[], options: { skipSpecialTokens?: boolean } = {}): string {
     const kept =

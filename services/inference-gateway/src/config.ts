@@ -18,6 +18,8 @@ const schema = z.object({
   HONE_INFERENCE_MAX_WAITING: environmentInteger(1, 1_000_000).default(4_096),
   /** Memory for keys and values of each loaded policy version, MiB; at most what all sequences take at their longest. */
   HONE_INFERENCE_CACHE_MIB: environmentInteger(1, 1_048_576).default(512),
+  /** How long the prompts of one step may take: other generations stand still meanwhile. */
+  HONE_INFERENCE_MAX_STEP_MS: environmentInteger(10, 60_000).default(1_000),
   /** Threads that share one operator. More than one pays off for models above some ten million parameters. */
   HONE_INFERENCE_THREADS: environmentInteger(1, 8).default(1),
   /** Longest silence towards a caller that waits. */
@@ -38,6 +40,7 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly maxSequences: number;
   readonly maxWaiting: number;
   readonly maxCacheBytes: number;
+  readonly maxStepMs: number;
   readonly intraOpThreads: number;
   readonly heartbeatMs: number;
   readonly versionWaitMs: number;
@@ -60,6 +63,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     maxSequences: read.HONE_INFERENCE_MAX_SEQUENCES,
     maxWaiting: read.HONE_INFERENCE_MAX_WAITING,
     maxCacheBytes: read.HONE_INFERENCE_CACHE_MIB * MIB,
+    maxStepMs: read.HONE_INFERENCE_MAX_STEP_MS,
     intraOpThreads: read.HONE_INFERENCE_THREADS,
     heartbeatMs: read.HONE_INFERENCE_HEARTBEAT_MS,
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,

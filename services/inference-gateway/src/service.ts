@@ -7,7 +7,13 @@
 
 import { respond, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
+import {
+  processMemory,
+  READY,
+  type Service,
+  type ServiceContext,
+  type ServiceDefinition,
+} from "@hone/service-kit";
 import { histogramOf, Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { type InferenceGatewayConfig, readInferenceGatewayConfig } from "./config.ts";
 import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
@@ -23,6 +29,9 @@ import { reportReplica } from "./nats/report-replica.ts";
 import { serveGenerate } from "./nats/serve-generate.ts";
 
 const loadSeconds = histogramOf(Instrument.policyLoadSeconds);
+/** Shorter stages of a load are told to those who look for them. */
+const LONG_STAGE_MS = 500;
+const MIB = 2 ** 20;
 /** Replicas share the checks of runs by this queue group. */
 const QUEUE_GROUP = "inference-gateway";
 
@@ -39,6 +48,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     maxSequences,
     maxWaiting,
     maxCacheBytes,
+    maxStepMs: config.maxStepMs,
     intraOpThreads,
     onFailure: fail,
   });
@@ -47,7 +57,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     onChange: (change) => {
       logChange(logger, change);
       checkpoints.note(change);
-      reporter.report();
+      if (change.kind !== "progress") reporter.report();
     },
   });
   const checkpoints = new ServedCheckpoints({
@@ -102,6 +112,21 @@ function logChange(logger: Logger, change: PolicyChange): void {
   switch (change.kind) {
     case "loading":
       return;
+    case "progress": {
+      const { stage, tookMs } = change.progress;
+      const { residentBytes, peakBytes } = processMemory();
+      // Small models have a version every few seconds.
+      const level = tookMs < LONG_STAGE_MS ? "debug" : "info";
+      logger[level]("policy on its way", {
+        model: change.source.model,
+        version: change.source.version,
+        stage,
+        tookMs: Math.round(tookMs),
+        residentMib: Math.round(residentBytes / MIB),
+        peakMib: Math.round(peakBytes / MIB),
+      });
+      return;
+    }
     case "loaded":
       loadSeconds.of({ result: "ok" }).observe(change.tookMs / 1_000);
       logger.info("policy loaded", {

@@ -16,10 +16,29 @@ export interface SamplingParameters {
   readonly topP: number;
   /** Most likely tokens considered; 0 = all. */
   readonly topK: number;
+  /** Least probability of a token, as a share of the most likely one's. In [0, 1]. @default 0, all */
+  readonly minP?: number;
+  /** Logits of tokens in the context are divided by it, or multiplied where negative. Above 0. @default 1 */
+  readonly repetitionPenalty?: number;
+  /** Taken from the logits of tokens that were sampled. In [-2, 2]. @default 0 */
+  readonly presencePenalty?: number;
+  /** Taken from them once for each time. In [-2, 2]. @default 0 */
+  readonly frequencyPenalty?: number;
+  /** How many of the most likely tokens are told beside each sampled one. 0 to 20. @default 0 */
+  readonly topLogprobs?: number;
   /** Most tokens sampled. At least 1. */
   readonly maxNewTokens: number;
   /** Sampling one of these ends the generation; it stays the last of the ids, since it was sampled. */
   readonly stopTokenIds: readonly number[];
+}
+
+/** Most of them that a request may ask for. */
+export const MAX_TOP_LOGPROBS = 20;
+
+/** A token with its log-probability under the sampling distribution. */
+export interface TokenLogprob {
+  readonly id: number;
+  readonly logprob: number;
 }
 
 /** Policy versions that may generate, both included. */
@@ -83,6 +102,8 @@ export interface GenerateResult {
   readonly ids: readonly number[];
   /** Log-probability of each under the sampling distribution, rounded to float32 as it travels. N of them. */
   readonly logprobs: readonly number[];
+  /** The most likely tokens at each place, the likeliest first; those that could not be drawn are left out. N of them, or none when none were asked for. */
+  readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
   readonly finishReason: FinishReason;
   /** In order; the counts sum to N. */
   readonly versions: readonly VersionSpan[];
@@ -93,6 +114,7 @@ export interface GenerateResult {
 export interface TokenChunk {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
+  readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
 }
 
 export interface GenerateOptions {
@@ -110,6 +132,18 @@ export interface PolicySource {
   readonly folder: string;
   /** SHA-256 of model.safetensors, hexadecimal. */
   readonly digest: string;
+}
+
+/** What the load of a policy has come to. */
+export interface LoadProgress {
+  /** What was done: its files read and checked, its session built, or the running one replaced. */
+  readonly stage: "read" | "built" | "swapped";
+  /** Milliseconds that this took. */
+  readonly tookMs: number;
+}
+
+export interface LoadPolicyOptions {
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
 }
 
 export interface LoadedModel {
@@ -145,7 +179,7 @@ export interface InferenceEngine {
    * generations move to it where their range allows, and end on the old one where it does not.
    * @throws {PolicyLoadError} when the folder is no model, or its digest differs; what was loaded stays.
    */
-  loadPolicy(source: PolicySource): Promise<void>;
+  loadPolicy(source: PolicySource, options?: LoadPolicyOptions): Promise<void>;
   /** Drops a model; its generations end as aborted. Unknown models are no error. */
   unload(model: string): Promise<void>;
   /** Ends a generation, which resolves with `aborted`. Unknown ids are no error. */

@@ -7,16 +7,17 @@
  */
 
 import { pause } from "@hone/core";
-import type { InferenceEngine, PolicySource } from "./inference-engine.ts";
+import type { InferenceEngine, LoadProgress, PolicySource } from "./inference-engine.ts";
 
 export interface PolicyKeeperOptions {
   readonly engine: InferenceEngine;
-  /** Told after a load or an unload, when one begins, and when one failed. */
+  /** Told after a load or an unload, when one begins, how far it is, and when one failed. */
   readonly onChange: (change: PolicyChange) => void;
 }
 
 export type PolicyChange =
   | { readonly kind: "loading"; readonly source: PolicySource }
+  | { readonly kind: "progress"; readonly source: PolicySource; readonly progress: LoadProgress }
   | { readonly kind: "loaded"; readonly source: PolicySource; readonly tookMs: number }
   | {
       readonly kind: "failed";
@@ -153,7 +154,8 @@ export class PolicyKeeper {
     this.#onChange({ kind: "loading", source });
     const startedAt = performance.now();
     try {
-      await this.#engine.loadPolicy(source);
+      const onProgress = (progress: LoadProgress) => this.#onChange({ kind: "progress", source, progress });
+      await this.#engine.loadPolicy(source, { onProgress });
     } catch (error) {
       this.#onChange({ kind: "failed", source, error, tookMs: performance.now() - startedAt });
       return false;

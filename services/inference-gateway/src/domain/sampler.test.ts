@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
+import fc from "fast-check";
 import { uniformAt } from "./counter-random.ts";
 import { EngineFailedError } from "./errors.ts";
-import { inverseTemperature, type RowMasses, Sampler } from "./sampler.ts";
+import { Sampler } from "./sampler.ts";
+import { inverseTemperature, type RowMasses } from "./sampling-row.ts";
 
 const logits = new Float32Array([0.5, 2, -1, 2, 0, -3, 1.5, 1]);
 const plain = { temperature: 1, topP: 1, topK: 0 };
 
 /** The definition, written plainly: probabilities of the kept set. */
-function reference(shape: typeof plain): number[] {
+function reference(shape: typeof plain & { readonly minP?: number }): number[] {
   const max = Math.max(...logits);
   const weights = Array.from(logits, (logit) => Math.exp((logit - max) / shape.temperature));
   let ranked = weights.map((_, id) => id).sort((a, b) => weights[b]! - weights[a]! || a - b);
+  ranked = ranked.filter((id) => weights[id]! >= (shape.minP ?? 0));
   if (shape.topK > 0) ranked = ranked.slice(0, shape.topK);
   const mass = ranked.reduce((sum, id) => sum + weights[id]!, 0);
   let cumulative = 0;
@@ -35,6 +38,9 @@ describe("Sampler", () => {
     { temperature: 2, topP: 0.8, topK: 5 },
     { temperature: 1, topP: 1e-9, topK: 0 },
     { temperature: 1, topP: 1, topK: 1 },
+    { temperature: 1, topP: 1, topK: 0, minP: 0.3 },
+    { temperature: 1.5, topP: 0.7, topK: 0, minP: 0.2 },
+    { temperature: 1.5, topP: 0.9, topK: 4, minP: 0.1 },
   ]) {
     test(`draws from the restricted distribution and reports its logprobs with ${JSON.stringify(shape)}`, () => {
       const expected = reference(shape);
@@ -76,6 +82,48 @@ describe("Sampler", () => {
     assert.equal(sampler.id, 2);
   });
 
+  test("tells the most likely tokens of the distribution it drew from", () => {
+    const sampler = new Sampler(logits.length);
+    const told = (shape: Parameters<Sampler["sample"]>[1]) => {
+      sampler.sample(logits, shape, 0.5);
+      return sampler.top;
+    };
+    for (const shape of [plain, { ...plain, temperature: 0.7, topK: 4 }, { ...plain, topP: 0.6 }]) {
+      const expected = reference(shape)
+        .map((probability, id) => ({ id, probability }))
+        .filter(({ probability }) => probability > 0)
+        .sort((a, b) => b.probability - a.probability || a.id - b.id)
+        .slice(0, 3);
+      const found = told({ ...shape, topLogprobs: 3 });
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        expected.map(({ id }) => id),
+      );
+      for (const [i, { logprob }] of found.entries()) {
+        assert.ok(Math.abs(logprob - Math.log(expected[i]!.probability)) < 1e-6);
+      }
+    }
+    assert.deepEqual(told({ ...plain, temperature: 0, topLogprobs: 3 }), [{ id: 1, logprob: 0 }]);
+    assert.deepEqual(told(plain), []);
+  });
+
+  test("takes penalties off the logits of the text's tokens before everything else", () => {
+    const text = { tokens: Int32Array.of(1, 5, 6, 6, 9), promptLength: 2, length: 4 };
+    const sampler = new Sampler(logits.length);
+    const expected = new Sampler(logits.length);
+    const penalized = logits.slice();
+    penalized[1]! /= 2;
+    penalized[5]! *= 2;
+    penalized[6] = logits[6]! / 2 - 0.25 - 2 * 0.5;
+    for (const shape of [plain, { ...plain, topK: 3 }, { ...plain, temperature: 0 }]) {
+      expected.sample(penalized, shape, 0.4);
+      const penalties = { repetitionPenalty: 2, presencePenalty: 0.25, frequencyPenalty: 0.5 };
+      sampler.sample(logits, { ...shape, ...penalties }, 0.4, { text, masses: massesOf(logits, 1, 4) });
+      assert.deepEqual([sampler.id, sampler.logprob], [expected.id, expected.logprob]);
+    }
+    assert.equal(expected.id, 3, "the second of two alike is the most likely now");
+  });
+
   test("refuses logits that are not finite", () => {
     const sampler = new Sampler(2);
     const sample = (row: number[]) => () => sampler.sample(new Float32Array(row), plain, 0.5);
@@ -108,7 +156,7 @@ describe("Sampler with the masses of a row", () => {
       const [whole, blocked] = [new Sampler(wide.length), new Sampler(wide.length)];
       for (let i = 0; i < 20_000; i++) {
         whole.sample(wide, { ...plain, temperature }, uniformAt(5, i));
-        blocked.sample(wide, { ...plain, temperature }, uniformAt(5, i), masses);
+        blocked.sample(wide, { ...plain, temperature }, uniformAt(5, i), { masses });
         assert.equal(blocked.id, whole.id);
         assert.ok(Math.abs(blocked.logprob - whole.logprob) < 2e-6);
       }
@@ -123,14 +171,42 @@ describe("Sampler with the masses of a row", () => {
     ]) {
       const [without, given] = [new Sampler(wide.length), new Sampler(wide.length)];
       without.sample(wide, shape, 0.77);
-      given.sample(wide, shape, 0.77, massesOf(wide, shape.temperature, 8));
-      assert.deepEqual([given.id, given.logprob], [without.id, without.logprob]);
+      given.sample(wide, shape, 0.77, { masses: massesOf(wide, shape.temperature, 8) });
+      assert.equal(given.id, without.id);
+      assert.ok(Math.abs(given.logprob - without.logprob) < 2e-6);
     }
+  });
+
+  test("keeps what the definition keeps, however many blocks that takes", () => {
+    const shapes = fc.record({
+      temperature: fc.constantFrom(0.2, 1, 3),
+      topK: fc.constantFrom(0, 1, 7, 60),
+      topP: fc.constantFrom(0.05, 0.5, 0.95, 1),
+      minP: fc.constantFrom(0, 0.01, 0.4, 1),
+    });
+    fc.assert(
+      fc.property(shapes, fc.integer({ min: 1, max: 30 }), fc.nat(), (shape, spread, seed) => {
+        const draws = new Random(seed);
+        // Some tokens alike, so that ties are met.
+        const row = Float32Array.from({ length: 512 }, () => Math.round(spread * draws.next() * 4) / 4);
+        const [without, given] = [new Sampler(row.length), new Sampler(row.length)];
+        const masses = massesOf(row, shape.temperature, 64);
+        for (const uniform of [0, 0.5, 1 - 2 ** -53]) {
+          without.sample(row, { ...shape, topLogprobs: 20 }, uniform);
+          given.sample(row, { ...shape, topLogprobs: 20 }, uniform, { masses });
+          assert.ok(Math.abs(given.logprob - without.logprob) < 1e-5);
+          assert.deepEqual(
+            given.top.map(({ id }) => id),
+            without.top.map(({ id }) => id),
+          );
+        }
+      }),
+    );
   });
 
   test("takes the most likely token, ties to the lower id, with logprob 0 at temperature 0", () => {
     const sampler = new Sampler(logits.length);
-    sampler.sample(logits, { ...plain, temperature: 0 }, 0.99, massesOf(logits, 0, 4));
+    sampler.sample(logits, { ...plain, temperature: 0 }, 0.99, { masses: massesOf(logits, 0, 4) });
     assert.deepEqual([sampler.id, sampler.logprob], [1, 0]);
   });
 
@@ -138,15 +214,15 @@ describe("Sampler with the masses of a row", () => {
     const never = Number.NEGATIVE_INFINITY;
     const masked = new Float32Array([never, never, never, 1, 1, never, never, never]);
     const sampler = new Sampler(masked.length);
-    sampler.sample(masked, plain, 0, massesOf(masked, 1, 4));
+    sampler.sample(masked, plain, 0, { masses: massesOf(masked, 1, 4) });
     assert.equal(sampler.id, 3);
-    sampler.sample(masked, plain, 1 - 2 ** -53, massesOf(masked, 1, 4));
+    sampler.sample(masked, plain, 1 - 2 ** -53, { masses: massesOf(masked, 1, 4) });
     assert.equal(sampler.id, 4);
   });
 
   test("refuses logits that are not finite", () => {
     const sampler = new Sampler(4);
     const masses = { largest: 1, blockMasses: new Float32Array([1, Number.NaN]) };
-    assert.throws(() => sampler.sample(new Float32Array(4), plain, 0.5, masses), EngineFailedError);
+    assert.throws(() => sampler.sample(new Float32Array(4), plain, 0.5, { masses }), EngineFailedError);
   });
 });

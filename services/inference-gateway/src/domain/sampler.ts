@@ -1,185 +1,182 @@
 /**
  * Draws tokens from rows of logits.
  *
- * With logits l_i, temperature T, kept set K (top-k first, then top-p over what is left, ties to the lower id):
+ * With logits l_i after penalties, temperature T, kept set K (see LikelyTokens):
  *
  *   w_i = exp((l_i - max l) / T)        p_i = w_i / sum over K of w_j        logprob_i = log p_i
  *
  * S1: float64 throughout; sums and the inverse CDF run over ids in ascending order, so the result is a function of
  *     the row, the parameters and one uniform number.
- *     Where the sums over a row come with it, in blocks (RowMasses), they are float32 and only the drawn block is read:
+ *     Where the sums over a row come with it, in blocks (RowMasses), they are float32 and only what is needed is read:
  *     the block by its mass, the token in it by float64 weights, which leaves logprobs true to about 1e-6.
  * S2: the logprob is that of the distribution drawn from. At temperature 0 that is a point: 0.
  */
 
 import { EngineFailedError } from "./errors.ts";
-import type { SamplingParameters } from "./inference-engine.ts";
+import type { SamplingParameters, TokenLogprob } from "./inference-engine.ts";
+import { LikelyTokens } from "./likely-tokens.ts";
+import { hasPenalties, type Penalties, penalize, type TextSoFar } from "./penalties.ts";
+import { type RowMasses, readRow, type SamplingRow, summedRow } from "./sampling-row.ts";
 
-type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK">;
+type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "topLogprobs"> & Penalties;
 
-/** Sums over a row of logits at its temperature (at 0: 1), with scaled = logit / temperature in float32. */
-export interface RowMasses {
-  /** The largest scaled logit. */
-  readonly largest: number;
-  /** [B] sums of exp(scaled - largest) over consecutive blocks of V/B tokens. */
-  readonly blockMasses: Float32Array;
+/** What is known of a row beside its logits. */
+export interface RowContext {
+  /** Used unless the draw changes the logits, or needs more digits. */
+  readonly masses?: RowMasses | undefined;
+  /** What penalties look at; none are applied without it. */
+  readonly text?: TextSoFar | undefined;
 }
 
 /** Below, float32 logits divided by the temperature lose the digits that logprobs need. */
 const MIN_SCALED_TEMPERATURE = 0.1;
 
-/** Keeps its scratch between calls: `id` and `logprob` hold the last draw. */
+/** Keeps its scratch between calls: `id`, `logprob` and `top` hold the last draw. */
 export class Sampler {
   id = 0;
   logprob = 0;
+  /** The most likely tokens of the distribution drawn from, as many as were asked for. */
+  top: readonly TokenLogprob[] = [];
   readonly #weights: Float64Array;
-  readonly #sorted: Float32Array;
-  readonly #candidates: Int32Array;
-  readonly #isKept: Uint8Array;
+  readonly #penalized: Float32Array;
+  readonly #likely: LikelyTokens;
 
   constructor(vocabularySize: number) {
     this.#weights = new Float64Array(vocabularySize);
-    this.#sorted = new Float32Array(vocabularySize);
-    this.#candidates = new Int32Array(vocabularySize);
-    this.#isKept = new Uint8Array(vocabularySize);
+    this.#penalized = new Float32Array(vocabularySize);
+    this.#likely = new LikelyTokens(vocabularySize);
   }
 
   /**
    * Draws one token.
-   * @param logits one row [V].
+   * @param given one row [V] of logits.
    * @param uniform in [0, 1).
-   * @param masses of the row, where known; used where the whole vocabulary may be drawn.
    * @throws {EngineFailedError} when the row holds no finite maximum: the weights have diverged.
    */
-  sample(logits: Float32Array, shape: Shape, uniform: number, masses?: RowMasses): void {
-    const isRestricted = (shape.topK > 0 && shape.topK < logits.length) || shape.topP < 1;
-    const isScaled =
-      shape.temperature === 0 || (shape.temperature >= MIN_SCALED_TEMPERATURE && !isRestricted);
-    if (masses !== undefined && isScaled) {
-      this.#sampleBlock(logits, shape.temperature, uniform, masses);
-      return;
-    }
-    const best = argmax(logits);
-    const max = logits[best]!;
-    checkFinite(max);
-    if (shape.temperature === 0) {
-      this.id = best;
+  sample(given: Float32Array, shape: Shape, uniform: number, context: RowContext = {}): void {
+    const { text } = context;
+    const isPenalized = text !== undefined && hasPenalties(shape);
+    const masses = isPenalized ? undefined : context.masses;
+    const logits = isPenalized ? this.#penalize(given, shape, text) : given;
+    const { temperature, topLogprobs = 0 } = shape;
+    this.top = [];
+    if (temperature === 0) {
+      this.id = masses === undefined ? argmax(logits) : mostLikely(logits, masses);
+      checkFinite(logits[this.id]!);
       this.logprob = 0;
+      if (topLogprobs > 0) this.top = [{ id: this.id, logprob: 0 }];
       return;
     }
+    const isRestricted =
+      (shape.topK > 0 && shape.topK < logits.length) || shape.topP < 1 || (shape.minP ?? 0) > 0;
+    const isSummed = masses !== undefined && temperature >= MIN_SCALED_TEMPERATURE;
+    if (isSummed) checkFinite(masses.largest + totalOf(masses.blockMasses));
+    if (!isRestricted && topLogprobs === 0) {
+      if (isSummed) this.#drawBlock(summedRow(logits, temperature, masses), uniform);
+      else this.#drawWhole(logits, temperature, uniform);
+      return;
+    }
+    const row = isSummed
+      ? summedRow(logits, temperature, masses)
+      : readRow(logits, temperature, maxOf(logits));
+    if (isRestricted) this.#drawLikely(row, shape, uniform);
+    else {
+      if (isSummed) this.#drawBlock(row, uniform);
+      else this.#drawWhole(logits, temperature, uniform);
+      const likely = this.#likely.find(row, { topK: topLogprobs, topP: 1, minP: 0 });
+      this.#tellTop(row, likely, totalOf(row.blockMasses), topLogprobs);
+    }
+  }
+
+  /** From all tokens, each of which is read. */
+  #drawWhole(logits: Float32Array, temperature: number, uniform: number): void {
+    const max = maxOf(logits);
     const weights = this.#weights;
     const size = logits.length;
     let sum = 0;
     for (let id = 0; id < size; id++) {
-      const weight = Math.exp((logits[id]! - max) / shape.temperature);
+      const weight = Math.exp((logits[id]! - max) / temperature);
       weights[id] = weight;
       sum += weight;
     }
-    if (isRestricted) sum = this.#restrict(logits, shape);
     const target = uniform * sum;
     let cumulative = 0;
-    let drawn = best;
     for (let id = 0; id < size; id++) {
       const weight = weights[id]!;
       if (weight === 0) continue;
       cumulative += weight;
       // Rounding may leave the last sum below the target: the last token that can be drawn is drawn then.
-      drawn = id;
+      this.id = id;
       if (cumulative > target) break;
     }
-    this.id = drawn;
-    this.logprob = Math.fround((logits[drawn]! - max) / shape.temperature - Math.log(sum));
+    this.logprob = Math.fround((logits[this.id]! - max) / temperature - Math.log(sum));
   }
 
-  #sampleBlock(logits: Float32Array, temperature: number, uniform: number, masses: RowMasses): void {
-    const { largest, blockMasses } = masses;
-    let sum = 0;
-    for (const mass of blockMasses) sum += mass;
-    checkFinite(largest + sum);
-    if (temperature === 0) {
-      this.id = logits.indexOf(largest);
-      this.logprob = 0;
-      return;
-    }
+  /** From all tokens: a block by its mass, then a token in it. */
+  #drawBlock(row: SamplingRow, uniform: number): void {
+    const { blockMasses, blockSize, scoreOf } = row;
+    const sum = totalOf(blockMasses);
     const target = uniform * sum;
     let before = 0;
     let block = 0;
     for (let next = 0; next < blockMasses.length; next++) {
       if (blockMasses[next] === 0) continue;
-      // As below, rounding may leave the target behind the last block.
+      // As above, rounding may leave the target behind the last block.
       before += block === next ? 0 : blockMasses[block]!;
       block = next;
       if (before + blockMasses[block]! > target) break;
     }
-    const size = logits.length / blockMasses.length;
-    const begin = block * size;
-    const scale = inverseTemperature(temperature);
-    const weightOf = (id: number) => Math.exp(Math.fround(logits[id]! * scale) - largest);
+    const begin = block * blockSize;
     let inBlock = 0;
-    for (let id = begin; id < begin + size; id++) inBlock += weightOf(id);
+    for (let id = begin; id < begin + blockSize; id++) inBlock += Math.exp(scoreOf(id));
     // The block's mass is a float32 sum of the same weights: the target keeps its place in it.
     const targetInBlock = ((target - before) / blockMasses[block]!) * inBlock;
     let cumulative = 0;
-    for (let id = begin; id < begin + size; id++) {
-      const weight = weightOf(id);
+    for (let id = begin; id < begin + blockSize; id++) {
+      const weight = Math.exp(scoreOf(id));
       if (weight === 0) continue;
       cumulative += weight;
       this.id = id;
       if (cumulative > targetInBlock) break;
     }
-    this.logprob = Math.fround(Math.fround(logits[this.id]! * scale) - largest - Math.log(sum));
+    this.logprob = Math.fround(scoreOf(this.id) - Math.log(sum));
   }
 
-  /** Zeroes the weights outside the kept set. @returns the sum of those inside. */
-  #restrict(logits: Float32Array, shape: Shape): number {
-    const weights = this.#weights;
-    const size = logits.length;
-    if (shape.topK > 0 && shape.topK < size) this.#keepTopK(logits, shape.topK);
-    if (shape.topP < 1) this.#keepTopP(size, shape.topP);
+  /** From the tokens that the rules keep. */
+  #drawLikely(row: SamplingRow, shape: Shape, uniform: number): void {
+    const { topK, topP, minP = 0, topLogprobs = 0 } = shape;
+    const kept = this.#likely.find(row, { topK: topK < row.size ? topK : 0, topP, minP });
     let sum = 0;
-    for (let id = 0; id < size; id++) sum += weights[id]!;
-    return sum;
-  }
-
-  #keepTopK(logits: Float32Array, topK: number): void {
-    const size = logits.length;
-    const sorted = this.#sorted;
-    sorted.set(logits);
-    sorted.sort();
-    const threshold = sorted[size - topK]!;
-    let above = 0;
-    for (let id = 0; id < size; id++) if (logits[id]! > threshold) above++;
-    let ties = topK - above;
-    for (let id = 0; id < size; id++) {
-      const logit = logits[id]!;
-      if (logit > threshold || (logit === threshold && ties-- > 0)) continue;
-      this.#weights[id] = 0;
-    }
-  }
-
-  #keepTopP(size: number, topP: number): void {
-    const weights = this.#weights;
-    let sum = 0;
-    for (let id = 0; id < size; id++) sum += weights[id]!;
-    // Tokens below this share hold less than 1 - topP together, so the kept set never needs them; it spares the sort.
-    const floor = (sum * (1 - topP)) / size;
-    let count = 0;
-    for (let id = 0; id < size; id++) if (weights[id]! >= floor) this.#candidates[count++] = id;
-    const ranked = this.#candidates.subarray(0, count).sort((a, b) => weights[b]! - weights[a]! || a - b);
-    const isKept = this.#isKept.fill(0);
+    for (const id of kept) sum += Math.exp(row.scoreOf(id));
+    const target = uniform * sum;
     let cumulative = 0;
-    for (const id of ranked) {
-      isKept[id] = 1;
-      cumulative += weights[id]!;
-      if (cumulative >= topP * sum) break;
+    for (const id of kept) {
+      cumulative += Math.exp(row.scoreOf(id));
+      this.id = id;
+      if (cumulative > target) break;
     }
-    for (let id = 0; id < size; id++) if (isKept[id] === 0) weights[id] = 0;
+    this.logprob = Math.fround(row.scoreOf(this.id) - Math.log(sum));
+    if (topLogprobs > 0) this.#tellTop(row, kept, sum, topLogprobs);
+  }
+
+  #tellTop(row: SamplingRow, ids: Int32Array, sum: number, count: number): void {
+    const logSum = Math.log(sum);
+    this.top = Array.from(ids, (id) => ({ id, logprob: Math.fround(row.scoreOf(id) - logSum) }))
+      .sort((a, b) => b.logprob - a.logprob || a.id - b.id)
+      .slice(0, count);
+  }
+
+  #penalize(logits: Float32Array, penalties: Penalties, text: TextSoFar): Float32Array {
+    this.#penalized.set(logits);
+    penalize(this.#penalized, penalties, text);
+    return this.#penalized;
   }
 }
 
-/** What logits are multiplied with where {@link RowMasses} are computed. */
-export function inverseTemperature(temperature: number): number {
-  return temperature === 0 ? 1 : Math.fround(1 / temperature);
+function totalOf(masses: ArrayLike<number>): number {
+  let sum = 0;
+  for (let block = 0; block < masses.length; block++) sum += masses[block]!;
+  return sum;
 }
 
 function checkFinite(value: number): void {
@@ -187,6 +184,18 @@ function checkFinite(value: number): void {
   throw new EngineFailedError(
     `Cannot sample a token as its logits are not finite: current value is ${value}`,
   );
+}
+
+function maxOf(logits: Float32Array): number {
+  const max = logits[argmax(logits)]!;
+  checkFinite(max);
+  return max;
+}
+
+/** At temperature 0 the scaled logits are the logits. */
+function mostLikely(logits: Float32Array, { largest, blockMasses }: RowMasses): number {
+  checkFinite(largest + totalOf(blockMasses));
+  return logits.indexOf(largest);
 }
 
 /** Lowest id of the largest logit. A row with a NaN gives that NaN, so that it cannot pass unseen. */

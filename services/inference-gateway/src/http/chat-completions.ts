@@ -2,7 +2,7 @@
 
 import type { ChatMessage } from "@hone/tokenizer";
 import { z } from "zod";
-import type { TextDelta, TextToken } from "../domain/serving/choice-text.ts";
+import type { SpelledToken, TextDelta, TextToken } from "../domain/serving/choice-text.ts";
 import type { Choice } from "../domain/serving/complete.ts";
 import { ApiRequestError } from "./api-error.ts";
 import {
@@ -13,7 +13,7 @@ import {
   wantsUsage,
 } from "./completion-api.ts";
 import { planCompletion } from "./completion-plan.ts";
-import { optional, samplingShape, unusedChatShape } from "./parameters.ts";
+import { optional, samplingShape, topLogprobs, unusedChatShape } from "./parameters.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** More than any conversation has turns; each costs a walk through the template. */
@@ -46,6 +46,7 @@ const requestSchema = z.object({
   messages: z.array(message).min(1).max(MAX_MESSAGES),
   max_completion_tokens: samplingShape.max_tokens,
   logprobs: optional(z.boolean()),
+  top_logprobs: optional(topLogprobs),
 });
 type ChatRequest = z.output<typeof requestSchema>;
 
@@ -65,7 +66,15 @@ export const CHAT_COMPLETIONS: CompletionApi<ChatRequest> = {
       newest === undefined
         ? (["max_tokens", request.max_tokens] as const)
         : (["max_completion_tokens", newest] as const);
+    const { logprobs, top_logprobs: top = 0 } = request;
+    if (top > 0 && logprobs !== true) {
+      throw new ApiRequestError(
+        `Cannot tell the most likely tokens as logprobs must be true with it: current value is ${logprobs ?? "none"}`,
+        { param: "top_logprobs" },
+      );
+    }
     return planCompletion(model, request, {
+      topLogprobs: top,
       promptIds: renderer.render(messagesOf(request)).ids,
       param: "messages",
       maxNewTokens: value === undefined ? undefined : { param, value },
@@ -123,11 +132,11 @@ function chunksOf(request: ChatRequest, head: AnswerHead): AnswerChunks {
 
 function logprobsOf({ logprobs }: ChatRequest, tokens: readonly TextToken[]) {
   if (logprobs !== true) return null;
-  const entries = tokens.map(({ text, logprob }) => ({
+  const entryOf = ({ text, logprob }: SpelledToken) => ({
     token: text,
     logprob,
     bytes: text.includes(REPLACEMENT) ? null : [...Buffer.from(text)],
-    top_logprobs: [],
-  }));
+  });
+  const entries = tokens.map((token) => ({ ...entryOf(token), top_logprobs: token.top.map(entryOf) }));
   return { content: entries, refusal: null };
 }

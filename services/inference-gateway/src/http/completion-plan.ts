@@ -11,6 +11,10 @@ export interface SamplingParameters {
   readonly temperature: number | undefined;
   readonly top_p: number | undefined;
   readonly top_k: number | undefined;
+  readonly min_p: number | undefined;
+  readonly repetition_penalty: number | undefined;
+  readonly presence_penalty: number | undefined;
+  readonly frequency_penalty: number | undefined;
   readonly seed: number | undefined;
   readonly stop: string | readonly string[] | undefined;
 }
@@ -21,8 +25,9 @@ export interface PromptParameters {
   readonly param: "messages" | "prompt";
   /** What was asked for. */
   readonly maxNewTokens: { readonly param: string; readonly value: number } | undefined;
-  /** Where nothing was asked for; undefined = what the context has room for. */
+  /** Where neither the request nor the model says; undefined = what the context has room for. */
   readonly defaultNewTokens: number | undefined;
+  readonly topLogprobs: number;
 }
 
 /** Seeds that are drawn for requests without one; randomInt has no larger range. */
@@ -56,15 +61,23 @@ export function planCompletion(
       { param: maxNewTokens.param, apiCode: "context_length_exceeded" },
     );
   }
-  const { n = 1, temperature = 1, top_p: topP = 1, top_k: topK = 0, seed, stop = [] } = sampling;
+  const { defaults } = language;
+  const { n = 1, temperature = defaults.temperature ?? 1, seed, stop = [] } = sampling;
   return {
     id: randomUUID(),
     promptIds,
     numChoices: n,
-    temperature,
-    topP,
-    topK: Math.max(0, topK),
-    maxNewTokens: maxNewTokens?.value ?? Math.min(room, defaultNewTokens ?? room),
+    sampling: {
+      temperature,
+      topP: sampling.top_p ?? defaults.topP ?? 1,
+      topK: Math.max(0, sampling.top_k ?? defaults.topK ?? 0),
+      minP: sampling.min_p ?? defaults.minP ?? 0,
+      repetitionPenalty: sampling.repetition_penalty ?? defaults.repetitionPenalty ?? 1,
+      presencePenalty: sampling.presence_penalty ?? 0,
+      frequencyPenalty: sampling.frequency_penalty ?? 0,
+      topLogprobs: prompt.topLogprobs,
+      maxNewTokens: maxNewTokens?.value ?? Math.min(room, defaults.maxNewTokens ?? defaultNewTokens ?? room),
+    },
     // Seeds of the API may be negative; the engine's may not.
     seed: seed === undefined ? randomInt(SEED_RANGE) : deriveSeed(Math.abs(seed), Math.sign(seed)),
     stopTexts: typeof stop === "string" ? [stop] : stop,

@@ -93,7 +93,7 @@ async function answerInChunks<Request extends CommonRequest>(
 ): Promise<Response> {
   const chunks = api.chunks(request, head);
   // Each token brings one chunk at most, and each choice two more.
-  const queue = new BoundedQueue<object>(plan.numChoices * (plan.maxNewTokens + 3));
+  const queue = new BoundedQueue<object>(plan.numChoices * (plan.sampling.maxNewTokens + 3));
   const begun = Promise.withResolvers<void>();
   const gone = new AbortController();
   const isGone = AbortSignal.any([c.req.raw.signal, gone.signal]);

@@ -177,6 +177,9 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.equal(await content({ temperature: 0, seed: 9 }), greedy);
     assert.equal(await content({ top_p: 1e-6 }), greedy);
     assert.equal(await content({ top_k: 1 } as never), greedy);
+    assert.equal(await content({ min_p: 1 } as never), greedy);
+    assert.notEqual(await content({ temperature: 0, presence_penalty: 2, frequency_penalty: 2 }), greedy);
+    assert.notEqual(await content({ temperature: 0, repetition_penalty: 50 } as never), greedy);
   });
 
   test("ends before a stop text, also in the stream, and never tells a part of it", async () => {
@@ -205,6 +208,32 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     const chunks = await chunksOf({ logprobs: true, max_tokens: 12 });
     const streamed = chunks.flatMap((chunk) => chunk.choices[0]?.logprobs?.content ?? []);
     assert.deepEqual(streamed, content);
+  });
+
+  test("tells the most likely tokens beside each, of chats and texts", async () => {
+    const { choices } = await chat({ logprobs: true, top_logprobs: 3, max_tokens: 6 });
+    for (const { token, logprob, top_logprobs } of choices[0]!.logprobs!.content!) {
+      assert.equal(top_logprobs.length, 3);
+      const order = top_logprobs.map((top) => top.logprob);
+      assert.deepEqual(
+        order,
+        [...order].sort((a, b) => b - a),
+      );
+      // Parts of characters are spelled alike.
+      const isAmong = top_logprobs.some((top) => top.token === token && top.logprob === logprob);
+      assert.ok(isAmong || logprob <= order.at(-1)!);
+    }
+    const chunks = await chunksOf({ logprobs: true, top_logprobs: 3, max_tokens: 6 });
+    const streamed = chunks.flatMap((chunk) => chunk.choices[0]?.logprobs?.content ?? []);
+    assert.deepEqual(streamed, choices[0]!.logprobs!.content);
+    const text = await client.completions.create({
+      model: PLAIN,
+      prompt: "the lake",
+      max_tokens: 4,
+      logprobs: 2,
+    });
+    const { tokens, top_logprobs } = text.choices[0]!.logprobs!;
+    for (const [i, token] of tokens!.entries()) assert.ok(token in top_logprobs![i]!);
   });
 
   test("continues a text or token ids", async () => {
@@ -302,9 +331,11 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
       "context_length_exceeded",
     ],
     ["tools", { tools: [{ type: "function", function: { name: "f" } }] }, 400, "tools", null],
-    ["alternatives to a token", { logprobs: true, top_logprobs: 2 }, 400, "top_logprobs", null],
+    ["likely tokens without logprobs", { top_logprobs: 2 }, 400, "top_logprobs", null],
+    ["too many likely tokens", { logprobs: true, top_logprobs: 21 }, 400, "top_logprobs", null],
     ["a schema", { response_format: { type: "json_object" } }, 400, "response_format", null],
-    ["penalties", { presence_penalty: 1 }, 400, "presence_penalty", null],
+    ["a penalty beyond the limits", { presence_penalty: 3 }, 400, "presence_penalty", null],
+    ["a bias", { logit_bias: { "5": 1 } }, 400, "logit_bias", null],
   ];
   for (const [what, options, status, param, code] of refusals) {
     test(`is refused ${what}, streamed or not`, async () => {

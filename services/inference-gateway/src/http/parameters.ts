@@ -6,6 +6,7 @@
  */
 
 import { z } from "zod";
+import { MAX_TOP_LOGPROBS } from "../domain/inference-engine.ts";
 
 /** As with the API's own service; a stop text that is longer than a line is none. */
 export const MAX_STOP_TEXTS = 4;
@@ -27,7 +28,6 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);
 }
 
-const NO_PENALTIES = "only 0: tokens are sampled without penalties";
 const NO_TOOLS = "only an empty list: tools are not offered to the model here";
 
 /** What both kinds of completions take. Parameters that this API does not know are left alone. */
@@ -48,12 +48,16 @@ export const samplingShape = {
   ),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
-  frequency_penalty: neutral([0], NO_PENALTIES),
-  presence_penalty: neutral([0], NO_PENALTIES),
-  repetition_penalty: neutral([1], "only 1: tokens are sampled without penalties"),
-  min_p: neutral([0], "only 0: tokens are sampled by top_p and top_k"),
+  frequency_penalty: optional(z.number().min(-2).max(2)),
+  presence_penalty: optional(z.number().min(-2).max(2)),
+  /** Of vLLM and others, as the next one. */
+  repetition_penalty: optional(z.number().gt(0).max(100)),
+  min_p: optional(z.number().min(0).max(1)),
   logit_bias: neutral([{}], "only an empty object: logits are taken as they are"),
 };
+
+/** How many of the most likely tokens are told beside each sampled one. */
+export const topLogprobs = z.number().int().min(0).max(MAX_TOP_LOGPROBS);
 
 /** What chat completions have beside it, taken where it changes nothing. */
 export const unusedChatShape = {
@@ -61,7 +65,6 @@ export const unusedChatShape = {
   functions: neutral([[]], NO_TOOLS),
   tool_choice: neutral(["none", "auto"], "only none or auto, as no tools are offered"),
   response_format: neutral([{ type: "text" }], "only text: answers are not held to a schema"),
-  top_logprobs: neutral([0], "only 0: logprobs are those of the sampled tokens"),
   modalities: neutral([["text"]], "only text"),
 };
 

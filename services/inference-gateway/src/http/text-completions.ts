@@ -11,7 +11,7 @@ import {
   wantsUsage,
 } from "./completion-api.ts";
 import { planCompletion } from "./completion-plan.ts";
-import { optional, samplingShape, unusedTextShape } from "./parameters.ts";
+import { optional, samplingShape, topLogprobs, unusedTextShape } from "./parameters.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** As with the API's own service. */
@@ -41,7 +41,9 @@ const requestSchema = z.object({
       const [first] = prompt;
       return typeof first === "string" || Array.isArray(first) ? first : (prompt as number[]);
     }),
-  logprobs: optional(z.number().int().min(0).max(0, "only 0: logprobs are those of the sampled tokens")),
+  logprobs: optional(topLogprobs),
+  /** Of vLLM: whether a text gets the tokens that the tokenizer puts around one, such as a first one. */
+  add_special_tokens: optional(z.boolean()),
 });
 type TextRequest = z.output<typeof requestSchema>;
 
@@ -49,9 +51,12 @@ export const TEXT_COMPLETIONS: CompletionApi<TextRequest> = {
   prefix: "cmpl",
   parse: (body) => parseBody(requestSchema, body),
   plan(request, model) {
-    const { prompt, max_tokens: value } = request;
+    const { prompt, max_tokens: value, logprobs = 0, add_special_tokens: isWrapped = true } = request;
+    const { tokenizer } = model.language;
+    const encode = (text: string) => (isWrapped ? tokenizer.encodeText(text) : tokenizer.encode(text));
     return planCompletion(model, request, {
-      promptIds: typeof prompt === "string" ? model.language.tokenizer.encode(prompt) : prompt,
+      topLogprobs: logprobs,
+      promptIds: typeof prompt === "string" ? encode(prompt) : prompt,
       param: "prompt",
       maxNewTokens: value === undefined ? undefined : { param: "max_tokens", value },
       defaultNewTokens: DEFAULT_NEW_TOKENS,
@@ -93,7 +98,13 @@ function logprobsOf({ logprobs }: TextRequest, tokens: readonly TextToken[]) {
   return {
     tokens: tokens.map(({ text }) => text),
     token_logprobs: tokens.map(({ logprob }) => logprob),
-    top_logprobs: null,
+    // With the sampled one, as the API has it.
+    top_logprobs:
+      logprobs === 0
+        ? null
+        : tokens.map((token) =>
+            Object.fromEntries([...token.top, token].map(({ text, logprob }) => [text, logprob])),
+          ),
     text_offset: tokens.map(({ offset }) => offset),
   };
 }

@@ -71,6 +71,19 @@ describe("EmbeddedEngine", () => {
     await engine.close();
   });
 
+  test("tells the stages of a load as they end", async () => {
+    const { engine } = await setUp();
+    const stages: string[] = [];
+    await engine.loadPolicy(first!, {
+      onProgress({ stage, tookMs }) {
+        stages.push(stage);
+        assert.ok(tookMs >= 0);
+      },
+    });
+    assert.deepEqual(stages, ["read", "built", "swapped"]);
+    await engine.close();
+  });
+
   test("reports its load and is idle again afterwards", async () => {
     const { engine } = await setUp({ maxSequences: 7, maxWaiting: 5 });
     await engine.loadPolicy(first!);

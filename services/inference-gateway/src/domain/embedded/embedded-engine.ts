@@ -17,6 +17,7 @@ import type {
   GenerateResult,
   InferenceEngine,
   LoadedModel,
+  LoadPolicyOptions,
   PolicySource,
 } from "../inference-engine.ts";
 import type { EngineWorkerData } from "./engine-worker.ts";
@@ -34,8 +35,10 @@ export interface EmbeddedEngineOptions {
   readonly maxSequences?: number;
   /** Requests that wait beside them; more are refused. @default 1_024 */
   readonly maxWaiting?: number;
-  /** Tokens computed in one step; bounds how long a long prompt holds up the others. @default 4_096 */
+  /** Tokens computed in one step; bounds the memory that a step takes beside weights and K/V. @default 4_096 */
   readonly maxStepTokens?: number;
+  /** Milliseconds that prompts may take of one step; bounds how long a long one holds up the others. @default 1_000 */
+  readonly maxStepMs?: number;
   /** Memory for K/V of each loaded version, at most what all sequences take at their longest. @default 256 MiB */
   readonly maxCacheBytes?: number;
   /** Threads that share an operator. @default 1 */
@@ -61,6 +64,7 @@ interface PendingGeneration {
 }
 
 interface PendingCall {
+  readonly onProgress: LoadPolicyOptions["onProgress"];
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -84,6 +88,7 @@ export class EmbeddedEngine implements InferenceEngine {
       maxSequences = 256,
       maxWaiting = 1_024,
       maxStepTokens = 4_096,
+      maxStepMs = 1_000,
       maxCacheBytes = 256 * 2 ** 20,
       intraOpThreads = 1,
     } = options;
@@ -91,7 +96,7 @@ export class EmbeddedEngine implements InferenceEngine {
     this.#maxWaiting = maxWaiting;
     this.#onFailure = options.onFailure;
     const workerData: EngineWorkerData = {
-      core: { maxSequences, maxWaiting, maxStepTokens, runCost: RUN_COST },
+      core: { maxSequences, maxWaiting, maxStepTokens, maxStepMs, runCost: RUN_COST },
       runner: { maxCacheBytes, maxSequences, intraOpThreads, isSpinning: false },
     };
     this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
@@ -134,8 +139,8 @@ export class EmbeddedEngine implements InferenceEngine {
     }
   }
 
-  loadPolicy(source: PolicySource): Promise<void> {
-    return this.#call((call) => ({ kind: "load", call, source }));
+  loadPolicy(source: PolicySource, { onProgress }: LoadPolicyOptions = {}): Promise<void> {
+    return this.#call((call) => ({ kind: "load", call, source }), onProgress);
   }
 
   unload(model: string): Promise<void> {
@@ -197,11 +202,14 @@ export class EmbeddedEngine implements InferenceEngine {
     this.#outbox = [];
   }
 
-  async #call(message: (call: number) => ToWorker): Promise<void> {
+  async #call(
+    message: (call: number) => ToWorker,
+    onProgress?: LoadPolicyOptions["onProgress"],
+  ): Promise<void> {
     this.#checkUsable();
     const call = this.#calledTimes++;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#calls.set(call, { resolve, reject });
+    this.#calls.set(call, { resolve, reject, onProgress });
     this.#flush();
     this.#post(message(call));
     return promise;
@@ -212,6 +220,10 @@ export class EmbeddedEngine implements InferenceEngine {
   }
 
   #receive(message: FromWorker): void {
+    if (message.kind === "progress") {
+      this.#calls.get(message.call)?.onProgress?.(message.progress);
+      return;
+    }
     this.#models = message.models;
     if (message.kind === "step") {
       for (const step of message.steps) countEngineStep(step);
@@ -228,7 +240,8 @@ export class EmbeddedEngine implements InferenceEngine {
     const pending = this.#generations.get(event.id);
     if (pending === undefined) return;
     if (event.kind === "tokens") {
-      pending.onTokens?.({ ids: event.ids, logprobs: event.logprobs });
+      const { kind: _, id: __, ...chunk } = event;
+      pending.onTokens?.(chunk);
       return;
     }
     this.#generations.delete(event.id);

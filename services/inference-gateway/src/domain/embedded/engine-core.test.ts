@@ -5,6 +5,7 @@ import { EngineBusyError, EngineFailedError, VersionBehindError, VersionStaleErr
 import { FinishReason, type GenerateRequest, type GenerateResult } from "../inference-engine.ts";
 import { RUN_COST } from "./embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
+import type { RunItem } from "./policy-runner.ts";
 import { HashRunner, type HashRunnerOptions } from "./testing-hash-runner.ts";
 
 const options: EngineCoreOptions = {
@@ -64,6 +65,26 @@ function sampleOf(result: GenerateResult | undefined) {
 }
 
 describe("EngineCore", () => {
+  test("cuts a long prompt so that what decodes beside it does not wait longer than a step may take", async () => {
+    let clock = 0;
+    const beforeRun = (items: readonly RunItem[]) => {
+      clock += 10 * items.reduce((sum, { count }) => sum + count, 0);
+    };
+    const { core, runner } = await coreWith(
+      { beforeRun },
+      { maxStepTokens: 4_096, maxStepMs: 1_000, now: () => clock },
+    );
+    const first = request({ promptIds: new Array<number>(40).fill(1), maxNewTokens: 50, deadlineMs: 1e9 });
+    core.submit({ ...first, sampling: { ...first.sampling, stopTokenIds: [] } }, false);
+    await core.step();
+    runner.runs.length = 0;
+    core.submit(request({ promptIds: new Array<number>(240).fill(2), deadlineMs: 1e9 }), false);
+    for (let step = 0; step < 3; step++) await core.step();
+    const prefills = runner.runs.filter(({ tokens }) => tokens > 1).map(({ tokens }) => tokens);
+    assert.deepEqual(prefills, [100, 100, 40]);
+    assert.equal(runner.runs.length, 6, "each step has a decoding run too");
+  });
+
   test("gives every sequence what it gets alone, under joining, leaving, chunks, sharing and eviction", async () => {
     const random = new Random(3);
     const { core, runner } = await coreWith({ pageCapacity: 20 }, { maxStepTokens: 13, maxSequences: 6 });

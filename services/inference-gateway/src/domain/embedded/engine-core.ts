@@ -23,11 +23,14 @@ import {
   type GenerateRequest,
   type GenerateResult,
   type LoadedModel,
+  type TokenChunk,
 } from "../inference-engine.ts";
-import { type RowMasses, Sampler } from "../sampler.ts";
+import { Sampler } from "../sampler.ts";
+import type { RowMasses } from "../sampling-row.ts";
 import { PagePool } from "./page-pool.ts";
 import { groupRuns, type PlannedWork, planStep, type RunCost } from "./plan-step.ts";
 import type { PolicyRunner } from "./policy-runner.ts";
+import { PrefillPace } from "./prefill-pace.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { Sequence } from "./sequence.ts";
 
@@ -38,6 +41,8 @@ export interface EngineCoreOptions {
   readonly maxWaiting: number;
   /** Tokens computed in one step. */
   readonly maxStepTokens: number;
+  /** Milliseconds that prompts may take of one step. @default no bound but that of the tokens */
+  readonly maxStepMs?: number;
   readonly runCost: RunCost;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
@@ -45,7 +50,7 @@ export interface EngineCoreOptions {
 
 /** What became of a generation since the last step. */
 export type EngineEvent =
-  | { readonly kind: "tokens"; readonly id: string; readonly ids: number[]; readonly logprobs: number[] }
+  | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
   | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
   | { readonly kind: "failed"; readonly id: string; readonly error: Error };
 
@@ -57,6 +62,7 @@ interface LoadedPolicy {
   readonly pool: PagePool;
   readonly cache: PrefixCache;
   readonly sampler: Sampler;
+  readonly pace: PrefillPace;
   running: Sequence[];
   waiting: Sequence[];
 }
@@ -214,12 +220,16 @@ export class EngineCore {
 
   #install(model: string, version: number, runner: PolicyRunner): void {
     const pool = new PagePool(runner.pageCapacity);
+    const perToken = runner.runCost?.perToken;
+    // Another version of a model keeps its pace.
+    const pace = this.#models.get(model)?.at(-1)?.pace ?? new PrefillPace(perToken && perToken / 1_000);
     const policy: LoadedPolicy = {
       version,
       runner,
       pool,
       cache: new PrefixCache(pool),
       sampler: new Sampler(runner.limits.vocabularySize),
+      pace,
       running: [],
       waiting: [],
     };
@@ -261,17 +271,22 @@ export class EngineCore {
 
   /** @returns how many sequences took part. */
   async #compute(policy: LoadedPolicy): Promise<number> {
-    const { maxStepTokens, runCost, now } = this.#options;
+    const { maxStepTokens, maxStepMs = Number.POSITIVE_INFINITY, runCost, now } = this.#options;
     const { vocabularySize } = policy.runner.limits;
     for (const sequence of policy.running) sequence.catchUp(policy.cache, now());
-    const planned = planStep(policy.running, maxStepTokens).filter((work) => this.#takePages(policy, work));
+    const planned = planStep(policy.running, maxStepTokens, policy.pace.tokensIn(maxStepMs)).filter((work) =>
+      this.#takePages(policy, work),
+    );
     // A sequence may have lost its pages again, to an older one.
     const items = planned
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
     for (const group of groupRuns(items, policy.runner.runCost ?? runCost)) {
+      const startedAt = now();
       const { logits, masses, broken } = await policy.runner.run(group);
       const at = now();
+      const prefilled = group.reduce((sum, { count }) => sum + (count > 1 ? count : 0), 0);
+      policy.pace.measured(prefilled, at - startedAt);
       let next = 0;
       for (const [index, { sequence, wantsLogits }] of group.entries()) {
         const row = next;
@@ -299,12 +314,12 @@ export class EngineCore {
     const { sampling, seed } = sequence.request;
     const { sampler } = policy;
     try {
-      sampler.sample(logits, sampling, uniformAt(seed, sequence.length), masses);
+      sampler.sample(logits, sampling, uniformAt(seed, sequence.length), { masses, text: sequence });
     } catch (error) {
       this.#drop(policy, sequence, error);
       return;
     }
-    sequence.append(sampler.id, sampler.logprob, policy.version, now);
+    sequence.append(sampler, policy.version, now);
     const isStopped = sampling.stopTokenIds.includes(sampler.id);
     if (isStopped || sequence.length === sequence.tokens.length) {
       policy.running = policy.running.filter((other) => other !== sequence);
@@ -349,11 +364,8 @@ export class EngineCore {
   }
 
   #reportTokens(sequence: Sequence): void {
-    const { id, promptIds } = sequence.request;
-    const ids = Array.from(sequence.tokens.subarray(promptIds.length + sequence.reported, sequence.length));
-    if (ids.length === 0) return;
-    this.#events.push({ kind: "tokens", id, ids, logprobs: sequence.logprobs.slice(sequence.reported) });
-    sequence.reported = sequence.sampled;
+    const chunk = sequence.takeChunk();
+    if (chunk.ids.length > 0) this.#events.push({ kind: "tokens", id: sequence.request.id, ...chunk });
   }
 
   #finish(sequence: Sequence, reason: FinishReason, now: number): void {

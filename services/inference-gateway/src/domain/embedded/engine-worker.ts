@@ -7,11 +7,11 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { StepFigures } from "../generation-metrics.ts";
-import type { PolicySource } from "../inference-engine.ts";
+import type { LoadProgress, PolicySource } from "../inference-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
-import { loadPolicyFolder } from "./load-policy-folder.ts";
 import { encodeError, type FromWorker, sharedClock, type ToWorker, type WireEvent } from "./messages.ts";
 import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
+import { readPolicy } from "./read-policy.ts";
 
 /** What the engine starts the thread with. */
 export interface EngineWorkerData {
@@ -70,7 +70,7 @@ function handle(message: ToWorker): void {
       for (const id of message.ids) core.abort(id);
       return;
     case "load":
-      void answer(message.call, load(message.source));
+      void answer(message.call, load(message.call, message.source));
       return;
     case "unload":
       void answer(message.call, core.unload(message.model));
@@ -83,12 +83,26 @@ function handle(message: ToWorker): void {
   }
 }
 
-async function load(source: PolicySource): Promise<void> {
-  const { spec, weights } = await loadPolicyFolder(source);
+async function load(call: number, source: PolicySource): Promise<void> {
+  const tell = progressOf(call);
+  const { spec, weights } = await readPolicy(source);
+  tell("read");
   const runner = await OnnxRunner.create(spec, weights, options.runner);
+  tell("built");
   const installed = core.install(source.model, source.version, runner);
   wake?.();
   await installed;
+  tell("swapped");
+}
+
+/** Tells the stages of a load as they end. */
+function progressOf(call: number): (stage: LoadProgress["stage"]) => void {
+  let since = performance.now();
+  return function tell(stage) {
+    const now = performance.now();
+    post({ kind: "progress", call, progress: { stage, tookMs: now - since } });
+    since = now;
+  };
 }
 
 async function close(): Promise<void> {

@@ -18,7 +18,9 @@ import type {
   GenerateRequest,
   GenerateResult,
   LoadedModel,
+  LoadProgress,
   PolicySource,
+  TokenChunk,
   VersionRange,
 } from "../inference-engine.ts";
 
@@ -47,6 +49,7 @@ export type FromWorker =
       /** Steps since the message before. */
       readonly steps: readonly StepFigures[];
     }
+  | { readonly kind: "progress"; readonly call: number; readonly progress: LoadProgress }
   | {
       readonly kind: "answer";
       readonly call: number;
@@ -55,7 +58,7 @@ export type FromWorker =
     };
 
 export type WireEvent =
-  | { readonly kind: "tokens"; readonly id: string; readonly ids: number[]; readonly logprobs: number[] }
+  | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
   | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
   | { readonly kind: "failed"; readonly id: string; readonly error: WireError };
 

@@ -23,7 +23,7 @@ import {
   type Weights,
 } from "@hone/nn";
 import { type Feed, GraphSession } from "@hone/tensor";
-import { inverseTemperature, type RowMasses } from "../sampler.ts";
+import { inverseTemperature, type RowMasses } from "../sampling-row.ts";
 import { ContextSlots } from "./context-slots.ts";
 import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
 import type { RunCost } from "./plan-step.ts";
@@ -235,6 +235,7 @@ function slotRunCost(spec: ModelSpec, maxCacheBytes: number): RunCost {
     perRun: (parameters * Float32Array.BYTES_PER_ELEMENT) / BYTES_PER_US,
     perContextRow: bytesPerRow / BYTES_PER_US,
     perAttention: (4 * spec.numLayers * spec.numHeads * spec.headDim) / FLOP_PER_US,
+    perToken: (2 * parameters) / FLOP_PER_US,
     maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),
   };
 }

@@ -21,7 +21,15 @@ export interface PlannedWork {
 /** A prefill waits for another one when at least this share of its missing tokens is common to both. */
 const SHARED_PREFILL_SHARE = 0.5;
 
-export function planStep(running: readonly Sequence[], maxTokens: number): PlannedWork[] {
+/**
+ * @param maxTokens of the whole step.
+ * @param maxPrefillTokens of all prefills in it.
+ */
+export function planStep(
+  running: readonly Sequence[],
+  maxTokens: number,
+  maxPrefillTokens = Number.POSITIVE_INFINITY,
+): PlannedWork[] {
   const work: PlannedWork[] = [];
   let budget = maxTokens;
   for (const sequence of running) {
@@ -30,6 +38,7 @@ export function planStep(running: readonly Sequence[], maxTokens: number): Plann
       budget--;
     }
   }
+  budget = Math.min(budget, maxPrefillTokens);
   const claims = new Map<unknown, Sequence[]>();
   for (const sequence of running) {
     if (budget === 0) break;
@@ -68,6 +77,8 @@ export interface RunCost {
   readonly perContextRow: number;
   /** Of one query attending to one row. */
   readonly perAttention: number;
+  /** Of computing one token beside attention, until it is measured; unknown = as good as nothing. */
+  readonly perToken?: number;
   /** Most context rows in one run: beyond, what a layer brings together falls out of the processor's cache. */
   readonly maxContextRows: number;
 }

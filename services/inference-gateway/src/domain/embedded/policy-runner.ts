@@ -3,7 +3,7 @@
  * The ONNX session stands behind it; the core knows rows and tokens only.
  */
 
-import type { RowMasses } from "../sampler.ts";
+import type { RowMasses } from "../sampling-row.ts";
 import type { RunCost } from "./plan-step.ts";
 
 /** Consecutive tokens of one sequence to compute: `tokens[start, start + count)`. */

@@ -8,10 +8,23 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
-import type { FinishReason, GenerateRequest, GenerateResult, VersionSpan } from "../inference-engine.ts";
+import type {
+  FinishReason,
+  GenerateRequest,
+  GenerateResult,
+  TokenChunk,
+  TokenLogprob,
+  VersionSpan,
+} from "../inference-engine.ts";
 import type { PagePool } from "./page-pool.ts";
 import type { PolicyRunner, RunItem } from "./policy-runner.ts";
 import type { Lease, PrefixCache } from "./prefix-cache.ts";
+
+/** A token that was drawn. */
+export interface Draw extends TokenLogprob {
+  /** The most likely ones, where they were asked for. */
+  readonly top: readonly TokenLogprob[];
+}
 
 export class Sequence {
   readonly request: GenerateRequest;
@@ -21,12 +34,12 @@ export class Sequence {
   readonly pages: Int32Array;
   readonly deadlineAt: number;
   readonly logprobs: number[] = [];
+  /** Of each sampled token, where the request asks for them. */
+  readonly topLogprobs: (readonly TokenLogprob[])[] = [];
   length: number;
   computed = 0;
   lease: Lease | undefined;
   isAborted = false;
-  /** Tokens already reported to a caller that streams. */
-  reported = 0;
   readonly #spans: { version: number; tokenCount: number }[] = [];
   readonly #submittedAt: number;
   #startedAt: number | undefined;
@@ -36,6 +49,8 @@ export class Sequence {
   #ownCount = 0;
   /** Tokens that the next run computes: their rows are taken. */
   #next = 0;
+  /** Tokens already told to a caller that streams. */
+  #told = 0;
 
   /** @param maxContextTokens the model's; new tokens beyond it are cut off. */
   constructor(request: GenerateRequest, isStreaming: boolean, maxContextTokens: number, submittedAt: number) {
@@ -58,6 +73,10 @@ export class Sequence {
 
   get isPrefilling(): boolean {
     return this.computed < this.request.promptIds.length || this.pending > 1;
+  }
+
+  get promptLength(): number {
+    return this.request.promptIds.length;
   }
 
   get sampled(): number {
@@ -116,13 +135,25 @@ export class Sequence {
     }
   }
 
-  append(token: number, logprob: number, version: number, now: number): void {
-    this.tokens[this.length++] = token;
+  append({ id, logprob, top }: Draw, version: number, now: number): void {
+    this.tokens[this.length++] = id;
     this.logprobs.push(logprob);
+    if (this.#wantsTop) this.topLogprobs.push(top);
     const last = this.#spans.at(-1);
     if (last?.version === version) last.tokenCount++;
     else this.#spans.push({ version, tokenCount: 1 });
     this.#firstTokenAt ??= now;
+  }
+
+  /** What was sampled since the last time. */
+  takeChunk(): TokenChunk {
+    const from = this.#told;
+    this.#told = this.sampled;
+    return {
+      ids: Array.from(this.tokens.subarray(this.promptLength + from, this.length)),
+      logprobs: this.logprobs.slice(from),
+      ...(this.#wantsTop && { topLogprobs: this.topLogprobs.slice(from) }),
+    };
   }
 
   /** Leaves its K/V to the cache, for its session's next turn and its group. */
@@ -150,6 +181,7 @@ export class Sequence {
     return {
       ids: Array.from(this.tokens.subarray(this.request.promptIds.length, this.length)),
       logprobs: this.logprobs,
+      ...(this.#wantsTop && { topLogprobs: this.topLogprobs }),
       finishReason,
       versions: this.#spans satisfies VersionSpan[],
       metrics: {
@@ -161,5 +193,9 @@ export class Sequence {
         decodeMs: now - firstTokenAt,
       },
     };
+  }
+
+  get #wantsTop(): boolean {
+    return (this.request.sampling.topLogprobs ?? 0) > 0;
   }
 }

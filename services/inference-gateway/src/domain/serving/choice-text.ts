@@ -7,14 +7,21 @@
  */
 
 import { StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
+import type { TokenChunk, TokenLogprob } from "../inference-engine.ts";
 import { StopScanner } from "./stop-scanner.ts";
 
-/** A sampled token that is part of the text. */
-export interface TextToken {
+/** A token that could have been sampled. */
+export interface SpelledToken {
   readonly id: number;
   /** What it spells by itself: U+FFFD where it is a part of a character. */
   readonly text: string;
   readonly logprob: number;
+}
+
+/** A sampled token that is part of the text. */
+export interface TextToken extends SpelledToken {
+  /** The most likely tokens in its place, as many as were asked for. */
+  readonly top: readonly SpelledToken[];
   /** Position of its text in that of the choice, in UTF-16 units. */
   readonly offset: number;
 }
@@ -59,11 +66,11 @@ export class ChoiceText {
     return this.#tokenCount;
   }
 
-  push(ids: readonly number[], logprobs: readonly number[]): TextDelta {
+  push({ ids, logprobs, topLogprobs }: TokenChunk): TextDelta {
     let text = "";
     for (const [i, id] of ids.entries()) {
       if (this.#isStopped) break;
-      text += this.#pushOne(id, logprobs[i]!);
+      text += this.#pushOne({ id, logprob: logprobs[i]! }, topLogprobs?.[i] ?? []);
     }
     return this.#tell(text);
   }
@@ -80,10 +87,12 @@ export class ChoiceText {
     return { text: delta.text, tokens: [...delta.tokens, ...rest] };
   }
 
-  #pushOne(id: number, logprob: number): string {
+  #pushOne(token: TokenLogprob, top: readonly TokenLogprob[]): string {
+    const { id } = token;
     this.#tokenCount++;
     if (this.#stopTokenIds.has(id)) return "";
-    this.#untold.push({ id, text: this.#tokenizer.decode([id]), logprob, offset: this.#decodedLength });
+    const spell = (one: TokenLogprob) => ({ ...one, text: this.#tokenizer.decode([one.id]) });
+    this.#untold.push({ ...spell(token), top: top.map(spell), offset: this.#decodedLength });
     if (this.#tokenizer.isSpecial(id)) return "";
     const piece = this.#decoder.push(id);
     this.#decodedLength += piece.length;

@@ -5,7 +5,12 @@ import type { Context } from "@hone/telemetry";
 import { startChatSpan } from "../chat-span.ts";
 import { EngineFailedError } from "../errors.ts";
 import { countGeneration } from "../generation-metrics.ts";
-import { FinishReason, type GenerateRequest, type InferenceEngine } from "../inference-engine.ts";
+import {
+  FinishReason,
+  type GenerateRequest,
+  type InferenceEngine,
+  type SamplingParameters,
+} from "../inference-engine.ts";
 import { ChoiceText, type TextDelta, type TextToken } from "./choice-text.ts";
 import type { ServedModel } from "./served-models.ts";
 
@@ -15,11 +20,8 @@ export interface CompletionRequest {
   readonly id: string;
   readonly promptIds: readonly number[];
   readonly numChoices: number;
-  readonly temperature: number;
-  readonly topP: number;
-  /** 0 = all. */
-  readonly topK: number;
-  readonly maxNewTokens: number;
+  /** The model's stop tokens are added to it. */
+  readonly sampling: Omit<SamplingParameters, "stopTokenIds">;
   /** A non-negative safe integer. Each choice has its own below it. */
   readonly seed: number;
   readonly stopTexts: readonly string[];
@@ -97,9 +99,9 @@ async function generateChoice(
   try {
     const result = await engine.generate(generation, {
       signal: AbortSignal.any([signal, enough.signal]),
-      onTokens: ({ ids, logprobs }) => {
+      onTokens: (chunk) => {
         if (text.isStopped) return;
-        tell(text.push(ids, logprobs));
+        tell(text.push(chunk));
         if (text.isStopped) enough.abort();
       },
     });
@@ -127,12 +129,12 @@ function generateRequestOf(
   index: number,
   { engineModel, language }: ServedModel,
 ): GenerateRequest {
-  const { id, promptIds, temperature, topP, topK, maxNewTokens, seed } = request;
+  const { id, promptIds, sampling, seed } = request;
   return {
     id: `${id}#${index}`,
     model: engineModel,
     promptIds,
-    sampling: { temperature, topP, topK, maxNewTokens, stopTokenIds: language.stopTokenIds },
+    sampling: { ...sampling, stopTokenIds: language.stopTokenIds },
     seed: deriveSeed(seed, index),
     sessionId: `${id}#${index}`,
     groupId: id,

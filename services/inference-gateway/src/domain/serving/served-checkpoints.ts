@@ -79,10 +79,12 @@ export class ServedCheckpoints {
 
   /** What the keeper tells of its loads. */
   note(change: PolicyChange): void {
-    if (change.kind !== "failed" && change.kind !== "loaded") return;
+    if (change.kind !== "failed" && change.kind !== "loaded" && change.kind !== "progress") return;
     const id = this.idOf(change.source.model);
     if (id === undefined) return;
-    if (change.kind === "loaded") this.#states.delete(id);
+    if (change.kind === "progress")
+      this.#states.set(id, { kind: "on its way", progress: change.progress.stage });
+    else if (change.kind === "loaded") this.#states.delete(id);
     else this.#states.set(id, { kind: "failed", error: change.error });
   }
 

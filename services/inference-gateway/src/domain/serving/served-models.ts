@@ -8,6 +8,7 @@ import { inspectModel } from "@hone/train";
 import { contextTokensIn } from "../embedded/kv-pool.ts";
 import { ModelLoadingError, UnknownModelError } from "../errors.ts";
 import type { LoadedPolicy, PolicyKeeper } from "../policy-keeper.ts";
+import { readSamplingDefaults, type SamplingDefaults } from "./sampling-defaults.ts";
 import type { ServedCheckpoints } from "./served-checkpoints.ts";
 
 /** What turns text into tokens and back for a model. */
@@ -16,6 +17,8 @@ export interface ModelLanguage {
   /** Absent = the model has no chat format. */
   readonly renderer: ChatRenderer | undefined;
   readonly stopTokenIds: readonly number[];
+  /** Where a request says nothing. */
+  readonly defaults: SamplingDefaults;
   /** Longest prompt and answer together. */
   readonly maxContextTokens: number;
 }
@@ -106,11 +109,13 @@ async function readLanguage(folder: string, maxCacheBytes: number): Promise<Mode
     name,
     typeof content === "string" ? content : Buffer.from(content).toString("utf8"),
   ]);
-  const tokenizer = makeTokenizer(Object.fromEntries(texts), folder);
+  const files = Object.fromEntries(texts) as Record<string, string>;
+  const tokenizer = makeTokenizer(files, folder);
   return {
     tokenizer,
     renderer: tokenizer.chatTemplate === undefined ? undefined : new ChatRenderer(tokenizer),
     stopTokenIds: [...new Set([...tokenizer.stopTokenIds, ...spec.eosTokenIds])],
+    defaults: readSamplingDefaults(files["generation_config.json"]),
     maxContextTokens: Math.min(spec.maxPositions, contextTokensIn(spec, maxCacheBytes)),
   };
 }
