@@ -10,6 +10,10 @@ export interface SamplingParameters {
   readonly topP: number;
   /** 0 = all tokens. */
   readonly topK: number;
+  /** Least probability of a token, as a share of the most likely one's. @default 0 */
+  readonly minP?: number;
+  /** @default 1, none */
+  readonly repetitionPenalty?: number;
   /** Most tokens sampled in one turn. */
   readonly maxNewTokens: number;
 }

@@ -62,6 +62,10 @@ const sampling = z.strictObject({
   topP: z.number().gt(0).max(1).default(1),
   /** 0 = all tokens. */
   topK: wholeNumber.min(0).default(0),
+  /** Least probability of a token, as a share of the most likely one's. */
+  minP: z.number().min(0).max(1).default(0),
+  /** Logits of tokens in the context are divided by it, or multiplied where negative. */
+  repetitionPenalty: z.number().gt(0).max(100).default(1),
   /** Most tokens of one turn. */
   maxNewTokens: wholeNumber.min(1).max(65_536).default(256),
 });

@@ -35,6 +35,8 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
         temperature: sampling.temperature,
         topP: sampling.topP,
         topK: sampling.topK,
+        minP: sampling.minP,
+        repetitionPenalty: sampling.repetitionPenalty || 1,
         maxNewTokens: sampling.maxNewTokens,
       },
       limits: {
@@ -57,12 +59,14 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
 /** The rules of the message's schema that the wire itself does not keep. */
 function brokenRule(
   { lowestVersion, highestVersion }: WireJob,
-  { temperature, topP, maxNewTokens }: Sampling,
+  { temperature, topP, minP, repetitionPenalty, maxNewTokens }: Sampling,
   { maxTurns, maxContextTokens, deadlineMs, maxAttempts }: RolloutLimits,
 ): string | undefined {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [temperature >= 0 && temperature <= MAX_TEMPERATURE, `its temperature lies in 0 to ${MAX_TEMPERATURE}`],
     [topP > 0 && topP <= 1, "its top_p lies above 0 and at most at 1"],
+    [minP >= 0 && minP <= 1, "its min_p lies in 0 to 1"],
+    [repetitionPenalty >= 0 && repetitionPenalty <= 100, "its repetition_penalty lies in 0 to 100"],
     [maxNewTokens >= 1, "a turn has at least one token"],
     [maxTurns >= 1, "a rollout has at least one turn"],
     [maxContextTokens >= 1, "its context has at least one token"],

@@ -45,6 +45,9 @@ export function requestFromWire(message: WireRequest, id: string): GenerateReque
       temperature: sampling.temperature,
       topP: sampling.topP,
       topK: sampling.topK,
+      minP: sampling.minP,
+      // Callers that know of none send nothing.
+      repetitionPenalty: sampling.repetitionPenalty || 1,
       maxNewTokens: sampling.maxNewTokens,
       stopTokenIds: message.stopTokenIds,
     },

@@ -7,15 +7,17 @@ import type { Problem } from "./run-event.ts";
  * @returns what is wrong with a resolved run file for this trainer; empty when it can train it.
  *
  * The embedded engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts that sampled
- * from another distribution (cut off by topP or topK, or not sampled at all) would be trained with wrong ratios.
+ * from another distribution (cut off by topP, topK or minP, bent by penalties, or not sampled at all) would be trained with wrong ratios.
  */
 export function checkConfig(run: RunConfig): Problem[] {
   if (!isTraining(run)) return [];
-  const { temperature, topP, topK } = run.rollout.sampling;
+  const { temperature, topP, topK, minP, repetitionPenalty } = run.rollout.sampling;
   return [
     ...problemUnless(temperature > 0, "temperature", temperature, "greater than 0"),
     ...problemUnless(topP === 1, "topP", topP, "1"),
     ...problemUnless(topK === 0, "topK", topK, "0"),
+    ...problemUnless(minP === 0, "minP", minP, "0"),
+    ...problemUnless(repetitionPenalty === 1, "repetitionPenalty", repetitionPenalty, "1"),
   ];
 }
 

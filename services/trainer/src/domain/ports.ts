@@ -44,6 +44,8 @@ export interface JobSampling {
   readonly temperature: number;
   readonly topP: number;
   readonly topK: number;
+  readonly minP?: number;
+  readonly repetitionPenalty?: number;
   readonly maxNewTokens: number;
 }
 

@@ -24,6 +24,10 @@ describe("readRequest()", () => {
     const cut = await problemOf(await runFile({ rollout: { ...rollout, sampling: { topP: 0.9 } } }));
     assert.deepEqual([cut.key, cut.valueJson], ["rollout.sampling.topP", "0.9"]);
     assert.match(cut.allowed, /^1 with the training engine "onnx"/);
+    for (const sampling of [{ minP: 0.1 }, { repetitionPenalty: 1.1 }]) {
+      const { key } = await problemOf(await runFile({ rollout: { ...rollout, sampling } }));
+      assert.equal(key, `rollout.sampling.${Object.keys(sampling)[0]}`);
+    }
     const greedy = await problemOf(await runFile({ rollout: { ...rollout, sampling: { temperature: 0 } } }));
     assert.equal(greedy.key, "rollout.sampling.temperature");
   });
