@@ -20,8 +20,8 @@ const schema = z.object({
   HONE_INFERENCE_CACHE_MIB: environmentInteger(1, 1_048_576).default(512),
   /** How long the prompts of one step may take: other generations stand still meanwhile. */
   HONE_INFERENCE_MAX_STEP_MS: environmentInteger(10, 60_000).default(1_000),
-  /** Threads that share one operator. More than one pays off for models above some ten million parameters. */
-  HONE_INFERENCE_THREADS: environmentInteger(1, 8).default(1),
+  /** Threads that share one operator; 0 = one for small models, every core for large ones. */
+  HONE_INFERENCE_THREADS: environmentInteger(0, 8).default(0),
   /** Longest silence towards a caller that waits. */
   HONE_INFERENCE_HEARTBEAT_MS: environmentInteger(50, 60_000).default(1_500),
   /** How long a request for a version that is not loaded yet waits here before it is refused as behind. */

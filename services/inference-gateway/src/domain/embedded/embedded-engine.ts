@@ -41,7 +41,7 @@ export interface EmbeddedEngineOptions {
   readonly maxStepMs?: number;
   /** Memory for K/V of each loaded version, at most what all sequences take at their longest. @default 256 MiB */
   readonly maxCacheBytes?: number;
-  /** Threads that share an operator. @default 1 */
+  /** Threads that share an operator. @default 0, by the size of the model */
   readonly intraOpThreads?: number;
   /** Told once when the thread has failed; the engine is of no use any more. */
   readonly onFailure?: (error: EngineFailedError) => void;
@@ -90,7 +90,7 @@ export class EmbeddedEngine implements InferenceEngine {
       maxStepTokens = 4_096,
       maxStepMs = 1_000,
       maxCacheBytes = 256 * 2 ** 20,
-      intraOpThreads = 1,
+      intraOpThreads = 0,
     } = options;
     this.#maxSequences = maxSequences;
     this.#maxWaiting = maxWaiting;

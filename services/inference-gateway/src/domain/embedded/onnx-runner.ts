@@ -8,6 +8,7 @@
  * The arrays that a run is fed with are kept and grow with the largest run.
  */
 
+import { availableParallelism } from "node:os";
 import {
   buildDecodeGraph,
   CONTEXT_BUCKET,
@@ -34,7 +35,7 @@ export interface OnnxRunnerOptions {
   readonly maxCacheBytes: number;
   /** Sequences that run at once: more memory than all of them take at their longest is left alone. */
   readonly maxSequences: number;
-  /** Threads that share an operator. */
+  /** Threads that share an operator; 0 = one for small models, every core for large ones. */
   readonly intraOpThreads: number;
   /** Whether idle threads busy-wait. */
   readonly isSpinning: boolean;
@@ -93,8 +94,10 @@ export class OnnxRunner implements PolicyRunner {
 
   static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
+    const ownChoice = layout === "slots" ? availableParallelism() : 1;
+    const threads = options.intraOpThreads > 0 ? options.intraOpThreads : ownChoice;
     const session = await GraphSession.create(buildDecodeGraph(spec, layout), {
-      intraOpThreads: Math.min(options.intraOpThreads, MAX_INTRA_OP_THREADS),
+      intraOpThreads: Math.min(threads, MAX_INTRA_OP_THREADS),
       isSpinning: options.isSpinning,
       externalData: weights,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
