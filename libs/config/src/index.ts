@@ -6,6 +6,7 @@
  * ```
  */
 
+export { type ConversationRow, type RowMessage, readConversationRow } from "./conversation-row.ts";
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { problemMessage, show } from "./problems.ts";
 export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/inline-files.ts";
@@ -28,5 +29,5 @@ export {
   type RunConfig,
   runFileSchema,
 } from "./run-file/schema.ts";
-export type { RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
+export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";

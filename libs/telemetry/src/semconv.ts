@@ -40,6 +40,7 @@ export const SpanName = {
   stepPublish: "step.publish",
   /** The supervised phase before the first step. trainer. */
   warmStart: "warm_start",
+  replay: "replay",
   /** One evaluation. trainer. */
   evaluate: "evaluate",
   /** Tasks of one batch. dataset. */

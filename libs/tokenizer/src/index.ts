@@ -11,5 +11,6 @@ export { ChatRenderer } from "./chat-renderer.ts";
 export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
 export { loadTokenizer, makeTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
 export { StreamingDecoder } from "./streaming-decoder.ts";
+export { type TokenizedSample, tokenizeConversation } from "./tokenize-conversation.ts";
 export type { TokenizerFiles } from "./tokenizer.ts";
 export { Tokenizer } from "./tokenizer.ts";

@@ -66,12 +66,12 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
       BatchReplySchema,
       { timeoutMs: 10_000 },
     );
-  const validate = async (dataset: unknown, judge?: unknown) => {
+  const validate = async (dataset: unknown, judge?: unknown, warmStart?: unknown) => {
     const answer = await request(
       bus,
       subjects.validate(ValidatingService.dataset),
       ValidateRequestSchema,
-      create(ValidateRequestSchema, { configJson: JSON.stringify({ dataset, judge }) }),
+      create(ValidateRequestSchema, { configJson: JSON.stringify({ dataset, judge, warmStart }) }),
       ValidateReplySchema,
       { timeoutMs: 10_000 },
     );
@@ -161,5 +161,23 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     assert.match(problem!.message, /reward_model\.ground_truth.*mixed\.jsonl:2/);
     assert.deepEqual(await validate({ train }, [{ kind: "gsm8k", dataSources: ["openai/gsm8k"] }]), []);
     assert.deepEqual(await validate({ train }, [{ kind: "regex", pattern: "x" }]), []);
+  });
+
+  test("checks that the rows of a warm start are conversations", async () => {
+    const problemsOf = async (name: string, ...lines: unknown[]) => {
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+      await writeFile(path.join(folder.path, name), text);
+      const source = { source: "jsonl", path: name };
+      return validate({ train: lake(0, 1_000) }, undefined, { kind: "sft", dataset: source });
+    };
+    const right = { prompt: "1+1?", response: "2" };
+    const talk = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Hello" },
+    ];
+    assert.deepEqual(await problemsOf("right.jsonl", right, { messages: talk }), []);
+    const [wrong] = await problemsOf("wrong.jsonl", right, { prompt: "1+1?", answer: "2" });
+    assert.equal(wrong?.key, "warmStart.dataset.path");
+    assert.match(wrong.message, /non-empty text as response: current value at wrong\.jsonl:2 is \{"prompt"/);
   });
 });

@@ -31,18 +31,22 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
   });
   trainer.start();
   try {
-    const text = await runFile({
-      warmStart: { kind: "sft", policy: "random_legal", tasks: 8, epochs: 1, batchSize: 4 },
-      trainer: {
-        steps: STEPS,
-        epochs: 2,
-        minibatches: 2,
-        optimizer: { kind: "adamw", learningRate: 0.01 },
-        checkpoint: { every: 2, keep: 2 },
-      },
-    });
-    const submit = async () =>
-      `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+    const fileOf = (changes: Record<string, unknown>) =>
+      runFile({
+        warmStart: { kind: "sft", policy: "random_legal", tasks: 8, epochs: 1, batchSize: 4 },
+        trainer: {
+          steps: STEPS,
+          epochs: 2,
+          minibatches: 2,
+          optimizer: { kind: "adamw", learningRate: 0.01 },
+          checkpoint: { every: 2, keep: 2 },
+          ...changes,
+        },
+      });
+    const submit = async (changes: Record<string, unknown> = {}) => {
+      const text = await fileOf(changes);
+      return `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+    };
     const endOf = (runId: string) =>
       eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], { deadlineMs: RUN_DEADLINE_MS });
     const outcomeOf = async (runId: string) => ({
@@ -58,9 +62,11 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
     const expected = await outcomeOf(calm);
     assert.equal(expected.ledger.length, 8 + STEPS * 16);
 
-    const runId = await submit();
+    let runId = await submit();
     const phaseOf = (phase: RunPhase, step: number) => () =>
       events.of("phaseChanged", runId).some((event) => event.phase === phase && event.step === step);
+    const endOfStep = (wanted: number) => () =>
+      events.of("stepCompleted", runId).some(({ step }) => step === wanted);
     const moments: Array<[string, () => boolean]> = [
       ["its acceptance", () => events.of("accepted", runId).length > 0],
       ["its warm start", phaseOf(RunPhase.WARM_START, 0)],
@@ -68,7 +74,7 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
       ["the rollouts of step 1", phaseOf(RunPhase.ROLLOUT, 1)],
       ["the training of step 2", phaseOf(RunPhase.TRAIN, 2)],
       ["the commit of step 2", phaseOf(RunPhase.COMMIT, 2)],
-      ["the end of step 3", () => events.of("stepCompleted", runId).some(({ step }) => step === 3)],
+      ["the end of step 3", endOfStep(3)],
       ["the commit of the last step", phaseOf(RunPhase.COMMIT, STEPS)],
     ];
     for (const [moment, hasCome] of moments) {
@@ -81,6 +87,14 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
     const twice = peers.executed.filter((slot, i) => peers.executed.indexOf(slot) !== i);
     // Both runs have the same slots, so each slot comes twice in all: once per run.
     assert.equal(twice.length, peers.executed.length / 2, "a rollout was made again");
+
+    // The optimizer is written at versions 0 and 3 only: after the death the first two steps are replayed.
+    runId = await submit({ stateEvery: 3 });
+    await eventually("the end of step 2", endOfStep(2), { deadlineMs: RUN_DEADLINE_MS });
+    await trainer.killAndRestart();
+    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
+    assert.deepEqual(await outcomeOf(runId), expected);
+    assert.equal(peers.executed.length, 3 * expected.ledger.length, "a rollout was made again");
   } finally {
     ended.abort();
     await trainer.kill();

@@ -23,6 +23,7 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* scheduleContradictions(run);
   yield* evaluationContradictions(run);
   yield* judgeContradictions(run);
+  yield* warmStartContradictions(run);
   if (!isTraining(run) && run.dataset.eval === undefined) {
     yield {
       path: ["trainer", "steps"],
@@ -71,6 +72,20 @@ function* scheduleContradictions({ trainer }: Checked): Generator<Contradiction>
       allowed: 'left out where the schedule is "constant", which ignores it',
     };
   }
+}
+
+function* warmStartContradictions({ warmStart }: Checked): Generator<Contradiction> {
+  if (warmStart === undefined) return;
+  const { policy, dataset, tasks } = warmStart;
+  if (dataset === undefined) {
+    const allowed = "given, or dataset in its place";
+    if (policy === undefined) yield { path: ["warmStart", "policy"], allowed };
+    else if (tasks === undefined) yield { path: ["warmStart", "tasks"], allowed: "given with a policy" };
+    return;
+  }
+  const allowed = "left out where warmStart.dataset is given";
+  if (policy !== undefined) yield { path: ["warmStart", "policy"], allowed };
+  if (tasks !== undefined) yield { path: ["warmStart", "tasks"], allowed };
 }
 
 function* evaluationContradictions({ dataset, trainer }: Checked): Generator<Contradiction> {

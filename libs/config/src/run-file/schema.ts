@@ -9,7 +9,7 @@ import { isRunName } from "@hone/core";
 import { z } from "zod";
 import { contradictions } from "./contradictions.ts";
 import { judgesSchema } from "./judges.ts";
-import { taskSourceSchema } from "./sources.ts";
+import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
@@ -160,6 +160,8 @@ const trainer = z.strictObject({
       keep: wholeNumber.min(1).default(2),
     })
     .prefault({}),
+  /** Steps between two states with the optimizer; the steps between are replayed after a restart. Default: by size. */
+  stateEvery: wholeNumber.min(1).max(1_000).optional(),
   eval: z
     .strictObject({
       /** Steps between two evaluations; 0 = only before the first step and after the last. */
@@ -192,12 +194,15 @@ export const runFileSchema = z
       .strictObject({
         kind: z.literal("sft"),
         /** Scripted policy whose rollouts are imitated. */
-        policy: z.string().min(1).max(MAX_NAME_CHARACTERS),
-        tasks: wholeNumber.min(1).max(1_000_000),
+        policy: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
+        /** Rollouts of the scripted policy. */
+        tasks: wholeNumber.min(1).max(1_000_000).optional(),
+        /** Conversations whose answers are imitated, in the place of a policy's rollouts. */
+        dataset: fileSourceSchema.optional(),
         epochs: wholeNumber.min(1).max(100).default(1),
         /** Default: that of the optimizer. */
         learningRate: z.number().positive().max(1).optional(),
-        /** Rollouts of one optimizer update. */
+        /** Rollouts or conversations of one optimizer update. */
         batchSize: wholeNumber.min(1).max(10_000).default(64),
       })
       .optional(),

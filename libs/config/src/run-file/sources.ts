@@ -71,6 +71,13 @@ const httpSource = z.strictObject({
     .optional(),
 });
 
+/** Files of rows: all of them can be gone through, and stay what they are. */
+export const fileSourceSchema = z.discriminatedUnion("source", [
+  jsonlSource,
+  parquetSource,
+  huggingFaceSource,
+]);
+
 const rowSource = z.discriminatedUnion("source", [jsonlSource, parquetSource, huggingFaceSource, httpSource]);
 
 /** Rows of several sources; each comes as often as its weight says, and goes round for ever on its own. */
@@ -92,6 +99,7 @@ export const taskSourceSchema = z.discriminatedUnion("source", [
 ]);
 
 export type TaskSource = z.output<typeof taskSourceSchema>;
+export type FileSource = z.output<typeof fileSourceSchema>;
 /** A source of rows that are no mix. */
 export type RowSource = z.output<typeof rowSource>;
 export type RowFilter = NonNullable<z.output<typeof filter>>;

@@ -69,7 +69,7 @@ function partsOf(run: RunConfig): RunParts {
       ...(agent.config !== undefined && { config: agent.config }),
       ...(agent.configPath !== undefined && { configPath: agent.configPath }),
     },
-    ...(warmStart !== undefined && { warmStart: { policy: warmStart.policy } }),
+    ...(warmStart?.policy !== undefined && { warmStart: { policy: warmStart.policy } }),
     ...(typeof tokenizer !== "string" && { tokenizerFiles: tokenizer.files }),
     environments: (["train", "eval"] as const).flatMap((split) => {
       const source = dataset[split];

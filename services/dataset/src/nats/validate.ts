@@ -1,7 +1,7 @@
 /** Answers `hone.v1.dataset.validate`: whether a run's dataset section can be served. */
 
 import { create } from "@bufbuild/protobuf";
-import { GROUND_TRUTH_JUDGES, parseJudges } from "@hone/config";
+import { GROUND_TRUTH_JUDGES, parseJudges, readConversationRow } from "@hone/config";
 import { describeError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
@@ -34,11 +34,13 @@ async function problemsOfDataset(configJson: string, parts: SourceParts): Promis
   const config = parse(configJson);
   const dataset = sectionOf(config, "dataset");
   const demands = demandsOf(valueAt(config, "judge"));
-  const train = await checkSplit("dataset.train", dataset.train, parts, demands);
+  const problemOf: RowRule = (row) => problemOfRow(row, demands);
+  const train = await checkSplit("dataset.train", dataset.train, parts, problemOf);
+  const warmStart = await checkWarmStart(sectionOf(config, "warmStart").dataset, parts);
   // A run without evaluation names no evaluation tasks.
-  if (dataset.eval === undefined || dataset.eval === null) return train.problems;
-  const evaluation = await checkSplit("dataset.eval", dataset.eval, parts, demands);
-  const problems = [...train.problems, ...evaluation.problems];
+  if (dataset.eval === undefined || dataset.eval === null) return [...train.problems, ...warmStart];
+  const evaluation = await checkSplit("dataset.eval", dataset.eval, parts, problemOf);
+  const problems = [...train.problems, ...evaluation.problems, ...warmStart];
   const overlap =
     train.spec === undefined || evaluation.spec === undefined
       ? undefined
@@ -56,16 +58,29 @@ function demandsOf(judges: unknown): RowDemands {
     : { groundTruthFor: comparing.flatMap(({ dataSources = [] }) => dataSources) };
 }
 
+/** The rows of a supervised phase are conversations. */
+async function checkWarmStart(value: unknown, parts: SourceParts): Promise<SourceProblem[]> {
+  if (value === undefined || value === null) return [];
+  const checked = await checkSplit("warmStart.dataset", value, parts, (row) => {
+    const read = readConversationRow(row);
+    return read.kind === "wrong" ? read.problem : undefined;
+  });
+  return checked.problems;
+}
+
+/** What is wrong with a row, as "must …". */
+type RowRule = (row: Readonly<Record<string, unknown>>) => string | undefined;
+
 async function checkSplit(
   key: string,
   value: unknown,
   parts: SourceParts,
-  demands: RowDemands,
+  problemOf: RowRule,
 ): Promise<{ spec: SourceSpec | undefined; problems: SourceProblem[] }> {
   try {
     const spec = decodeSource(value);
     await openSource(spec, parts);
-    for (const [below, file] of await filesOf(spec, parts)) await checkRows(file, below, demands);
+    for (const [below, file] of await filesOf(spec, parts)) await checkRows(file, below, problemOf);
     return { spec, problems: [] };
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
@@ -97,10 +112,10 @@ async function filesOf(
 }
 
 /** @throws {SourceError} at the first row that does not parse or lacks something. */
-async function checkRows(file: JsonlFile, key: string, demands: RowDemands): Promise<void> {
+async function checkRows(file: JsonlFile, key: string, problemOf: RowRule): Promise<void> {
   let checkedBytes = 0;
   for await (const row of file.rows()) {
-    const problem = problemOfRow(row.value, demands);
+    const problem = problemOf(row.value);
     if (problem !== undefined) {
       throw new SourceError(
         `Cannot use the dataset as each row ${problem}: current value at ${file.name}:${row.line} is ${row.json.slice(0, 200)}`,

@@ -6,13 +6,20 @@
  * L3: (run, slot) is unique: a rollout that was trained can be in no second commit.
  */
 
-import { slotKey } from "@hone/core";
+import { compareSlots, parseSlotKey, slotKey } from "@hone/core";
 import { rolloutTokenCount, versionRange } from "@hone/rl";
 import { and, type Database, eq, isNull, query, sql, transaction } from "@hone/storage";
-import type { Commit, EvaluationRecord, RunEnding, RunLedger, RunWishes } from "../domain/ports.ts";
-import { type RunRecord, RunStage } from "../domain/run-record.ts";
+import type {
+  Commit,
+  EvaluationRecord,
+  RunEnding,
+  RunLedger,
+  RunWishes,
+  TrainedRollout,
+} from "../domain/ports.ts";
+import { type Recovery, type RunRecord, RunStage } from "../domain/run-record.ts";
 import { RunRows } from "./run-rows.ts";
-import { evaluations, type ledger, runs, steps } from "./schema.ts";
+import { evaluations, ledger, runs, steps } from "./schema.ts";
 
 type LedgerColumn = (typeof ledger)["_"]["columns"][keyof (typeof ledger)["_"]["columns"]]["_"]["name"];
 
@@ -44,14 +51,17 @@ export class LedgerRows implements RunLedger {
   }
 
   async commit(commit: Commit): Promise<boolean> {
-    const { runId, epoch, version, stateFolder, stateDigest, metrics, nextSequence } = commit;
+    const { runId, epoch, version, stateFolder, stateDigest, metrics, nextSequence, isWhole } = commit;
+    const recovery = isWhole
+      ? { recoveryFolder: stateFolder, recoveryDigest: stateDigest, recoveryVersion: version, warmUpdates: 0 }
+      : {};
     const previous = version === 0 ? isNull(runs.version) : eq(runs.version, version - 1);
     return transaction(
       this.#database,
       async (tx) => {
         const changed = await tx
           .update(runs)
-          .set({ version, stateFolder, stateDigest, nextSequence, tenures: 0 })
+          .set({ version, stateFolder, stateDigest, ...recovery, nextSequence, tenures: 0 })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
@@ -65,6 +75,34 @@ export class LedgerRows implements RunLedger {
       },
       { action: `commit version ${version} of ${runId}` },
     );
+  }
+
+  async recordRecovery(
+    runId: string,
+    epoch: number,
+    { folder, digest, version, warmUpdates }: Recovery,
+    nextSequence: number,
+  ): Promise<boolean> {
+    const reached = version === undefined ? isNull(runs.version) : eq(runs.version, version);
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db
+          .update(runs)
+          .set({
+            recoveryFolder: folder,
+            recoveryDigest: digest,
+            recoveryVersion: version ?? null,
+            warmUpdates,
+            ...(version === undefined ? {} : { stateFolder: folder }),
+            nextSequence,
+            tenures: 0,
+          })
+          .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), reached))
+          .returning({ runId: runs.runId }),
+      { action: `note a state of ${runId}`, isRepeatable: true },
+    );
+    return rows.length > 0;
   }
 
   async recordEvaluation(
@@ -108,6 +146,21 @@ export class LedgerRows implements RunLedger {
       episodes,
       metrics,
     }));
+  }
+
+  async trained(runId: string, version: number): Promise<TrainedRollout[]> {
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db
+          .select({ slot: ledger.slot, reward: ledger.reward, advantage: ledger.advantage })
+          .from(ledger)
+          .where(and(eq(ledger.runId, runId), eq(ledger.version, version))),
+      { action: `read the ledger of step ${version} of ${runId}`, isRepeatable: true },
+    );
+    return rows
+      .map((row) => ({ ...row, slot: parseSlotKey(row.slot) }))
+      .sort((a, b) => compareSlots(a.slot, b.slot));
   }
 
   async stepMetrics(runId: string, version: number): Promise<Record<string, number> | undefined> {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { resolveRunConfig } from "@hone/config";
+import { slotKey } from "@hone/core";
 import {
   type Database,
   migrate,
@@ -98,6 +99,7 @@ describe("ledger and ownership", () => {
       version,
       stateFolder: `runs/${run.runId}/state/${version}-${run.epoch}`,
       stateDigest: `digest-${version}`,
+      isWhole: true,
       entries: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
       metrics: { loss: 0.5 },
       nextSequence: version * 10 + 1,
@@ -234,6 +236,33 @@ describe("ledger and ownership", () => {
     );
     assert.deepEqual(await trained(run.runId), ["train.1.0.0", "train.1.0.1"]);
     assert.deepEqual(await ledger.stepMetrics(run.runId, 1), { loss: 0.5 });
+    const worth = (await ledger.trained(run.runId, 1)).map(({ slot, ...rest }) => [slotKey(slot), rest]);
+    const expected = commitOf(run, 1).entries.map(({ rollout: { slot }, reward, advantage }) => [
+      slotKey(slot),
+      { reward, advantage },
+    ]);
+    assert.deepEqual(worth, expected);
+  });
+
+  test("a state to go on from stays where it was until another one with the optimizer is there", async () => {
+    const run = await claimedRun();
+    const recoveryOf = async () => (await ledger.load(run.runId))?.recovery;
+    const folder = (name: string) => `runs/${run.runId}/state/${name}-1`;
+    assert.equal(await recoveryOf(), undefined);
+    const warm = { folder: folder("warm-7"), digest: "warm", version: undefined, warmUpdates: 7 };
+    assert.equal(await ledger.recordRecovery(run.runId, 2, warm, 1), false, "another owner's");
+    assert.equal(await ledger.recordRecovery(run.runId, 1, warm, 1), true);
+    assert.deepEqual(await recoveryOf(), warm);
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    const first = { folder: folder("0"), digest: "digest-0", version: 0, warmUpdates: 0 };
+    assert.deepEqual(await recoveryOf(), first);
+    assert.equal(await ledger.recordRecovery(run.runId, 1, warm, 1), false, "the warm start is over");
+    assert.equal(await ledger.commit(commitOf(run, 1, { isWhole: false, nextSequence: 1 })), true);
+    assert.deepEqual(await recoveryOf(), first);
+    const replayed = { folder: folder("1"), digest: "digest-1", version: 1, warmUpdates: 0 };
+    assert.equal(await ledger.recordRecovery(run.runId, 1, replayed, 11), true);
+    const row = await ledger.load(run.runId);
+    assert.deepEqual([row?.recovery, row?.stateFolder, row?.nextSequence], [replayed, folder("1"), 11]);
   });
 
   test("a commit that is sent twice takes effect once", async () => {

@@ -72,4 +72,14 @@ create table evaluations (
     name: "count-tenures",
     sql: "alter table runs add column tenures integer not null default 0",
   },
+  {
+    id: 3,
+    name: "states-to-recover-from",
+    sql: `
+alter table runs
+  add column recovery_folder text not null default '',
+  add column recovery_digest text not null default '',
+  add column recovery_version integer check (recovery_version >= 0),
+  add column warm_updates integer not null default 0 check (warm_updates >= 0)`,
+  },
 ];

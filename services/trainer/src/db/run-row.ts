@@ -6,7 +6,7 @@
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
 import { describeError, isRunName, runIdOf } from "@hone/core";
 import { BrokenRowError } from "../domain/errors.ts";
-import type { RunRecord, RunStage } from "../domain/run-record.ts";
+import type { Recovery, RunRecord, RunStage } from "../domain/run-record.ts";
 import type { runs } from "./schema.ts";
 
 type RunRow = typeof runs.$inferSelect;
@@ -25,6 +25,7 @@ export function recordOf(row: RunRow): RunRecord {
     version: row.version ?? undefined,
     stateFolder: row.stateFolder,
     stateDigest: row.stateDigest,
+    recovery: recoveryOf(row),
     nextSequence: row.nextSequence,
     epoch: row.epoch,
     tenures: row.tenures,
@@ -32,6 +33,21 @@ export function recordOf(row: RunRow): RunRecord {
     isPauseRequested: row.isPauseRequested,
     endReason: row.endReason,
   };
+}
+
+function recoveryOf(row: RunRow): Recovery | undefined {
+  const { version, stateFolder, stateDigest, recoveryFolder, recoveryDigest, recoveryVersion, warmUpdates } =
+    row;
+  if (recoveryFolder !== "") {
+    return {
+      folder: recoveryFolder,
+      digest: recoveryDigest,
+      version: recoveryVersion ?? undefined,
+      warmUpdates,
+    };
+  }
+  if (version === null) return undefined;
+  return { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 };
 }
 
 function configOf({ runId, configJson }: RunRow): RunConfig {
@@ -51,7 +67,17 @@ function checkId({ runId, requestSequence }: RunRow, { name }: RunConfig): void 
 }
 
 /** A folder elsewhere would be read, served and in the end tidied up. */
-function checkState({ runId, version, stateFolder, nextSequence }: RunRow): void {
+function checkState(row: RunRow): void {
+  const { runId, version, stateFolder, nextSequence, recoveryFolder, recoveryVersion } = row;
+  const part = recoveryVersion === null ? `warm-${row.warmUpdates}` : String(recoveryVersion);
+  const isReached = version === null ? recoveryVersion === null : (recoveryVersion ?? 0) <= version;
+  if (
+    recoveryFolder !== "" &&
+    (!isReached || !new RegExp(`^runs/${runId}/state/${part}-\\d+$`).test(recoveryFolder))
+  ) {
+    const rule = `recovery_folder must be runs/${runId}/state/${part}-<epoch>, of no later version than the last`;
+    throw new BrokenRowError(runId, rule, JSON.stringify(recoveryFolder));
+  }
   const state = new RegExp(`^runs/${runId}/state/${version}-\\d+$`);
   if (version === null ? stateFolder !== "" : !state.test(stateFolder)) {
     const rule =

@@ -30,6 +30,12 @@ export const runs = pgTable("runs", {
   version: integer("version"),
   stateFolder: text("state_folder").notNull().default(""),
   stateDigest: text("state_digest").notNull().default(""),
+  /** The newest state with the optimizer; empty before the first, and in rows of before there were others. */
+  recoveryFolder: text("recovery_folder").notNull().default(""),
+  recoveryDigest: text("recovery_digest").notNull().default(""),
+  /** Its version; null = it was saved within the warm start, after so many updates. */
+  recoveryVersion: integer("recovery_version"),
+  warmUpdates: integer("warm_updates").notNull().default(0),
   nextSequence: bigint("next_sequence", { mode: "number" }).notNull().default(1),
   owner: text("owner"),
   epoch: bigint("epoch", { mode: "number" }).notNull().default(0),

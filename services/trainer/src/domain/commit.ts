@@ -1,7 +1,8 @@
 /**
  * The commit of a version (architecture, part 5, rule 1).
  *
- *   1. state files are written beside, synced, renamed to <version>-<epoch>
+ *   1. state files are written beside, synced, renamed to <version>-<epoch>: the weights, and the optimizer where that
+ *      is due (see state-cadence.ts)
  *   2. one transaction: ledger rows and the run's version, where epoch and version k-1 still hold
  *   3. RUN_STATE moves by compare-and-set
  *
@@ -10,11 +11,11 @@
  * C3: when the answer of 2 is lost, the row tells whether it took effect.
  */
 
-import { isTraining } from "@hone/config";
 import { OwnershipLostError } from "./errors.ts";
 import type { Commit, LedgerEntry } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
+import { hasOptimizer, isReplayFree } from "./state-cadence.ts";
 import { diskWait, WaitOwner } from "./wait.ts";
 
 export interface VersionToCommit {
@@ -31,11 +32,10 @@ export async function commitVersion(
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
   reporter.phase(RunPhase.commit, version);
+  const isWhole = hasOptimizer(run.config, engine, version);
   const stateFolder = folders.state(version, run.epoch);
   const { digest } = await reporter.untilAvailable(diskWait(stateFolder), () =>
-    folders.writeWhole(stateFolder, (folder) =>
-      isTraining(run.config) ? engine.save(folder) : engine.saveWeights(folder),
-    ),
+    folders.writeWhole(stateFolder, (folder) => (isWhole ? engine.save(folder) : engine.saveWeights(folder))),
   ); // 1
   const commit: Commit = {
     runId: run.runId,
@@ -43,19 +43,28 @@ export async function commitVersion(
     version,
     stateFolder,
     stateDigest: digest,
+    isWhole,
     entries,
     metrics,
-    nextSequence: inbox.nextSequence,
+    nextSequence: isReplayFree(run.config, engine, version) ? inbox.nextSequence : progress.neededFrom,
   };
   await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>
     commitOnce(context, commit),
   ); // 2
   progress.version = version;
+  progress.trained = version;
+  progress.neededFrom = commit.nextSequence;
+  if (isWhole) progress.recovery = { folder: stateFolder, digest, version, warmUpdates: 0 };
   inbox.prune();
   const committed = performance.now();
   await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3
   const published = performance.now();
-  await folders.removeOldStates(stateFolder, version - 1, run.epoch);
+  await folders.removeOldStates({
+    committed: stateFolder,
+    recovery: isReplayFree(run.config, engine, version) ? undefined : progress.recovery?.folder,
+    oldestVersion: version - 1,
+    epoch: run.epoch,
+  });
   return { commitMs: committed - began, publishMs: published - committed };
 }
 

@@ -1,37 +1,114 @@
 /** A process may die between any two effects; whoever takes over must end with the same run. */
 
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { describe, test } from "node:test";
-import { RetryableError } from "@hone/core";
+import type { RunConfig } from "@hone/config";
+import { RetryableError, slotKey } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
-import { temporaryFolder } from "@hone/testing";
+import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { testConfig, testRun } from "../testing/fake-run.ts";
 import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
-import { OwnershipLostError } from "./errors.ts";
+import { LostRolloutsError, OwnershipLostError } from "./errors.ts";
 import { holdTenure, type TenureControl } from "./run-tenure.ts";
 import { WishBoard } from "./run-wishes.ts";
 
-const CONFIG = testConfig({
-  warmStart: { kind: "sft", policy: "p", tasks: 4, epochs: 2, batchSize: 2 },
-  dataset: {
-    train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
-    eval: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
+const DEMONSTRATIONS = { kind: "sft", policy: "p", tasks: 4, epochs: 2, batchSize: 2 };
+const TRAINER = {
+  steps: 3,
+  epochs: 2,
+  minibatches: 2,
+  optimizer: { kind: "adamw", learningRate: 0.1 },
+  checkpoint: { every: 1, keep: 2 },
+  eval: { every: 2 },
+};
+
+function configOf(warmStart: Record<string, unknown> | undefined, trainer: Record<string, unknown>) {
+  return testConfig({
+    ...(warmStart === undefined ? {} : { warmStart }),
+    dataset: {
+      train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
+      eval: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
+    },
+    trainer: { ...TRAINER, ...trainer },
+  });
+}
+
+/** What sets the kinds of runs apart that a death may meet. */
+interface Kind {
+  readonly config: RunConfig;
+  readonly trained: number;
+  readonly checkpoints: readonly string[];
+  /** Folders of state at the end. */
+  readonly states: number;
+  /** Of effects between which the process may die, at least. */
+  readonly points: number;
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  "a run": {
+    config: configOf(DEMONSTRATIONS, {}),
+    trained: 4 + 3 * 4,
+    checkpoints: ["step-2", "step-3"],
+    states: 2,
+    points: 60,
   },
-  trainer: {
-    steps: 3,
-    epochs: 2,
-    minibatches: 2,
-    optimizer: { kind: "adamw", learningRate: 0.1 },
-    checkpoint: { every: 1, keep: 2 },
-    eval: { every: 2 },
+  "a run that writes its optimizer every second step": {
+    config: configOf(DEMONSTRATIONS, { stateEvery: 2, checkpoint: { every: 0, keep: 1 } }),
+    trained: 4 + 3 * 4,
+    checkpoints: ["step-3"],
+    states: 2,
+    points: 60,
   },
-});
+  "a run that learns from a dataset first": {
+    config: configOf(
+      { kind: "sft", dataset: { source: "jsonl", path: "rows.jsonl" }, batchSize: 1 },
+      { steps: 1, checkpoint: { every: 0, keep: 1 } },
+    ),
+    trained: 4,
+    checkpoints: ["step-1"],
+    states: 2,
+    points: 40,
+  },
+  "a run that learns from a dataset only": {
+    config: configOf(
+      { kind: "sft", dataset: { source: "jsonl", path: "rows.jsonl" }, batchSize: 1 },
+      { steps: 0, stateEvery: 2 },
+    ),
+    trained: 0,
+    checkpoints: ["step-0"],
+    states: 1,
+    points: 30,
+  },
+  "an evaluation": {
+    config: configOf(undefined, { steps: 0, eval: { samples: 3, modes: ["sampled"], tasks: 2 } }),
+    trained: 0,
+    checkpoints: [],
+    states: 1,
+    points: 15,
+  },
+};
+const ROWS = ["one", "two", "three"].map((response) => ({ prompt: "count", response }));
 
 class Death extends Error {}
 
-function newWorld(): MemoryWorld {
-  return new MemoryWorld(testRun({ config: CONFIG }));
+function newWorld({ config } = KINDS["a run"]!): MemoryWorld {
+  const world = new MemoryWorld(testRun({ config }));
+  world.rows = ROWS;
+  return world;
+}
+
+/** A state folder with what admission leaves in it. */
+async function newRoot(name: string): Promise<TemporaryFolder> {
+  const root = await temporaryFolder(name);
+  const tokenizer = path.join(root.path, "runs", "test-1", "tokenizer");
+  await mkdir(tokenizer, { recursive: true });
+  for (const [file, text] of Object.entries(chatmlTokenizerFiles())) {
+    await writeFile(path.join(tokenizer, file), text);
+  }
+  return root;
 }
 
 function newControl(): TenureControl {
@@ -52,8 +129,9 @@ function tenure(world: MemoryWorld, stateRoot: string, control = newControl()) {
       tasks: world,
       board: world.board,
       events: world.eventSink,
-      createEngine: async () => new HashEngine(world),
+      createEngine: async () => new HashEngine(world, chatmlTokenizer().vocabSize),
       logger: silentLogger(),
+      warmStateMs: 0,
     },
     control,
   );
@@ -72,46 +150,105 @@ async function outcomeOf(world: MemoryWorld, stateRoot: string) {
     executions: [...world.executions].sort(),
     phase: world.status?.phase,
     served: [world.status?.version, world.status?.digest],
-    checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`)).sort(),
+    checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),
   };
 }
 
 describe("a run whose process dies", { timeout: 120_000 }, () => {
-  test("ends as an undisturbed one, wherever it died", async () => {
-    await using calmRoot = await temporaryFolder("calm");
-    const calm = newWorld();
-    const points: string[] = [];
-    calm.point = (name) => void points.push(name);
-    assert.equal(await tenure(calm, calmRoot.path), "completed");
-    const expected = await outcomeOf(calm, calmRoot.path);
-    assert.equal(expected.ledger.length, 4 + 3 * 4);
-    assert.deepEqual(expected.checkpoints, ["step-2", "step-3"]);
-    assert.deepEqual(new Set(expected.executions.map(([, times]) => times)), new Set([1]));
-    assert.ok(points.length > 60, `only ${points.length} points`);
+  for (const [name, kind] of Object.entries(KINDS)) {
+    test(`ends as an undisturbed one, wherever it died: ${name}`, async () => {
+      await using calmRoot = await newRoot("calm");
+      const calm = newWorld(kind);
+      const points: string[] = [];
+      calm.point = (point) => void points.push(point);
+      assert.equal(await tenure(calm, calmRoot.path), "completed");
+      const expected = await outcomeOf(calm, calmRoot.path);
+      assert.equal(expected.ledger.length, kind.trained);
+      assert.deepEqual(expected.checkpoints, kind.checkpoints);
+      assert.deepEqual(new Set(expected.executions.map(([, times]) => times)), new Set([1]));
+      assert.ok(points.length > kind.points, `only ${points.length} points`);
 
-    for (let deadly = 0; deadly < points.length; deadly++) {
-      await using root = await temporaryFolder("crash");
-      const world = newWorld();
-      let count = 0;
-      world.point = (name) => {
-        if (count++ === deadly) throw new Death(name);
-      };
-      const where = `death at point ${deadly}, ${points[deadly]}`;
-      let ending: string | undefined;
-      for (let life = 0; life < 3 && ending === undefined; life++) {
-        try {
-          ending = await tenure(world, root.path);
-        } catch (error) {
-          assert.ok(error instanceof Death, `${where}: ${error}`);
+      for (let deadly = 0; deadly < points.length; deadly++) {
+        await using root = await newRoot("crash");
+        const world = newWorld(kind);
+        let count = 0;
+        world.point = (point) => {
+          if (count++ === deadly) throw new Death(point);
+        };
+        const where = `death at point ${deadly}, ${points[deadly]}`;
+        let ending: string | undefined;
+        for (let life = 0; life < 3 && ending === undefined; life++) {
+          try {
+            ending = await tenure(world, root.path);
+          } catch (error) {
+            assert.ok(error instanceof Death, `${where}: ${error}`);
+          }
         }
+        assert.deepEqual(await outcomeOf(world, root.path), expected, where);
+        assert.equal((await readdir(`${root.path}/runs/test-1/state`)).length, kind.states, where);
       }
-      assert.deepEqual(await outcomeOf(world, root.path), expected, where);
-      assert.deepEqual((await readdir(`${root.path}/runs/test-1/state`)).length, 2, where);
+    });
+  }
+
+  test("replays the steps since the last whole state once, and asks for nothing again", async () => {
+    await using root = await newRoot("replay");
+    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    const updates = [0];
+    world.point = (point) => {
+      if (point === "train") updates[updates.length - 1]!++;
+      if (point === "after commit") updates.push(0);
+      if (point === "before commit" && world.run.version === 1) throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path), Death);
+    assert.equal(world.run.recovery?.version, 0);
+    const [stepOne, stepTwo] = updates.slice(-2);
+    const executions = world.executions.size;
+    let again = 0;
+    world.point = (point) => {
+      if (point === "train") again++;
+      if (point === "after commit") throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path), Death);
+    assert.equal(again, stepOne! + stepTwo!);
+    assert.equal(world.executions.size, executions, "a rollout was made again");
+  });
+
+  test("does not go on where the stored rollouts of a step are gone, or others than were trained", async () => {
+    await using root = await newRoot("lost");
+    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    world.point = (point) => {
+      if (point === "before commit" && world.run.version === 1) throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path), Death);
+    world.point = () => undefined;
+    const index = world.stream.findIndex(({ rollout }) => slotKey(rollout.slot) === "train.1.0.1");
+    const [lost] = world.stream.splice(index, 1);
+    await assert.rejects(tenure(world, root.path), LostRolloutsError);
+    world.stream.splice(index, 0, lost!);
+    for (const [i, scored] of world.stream.entries()) {
+      if (!slotKey(scored.rollout.slot).startsWith("train.1.")) continue;
+      const [sample] = scored.rollout.samples;
+      const samples = [{ ...sample!, tokenIds: Uint32Array.from(sample!.tokenIds).fill(7, 1) }];
+      world.stream[i] = { ...scored, rollout: { ...scored.rollout, samples } };
     }
+    await assert.rejects(tenure(world, root.path), /must make weights of SHA-256/);
+  });
+
+  test("names the row of a dataset that cannot be learnt, before it learns from any", async () => {
+    await using root = await newRoot("row");
+    const world = newWorld(KINDS["a run that learns from a dataset only"]);
+    world.point = (point) => assert.notEqual(point, "train");
+    world.rows = [...ROWS, { prompt: "count", response: "x".repeat(5_000) }];
+    await assert.rejects(tenure(world, root.path), /rows\.jsonl:4 as it must fit the run: .*4096 tokens/);
+    world.rows = [...ROWS, { prompt: "count" }];
+    await assert.rejects(
+      tenure(world, root.path),
+      /rows\.jsonl:4 as it must have a non-empty text as response/,
+    );
   });
 
   test("goes on where it can when the answer of a commit is lost", async () => {
-    await using root = await temporaryFolder("lost");
+    await using root = await newRoot("lost");
     const world = newWorld();
     let isLost = false;
     world.point = (name) => {
@@ -130,7 +267,7 @@ describe("a run whose process dies", { timeout: 120_000 }, () => {
   });
 
   test("stops as soon as another process owns the run, and changes nothing more", async () => {
-    await using root = await temporaryFolder("stolen");
+    await using root = await newRoot("stolen");
     const world = newWorld();
     world.point = (name) => {
       if (name === "before commit" && world.run.version === 1) world.takeOver();

@@ -39,6 +39,16 @@ export class BrokenRowError extends TerminalError {
   }
 }
 
+/** The stream no longer holds the rollouts of a step that must be replayed. */
+export class LostRolloutsError extends TerminalError {
+  constructor(what: string, missing: number, total: number) {
+    super(
+      "LOST_ROLLOUTS",
+      `Cannot replay ${what} as its ${total} rollouts must be stored: current value is ${missing} missing`,
+    );
+  }
+}
+
 /** A service answered that it cannot do its part of this run, ever. */
 export class RefusedByServiceError extends TerminalError {
   constructor(service: string, reason: string) {

@@ -19,6 +19,7 @@ import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import { isReplayFree } from "./state-cadence.ts";
 import { WaitOwner } from "./wait.ts";
 
 /** Modes by index within the task (E2). */
@@ -52,7 +53,7 @@ export async function evaluate(context: RunContext, version: number): Promise<vo
 }
 
 async function evaluateNow(context: RunContext, version: number): Promise<EvaluationRecord[]> {
-  const { run, reporter, ledger, inbox } = context;
+  const { run, engine, reporter, ledger, inbox, progress } = context;
   reporter.phase(RunPhase.evaluate, version);
   return withSpan(
     SpanName.evaluate,
@@ -68,11 +69,13 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
           scored.map(({ rollout }) => rollout).filter(({ slot }) => modes[slot.index] === mode),
         ),
       );
+      const neededFrom = isReplayFree(run.config, engine, version) ? inbox.nextSequence : progress.neededFrom;
       const isOurs = await reporter.untilAvailable(
         { text: "the database (evaluation)", owner: WaitOwner.database },
-        () => ledger.recordEvaluation(run.runId, run.epoch, records, inbox.nextSequence),
+        () => ledger.recordEvaluation(run.runId, run.epoch, records, neededFrom),
       );
       if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
+      progress.neededFrom = neededFrom;
       return records;
     },
   );

@@ -11,7 +11,7 @@ import type { Rollout, Score } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
-import type { RunRecord } from "./run-record.ts";
+import type { Recovery, RunRecord } from "./run-record.ts";
 import type { RunStatus } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
@@ -129,6 +129,13 @@ export interface LedgerEntry {
   readonly sequence: number;
 }
 
+/** What the ledger keeps of a trained rollout; the rollout itself is in the stream. */
+export interface TrainedRollout {
+  readonly slot: Slot;
+  readonly reward: number;
+  readonly advantage: number;
+}
+
 /** What one transaction makes durable. */
 export interface Commit {
   readonly runId: string;
@@ -137,6 +144,8 @@ export interface Commit {
   /** Folder of the state, relative to the state folder. */
   readonly stateFolder: string;
   readonly stateDigest: string;
+  /** Whether the state has the optimizer, so that a restart may go on from it. */
+  readonly isWhole: boolean;
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
   /** First position of the stream that is still needed. */
@@ -232,6 +241,12 @@ export interface RunLedger {
   load(runId: string): Promise<RunRecord | undefined>;
   /** One transaction. @returns false when epoch or version no longer hold: nothing was changed. */
   commit(commit: Commit): Promise<boolean>;
+  /**
+   * Notes a state to go on from after a restart: of the present version, whose state folder it becomes, or within the
+   * warm start.
+   * @returns false when epoch or version no longer hold.
+   */
+  recordRecovery(runId: string, epoch: number, recovery: Recovery, nextSequence: number): Promise<boolean>;
   /** @returns false when the epoch no longer holds. */
   recordEvaluation(
     runId: string,
@@ -240,6 +255,8 @@ export interface RunLedger {
     nextSequence: number,
   ): Promise<boolean>;
   evaluations(runId: string, version: number): Promise<EvaluationRecord[]>;
+  /** The rollouts that the training of a version was made of, in order of their slots. */
+  trained(runId: string, version: number): Promise<TrainedRollout[]>;
   /** Figures of a committed step; undefined when there is none. */
   stepMetrics(runId: string, version: number): Promise<Record<string, number> | undefined>;
   /** @returns false when the epoch no longer holds. */

@@ -12,6 +12,7 @@
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
+import { LostRolloutsError } from "./errors.ts";
 import { findHoldup } from "./find-holdup.ts";
 import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue, Pipeline, ScoredRollouts } from "./ports.ts";
@@ -113,6 +114,30 @@ export class RolloutGatherer {
     } finally {
       ended.abort(new Error("the collection is over"));
       collected.catch(() => undefined);
+      reporter.waitingNoMore();
+    }
+  }
+
+  /**
+   * Takes rollouts that were trained before out of the stream; none is asked for.
+   * @throws {LostRolloutsError} when the stream does not hold them all.
+   */
+  async recall(what: string, slots: readonly Slot[]): Promise<ScoredRollout[]> {
+    const { run, rollouts, inbox, reporter, signal } = this.#deps;
+    const text = `the stored rollouts of ${what}`;
+    const last = await reporter.untilAvailable({ text, owner: WaitOwner.bus }, () =>
+      rollouts.lastSequence(run.runId),
+    );
+    reporter.waiting({ text, owner: WaitOwner.bus });
+    try {
+      let missing = inbox.missing(slots).length;
+      while (missing > 0 && inbox.nextSequence <= last) {
+        await delay(5, { signal });
+        missing = inbox.missing(slots).length;
+      }
+      if (missing > 0) throw new LostRolloutsError(what, missing, slots.length);
+      return await inbox.collect(slots, () => undefined, signal);
+    } finally {
       reporter.waitingNoMore();
     }
   }

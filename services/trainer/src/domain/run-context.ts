@@ -5,10 +5,22 @@ import type { GroupJudges, JobQueue, RunLedger, ScoredRollouts } from "./ports.t
 import type { RolloutGatherer } from "./rollout-gatherer.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RunFolders } from "./run-folders.ts";
-import type { RunRecord } from "./run-record.ts";
+import type { Recovery, RunRecord } from "./run-record.ts";
 import type { RunReporter } from "./run-reporter.ts";
 import type { SplitTasks } from "./split-tasks.ts";
 import type { TrainingEngine } from "./training-engine.ts";
+
+/** How far a run is in this tenure. */
+export interface RunProgress {
+  /** Last committed version; undefined before version 0. The commit alone moves it. */
+  version: number | undefined;
+  /** Version of the engine's weights: behind `version` while steps are replayed. */
+  trained: number | undefined;
+  /** What the database says a restart goes on from. */
+  recovery: Recovery | undefined;
+  /** First position of the stream that a restart would need. */
+  neededFrom: number;
+}
 
 export interface RunContext {
   readonly run: RunRecord;
@@ -23,7 +35,8 @@ export interface RunContext {
   readonly tasks: SplitTasks;
   readonly groupJudges: GroupJudges;
   readonly logger: Logger;
-  /** Last committed version; undefined before version 0. The commit alone moves it. */
-  readonly progress: { version: number | undefined };
+  readonly progress: RunProgress;
+  /** Time between two saved states of a warm start. */
+  readonly warmStateMs: number;
   readonly signal: AbortSignal;
 }

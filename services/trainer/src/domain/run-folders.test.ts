@@ -53,7 +53,12 @@ describe("RunFolders", () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");
     await makeState(folders, "3-1", "4-1", "5-1", "5-2", "6-1", ".new-6-1", ".new-6-2", "6-3", ".new-6-3");
-    await folders.removeOldStates(folders.state(5, 2), 4, 2);
+    await folders.removeOldStates({
+      committed: folders.state(5, 2),
+      recovery: undefined,
+      oldestVersion: 4,
+      epoch: 2,
+    });
     assert.deepEqual(await states(folders), [".new-6-2", ".new-6-3", "4-1", "5-2", "6-3"]);
   });
 

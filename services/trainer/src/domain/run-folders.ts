@@ -21,6 +21,17 @@ import { DiskFullError } from "./errors.ts";
 
 const UNFINISHED = ".new-";
 
+/** Which states of a run are needed. */
+export interface NeededStates {
+  /** The folder of the last version, as the database names it; undefined before version 0. */
+  readonly committed?: string;
+  /** The folder of the state to go on from, as the database names it. */
+  readonly recovery: string | undefined;
+  /** Versions from this one on may still be read. @default 0 */
+  readonly oldestVersion?: number;
+  readonly epoch: number;
+}
+
 export class RunFolders {
   readonly #stateRoot: string;
   readonly #run: string;
@@ -41,6 +52,11 @@ export class RunFolders {
 
   state(version: number, epoch: number): string {
     return `${this.#run}/state/${version}-${epoch}`;
+  }
+
+  /** A state within the warm start, after so many updates. */
+  warmState(updates: number, epoch: number): string {
+    return `${this.#run}/state/warm-${updates}-${epoch}`;
   }
 
   checkpoint(step: number): string {
@@ -112,19 +128,19 @@ export class RunFolders {
     );
   }
 
-  /**
-   * Removes states that nobody needs: those below `oldestVersion`, and what an earlier epoch left without a commit.
-   * @param committed the folder that the database names; never removed.
-   */
-  async removeOldStates(committed: string, oldestVersion: number, epoch: number): Promise<void> {
+  /** Removes states that nobody needs: what is older, and what an earlier epoch left without a commit. */
+  async removeOldStates({ committed, recovery, oldestVersion = 0, epoch }: NeededStates): Promise<void> {
     const folder = this.absolute(`${this.#run}/state`);
+    const needed = [committed, recovery].map((each) => (each === undefined ? "" : path.basename(each)));
     for (const name of await namesIn(folder)) {
-      const match = /^(\.new-)?(\d+)-(\d+)$/.exec(name);
-      if (match === null || name === path.basename(committed)) continue;
+      const match = /^(\.new-)?(warm-)?(\d+)-(\d+)$/.exec(name);
+      if (match === null || needed.includes(name)) continue;
       const isUnfinished = match[1] !== undefined;
-      const [version, madeBy] = [Number(match[2]), Number(match[3])];
+      const isWarm = match[2] !== undefined;
+      const [version, madeBy] = [isWarm ? Number.NEGATIVE_INFINITY : Number(match[3]), Number(match[4])];
       // One of this epoch may be in the making; one of a later epoch is not ours to touch.
-      const isAbandoned = madeBy < epoch && (isUnfinished || version >= versionOf(committed));
+      const isBeyond = committed !== undefined && version >= versionOf(committed);
+      const isAbandoned = madeBy < epoch && (isUnfinished || isBeyond);
       const isOld = madeBy <= epoch && !isUnfinished && version < oldestVersion;
       if (isAbandoned || isOld) await rm(path.join(folder, name), { recursive: true, force: true });
     }

@@ -5,14 +5,15 @@
  * `restore` and goes on as if nothing had happened.
  */
 
-import { isTraining } from "@hone/config";
 import { checkState } from "./check-state.ts";
 import { exportCheckpoint, isCheckpointDue } from "./checkpoints.ts";
 import { commitVersion } from "./commit.ts";
 import { evaluate, isEvaluationDue } from "./evaluation.ts";
+import { replay } from "./replay.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import type { WishBoard } from "./run-wishes.ts";
+import { hasOptimizer } from "./state-cadence.ts";
 import { sendStepEvent } from "./step-event.ts";
 import { trainStep } from "./train-step.ts";
 import { WaitOwner } from "./wait.ts";
@@ -38,34 +39,56 @@ export async function runLoop(context: RunContext, wishes: WishBoard): Promise<v
 async function restore(context: RunContext): Promise<void> {
   const { run, engine, folders, reporter, ledger, progress } = context;
   if (progress.version === undefined) {
-    const { warmStart: supervised } = run.config;
-    if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
-    // At once: the rollouts of a scripted policy need no engine, and an engine makes its calls in their order.
-    const [, entries] = await Promise.all([
-      engine.initialise(),
-      supervised === undefined ? [] : warmStart(context, supervised),
-    ]);
-    await commitVersion(context, { version: 0, entries, metrics: {} });
+    await makeFirstVersion(context);
     return;
   }
-  const { version } = progress;
-  await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);
-  await checkState(folders.absolute(run.stateFolder), run.stateDigest, {
-    hasOptimizer: isTraining(run.config),
+  const { version, recovery } = progress;
+  const needsOptimizer = version < run.config.trainer.steps;
+  await folders.removeOldStates({
+    committed: run.stateFolder,
+    recovery: needsOptimizer ? recovery?.folder : undefined,
+    oldestVersion: version - 1,
+    epoch: run.epoch,
   });
-  await engine.load(folders.absolute(run.stateFolder));
-  await reporter.publish({
-    version,
-    location: run.stateFolder,
-    digest: run.stateDigest,
-    oldestVersion: version,
-  });
+  const published = { version, digest: run.stateDigest, oldestVersion: version };
+  if (needsOptimizer && recovery !== undefined && recovery.version !== version) {
+    // The replicas need nothing of what is made again here.
+    await reporter.publish({ ...published, location: run.stateFolder });
+    const folder = await replay(context, recovery, version);
+    await reporter.publish({ ...published, location: folder });
+  } else {
+    await checkState(folders.absolute(run.stateFolder), run.stateDigest, {
+      hasOptimizer: hasOptimizer(run.config, engine, version),
+    });
+    await engine.load(folders.absolute(run.stateFolder));
+    progress.trained = version;
+    await reporter.publish({ ...published, location: run.stateFolder });
+  }
   // The owner before may have died between the commit and its event; one that was sent is stored once.
   const metrics = await reporter.untilAvailable(
     { text: "the database (last step)", owner: WaitOwner.database },
     () => ledger.stepMetrics(run.runId, version),
   );
   if (version > 0 && metrics !== undefined) sendStepEvent(context, version, metrics);
+}
+
+/** Version 0: the first weights, or what the warm start makes of them or of an earlier owner's state within it. */
+async function makeFirstVersion(context: RunContext): Promise<void> {
+  const { run, engine, folders, reporter, progress } = context;
+  const { warmStart: supervised } = run.config;
+  if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
+  const { recovery } = progress;
+  if (recovery !== undefined) {
+    await checkState(folders.absolute(recovery.folder), recovery.digest, { hasOptimizer: true });
+    await engine.load(folders.absolute(recovery.folder));
+  }
+  await folders.removeOldStates({ recovery: recovery?.folder, epoch: run.epoch });
+  // At once: the rollouts of a scripted policy need no engine, and an engine makes its calls in their order.
+  const [, entries] = await Promise.all([
+    recovery === undefined ? engine.initialise() : undefined,
+    supervised === undefined ? [] : warmStart(context, supervised),
+  ]);
+  await commitVersion(context, { version: 0, entries, metrics: {} });
 }
 
 async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {

@@ -13,6 +13,18 @@ export const RunStage = {
 } as const;
 export type RunStage = (typeof RunStage)[keyof typeof RunStage];
 
+/** A state with the optimizer: training goes on from it after a restart. */
+export interface Recovery {
+  /** Relative to the state folder. */
+  readonly folder: string;
+  /** SHA-256 of its weights, hexadecimal. */
+  readonly digest: string;
+  /** Steps after it are replayed; undefined = it was saved within the warm start. */
+  readonly version: number | undefined;
+  /** Updates of the warm start that it holds, where it was saved within that. */
+  readonly warmUpdates: number;
+}
+
 export interface RunRecord {
   readonly runId: string;
   /** Sequence of its request in the stream RUNS. */
@@ -26,7 +38,9 @@ export interface RunRecord {
   /** Folder of that version's state, relative to the state folder; empty before version 0. */
   readonly stateFolder: string;
   readonly stateDigest: string;
-  /** First position of EPISODES that the run still needs. */
+  /** The newest state with the optimizer; undefined before the first. It may be older than the last version. */
+  readonly recovery: Recovery | undefined;
+  /** First position of EPISODES that the run still needs: those of the steps after `recovery` are replayed. */
   readonly nextSequence: number;
   /** Epoch of the owner that read this row. */
   readonly epoch: number;

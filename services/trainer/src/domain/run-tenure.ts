@@ -25,7 +25,7 @@ import type {
 import { RolloutGatherer } from "./rollout-gatherer.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import { RolloutTraces } from "./rollout-traces.ts";
-import type { RunContext } from "./run-context.ts";
+import type { RunContext, RunProgress } from "./run-context.ts";
 import { RunFolders } from "./run-folders.ts";
 import { runLoop } from "./run-loop.ts";
 import { observeRun } from "./run-metrics.ts";
@@ -50,7 +50,12 @@ export interface TenureDeps {
   readonly events: RunEvents;
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
   readonly logger: Logger;
+  /** Time between two saved states of a warm start. @default 60_000 */
+  readonly warmStateMs?: number;
 }
+
+/** What a kill may cost of a long warm start; a state of gigabytes takes seconds to write. */
+const WARM_STATE_MS = 60_000;
 
 /** Handle of the owner on one tenure. */
 export interface TenureControl {
@@ -130,11 +135,16 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   const { ledger, jobs, rollouts } = deps;
   signal.throwIfAborted();
   using _observing = observeRun(() => reporter.status);
-  const progress = { version: run.version };
+  const progress: RunProgress = {
+    version: run.version,
+    trained: run.recovery?.version,
+    recovery: run.recovery,
+    neededFrom: run.nextSequence,
+  };
   const inbox = new RolloutInbox(
     ({ split, step }) =>
       progress.version !== undefined &&
-      (split === "warm" || (split === "train" ? step <= progress.version : step < progress.version)),
+      (split === "warm" || (split === "train" ? step <= (progress.trained ?? 0) : step < progress.version)),
     run.nextSequence,
   );
   const traces = new RolloutTraces();
@@ -168,6 +178,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       groupJudges: deps.groupJudges,
       logger,
       progress,
+      warmStateMs: deps.warmStateMs ?? WARM_STATE_MS,
       signal,
     };
     await runLoop(context, control.wishes);

@@ -1,6 +1,6 @@
 /** Tasks of the splits, asked for in the run's own terms. */
 
-import type { RunConfig } from "@hone/config";
+import type { FileSource, RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { Task, TaskSource } from "./ports.ts";
 import type { RunReporter } from "./run-reporter.ts";
@@ -11,6 +11,9 @@ export interface TaskBatch {
   readonly cursor: number;
   readonly tasks: readonly Task[];
 }
+
+/** Few enough that tokenizing them does not hold up a lease. */
+const ROWS_AT_ONCE = 200;
 
 export class SplitTasks {
   readonly #config: RunConfig;
@@ -42,6 +45,16 @@ export class SplitTasks {
     const { size, tasks } = await ask(1);
     const count = Math.min(size, limit ?? size);
     return { cursor: 0, tasks: count === 1 ? tasks : (await ask(count)).tasks };
+  }
+
+  /** Every row of a source in its own order, a stretch at a time. */
+  async *rows(source: FileSource): AsyncGenerator<{ rows: readonly Task[]; total: number }> {
+    const ask = (cursor: number, count: number) => this.#ask(source, this.#config.seed, cursor, count, false);
+    const { size } = await ask(0, 1);
+    for (let cursor = 0; cursor < size; cursor += ROWS_AT_ONCE) {
+      const { tasks } = await ask(cursor, Math.min(ROWS_AT_ONCE, size - cursor));
+      yield { rows: tasks, total: size };
+    }
   }
 
   async #training(seed: number, cursor: number, count: number): Promise<TaskBatch> {

@@ -8,6 +8,7 @@ import {
   type Group,
   MetricSet,
   Reduction,
+  type Rollout,
   rolloutTokenCount,
   versionRange,
 } from "@hone/rl";
@@ -40,8 +41,7 @@ export async function trainStep(context: RunContext, step: number): Promise<void
 }
 
 async function trainStepInside(context: RunContext, step: number, span: Span): Promise<void> {
-  const { run, engine, reporter } = context;
-  const { config } = run;
+  const { reporter } = context;
   const parent = contextOf(span);
   const began = performance.now();
   reporter.phase(RunPhase.rollout, step);
@@ -53,9 +53,8 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   const metrics = new MetricSet();
   const credit = creditOf(context, scored);
   addStepMetrics(metrics, credit, scored, context);
-  const plan = planTraining(credit, config);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
-    optimise(engine, config, step, plan, metrics, () => context.signal.throwIfAborted()),
+    learn(context, step, credit, metrics),
   );
   metrics.add("updates", Reduction.sum, optimised.updateCount);
   const trained = performance.now();
@@ -81,7 +80,7 @@ function finishStep(
     span: Span;
   },
 ): void {
-  const { run, rollouts, inbox, logger } = context;
+  const { run, rollouts, progress, logger } = context;
   const record = done.metrics.toRecord();
   const stepMs = record["time/step_ms"] ?? 0;
   const rates =
@@ -94,7 +93,7 @@ function finishStep(
   sendStepEvent(context, step, { ...record, ...rates });
   traceTraining(run, step, done);
   logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
-  rollouts.purgeBelow(run.runId, inbox.nextSequence).catch((error: unknown) => {
+  rollouts.purgeBelow(run.runId, progress.neededFrom).catch((error: unknown) => {
     logger.warn("episodes are not purged; the next step tries again", { error });
   });
 }
@@ -123,6 +122,26 @@ async function gatherStep(
   );
   const trainable = leaveOutUntrainable(context, scored).map((entry) => markStale(entry, step - 1));
   return compareGroups(context, trainable);
+}
+
+/**
+ * Trains on the rollouts of a step that was committed before, as it was done then.
+ * @param scored in order of their slots, each with what the ledger says of it.
+ */
+export async function learnAgain(
+  context: RunContext,
+  step: number,
+  scored: readonly { readonly rollout: Rollout; readonly reward: number; readonly advantage: number }[],
+): Promise<void> {
+  const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
+  const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
+  await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0 }, new MetricSet());
+}
+
+function learn(context: RunContext, step: number, credit: Credit, metrics: MetricSet): Promise<Optimised> {
+  const { run, engine, signal } = context;
+  const plan = planTraining(credit, run.config);
+  return optimise(engine, run.config, step, plan, metrics, () => signal.throwIfAborted());
 }
 
 /** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */

@@ -36,7 +36,10 @@ export function leaveOutUntrainable(
 }
 
 /** @throws {BrokenRecordError} naming what no sample of the run can hold. */
-export function checkBounds({ tokenIds }: Sample, { vocabSize, maxContextTokens }: SampleBounds): void {
+export function checkBounds(
+  { tokenIds }: Pick<Sample, "tokenIds">,
+  { vocabSize, maxContextTokens }: SampleBounds,
+): void {
   if (tokenIds.length > maxContextTokens) {
     throw new BrokenRecordError(
       `Cannot train on a sample as the run's context has ${maxContextTokens} tokens: current value is ${tokenIds.length}`,

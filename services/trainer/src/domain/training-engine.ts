@@ -51,6 +51,8 @@ export interface SavedState {
 export interface TrainingEngine {
   /** Token ids are below this. */
   readonly vocabSize: number;
+  /** What `save` writes, about. */
+  readonly stateBytes: number;
   /** Makes the model's first weights and an optimizer that has made no update. */
   initialise(): Promise<void>;
   /** Takes weights and optimizer from a folder that `save` wrote; without an optimizer there, it starts anew. */

@@ -1,5 +1,5 @@
 /** What an embedded engine is made for. */
-import type { ModelSpec } from "@hone/nn";
+import { listParameters, type ModelSpec, parameterSize } from "@hone/nn";
 import type { CheckpointOrigin, Companions, ThreadSharing } from "@hone/train";
 
 /** Where the first weights come from. */
@@ -30,3 +30,11 @@ export interface OnnxEngineConfig {
 export const DEFAULT_ROW_TOKENS = 128;
 /** Bounds the memory of activations, which grows with it. */
 export const DEFAULT_MICROBATCH_TOKENS = 1024;
+/** Weights and the optimizer's two moments of each. */
+const STATE_BYTES_PER_PARAMETER = 3 * 4;
+
+/** What the state of training takes on the disk, about. */
+export function stateBytesOf({ spec }: Pick<OnnxEngineConfig, "spec">): number {
+  const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
+  return parameters * STATE_BYTES_PER_PARAMETER;
+}

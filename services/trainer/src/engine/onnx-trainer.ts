@@ -31,7 +31,12 @@ import type {
   SavedState,
   TrainingEngine,
 } from "../domain/training-engine.ts";
-import { DEFAULT_MICROBATCH_TOKENS, DEFAULT_ROW_TOKENS, type OnnxEngineConfig } from "./engine-config.ts";
+import {
+  DEFAULT_MICROBATCH_TOKENS,
+  DEFAULT_ROW_TOKENS,
+  type OnnxEngineConfig,
+  stateBytesOf,
+} from "./engine-config.ts";
 
 interface TrainerState {
   readonly weights: Record<string, Float32Array>;
@@ -41,6 +46,7 @@ interface TrainerState {
 
 export class OnnxTrainer implements TrainingEngine {
   readonly vocabSize: number;
+  readonly stateBytes: number;
   readonly #config: OnnxEngineConfig;
   /** What is trained. */
   readonly #parameters: readonly ParameterInfo[];
@@ -50,6 +56,7 @@ export class OnnxTrainer implements TrainingEngine {
 
   constructor(config: OnnxEngineConfig) {
     this.vocabSize = config.spec.vocabSize;
+    this.stateBytes = stateBytesOf(config);
     this.#config = config;
     this.#parameters = listParameters(config.spec);
     const threads = config.threads ?? availableParallelism();

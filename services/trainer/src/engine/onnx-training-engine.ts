@@ -14,12 +14,13 @@ import type {
   SavedState,
   TrainingEngine,
 } from "../domain/training-engine.ts";
-import type { OnnxEngineConfig } from "./engine-config.ts";
+import { type OnnxEngineConfig, stateBytesOf } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
 import type { EngineAnswer, EngineCall, EngineMethod } from "./messages.ts";
 
 export class OnnxTrainingEngine implements TrainingEngine {
   readonly vocabSize: number;
+  readonly stateBytes: number;
   readonly #worker: Worker;
   readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
   #lost: EngineLostError | undefined;
@@ -28,6 +29,7 @@ export class OnnxTrainingEngine implements TrainingEngine {
 
   constructor(config: OnnxEngineConfig) {
     this.vocabSize = config.spec.vocabSize;
+    this.stateBytes = stateBytesOf(config);
     this.#worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: config });
     this.#worker.on("message", (answer: EngineAnswer) => this.#settle(answer));
     this.#worker.on("error", (cause) => this.#end(new EngineLostError(String(cause), { cause })));

@@ -28,6 +28,7 @@ export function testRun(changes: Partial<RunRecord> = {}): RunRecord {
     version: undefined,
     stateFolder: "",
     stateDigest: "",
+    recovery: undefined,
     nextSequence: 1,
     epoch: 1,
     tenures: 1,

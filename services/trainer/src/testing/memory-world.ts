@@ -27,9 +27,10 @@ import type {
   Task,
   TaskRequest,
   TaskSource,
+  TrainedRollout,
 } from "../domain/ports.ts";
 import type { RunEvent } from "../domain/run-event.ts";
-import type { RunRecord } from "../domain/run-record.ts";
+import type { Recovery, RunRecord } from "../domain/run-record.ts";
 import type { RunStatus } from "../domain/run-status.ts";
 import type { ScoredRollout } from "../domain/scored-rollout.ts";
 import type {
@@ -53,6 +54,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly ledger = new Map<string, number>();
   readonly steps = new Map<number, Record<string, number>>();
   readonly records: EvaluationRecord[] = [];
+  /** Of every file. */
+  rows: readonly Record<string, unknown>[] = [];
   readonly stream: ScoredRollout[] = [];
   readonly events: Array<{ event: RunEvent; messageId: string | undefined }> = [];
   status: RunStatus | undefined;
@@ -75,6 +78,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly eventSink: RunEvents = {
     publish: async (_runId, event, messageId) => this.#publishEvent(event, messageId),
   };
+  /** Rollouts of each version with what they were worth, as the ledger's rows have it. */
+  readonly #worth = new Map<number, TrainedRollout[]>();
   readonly #jobIds = new Set<string>();
   #arrival = Promise.withResolvers<void>();
 
@@ -101,14 +106,41 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const { epoch, version, stateFolder, stateDigest, nextSequence } = commit;
     const previous = version === 0 ? undefined : version - 1;
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
+    const worth = commit.entries.map(({ rollout, reward, advantage }) => ({
+      slot: rollout.slot,
+      reward,
+      advantage,
+    }));
+    this.#worth.set(version, worth);
     for (const { rollout } of commit.entries) {
       const key = slotKey(rollout.slot);
       if (this.ledger.has(key)) throw new Error(`${key} is trained twice`);
       this.ledger.set(key, version);
     }
     this.steps.set(version, { ...commit.metrics });
-    this.run = { ...this.run, version, stateFolder, stateDigest, nextSequence };
+    const recovery = commit.isWhole
+      ? { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 }
+      : this.run.recovery;
+    this.run = { ...this.run, version, stateFolder, stateDigest, recovery, nextSequence };
     this.point("after commit");
+    return true;
+  }
+
+  async trained(_runId: string, version: number): Promise<TrainedRollout[]> {
+    return this.#worth.get(version) ?? [];
+  }
+
+  async recordRecovery(
+    _runId: string,
+    epoch: number,
+    recovery: Recovery,
+    nextSequence: number,
+  ): Promise<boolean> {
+    this.point("before recovery row");
+    if (epoch !== this.run.epoch || this.run.version !== recovery.version) return false;
+    const stateFolder = recovery.version === undefined ? this.run.stateFolder : recovery.folder;
+    this.run = { ...this.run, recovery, stateFolder, nextSequence };
+    this.point("after recovery row");
     return true;
   }
 
@@ -174,6 +206,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   }
 
   async batch(request: TaskRequest): Promise<{ tasks: Task[]; size: number }> {
+    if (this.rows.length > 0 && request.sourceJson.includes("jsonl")) return this.#rowBatch(request);
     const tasks = Array.from({ length: request.count }, (_, i) => ({
       id: `task-${request.cursor + i}`,
       environment: "e",
@@ -182,6 +215,17 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       rowJson: "",
     }));
     return { tasks, size: EVAL_SIZE };
+  }
+
+  #rowBatch({ cursor, count }: TaskRequest): { tasks: Task[]; size: number } {
+    const tasks = this.rows.slice(cursor, cursor + count).map((row, i) => ({
+      id: `rows.jsonl:${cursor + i + 1}`,
+      environment: "",
+      environmentSeed: 0n,
+      environmentConfigJson: "",
+      rowJson: JSON.stringify(row),
+    }));
+    return { tasks, size: this.rows.length };
   }
 
   #publishEvent(event: RunEvent, messageId: string | undefined): void {
@@ -236,12 +280,14 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
 /** An engine whose state is a hash of everything that it was trained on, in order. */
 export class HashEngine implements TrainingEngine {
-  readonly vocabSize = VOCABULARY_SIZE;
+  readonly vocabSize: number;
+  readonly stateBytes = 0;
   readonly #world: MemoryWorld;
   #state = "";
 
-  constructor(world: MemoryWorld) {
+  constructor(world: MemoryWorld, vocabSize = VOCABULARY_SIZE) {
     this.#world = world;
+    this.vocabSize = vocabSize;
   }
 
   async initialise(): Promise<void> {

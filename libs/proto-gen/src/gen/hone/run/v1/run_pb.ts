@@ -457,7 +457,7 @@ export const RunEvent_StepProgressSchema: GenMessage<RunEvent_StepProgress> = /*
  */
 export type RunEvent_WarmStartProgress = Message<"hone.run.v1.RunEvent.WarmStartProgress"> & {
   /**
-   * Rollouts of the scripted policy gathered, of how many.
+   * Rollouts of the scripted policy gathered, or conversations of the dataset read, of how many.
    *
    * @generated from field: uint32 rollouts_done = 1;
    */

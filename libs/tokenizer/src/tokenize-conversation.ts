@@ -1,0 +1,102 @@
+/**
+ * A written conversation as the token ids that a model which had said its answers would hold, with what it said marked.
+ *
+ * An answer is its text's ids and the stop token that the template puts after it; what stands between answers is what the
+ * template says (see chat-renderer.ts). Where the template changes what was shown before, a new sample starts, so that
+ * each answer is marked once, in the context that it would be given in.
+ */
+
+import type { ChatMessage } from "./chat-message.ts";
+import type { ChatRenderer } from "./chat-renderer.ts";
+
+/** T tokens in order. */
+export interface TokenizedSample {
+  /** [T] */
+  readonly tokenIds: Uint32Array;
+  /** [T] 1 = said by the assistant, its stop token included. */
+  readonly lossMask: Uint8Array;
+}
+
+/** A sample that may go on with the next answer. */
+interface OpenSample {
+  ids: number[];
+  mask: number[];
+  /** What was shown before its last answer. */
+  shownText: string;
+  answer: { readonly content: string; readonly stopTokenId: number | undefined };
+}
+
+/**
+ * The samples of a conversation; messages after the last answer are left out.
+ * @throws {ChatTemplateError} when the template refuses the messages.
+ */
+export function tokenizeConversation(
+  renderer: ChatRenderer,
+  messages: readonly ChatMessage[],
+): TokenizedSample[] {
+  const samples: OpenSample[] = [];
+  for (const [i, message] of messages.entries()) {
+    if (message.role !== "assistant") continue;
+    const shown = messages.slice(0, i);
+    const sample = goOn(renderer, samples.at(-1), shown) ?? begin(renderer, samples, shown);
+    const { content } = message;
+    const stopTokenId = stopOf(renderer, sample.shownText, content, [...shown, message]);
+    append(sample, renderer.tokenizer.encode(content), 1);
+    if (stopTokenId !== undefined) append(sample, [stopTokenId], 1);
+    sample.answer = { content, stopTokenId };
+  }
+  return samples.map(({ ids, mask }) => ({
+    tokenIds: Uint32Array.from(ids),
+    lossMask: Uint8Array.from(mask),
+  }));
+}
+
+/** The last sample with what is shown after its answer; undefined where there is none, or the template rewrites it. */
+function goOn(
+  renderer: ChatRenderer,
+  last: OpenSample | undefined,
+  shown: readonly ChatMessage[],
+): OpenSample | undefined {
+  if (last === undefined) return undefined;
+  const extension = renderer.extend(last.shownText, last.answer, shown);
+  if (extension.kind === "rewrites") return undefined;
+  append(last, extension.addedIds, 0);
+  last.shownText = extension.text;
+  return last;
+}
+
+function begin(renderer: ChatRenderer, samples: OpenSample[], shown: readonly ChatMessage[]): OpenSample {
+  const { ids, text } = renderer.render(shown);
+  const sample: OpenSample = {
+    ids: [...ids],
+    mask: ids.map(() => 0),
+    shownText: text,
+    answer: { content: "", stopTokenId: undefined },
+  };
+  samples.push(sample);
+  return sample;
+}
+
+function append(sample: OpenSample, ids: readonly number[], bit: 0 | 1): void {
+  for (const id of ids) {
+    sample.ids.push(id);
+    sample.mask.push(bit);
+  }
+}
+
+/** The stop token that the template puts after an answer, or the tokenizer's own where it puts none. */
+function stopOf(
+  renderer: ChatRenderer,
+  shownText: string,
+  content: string,
+  messages: readonly ChatMessage[],
+): number | undefined {
+  const { tokenizer } = renderer;
+  const after = renderer.extend(shownText, { content, stopTokenId: undefined }, messages);
+  const next = after.kind === "extends" ? after.addedText : "";
+  const isNext = (id: number) => {
+    const token = tokenizer.tokenOf(id);
+    return token !== undefined && next.startsWith(token);
+  };
+  return tokenizer.stopTokenIds.find(isNext) ?? tokenizer.eosTokenId;
+}

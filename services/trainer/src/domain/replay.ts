@@ -1,0 +1,79 @@
+/**
+ * Makes the state of a committed version again where it was written without the optimizer: the steps since the last state
+ * that has it are trained once more, on the rollouts that they were trained on.
+ *
+ * P1: no rollout is made again: the stream holds those of every step since that state, as the commits since then left its
+ *     position where it was; of two episodes of a slot the first counts, as it did. What they were worth is the ledger's
+ *     word: no judge is asked again.
+ * P2: the weights must come out bit by bit: their digest is the one that was committed, or the run does not go on.
+ * P3: what was made is written and noted, so that the next restart begins there.
+ */
+
+import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import { BrokenStateError, checkState } from "./check-state.ts";
+import { OwnershipLostError } from "./errors.ts";
+import type { RunContext } from "./run-context.ts";
+import type { Recovery } from "./run-record.ts";
+import { RunPhase } from "./run-status.ts";
+import { learnAgain } from "./train-step.ts";
+import { diskWait, WaitOwner } from "./wait.ts";
+
+/**
+ * @returns the folder of the version's state, the optimizer included, relative to the state folder.
+ * @throws {BrokenStateError | LostRolloutsError} when the weights or the stream are not those that the commits recorded.
+ */
+export async function replay(context: RunContext, from: Recovery, version: number): Promise<string> {
+  const { run, engine, folders, gatherer, inbox, ledger, reporter, progress, logger } = context;
+  return withSpan(
+    SpanName.replay,
+    {
+      parent: "root",
+      attributes: { [Attr.runId]: run.runId, [Attr.policyVersion]: version, [Attr.ownerEpoch]: run.epoch },
+    },
+    async () => {
+      reporter.phase(RunPhase.train, version);
+      await checkState(folders.absolute(from.folder), from.digest, { hasOptimizer: true });
+      await engine.load(folders.absolute(from.folder));
+      progress.trained = from.version;
+      for (let step = (from.version ?? 0) + 1; step <= version; step++) {
+        const trained = await reporter.untilAvailable(
+          { text: "the database (ledger)", owner: WaitOwner.database },
+          () => ledger.trained(run.runId, step),
+        );
+        const slots = trained.map(({ slot }) => slot);
+        const scored = await gatherer.recall(`step ${step}`, slots); // P1
+        await learnAgain(
+          context,
+          step,
+          trained.map(({ reward, advantage }, i) => ({ rollout: scored[i]!.rollout, reward, advantage })),
+        );
+        progress.trained = step;
+        inbox.prune();
+      }
+      const folder = folders.state(version, run.epoch);
+      const { digest } = await reporter.untilAvailable(diskWait(folder), () =>
+        folders.writeWhole(folder, (unfinished) => engine.save(unfinished)),
+      );
+      if (digest !== run.stateDigest) {
+        const rule = `the steps since version ${from.version} must make weights of SHA-256 ${run.stateDigest} again`;
+        throw new BrokenStateError(folder, rule, digest); // P2
+      }
+      const recovery = { folder, digest, version, warmUpdates: 0 };
+      const isOurs = await reporter.untilAvailable(
+        { text: "the database (replay)", owner: WaitOwner.database },
+        () => ledger.recordRecovery(run.runId, run.epoch, recovery, inbox.nextSequence),
+      ); // P3
+      if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
+      progress.recovery = recovery;
+      progress.neededFrom = inbox.nextSequence;
+      await folders.removeOldStates({
+        committed: folder,
+        recovery: folder,
+        oldestVersion: version - 1,
+        epoch: run.epoch,
+      });
+      logger.info("steps replayed", { from: from.version, to: version });
+      return folder;
+    },
+  );
+}

@@ -1,0 +1,29 @@
+/**
+ * Which versions are written with the optimizer: all of them where that costs little, every n-th where it is large.
+ *
+ * The weights of each version are written in any case, as the replicas load them. Of a version that is written without
+ * the optimizer, a restart makes the state again: from the last one that has it, by the steps since (see recover.ts).
+ */
+
+import { isTraining, type RunConfig } from "@hone/config";
+import type { TrainingEngine } from "./training-engine.ts";
+
+/** Written in a fraction of a second. */
+const SMALL_STATE_BYTES = 256 * 2 ** 20;
+/** At most so many steps, less one, are replayed. */
+const LARGE_STATE_INTERVAL = 8;
+
+type SizedEngine = Pick<TrainingEngine, "stateBytes">;
+
+/** Whether the state of a version has the optimizer. After the last version nobody needs one. */
+export function hasOptimizer(config: RunConfig, engine: SizedEngine, version: number): boolean {
+  if (!isTraining(config)) return false;
+  const { steps, stateEvery } = config.trainer;
+  const interval = stateEvery ?? (engine.stateBytes <= SMALL_STATE_BYTES ? 1 : LARGE_STATE_INTERVAL);
+  return interval === 1 || (version % interval === 0 && version < steps);
+}
+
+/** Whether a restart at a version needs no step before it. */
+export function isReplayFree(config: RunConfig, engine: SizedEngine, version: number): boolean {
+  return version >= config.trainer.steps || hasOptimizer(config, engine, version);
+}

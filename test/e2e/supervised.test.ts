@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
+import { loadModel, saveCheckpoint } from "@hone/train";
+import { publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
+import { startStack, type TestStack } from "../support/stack.ts";
+
+/* A model learns the conversations of a file by heart, and is exported; no step of reinforcement learning follows. */
+
+const RUN_DEADLINE_MS = 120_000;
+const ANSWER_MS = 30_000;
+const ANSWERS = ["red", "green", "blue"];
+
+describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
+  let folder: TemporaryFolder;
+  let stack: TestStack;
+
+  const requestOf = (rows: string, changes: Record<string, unknown> = {}) => ({
+    name: "supervised",
+    model: { path: path.join(folder.path, "model") },
+    warmStart: { kind: "sft", dataset: { source: "jsonl", path: rows }, epochs: 60, batchSize: 2 },
+    dataset: {
+      train: { source: "jsonl", path: "tasks.jsonl" },
+      eval: { source: "jsonl", path: "tasks.jsonl" },
+    },
+    agent: { name: "single_turn" },
+    judge: [{ kind: "exact" }],
+    rollout: {
+      tasksPerStep: 1,
+      groupSize: 2,
+      maxTurns: 1,
+      maxContextTokens: 64,
+      sampling: { maxNewTokens: 8 },
+    },
+    trainer: { steps: 0, optimizer: { kind: "adamw", learningRate: 0.01 } },
+    ...changes,
+  });
+
+  before(async () => {
+    folder = await temporaryFolder("supervised");
+    const files = path.join(folder.path, "files");
+    await mkdir(files);
+    const write = (name: string, rows: readonly unknown[]) =>
+      writeFile(path.join(files, name), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    const prompts = ANSWERS.map((_, i) => `${i}?`);
+    await write(
+      "rows.jsonl",
+      ANSWERS.map((response, i) =>
+        i === 0
+          ? {
+              messages: [
+                { role: "user", content: prompts[i] },
+                { role: "assistant", content: response },
+              ],
+            }
+          : { prompt: prompts[i], response },
+      ),
+    );
+    await write(
+      "tasks.jsonl",
+      ANSWERS.map((answer, i) => ({
+        prompt: prompts[i],
+        reward_model: { style: "rule", ground_truth: answer },
+      })),
+    );
+    await write("wrong.jsonl", [{ prompt: "0?", response: "red" }, { prompt: "1?" }]);
+    const { vocabSize, stopTokenIds } = chatmlTokenizer();
+    const spec = resolveModelSpec({
+      vocabSize,
+      hiddenSize: 32,
+      numLayers: 2,
+      numHeads: 2,
+      maxPositions: 128,
+      eosTokenIds: stopTokenIds,
+    });
+    const companions = chatmlTokenizerFiles();
+    const model = { spec, weights: initialiseWeights(spec, 3), companions };
+    await saveCheckpoint(path.join(folder.path, "model"), model);
+    stack = await startStack({ env: { HONE_FILES: files } });
+  });
+  after(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  test("answers as the rows do, ends with an export, and gives the same weights when its trainer is killed", async () => {
+    let [loss, kills] = [Number.NaN, 0];
+    const outcomeOf = async (isKilled: boolean) => {
+      const finished = await runToEnd(stack, requestOf("rows.jsonl"), {
+        deadlineMs: RUN_DEADLINE_MS,
+        onEvent: async ({ kind }) => {
+          if (kind.case !== "warmStartProgress") return;
+          loss = kind.value.loss;
+          if (!isKilled || kills > 0 || kind.value.updatesDone === 0) return;
+          kills++;
+          await stack.kill("trainer");
+        },
+      });
+      const { weights } = await loadModel(path.join(stack.stateFolder, finished.ended.checkpoint));
+      return { finished, weights };
+    };
+    const calm = await outcomeOf(false);
+    assert.ok(loss < 0.05, `a loss of ${loss}`);
+    const { finished } = calm;
+    assert.deepEqual(finished.steps, []);
+    assert.match(finished.ended.checkpoint, /step-0$/);
+    const greedy = finished.evaluations.find(({ mode }) => mode === "greedy");
+    assert.equal(greedy?.metrics["reward/mean"], 1);
+    const states = path.join(stack.stateFolder, "runs", finished.runId, "state");
+    assert.equal((await readdir(states)).length, 1);
+
+    const killed = await outcomeOf(true);
+    assert.equal(kills, 1);
+    assert.deepEqual(killed.weights, calm.weights);
+  });
+
+  test("is refused with the row that is no conversation", async () => {
+    const sequence = await publishRequest(stack.bus, JSON.stringify(requestOf("wrong.jsonl")));
+    const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
+    assert.equal(problems[0]?.key, "warmStart.dataset.path");
+    assert.match(problems[0].message, /non-empty text as response: current value at wrong\.jsonl:2/);
+  });
+});
