@@ -120,9 +120,10 @@ export class MigrationError extends TerminalError {
   }
 }
 
+const CONNECTION_CLOSED = "CONNECTION_CLOSED";
 /** What the driver calls a connection that broke or could not be made, and what the operating system does. */
 const CONNECTION_CODES = new Set([
-  "CONNECTION_CLOSED",
+  CONNECTION_CLOSED,
   "CONNECTION_DESTROYED",
   "CONNECT_TIMEOUT",
   "ECONNREFUSED",
@@ -167,6 +168,11 @@ export function translateDatabaseError(error: unknown, action: string): unknown 
     return new ConstraintViolationError(source.table, source.constraint, options);
   }
   return new DatabaseRefusedError(action, isSqlState(code) ? code : "", options);
+}
+
+/** Whether the connection of a query was closed while the query ran. */
+export function isClosedConnection(error: unknown): boolean {
+  return databaseCause(error)?.code === CONNECTION_CLOSED;
 }
 
 interface DatabaseCause {

@@ -2,7 +2,7 @@
 
 import { ANSWER_MARGIN_MS, bounded } from "./bounded.ts";
 import type { Database } from "./database.ts";
-import { SerializationError } from "./errors.ts";
+import { isClosedConnection, SerializationError } from "./errors.ts";
 import type { Queryable } from "./queryable.ts";
 
 export interface TransactionOptions {
@@ -39,12 +39,26 @@ export async function transaction<T>(
   let attempts = 0;
   const once = () => {
     attempts++;
-    return database.pool.queries.transaction(async (tx) => work(tx), { isolationLevel: isolation });
+    return database.pool.queries.transaction((tx) => withoutRollbackOfClosed(work(tx)), {
+      isolationLevel: isolation,
+    });
   };
   return bounded(database.pool, once, {
     action,
     deadlineMs: options.deadlineMs ?? (database.statementTimeoutMs + ANSWER_MARGIN_MS) * maxAttempts,
     isRetryable: (error) => error instanceof SerializationError && attempts < maxAttempts,
     signal: options.signal,
+  });
+}
+
+/**
+ * postgres.js 3.4.9 answers a failed transaction with a rollback, also on a connection that is closed: it then writes to a
+ * socket that it has dropped, in a callback of its own, which ends the process. So such a failure does not reach it; it
+ * rejects the transaction by itself when it has dealt with the close.
+ */
+function withoutRollbackOfClosed<T>(working: Promise<T>): Promise<T> {
+  return working.catch((error: unknown) => {
+    if (isClosedConnection(error)) return new Promise<never>(() => undefined);
+    throw error;
   });
 }

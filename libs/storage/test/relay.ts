@@ -6,6 +6,8 @@ export interface Relay extends AsyncDisposable {
   readonly port: number;
   /** Resets every connection (RST, as when the other machine dies); new ones are taken. */
   reset(): void;
+  /** Closes every connection in good order (FIN), as a server does that stops. */
+  end(): void;
   /** Passes nothing on any more, in either direction, without closing anything: a network that swallows. */
   freeze(): void;
 }
@@ -42,6 +44,9 @@ export async function startRelay(options: {
   return {
     port: address !== null && typeof address === "object" ? address.port : 0,
     reset,
+    end() {
+      for (const socket of sockets) socket.end();
+    },
     freeze() {
       isFrozen = true;
     },
