@@ -1,7 +1,10 @@
 /** `hone data prepare gsm8k|math FROM`: a public data set as files of rows. */
 
+import { stat } from "node:fs/promises";
+import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { PREPARATIONS, prepareDataset } from "@hone/dataset/prepare";
+import { filesToPrepare, PREPARATIONS, prepareDataset } from "@hone/dataset/prepare";
+import { DatasetHub, isRepositoryId, readHubSettings } from "@hone/hub";
 import { defineCommand } from "citty";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
@@ -15,7 +18,17 @@ const prepareCommand = honeCommand({
   description: "Turn a public data set, as it is published, into rows that a run trains on",
   args: {
     name: { type: "positional", required: true, description: NAMES.join(" or "), valueHint: "NAME" },
-    from: { type: "positional", required: true, description: "Folder of the data set", valueHint: "FROM" },
+    from: {
+      type: "positional",
+      required: true,
+      description: "Folder of the data set, or its id on the Hugging Face hub",
+      valueHint: "FROM",
+    },
+    revision: {
+      type: "string",
+      description: "Branch, tag or commit of the hub's repository; main by default",
+      valueHint: "REV",
+    },
     out: {
       type: "string",
       description: "Folder of train.jsonl and test.jsonl; data/NAME below the project folder by default",
@@ -28,7 +41,7 @@ const prepareCommand = honeCommand({
     },
     agent: { type: "string", description: "agent_name of each row; none by default", valueHint: "AGENT" },
   },
-  run: async ({ terminal, project }, args) => {
+  run: async ({ terminal, project, signal }, args) => {
     const name = NAMES.find((each) => each === args.name);
     if (name === undefined) {
       throw new UsageError(
@@ -37,7 +50,7 @@ const prepareCommand = honeCommand({
     }
     const to =
       args.out === undefined ? resolve(project.folder, "data", name) : resolve(userFolder(), args.out);
-    const from = resolve(userFolder(), args.from);
+    const from = await folderOf(name, args.from, args.revision ?? "main", signal);
     const { instruction, agent: agentName } = args;
     for (const split of await prepareDataset({ name, from, to, instruction, agentName })) {
       const leftOut =
@@ -48,6 +61,18 @@ const prepareCommand = honeCommand({
     return 0;
   },
 });
+
+/** A folder goes before the hub. */
+async function folderOf(name: Name, from: string, revision: string, signal: AbortSignal): Promise<string> {
+  const folder = resolve(userFolder(), from);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (isFolder || !isRepositoryId(from)) return folder;
+  const hub = new DatasetHub(readHubSettings(process.env, homedir()));
+  return hub.folderOf(from, revision, (paths) => filesToPrepare(name, paths), { signal });
+}
 
 export const dataCommand = defineCommand({
   meta: { name: "data", description: "Data sets for runs" },

@@ -48,7 +48,8 @@ export function chooseFiles(paths: readonly string[], folder: HuggingFaceFolder)
   );
 }
 
-async function filesBelow(root: string, named: string): Promise<string[]> {
+/** Every file below a folder below `root`. @throws {SourceError} when there is no such folder. */
+export async function filesBelow(root: string, named: string): Promise<string[]> {
   try {
     const folder = await fileBelow(root, named, "path");
     const names = await readdir(folder, { recursive: true });

@@ -1,4 +1,9 @@
 /** Public data sets, from their own layouts to files of rows that a run trains on. */
 
 export { PREPARATIONS, type PreparationName } from "./preparations.ts";
-export { type PreparedSplit, type PrepareOptions, prepareDataset } from "./prepare-dataset.ts";
+export {
+  filesToPrepare,
+  type PreparedSplit,
+  type PrepareOptions,
+  prepareDataset,
+} from "./prepare-dataset.ts";

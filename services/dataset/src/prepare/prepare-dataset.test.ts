@@ -6,7 +6,7 @@ import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { problemOfRow } from "../domain/check-rows.ts";
 import { SourceError } from "../errors.ts";
-import { prepareDataset } from "./prepare-dataset.ts";
+import { filesToPrepare, prepareDataset } from "./prepare-dataset.ts";
 
 /* The layouts are those of the public data sets; the questions are made here. */
 
@@ -133,5 +133,11 @@ describe("prepareDataset()", () => {
       SourceError,
     );
     assert.deepEqual(await readdir(path.join(folder.path, "to")), []);
+  });
+
+  test("of a repository with several configurations the files of both splits of one are taken", () => {
+    const paths = ["README.md", "main/test-0.parquet", "main/train-0.parquet", "socratic/train-0.parquet"];
+    assert.deepEqual(filesToPrepare("gsm8k", paths), ["main/train-0.parquet", "main/test-0.parquet"]);
+    assert.throws(() => filesToPrepare("gsm8k", ["README.md"]), SourceError);
   });
 });

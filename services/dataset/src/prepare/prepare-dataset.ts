@@ -12,7 +12,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SourceError } from "../errors.ts";
-import { filesOfSplit } from "../files/hugging-face-folder.ts";
+import { chooseFiles, filesBelow } from "../files/hugging-face-folder.ts";
 import { PREPARATIONS, type Preparation, type PreparationName } from "./preparations.ts";
 import { readRecords } from "./read-records.ts";
 
@@ -47,12 +47,13 @@ export async function prepareDataset(options: PrepareOptions): Promise<PreparedS
   const { from, to } = options;
   const preparation: Preparation = PREPARATIONS[options.name];
   await mkdir(to, { recursive: true });
+  const paths = await filesBelow(from, ".");
   const prepared: PreparedSplit[] = [];
   let missing: SourceError | undefined;
   for (const split of SPLITS) {
     let files: string[];
     try {
-      files = await filesIn(from, split, preparation);
+      files = chooseOf(paths, split, preparation).map((file) => path.join(from, file));
     } catch (error) {
       if (!(error instanceof SourceError)) throw error;
       missing ??= error;
@@ -64,14 +65,31 @@ export async function prepareDataset(options: PrepareOptions): Promise<PreparedS
   return prepared;
 }
 
-/** The subset's files where there is such a folder, all of the split otherwise. */
-async function filesIn(from: string, split: string, { subset, exclude }: Preparation): Promise<string[]> {
-  const folder = { path: ".", split };
-  const files =
-    subset === undefined
-      ? await filesOfSplit(from, folder)
-      : await filesOfSplit(from, { ...folder, subset }).catch(() => filesOfSplit(from, folder));
-  return files.filter((file) => exclude?.test(file) !== true).map((file) => path.join(from, file));
+/**
+ * Out of all files of a public data set those that are read, of every split.
+ * @throws {SourceError} when there is none.
+ */
+export function filesToPrepare(name: PreparationName, paths: readonly string[]): string[] {
+  let missing: unknown;
+  const files = SPLITS.flatMap((split) => {
+    try {
+      return chooseOf(paths, split, PREPARATIONS[name]);
+    } catch (error) {
+      missing ??= error;
+      return [];
+    }
+  });
+  if (files.length === 0) throw missing;
+  return files;
+}
+
+/** The subset's files where there are some, all of the split otherwise. */
+function chooseOf(paths: readonly string[], split: string, { subset, exclude }: Preparation): string[] {
+  const candidates = paths.filter((file) => exclude?.test(file) !== true);
+  const all = chooseFiles(candidates, { path: "the data set", split });
+  if (subset === undefined) return all;
+  const own = all.filter((file) => file.split("/").includes(subset));
+  return own.length > 0 ? own : all;
 }
 
 async function writeSplit(
