@@ -108,6 +108,7 @@ export async function playAgent(
         tokenizer: renderer.tokenizer,
         trace,
         signal: over.signal,
+        clock,
         seed: 0,
         lastTurn: () => session.lastTurn,
       });

@@ -9,5 +9,5 @@
 
 export { SandboxClosedError, SandboxUnavailableError } from "./errors.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";
-export type { PythonSandboxOptions, PythonSession } from "./python-sandbox.ts";
+export type { AroundWait, PythonSandboxOptions, PythonSession } from "./python-sandbox.ts";
 export { PythonSandbox } from "./python-sandbox.ts";

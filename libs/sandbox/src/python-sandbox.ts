@@ -18,22 +18,25 @@ export interface PythonSandboxOptions {
   readonly maxProcesses?: number;
   /** Of Python. @default 256 MiB */
   readonly maxMemoryBytes?: number;
-  /** Longest wait for a place. @default 60_000 */
+  /** Longest wait for a place. @default 600_000 */
   readonly maxWaitMs?: number;
 }
+
+/** Told of the wait for a process: calls it, and may stop clocks meanwhile. */
+export type AroundWait = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /** Code that shares its names with what ran before in the session. */
 export interface PythonSession {
   /**
    * @throws {SandboxUnavailableError} when no process can be had, and the signal's reason when it aborts.
    */
-  run(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult>;
+  run(code: string, limits: RunLimits, signal: AbortSignal, aroundWait?: AroundWait): Promise<RunResult>;
   close(): void;
 }
 
 const DEFAULT_MAX_PROCESSES = 4;
 const DEFAULT_MAX_MEMORY_BYTES = 256 * 1024 * 1024;
-const DEFAULT_MAX_WAIT_MS = 60_000;
+const DEFAULT_MAX_WAIT_MS = 600_000;
 /** Tries to start a process; what fails then is the machine. */
 const START_TRIES = 3;
 const START_PAUSE_MS = 200;
@@ -63,10 +66,15 @@ export class PythonSandbox {
   }
 
   /** Runs code on its own. @throws as {@link PythonSession.run}. */
-  async run(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
+  async run(
+    code: string,
+    limits: RunLimits,
+    signal: AbortSignal,
+    aroundWait?: AroundWait,
+  ): Promise<RunResult> {
     const session = this.open();
     try {
-      return await session.run(code, limits, signal);
+      return await session.run(code, limits, signal, aroundWait);
     } finally {
       session.close();
     }
@@ -224,11 +232,17 @@ class Session implements PythonSession {
     this.#pool = pool;
   }
 
-  async run(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
+  async run(
+    code: string,
+    limits: RunLimits,
+    signal: AbortSignal,
+    aroundWait: AroundWait = (wait) => wait(),
+  ): Promise<RunResult> {
     this.#pool.wake(this);
-    let result = await this.#runOnce(code, limits, signal);
+    const runOnce = () => this.#runOnce(code, limits, signal, aroundWait);
+    let result = await runOnce();
     // Somebody else may have ended the process: the machine's memory is not the code's to answer for. S5
-    if (result.kind === "crashed" && result.isBySignal) result = await this.#runOnce(code, limits, signal);
+    if (result.kind === "crashed" && result.isBySignal) result = await runOnce();
     // What failed half-way has left its names as well.
     if (result.kind === "finished") this.#cells.push(code);
     if (this.#isClosed) this.letGo();
@@ -249,9 +263,14 @@ class Session implements PythonSession {
     if (python !== undefined) this.#pool.giveBack(python);
   }
 
-  async #runOnce(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
+  async #runOnce(
+    code: string,
+    limits: RunLimits,
+    signal: AbortSignal,
+    aroundWait: AroundWait,
+  ): Promise<RunResult> {
     const isNew = this.#process === undefined;
-    this.#process ??= await this.#pool.take(signal);
+    this.#process ??= await aroundWait(() => this.#pool.take(signal));
     // S3
     for (const cell of isNew ? this.#cells : []) {
       const result = await this.#step(cell, limits, signal);

@@ -23,7 +23,7 @@ const open = (server: Record<string, unknown>) =>
 const toolOf = (tools: readonly Tool[], name: string) =>
   tools.find((tool) => tool.name === name) ?? assert.fail(`no tool ${name}`);
 const call = async (tools: readonly Tool[], name: string, args: Record<string, unknown>) =>
-  toolOf(tools, name).call(args, { state: undefined, signal });
+  toolOf(tools, name).call(args, { state: undefined, signal, wait: (work) => work() });
 
 describe("tools of servers that speak the Model Context Protocol", () => {
   after(async () => {

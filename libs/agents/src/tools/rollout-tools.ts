@@ -10,6 +10,7 @@
 import { DeadlineError, deadline, describeError, pause, RetryableError } from "@hone/core";
 import { Attr, AttrValue, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
 import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
+import type { AttemptClock } from "../attempt-clock.ts";
 import type { RecordedTurn } from "../conversation.ts";
 import { cutAnswer } from "./cut-answer.ts";
 import type { Tool, ToolAnswer } from "./tool.ts";
@@ -20,6 +21,8 @@ export interface RolloutToolsOptions {
   readonly tokenizer: Tokenizer;
   readonly trace: Context;
   readonly signal: AbortSignal;
+  /** Of the attempt. */
+  readonly clock: AttemptClock;
   readonly seed: number;
   /** Of tools' names. */
   readonly toolsKwargs: Readonly<Record<string, unknown>>;
@@ -175,7 +178,8 @@ export class RolloutTools {
           tool.deadlineMs ?? deadlineMs,
           async (ended) => {
             const state = await this.#stateOf(tool);
-            return tool.call(call.function.arguments, { state, signal: ended });
+            const wait = <T>(work: () => Promise<T>) => this.#wait(work);
+            return tool.call(call.function.arguments, { state, signal: ended, wait });
           },
           { signal },
         );
@@ -184,6 +188,16 @@ export class RolloutTools {
         if (signal.aborted || attempt >= maxAttempts) throw error;
         await pause(Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1)), signal);
       }
+    }
+  }
+
+  async #wait<T>(work: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    clock.stop();
+    try {
+      return await work();
+    } finally {
+      clock.start(0);
     }
   }
 

@@ -15,6 +15,11 @@ export interface ToolContext<State> {
   readonly state: State;
   /** Aborts at the deadline of the call, and when nobody wants the answer any more. */
   readonly signal: AbortSignal;
+  /**
+   * Waits for something of Hone's own, such as a place in the sandbox: the attempt's clock stands meanwhile. The deadline of
+   * the call does not, and is to be as long as the wait may be.
+   */
+  wait<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** What `open` is told of its rollout. */

@@ -12,7 +12,11 @@ import { evaluateExpression } from "./evaluate-expression.ts";
 import { makeSearch, SearchIndex, searchConfigSchema } from "./search.ts";
 import { readToolFile, registeredName } from "./tool-file.ts";
 
-const context = { state: undefined, signal: new AbortController().signal };
+const context = {
+  state: undefined,
+  signal: new AbortController().signal,
+  wait: <T>(work: () => Promise<T>) => work(),
+};
 
 describe("calculator", () => {
   for (const [expression, value] of [

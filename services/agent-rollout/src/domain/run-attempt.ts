@@ -150,7 +150,7 @@ async function runTraced(
     }
     session = openSession(job, parts, options, { conversation, clock, signal: over.signal, inner });
     environment?.attach(session);
-    const own = { session, environment, tools, signal: over.signal, trace: options.trace };
+    const own = { session, environment, tools, clock, signal: over.signal, trace: options.trace };
     result = await Promise.race([runAgent(job, parts, own), interrupted]);
     verdict = returnedVerdict(result, session.failure ?? failureOf(environment, tools), job);
   } catch (error) {
@@ -227,11 +227,12 @@ function runAgent(
     environment: RolloutEnvironment | undefined;
     /** Those that the agent opens are added. */
     tools: RolloutTools[];
+    clock: AttemptClock;
     signal: AbortSignal;
     trace: Context;
   },
 ): Promise<AgentResult> {
-  const { session, environment, tools, signal, trace } = own;
+  const { session, environment, tools, clock, signal, trace } = own;
   return agent.definition.run(agent.graph, {
     config: agent.config,
     task: { id: job.task.id, row: job.task.row },
@@ -246,6 +247,7 @@ function runAgent(
         tokenizer: renderer.tokenizer,
         trace,
         signal,
+        clock,
         seed: turnSeed(job.runSeed, job.slot, TOOL_SEED_TURN),
         lastTurn: () => session.lastTurn,
       });

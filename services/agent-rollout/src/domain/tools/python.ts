@@ -17,8 +17,8 @@ export const pythonConfigSchema = z.strictObject({
 });
 export type PythonConfig = z.output<typeof pythonConfigSchema>;
 
-/** A call waits for a place in the sandbox, and for its session to be made again. */
-const WAIT_MS = 120_000;
+/** A call waits for a place in the sandbox, during which the attempt's clock stands, and for its session to be made again. */
+const WAIT_MS = 900_000;
 
 let shared: Promise<PythonSandbox> | undefined;
 
@@ -52,9 +52,9 @@ export function makePythonTool(config: PythonConfig, context: ToolBuildContext):
     },
     deadlineMs: timeMs + WAIT_MS,
     open: async () => (keepsState ? (await sandbox()).open() : undefined),
-    async call({ code }, { state, signal }) {
+    async call({ code }, { state, signal, wait }) {
       const runner = state ?? (await sandbox());
-      return textOf(await runner.run(String(code), { timeMs, maxOutputBytes }, signal), config);
+      return textOf(await runner.run(String(code), { timeMs, maxOutputBytes }, signal, wait), config);
     },
     close: (state) => state?.close(),
   });

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { defineTool, InfrastructureError, registerTool, type ToolRollout } from "@hone/agents";
-import { Outcome } from "@hone/core";
+import {
+  defineTool,
+  InfrastructureError,
+  registerTool,
+  type ToolContext,
+  type ToolRollout,
+} from "@hone/agents";
+import { delay, Outcome } from "@hone/core";
 import { ChatRenderer } from "@hone/tokenizer";
 import { CHATML_TEMPLATE, chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import { z } from "zod";
@@ -16,7 +22,11 @@ const call = (name: string, args: unknown) =>
 const CALCULATE = call("calculator", { expression: "6 * 7" });
 
 /** What the test's own tool does, and what it was opened with. */
-let behave: (args: Readonly<Record<string, unknown>>, signal: AbortSignal) => unknown = () => "done";
+let behave: (
+  args: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+  wait: ToolContext<string>["wait"],
+) => unknown = () => "done";
 const opened: ToolRollout[] = [];
 let numClosed = 0;
 registerTool("probe", {
@@ -30,9 +40,9 @@ registerTool("probe", {
         opened.push(rollout);
         return `state ${opened.length}`;
       },
-      call: async (args, { state, signal }) => {
+      call: async (args, { state, signal, wait }) => {
         assert.match(state, /^state/);
-        return (await behave(args, signal)) as string;
+        return (await behave(args, signal, wait)) as string;
       },
       close: () => {
         numClosed++;
@@ -172,6 +182,15 @@ describe("the agent tool_agent", () => {
     const { prompts } = await play([call("probe", { text: "" }), "done"], { toolDeadlineMs: 50 });
     assert.match(prompts[1] ?? "", /Error: probe took longer than 50 ms\./);
     assert.ok(stopped);
+  });
+
+  test("a wait for something of Hone's own does not use up the attempt's time", async () => {
+    behave = (_args, _signal, wait) => wait(() => delay(2_000));
+    const limits = { maxTurns: 6, maxContextTokens: 8_000, deadlineMs: 1_500, maxAttempts: 1 };
+    const texts = [call("probe", { text: "" }), "done"];
+    assert.equal((await play(texts, {}, ROW, { limits })).record.outcome, Outcome.completed);
+    behave = () => delay(2_000);
+    assert.equal((await play(texts, {}, ROW, { limits })).record.outcome, Outcome.timedOut);
   });
 
   test("tries a call again that failed for a reason outside; then the attempt, never a score", async () => {
