@@ -6,8 +6,11 @@
  */
 import type { Tensor } from "../graph.ts";
 import { FusedMatMul } from "../ops/linalg.ts";
-import { Reshape } from "../ops/movement.ts";
+import { Reshape, Transpose } from "../ops/movement.ts";
 import { type GradientRule, unbroadcast } from "./rule.ts";
+
+/** Heads are 64 to 128 wide. */
+const NARROW_WIDTH = 128;
 
 interface Product {
   readonly a: Tensor;
@@ -48,9 +51,26 @@ function differentiate(product: Product): [Tensor, Tensor] {
   const left = isShared ? flatten(a) : a;
   const right = isShared ? flatten(g) : g;
   const db = transB
-    ? FusedMatMul(right, left, { transA: true, transB: transA, alpha })
-    : FusedMatMul(left, right, { transA: !transA, alpha });
+    ? turnedProduct(right, left, transA, alpha)
+    : transA
+      ? FusedMatMul(left, right, { alpha })
+      : turnedProduct(left, right, false, alpha);
   return [unbroadcast(da, a), unbroadcast(db, b)];
+}
+
+/**
+ * alpha x^T op(y). onnxruntime copies what it turns: of a batch with a narrow result, as the gradients of keys and
+ * values are, y is turned instead of the larger x, and then the result.
+ */
+function turnedProduct(x: Tensor, y: Tensor, transY: boolean, alpha: number): Tensor {
+  const width = y.shape.at(transY ? -2 : -1)!;
+  const isNarrow = typeof width === "number" && width <= NARROW_WIDTH;
+  if (transY || !isNarrow || x.shape.length < 3 || x.shape.length !== y.shape.length) {
+    return FusedMatMul(x, y, { transA: true, transB: transY, alpha });
+  }
+  const last = x.shape.length - 1;
+  const swapped = x.shape.map((_, axis) => (axis === last ? last - 1 : axis === last - 1 ? last : axis));
+  return Transpose(FusedMatMul(y, x, { transA: true, alpha }), swapped);
 }
 
 /** [..., K] -> [all, K] */
