@@ -21,6 +21,7 @@ import {
   clipFactor,
   GradientRunner,
   initialiseAdamW,
+  releaseValues,
   shareWeights,
   ThreadSharing,
   type TrainingSample,
@@ -129,6 +130,7 @@ async function runRound(): Promise<Round> {
       { ...ADAMW_DEFAULTS, learningRate: 1e-3 },
       factor,
     );
+    releaseValues(found.gradients);
     totals.ms += performance.now() - started;
     totals.updateMs += performance.now() - updateStarted;
     totals.sampleTokens += found.sampleTokenCount;

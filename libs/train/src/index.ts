@@ -28,4 +28,4 @@ export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";
 export type { TrainingExtent, TrainingMemory } from "./training-memory.ts";
 export { chooseSharing, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
-export { UpdateThreads } from "./update-threads.ts";
+export { releaseValues, UpdateThreads } from "./update-threads.ts";

@@ -41,7 +41,7 @@ export class UpdateThreads {
     this.#minValues = minValues;
   }
 
-  /** sums += gradients; a gradient that has no sum yet becomes it. */
+  /** sums += gradients; a gradient that has no sum yet becomes it, all others are released. */
   async add(sums: Record<string, Float32Array>, gradients: Record<string, Float32Array>): Promise<void> {
     const added = pick(
       gradients,
@@ -53,6 +53,7 @@ export class UpdateThreads {
       gradients: pick(added, names),
     }));
     for (const [name, gradient] of Object.entries(gradients)) sums[name] ??= gradient;
+    releaseValues(added);
   }
 
   /** Euclidean norm over all gradients together: the square sums are added in the order of the record. */
@@ -153,6 +154,11 @@ export class UpdateThreads {
     this.#lost ??= new UpdateError("its threads are alive", reason);
     for (const worker of this.#workers) worker.open?.reject(this.#lost);
   }
+}
+
+/** Gives memory back at once that nobody reads any more: gradients are large, and a collection may come late. */
+export function releaseValues(values: Values): void {
+  for (const { buffer } of Object.values(values)) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /** The memory that a task takes along (U2). */

@@ -17,6 +17,7 @@ import {
   loadModel,
   loadOptimizer,
   NonFiniteError,
+  releaseValues,
   type ScoredEntries,
   saveCheckpoint,
   shareWeights,
@@ -100,6 +101,7 @@ export class OnnxTrainer implements TrainingEngine {
     if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
     const factor = clipFactor(gradNorm, maxGradNorm);
     await this.#updates.update(this.#parameters, weights, found.gradients, moments, optimizer, factor);
+    releaseValues(found.gradients);
     return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
   }
 
