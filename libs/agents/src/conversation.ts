@@ -154,7 +154,8 @@ export class Conversation {
       sampledBegin,
       sampledEnd: sample.tokenIds.length,
       promptText: call.addedText,
-      responseText: content,
+      // Around calls, what was written says more than the message.
+      responseText: message.tool_calls === undefined ? message.content : content,
       finishReason,
       reward: undefined,
       info: undefined,

@@ -178,6 +178,26 @@ describe("HoneChatModel with tools", () => {
     ]);
   });
 
+  test("takes harmony's marks and thoughts off an answer, with tools or without, streamed or not", async () => {
+    const written =
+      "<|channel|>analysis<|message|>Clouds.<|end|><|start|>assistant<|channel|>final<|message|>It rains.";
+    const control = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"];
+    const template =
+      "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}<|start|>assistant{# <|channel|> tools #}";
+    const harmony = byteTokenizer({ control: ["<|endoftext|>", ...control], eos: "<|return|>" }, template);
+    const { model, conversation } = modelOf(harmony, written, written, written);
+    const question = [new HumanMessage("Rain?")];
+    assert.equal((await model.invoke(question)).content, "It rains.");
+    assert.equal((await model.bindTools([TOOL]).invoke(question)).content, "It rains.");
+    const texts: string[] = [];
+    for await (const chunk of await model.stream(question)) texts.push(chunk.text);
+    assert.equal(texts.join(""), "It rains.");
+    assert.deepEqual(
+      conversation.turns.map(({ responseText }) => responseText),
+      ["It rains.", "It rains.", "It rains."],
+    );
+  });
+
   test("takes the format that it is told instead of the template's", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), '[get_weather(city="Paris")]');
     const answer = await model.withToolCallFormat("pythonic").bindTools([TOOL]).invoke("Rain?");

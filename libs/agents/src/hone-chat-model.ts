@@ -8,7 +8,7 @@
  */
 
 import type { VersionSpan } from "@hone/rl";
-import type { ChatMessage, ChatTool } from "@hone/tokenizer";
+import type { ChatMessage, ChatRenderer, ChatTool } from "@hone/tokenizer";
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import type { BaseLanguageModelInput } from "@langchain/core/language_models/base";
 import {
@@ -82,7 +82,7 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
 
   override async _generate(messages: BaseMessage[], options: this["ParsedCallOptions"]): Promise<ChatResult> {
     const tools = toolsOf(options);
-    if (tools.length === 0) {
+    if (this.#isPlain(tools)) {
       const answer = await this.#session.call(messages.map(toChatMessage));
       return resultOf(
         answer,
@@ -102,7 +102,7 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
     const { tokenizer } = this.#session.renderer;
     const format = this.#format;
     const stream = streamAnswer(tokenizer, format, tools, async (onTokens) => {
-      if (tools.length > 0) return this.#callWithTools(messages, tools, onTokens);
+      if (!this.#isPlain(tools)) return this.#callWithTools(messages, tools, onTokens);
       const answer = await this.#session.call(messages.map(toChatMessage), { onTokens });
       return { answer, message: { content: answer.turn.responseText, invalidCalls: [] } };
     });
@@ -123,7 +123,12 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
   }
 
   get #format(): ToolCallFormatName {
-    return this.#options.toolCallFormat ?? formatOfTemplate(this.#session.renderer.tokenizer.chatTemplate);
+    return this.#options.toolCallFormat ?? formatOf(this.#session.renderer);
+  }
+
+  /** Whether an answer is text as it stands; harmony's answers hold thoughts and marks, also where there are no tools. */
+  #isPlain(tools: readonly ChatTool[]): boolean {
+    return tools.length === 0 && this.#format !== "gpt_oss";
   }
 
   async #callWithTools(
@@ -140,13 +145,26 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
     };
     const { showsTools } = this.#session.renderer;
     const shown = messages.map(toChatMessage);
-    const answer = await this.#session.call(showsTools ? shown : withToolPrompt(shown, tools), {
+    const isDescribed = showsTools || tools.length === 0;
+    const answer = await this.#session.call(isDescribed ? shown : withToolPrompt(shown, tools), {
       tools: showsTools ? tools : [],
       read,
       ...(onTokens !== undefined && { onTokens }),
     });
     return { answer, message };
   }
+}
+
+const formats = new WeakMap<ChatRenderer, ToolCallFormatName>();
+
+/** Looked for once in each template. */
+function formatOf(renderer: ChatRenderer): ToolCallFormatName {
+  let format = formats.get(renderer);
+  if (format === undefined) {
+    format = formatOfTemplate(renderer.tokenizer.chatTemplate);
+    formats.set(renderer, format);
+  }
+  return format;
 }
 
 function toolsOf(options: HoneCallOptions): ChatTool[] {

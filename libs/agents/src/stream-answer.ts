@@ -35,7 +35,8 @@ export async function* streamAnswer(
 ): AsyncGenerator<StreamPiece> {
   const queue = new BoundedQueue<string>(MAX_WAITING);
   const decoder = new StreamingDecoder(tokenizer);
-  const reader = tools.length === 0 ? undefined : TOOL_CALL_FORMATS[format].open(tools.map(schemaOf));
+  const isPlain = tools.length === 0 && format !== "gpt_oss";
+  const reader = isPlain ? undefined : TOOL_CALL_FORMATS[format].open(tools.map(schemaOf));
   let isText = true;
   const onTokens = (tokenIds: readonly number[]) => {
     for (const id of tokenIds) {
