@@ -82,6 +82,15 @@ export class ChatRenderer {
   }
 
   /**
+   * A conversation that is over: without what asks the model for another answer.
+   * @throws {ChatTemplateError} when the template refuses the messages.
+   */
+  renderEnded(messages: readonly ChatMessage[]): RenderedPrompt {
+    const text = this.#renderText(messages.map(asData), [], false);
+    return { text, ids: this.tokenizer.encode(text) };
+  }
+
+  /**
    * The next prompt of a conversation (C1).
    * @param shownText what the model was shown before it answered.
    * @param messages the whole conversation: those shown, the answer, and at least one more.

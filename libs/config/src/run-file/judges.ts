@@ -153,6 +153,19 @@ export const judgeSchema = z.discriminatedUnion("kind", [
       .refine(({ min, max }) => min < max, "a min below its max")
       .default({ min: 0, max: 10 }),
   }),
+  /** What a trained classifier says of the conversation. */
+  z.strictObject({
+    kind: z.literal("reward_model"),
+    ...common,
+    /** Folder below the project folder: model.onnx (or onnx/model.onnx) and the tokenizer's files. */
+    path: z.string().min(1).max(MAX_PATH_CHARACTERS),
+    /** Which of the model's outputs is the value. */
+    label: z.number().int().min(0).default(0),
+    /** How an output becomes a value: as it is, or by the logistic function. */
+    squash: z.enum(["none", "sigmoid"]).default("none"),
+    /** A longer conversation keeps its end. */
+    maxTokens: z.number().int().min(1).max(1_048_576).default(4_096),
+  }),
   /** How the answers of a group compare, in [0, 1]: one model call ranks all of them, once they are there. */
   z.strictObject({ kind: z.literal("group"), ...common, ...remote, ...modelCall }),
 ]);

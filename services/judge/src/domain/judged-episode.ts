@@ -30,6 +30,8 @@ export interface JudgedTurn {
 export interface JudgedRow {
   /** `data_source`; empty where the row has none. */
   readonly dataSource: string;
+  /** `prompt` as it stands in the row: a text or messages; undefined where the row has none. */
+  readonly prompt?: unknown;
   /** `reward_model.ground_truth` as it stands in the row; undefined where the row has none. */
   readonly groundTruth: unknown;
   /** `extra_info`; empty where the row has none. */
@@ -43,8 +45,9 @@ export function solutionOf(episode: JudgedEpisode): string {
 
 /** The columns of a row that judges know, out of all that it has. */
 export function judgedRowOf(row: JsonObject): JudgedRow {
-  const { data_source: dataSource, reward_model: rewardModel, extra_info: extraInfo } = row;
+  const { data_source: dataSource, prompt, reward_model: rewardModel, extra_info: extraInfo } = row;
   return {
+    prompt,
     dataSource: typeof dataSource === "string" ? dataSource : "",
     groundTruth: isObject(rewardModel) ? rewardModel.ground_truth : undefined,
     extraInfo: isObject(extraInfo) ? extraInfo : {},

@@ -22,6 +22,7 @@ import { mathDapoJudge } from "./judges/math-dapo.ts";
 import { moduleJudge } from "./judges/module.ts";
 import { pythonJudge } from "./judges/python.ts";
 import { regexJudge } from "./judges/regex.ts";
+import { rewardModelJudge } from "./judges/reward-model.ts";
 
 /** What a run file says of a judge of one kind. */
 export type ConfigOf<Kind extends JudgeKind> = Extract<JudgeConfig, { kind: Kind }>;
@@ -56,6 +57,7 @@ const JUDGES: { readonly [Kind in EpisodeJudgeConfig["kind"]]: JudgeMaker<Kind> 
   module: moduleJudge,
   python: pythonJudge,
   regex: regexJudge,
+  reward_model: rewardModelJudge,
 };
 
 /** The judge that a run file describes. */

@@ -1,0 +1,82 @@
+/**
+ * A classifier in a thread of its own.
+ *
+ * R1: conversations are judged one after the other; who asks waits for its turn.
+ * R2: a thread that dies fails everything that it was asked, and what it is asked later.
+ */
+
+import { Worker } from "node:worker_threads";
+import { describeError, TerminalError } from "@hone/core";
+import type { FromRewardWorker, ToRewardWorker } from "./messages.ts";
+
+interface Waiting {
+  readonly resolve: (outputs: readonly number[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class RewardModel {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #failure: Error | undefined;
+  #lastId = 0;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (message: FromRewardWorker) => this.#hear(message));
+    worker.on("error", (error) => this.#fail(describeError(error)));
+    worker.on("exit", (code) => this.#fail(`its thread ended with code ${code}`));
+    // A model that nobody asks keeps no process alive.
+    worker.unref();
+  }
+
+  /** @param file model.onnx. @throws {TerminalError} when it is no classifier of conversations. */
+  static async open(file: string): Promise<RewardModel> {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: file });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    worker.once("error", reject);
+    worker.once("message", (message: FromRewardWorker) => {
+      if (message.kind === "ready") resolve();
+      else reject(new Error(message.kind === "unusable" ? message.reason : message.kind));
+    });
+    try {
+      await promise;
+      return new RewardModel(worker);
+    } catch (cause) {
+      await worker.terminate();
+      throw new TerminalError(
+        "REWARD_MODEL",
+        `Cannot use a reward model as it must be an ONNX classifier: current value is ${file}`,
+        { cause },
+      );
+    }
+  }
+
+  /** The model's outputs for a conversation. @throws {TerminalError} when it fails. */
+  outputsOf(tokenIds: readonly number[]): Promise<readonly number[]> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<readonly number[]>();
+    this.#waiting.set(id, { resolve, reject });
+    this.#worker.ref();
+    this.#worker.postMessage({ id, tokenIds } satisfies ToRewardWorker);
+    return promise.finally(() => {
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#worker.unref();
+    });
+  }
+
+  #hear(message: FromRewardWorker): void {
+    if (message.kind === "outputs") this.#waiting.get(message.id)?.resolve(message.outputs);
+    if (message.kind === "failed") this.#waiting.get(message.id)?.reject(failure(message.reason));
+  }
+
+  /** R2 */
+  #fail(reason: string): void {
+    this.#failure ??= failure(reason);
+    for (const { reject } of this.#waiting.values()) reject(this.#failure);
+  }
+}
+
+function failure(reason: string): TerminalError {
+  return new TerminalError("REWARD_MODEL", `Cannot run a reward model: current value is ${reason}`);
+}

@@ -1,0 +1,45 @@
+/** The thread of one reward model: a run of onnxruntime stands still on its thread, and the judge must not. */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { describeError } from "@hone/core";
+import { InferenceSession, Tensor } from "onnxruntime-node";
+import type { FromRewardWorker, ToRewardWorker } from "./messages.ts";
+
+const port = parentPort!;
+const post = (message: FromRewardWorker) => port.postMessage(message);
+/** What classifiers of the Hugging Face hub take beside the ids. */
+const ONES = "attention_mask";
+const ZEROS = "token_type_ids";
+const IDS = "input_ids";
+
+try {
+  const session = await InferenceSession.create(workerData as string, {
+    executionProviders: ["cpu"],
+    // Between two judgements other services have the cores.
+    extra: { session: { intra_op: { allow_spinning: "0" } } },
+  });
+  const strange = session.inputNames.filter((name) => ![IDS, ONES, ZEROS].includes(name));
+  if (strange.length > 0 || !session.inputNames.includes(IDS)) {
+    throw new Error(`its inputs are ${session.inputNames.join(", ")}, not ${IDS}, ${ONES}, ${ZEROS}`);
+  }
+  port.on("message", async ({ id, tokenIds }: ToRewardWorker) => {
+    try {
+      const ids = BigInt64Array.from(tokenIds, BigInt);
+      const shape = [1, ids.length];
+      const feeds = Object.fromEntries(
+        session.inputNames.map((name) => {
+          const data = name === IDS ? ids : new BigInt64Array(ids.length).fill(name === ONES ? 1n : 0n);
+          return [name, new Tensor("int64", data, shape)];
+        }),
+      );
+      const fetched = await session.run(feeds);
+      const logits = fetched.logits ?? fetched[session.outputNames[0] ?? ""];
+      post({ kind: "outputs", id, outputs: Array.from(logits?.data as ArrayLike<number>, Number) });
+    } catch (error) {
+      post({ kind: "failed", id, reason: describeError(error) });
+    }
+  });
+  post({ kind: "ready" });
+} catch (error) {
+  post({ kind: "unusable", reason: describeError(error) });
+}
