@@ -192,6 +192,7 @@ function consumeDecoded<Message>(
         const room = Math.min(concurrency - inWork.size, MAX_PULLED);
         const pulledAt = performance.now();
         pull = await consumer.fetch({ max_messages: room, expires: PULL_EXPIRES_MS });
+        if (stopping.signal.aborted) void pull.close(); // while it was opened; the loop below ends by it
         let busySince = pulledAt;
         let count = 0;
         for await (const message of pull) {

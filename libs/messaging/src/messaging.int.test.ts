@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { DeadlineError } from "@hone/core";
+import { DeadlineError, deadline, delay } from "@hone/core";
 import { RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import { eventually, startNats, temporaryFolder } from "@hone/testing";
@@ -54,6 +54,19 @@ describe("the bus", () => {
     const first = await publishStored(bus, subject, RolloutJobSchema, job("dedupe"), { messageId: "one" });
     const second = await publishStored(bus, subject, RolloutJobSchema, job("dedupe"), { messageId: "one" });
     assert.deepEqual(second, { sequence: first.sequence, isDuplicate: true });
+  });
+
+  test("readOrdered() ends also when its signal aborts while it opens a silent stream", async () => {
+    const filter = subjects.rolloutScored("nobody");
+    for (const waitMs of [0, 1, 2, 4, 8]) {
+      const ending = new AbortController();
+      const options = { stream: StreamName.episodes, filter, signal: ending.signal };
+      const first = readOrdered(bus, RolloutJobSchema, options).next();
+      await delay(waitMs);
+      ending.abort();
+      const { done } = await deadline("the reader to end", 2_000, () => first);
+      assert.equal(done, true);
+    }
   });
 
   test("consumeWork() acknowledges what succeeded and gets what failed again", async () => {

@@ -67,6 +67,7 @@ export async function* readOrdered<Schema extends DescMessage>(
         idle_heartbeat: HEARTBEAT_MS,
       });
       signal.addEventListener("abort", stop, { once: true });
+      if (signal.aborted) stop(); // while it was opened; the loop below is what lets the library close it
       for await (const message of messages) {
         if (signal.aborted) return;
         let decoded: MessageShape<Schema>;
