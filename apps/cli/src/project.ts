@@ -4,7 +4,7 @@
  *   .hone/stack.json      what runs now: processes, addresses
  *   .hone/stack.lock      held by the one process that runs the stack
  *   .hone/logs/           one log per process
- *   .hone/ready/          one file per service, written by it once it is ready
+ *   .hone/ready/          one file per service, written by it once it is ready; where bus and database are
  *   .hone/nats/           bus: configuration and streams
  *   .hone/postgres/       database (or where it lies)
  *   .hone/runs/           weights and checkpoints of runs
