@@ -186,7 +186,9 @@ async function killAt(
   };
   const wrong: string[] = [];
   await eventually("the moment's own evidence", isNow, { deadlineMs: EVIDENCE_DEADLINE_MS }).catch(() => {
-    wrong.push(`the world is not as it must be at this moment: ${JSON.stringify(situation)}`);
+    wrong.push(
+      `the world is not as it must be at this moment (${meeting.what}): ${JSON.stringify(situation)}`,
+    );
   });
   const { committed, published } = situation ?? {};
   if ((published ?? 0) > (committed ?? 0)) {

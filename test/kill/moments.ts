@@ -130,7 +130,7 @@ export const MOMENTS = {
   committed: {
     title: "committed, RUN_STATE not moved",
     service: "trainer",
-    path: [once("^publish \\$KV\\.RUN_STATE\\..*/state/2-")],
+    path: [renamed, ledgerRows, once("^query commit"), once("^publish \\$KV\\.RUN_STATE\\.")],
     stop: "before",
     isNow: ({ committed, published }) => committed === 2 && published === 1,
   },
