@@ -106,6 +106,20 @@ describe("ContextSlots", () => {
     slots.dispose();
   });
 
+  test("gives a session's next turn the slot of the turn before, and no other's", () => {
+    const pool = new KvPool(spec, 200);
+    pool.reserve(200);
+    const slots = new ContextSlots(spec);
+    const turns = [new Subject(0), new Subject(1)];
+    for (const subject of turns) subject.append(pool, 20);
+    assert.deepEqual(assertBrought(slots, pool, turns, 64), [0, 1]);
+    // The same rows and some more, for another sequence; one of the contexts begins otherwise.
+    const [next, stranger] = [new Subject(1), new Subject(5)];
+    for (const subject of [next, stranger]) subject.append(pool, 30);
+    assert.deepEqual(assertBrought(slots, pool, [next, stranger], 64), [1, 0]);
+    slots.dispose();
+  });
+
   test("keeps a sequence where it is while others leave behind it", () => {
     const pool = new KvPool(spec, 200);
     pool.reserve(200);

@@ -6,6 +6,9 @@
  *     change while the sequence lives, so a slot is right however the sequence was paused in between.
  * T2: the sequences of a run have slots 0 to S-1 in any order, so that the arrays' fronts are what the run is fed with.
  * T3: all that the arrays hold is finite: masked rows are multiplied by 0.
+ * T4: a sequence that goes on where another one ended, as a session's next turn does, takes over its slot. It is known by
+ *     the last layer's key of the slot's last row, which is what the tokens up to it made it: with the same bits in the
+ *     pool, the rows before are those of the same tokens.
  */
 
 import type { ModelSpec } from "@hone/nn";
@@ -23,12 +26,15 @@ export class ContextSlots {
   #length = 0;
   #capacity = 0;
   #slots: (Slot | undefined)[] = [];
+  /** One row of one head. */
+  readonly #probe: Float32Array;
   #keys: Float32Array[];
   #values: Float32Array[];
 
   constructor(spec: ModelSpec) {
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
+    this.#probe = new Float32Array(spec.headDim);
     const none = () => Array.from({ length: spec.numLayers }, () => new Float32Array(0));
     this.#keys = none();
     this.#values = none();
@@ -61,7 +67,7 @@ export class ContextSlots {
     // A few longer rows cost less than moving everything, twice as long ones do not.
     const isFitting = this.#length >= length && this.#length <= 2 * length;
     if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length);
-    const places = this.#assign(items);
+    const places = this.#assign(items, pool);
     for (const [index, { pages, start }] of items.entries()) {
       const place = places[index]!;
       const slot = this.#slots[place]!;
@@ -109,7 +115,8 @@ export class ContextSlots {
   }
 
   /** T2: who has a slot in the front keeps it, who has one behind moves. */
-  #assign(items: readonly RunItem[]): number[] {
+  #assign(items: readonly RunItem[], pool: KvPool): number[] {
+    this.#takeOver(items, pool);
     const slotOf = new Map(
       this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])),
     );
@@ -129,6 +136,31 @@ export class ContextSlots {
       }
     }
     return places;
+  }
+
+  /** T4 */
+  #takeOver(items: readonly RunItem[], pool: KvPool): void {
+    const present = new Set(items.map(({ pages }) => pages));
+    const known = new Set(this.#slots.map((slot) => slot?.pages));
+    for (const item of items) {
+      if (item.start === 0 || known.has(item.pages)) continue;
+      const place = this.#slots.findIndex(
+        (slot, at) => slot !== undefined && !present.has(slot.pages) && this.#isBegin(at, slot, item, pool),
+      );
+      if (place >= 0) this.#slots[place] = { pages: item.pages, filled: this.#slots[place]!.filled };
+    }
+  }
+
+  /** Whether all rows of a slot are rows of the sequence. */
+  #isBegin(place: number, { filled }: Slot, { pages, start }: RunItem, pool: KvPool): boolean {
+    if (filled === 0 || filled > start) return false;
+    const last = pool.keys.length - 1;
+    const key = this.#probe;
+    pool.read(pool.keys[last]!, 0, pages, filled - 1, filled, key, 0);
+    const at = place * this.#slotSize + (filled - 1) * this.#headDim;
+    const held = this.#keys[last]!;
+    for (let i = 0; i < this.#headDim; i++) if (held[at + i] !== key[i]) return false;
+    return true;
   }
 
   #move(from: number, to: number): void {

@@ -271,6 +271,40 @@ for (const [name, { contextLayout, ...input }] of Object.entries(shapes)) {
         }
       });
     });
+
+    test("sessions whose turns go on side by side, one of them with another beginning, give the bits of each alone", async () => {
+      await withCore({}, async (core) => {
+        const random = new Random(5);
+        const more = (count: number) => Array.from({ length: count }, () => random.nextInt(64));
+        const contexts = Array.from({ length: 6 }, (_, i) => [i, ...more(20 + 9 * i)]);
+        for (let turn = 0; turn < 4; turn++) {
+          if (turn === 2) contexts[3] = [60, ...contexts[3]!.slice(1)];
+          const turns = contexts.map((promptIds, i) => ({
+            ...requests[0]!,
+            id: `turn${turn}-${i}`,
+            promptIds,
+            seed: turn * 10 + i,
+            sampling: { ...requests[5]!.sampling, maxNewTokens: 5 },
+          }));
+          for (const request of turns) core.submit(request, false);
+          const results = await finish(core);
+          const alone = await withCore({}, async (fresh) => {
+            const samples = [];
+            for (const request of turns) {
+              fresh.submit(request, false);
+              samples.push(sampleOf((await finish(fresh)).get(request.id)));
+            }
+            return samples;
+          });
+          assertSame(
+            turns.map(({ id }) => sampleOf(results.get(id))),
+            alone,
+          );
+          for (const [i, { id }] of turns.entries())
+            contexts[i]!.push(...results.get(id)!.ids, ...more(8 + i));
+        }
+      });
+    });
   });
 }
 

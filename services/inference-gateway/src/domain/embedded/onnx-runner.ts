@@ -75,6 +75,8 @@ export class OnnxRunner implements PolicyRunner {
   readonly #pool: KvPool;
   readonly #slots: ContextSlots[];
   readonly #buffers = new FeedBuffers();
+  /** Sequences of the last decode run. */
+  #decoders = 0;
 
   private constructor(
     spec: ModelSpec,
@@ -182,7 +184,11 @@ export class OnnxRunner implements PolicyRunner {
 
   #slotsFor(items: readonly RunItem[]): ContextSlots | undefined {
     const [decoding, continuing] = this.#slots;
-    return items.every(({ count }) => count === 1) ? decoding : continuing;
+    const isDecoding = items.every(({ count }) => count === 1);
+    if (isDecoding) this.#decoders = items.length;
+    // Turns that go on together, with nothing beside them, find their contexts where they decoded, and decode there again.
+    const isNextTurn = items.length >= this.#decoders && items.every(({ start }) => start > 0);
+    return isDecoding || isNextTurn ? decoding : continuing;
   }
 
   /** @returns the place of each item among the run's sequences. */
