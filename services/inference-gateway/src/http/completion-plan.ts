@@ -16,6 +16,8 @@ export interface SamplingParameters {
   readonly presence_penalty: number | undefined;
   readonly frequency_penalty: number | undefined;
   readonly seed: number | undefined;
+  readonly stop_token_ids: readonly number[] | undefined;
+  readonly ignore_eos: boolean | undefined;
   readonly stop: string | readonly string[] | undefined;
 }
 
@@ -76,6 +78,10 @@ export function planCompletion(
       presencePenalty: sampling.presence_penalty ?? 0,
       frequencyPenalty: sampling.frequency_penalty ?? 0,
       topLogprobs: prompt.topLogprobs,
+      stopTokenIds: [
+        ...(sampling.ignore_eos === true ? [] : language.stopTokenIds),
+        ...(sampling.stop_token_ids ?? []),
+      ],
       maxNewTokens: maxNewTokens?.value ?? Math.min(room, defaults.maxNewTokens ?? defaultNewTokens ?? room),
     },
     // Seeds of the API may be negative; the engine's may not.

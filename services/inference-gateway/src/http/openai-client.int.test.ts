@@ -196,6 +196,15 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.ok(usage.completion_tokens < 40);
   });
 
+  test("ends at ids that the request names, and past the model's own where it asks for that", async () => {
+    const whole = await chat({ ignore_eos: true } as never);
+    assert.equal(whole.usage?.completion_tokens, 40);
+    const most = Array.from({ length: 128 }, (_, id) => id);
+    const ended = await chat({ ignore_eos: true, stop_token_ids: most, temperature: 2 } as never);
+    assert.equal(ended.choices[0]?.finish_reason, "stop");
+    assert.ok(ended.usage!.completion_tokens < 40);
+  });
+
   test("tells the logprob of each token, in the stream too", async () => {
     const { choices, usage } = await chat({ logprobs: true, max_tokens: 12 });
     const { content } = choices[0]!.logprobs!;

@@ -11,6 +11,8 @@ import { MAX_TOP_LOGPROBS } from "../domain/inference-engine.ts";
 /** As with the API's own service; a stop text that is longer than a line is none. */
 export const MAX_STOP_TEXTS = 4;
 export const MAX_STOP_CHARACTERS = 256;
+/** More than any model has ends. */
+export const MAX_STOP_TOKENS = 128;
 /** As with the API's own service. */
 export const MAX_CHOICES = 128;
 
@@ -46,6 +48,19 @@ export const samplingShape = {
       z.array(z.string().min(1).max(MAX_STOP_CHARACTERS)).max(MAX_STOP_TEXTS),
     ]),
   ),
+  /** Of vLLM, as the next one: ids that end the answer, beside the model's own, which can be left out. */
+  stop_token_ids: optional(
+    z
+      .array(
+        z
+          .number()
+          .int()
+          .min(0)
+          .max(2 ** 31 - 1),
+      )
+      .max(MAX_STOP_TOKENS),
+  ),
+  ignore_eos: optional(z.boolean()),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   frequency_penalty: optional(z.number().min(-2).max(2)),

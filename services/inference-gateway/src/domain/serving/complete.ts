@@ -20,8 +20,7 @@ export interface CompletionRequest {
   readonly id: string;
   readonly promptIds: readonly number[];
   readonly numChoices: number;
-  /** The model's stop tokens are added to it. */
-  readonly sampling: Omit<SamplingParameters, "stopTokenIds">;
+  readonly sampling: SamplingParameters;
   /** A non-negative safe integer. Each choice has its own below it. */
   readonly seed: number;
   readonly stopTexts: readonly string[];
@@ -85,7 +84,8 @@ async function generateChoice(
   options: CompleteOptions,
 ): Promise<Choice> {
   const { engine, model, signal, trace, replica, onDelta, onEnd } = options;
-  const { stopTokenIds, tokenizer } = model.language;
+  const { tokenizer } = model.language;
+  const { stopTokenIds } = request.sampling;
   const text = new ChoiceText({ tokenizer, stopTokenIds, stopTexts: request.stopTexts });
   const told: TextDelta[] = [];
   const tell = (delta: TextDelta) => {
@@ -127,14 +127,14 @@ async function generateChoice(
 function generateRequestOf(
   request: CompletionRequest,
   index: number,
-  { engineModel, language }: ServedModel,
+  { engineModel }: ServedModel,
 ): GenerateRequest {
   const { id, promptIds, sampling, seed } = request;
   return {
     id: `${id}#${index}`,
     model: engineModel,
     promptIds,
-    sampling: { ...sampling, stopTokenIds: language.stopTokenIds },
+    sampling,
     seed: deriveSeed(seed, index),
     sessionId: `${id}#${index}`,
     groupId: id,
