@@ -16,19 +16,8 @@ describe("the bench", () => {
   test("measures, prints a table and writes it as JSON", async () => {
     await using folder = await temporaryFolder("bench");
     const jsonFile = path.join(folder.path, "deep", "bench.json");
-    const env = { ...process.env, PEERS: folder.path };
-    const child = spawn(
-      process.execPath,
-      [path.join(REPOSITORY, "bench/src/main.ts"), "--quick", "--only", "bus", "--json", jsonFile],
-      { env, stdio: ["ignore", "pipe", "pipe"] },
-    );
-    let output = "";
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on("data", (chunk) => {
-        output += String(chunk);
-      });
-    }
-    const [code] = await once(child, "close");
+    const args = ["--quick", "--only", "bus", "--json", jsonFile];
+    const { code, output } = await runBench("main.ts", folder.path, args);
     assert.equal(code, 0, output);
     const report = JSON.parse(await readFile(jsonFile, "utf8")) as Report;
     assert.ok(report.isQuick && report.durationSeconds > 0 && report.machine.includes("Node"));
@@ -49,6 +38,34 @@ describe("the bench", () => {
     ]);
   });
 });
+
+describe("the bench of peers", () => {
+  test("says so where the model is not installed", async () => {
+    await using folder = await temporaryFolder("peers");
+    const jsonFile = path.join(folder.path, "peers.json");
+    const { code, output } = await runBench("peers.ts", folder.path, ["--quick", "--json", jsonFile]);
+    assert.equal(code, 0, output);
+    assert.match(output, /smollm2: not installed/);
+    assert.deepEqual((JSON.parse(await readFile(jsonFile, "utf8")) as { comparisons: [] }).comparisons, []);
+  });
+});
+
+/** @param peersFolder where it looks for peers */
+async function runBench(program: string, peersFolder: string, args: readonly string[]) {
+  const env = { ...process.env, PEERS: peersFolder };
+  const child = spawn(process.execPath, [path.join(REPOSITORY, "bench/src", program), ...args], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      output += String(chunk);
+    });
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, output };
+}
 
 describe("parseOptions()", () => {
   test("runs the chosen sections in the bench's order", () => {

@@ -8,10 +8,6 @@
  * nothing else used the machine: the bench looks, and says so.
  */
 
-import { mkdir, writeFile } from "node:fs/promises";
-import path from "node:path";
-import { describeError, HoneError } from "@hone/core";
-import { describeMachine, findOtherWork } from "./machine.ts";
 import { parseOptions } from "./options.ts";
 import { formatSection, type Report, type Section } from "./report.ts";
 import type { BenchSettings, Measure } from "./section.ts";
@@ -20,6 +16,7 @@ import { measureEngines } from "./sections/engines.ts";
 import { measureLimits } from "./sections/limits.ts";
 import { measurePipeline } from "./sections/pipeline.ts";
 import { measureStart } from "./sections/start.ts";
+import { holdSitting, type SittingReport } from "./sitting.ts";
 import { summarise } from "./summarise.ts";
 
 const SECTIONS: Readonly<Record<string, Measure>> = {
@@ -30,14 +27,8 @@ const SECTIONS: Readonly<Record<string, Measure>> = {
   start: measureStart,
 };
 
-try {
-  const options = parseOptions(process.argv.slice(2), Object.keys(SECTIONS));
-  const startedAt = new Date();
-  await mkdir(path.dirname(options.jsonFile), { recursive: true });
-  const machine = await describeMachine(path.dirname(options.jsonFile));
-  console.log(machine);
-  const busy = await findOtherWork();
-  if (busy !== undefined) console.log(warning(busy));
+const readOptions = () => parseOptions(process.argv.slice(2), Object.keys(SECTIONS));
+await holdSitting(readOptions, async (options): Promise<Omit<Report, keyof SittingReport>> => {
   const settings: BenchSettings = { ...options, say: (line) => console.error(`  measuring ${line}`) };
   const sections: Section[] = [];
   for (const name of options.only) {
@@ -45,21 +36,8 @@ try {
     sections.push(section);
     console.log(`\n${formatSection(section).join("\n")}`);
   }
-  const report: Report = {
-    machine,
-    startedAt: startedAt.toISOString(),
-    durationSeconds: Math.round((Date.now() - startedAt.getTime()) / 1_000),
-    ...(busy === undefined ? {} : { busy }),
-    isQuick: options.isQuick,
-    sections,
-  };
-  await writeFile(options.jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
-  if (busy !== undefined) console.log(`\n${warning(busy)}`);
-  console.log(`\n${report.durationSeconds} s; written to ${path.relative(process.cwd(), options.jsonFile)}`);
-} catch (error) {
-  console.error(error instanceof HoneError ? describeError(error) : error);
-  process.exitCode = 1;
-}
+  return { isQuick: options.isQuick, sections };
+});
 
 /** Medians of the limits, where they were measured. */
 function limitsOf(sections: readonly Section[]): Readonly<Record<string, number>> {
@@ -69,8 +47,4 @@ function limitsOf(sections: readonly Section[]): Readonly<Record<string, number>
       row.kind === "measured" ? [[row.name, summarise(row.values).median] as const] : [],
     ),
   );
-}
-
-function warning(busy: string): string {
-  return `NOT A QUIET MACHINE, do not compare these figures: ${busy}`;
 }

@@ -47,6 +47,8 @@ export class MeasuredProgram implements AsyncDisposable {
     this.#options = options;
     const child = spawn(options.command ?? process.execPath, options.args, {
       stdio: ["pipe", "pipe", "pipe"],
+      // A group of its own, so that what it starts can be ended with it.
+      detached: true,
     });
     child.stderr.on("data", (chunk) => {
       this.#errorText = (this.#errorText + String(chunk)).slice(-MAX_ERROR_TEXT);
@@ -83,17 +85,29 @@ export class MeasuredProgram implements AsyncDisposable {
     return JSON.parse(line) as Result;
   }
 
-  /** Ends its input and waits until it is gone. */
+  /** Ends its input and waits until it is gone, with everything that it started. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#interface.close();
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const gone = once(this.#child, "exit");
-    this.#input.end();
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const gone = once(this.#child, "exit");
+      this.#input.end();
+      try {
+        await deadline(`${this.#options.name} to end`, END_DEADLINE_MS, () => gone);
+      } catch {
+        this.#endGroup();
+        await gone;
+      }
+    }
+    this.#endGroup();
+  }
+
+  /** Its own processes too: a peer's may outlive it. */
+  #endGroup(): void {
+    if (this.#child.pid === undefined) return;
     try {
-      await deadline(`${this.#options.name} to end`, END_DEADLINE_MS, () => gone);
-    } catch {
-      this.#child.kill("SIGKILL");
-      await gone;
+      process.kill(-this.#child.pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   }
 

@@ -19,9 +19,17 @@ export interface BenchOptions {
   readonly peersFolder: string;
 }
 
-const DEFAULT_ROUNDS = 5;
 const QUICK_ROUNDS = 1;
 const MAX_ROUNDS = 100;
+
+/** What a bench takes where no flag says otherwise. */
+export interface BenchDefaults {
+  readonly rounds: number;
+  /** Name of the JSON file, in the state folder. */
+  readonly jsonName: string;
+}
+
+const DEFAULTS: BenchDefaults = { rounds: 5, jsonName: "bench.json" };
 
 /**
  * @param sections names that `--only` may take.
@@ -31,6 +39,7 @@ export function parseOptions(
   args: readonly string[],
   sections: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
+  defaults: BenchDefaults = DEFAULTS,
 ): BenchOptions {
   const { values } = parseArgs({
     args: [...args],
@@ -45,7 +54,7 @@ export function parseOptions(
   for (const name of only) {
     if (!sections.includes(name)) throw invalid("--only", `one of ${sections.join(", ")}`, name);
   }
-  const rounds = Number(values.rounds ?? (values.quick ? QUICK_ROUNDS : DEFAULT_ROUNDS));
+  const rounds = Number(values.rounds ?? (values.quick ? QUICK_ROUNDS : defaults.rounds));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > MAX_ROUNDS) {
     throw invalid("--rounds", `a whole number from 1 to ${MAX_ROUNDS}`, String(values.rounds));
   }
@@ -57,7 +66,7 @@ export function parseOptions(
     isQuick: values.quick,
     jsonFile:
       values.json === undefined
-        ? path.join(env.HONE_STATE_DIR ?? path.join(REPOSITORY, ".hone"), "bench.json")
+        ? path.join(env.HONE_STATE_DIR ?? path.join(REPOSITORY, ".hone"), defaults.jsonName)
         : path.resolve(here, values.json),
     peersFolder: env[PEERS_VARIABLE] || path.join(homedir(), ".cache", "hone-peers"),
   };

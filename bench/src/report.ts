@@ -1,5 +1,6 @@
 /** What the bench found: rows in sections, as a table for people and as JSON for programs. */
 
+import type { SittingReport } from "./sitting.ts";
 import { summarise } from "./summarise.ts";
 
 /** One figure, measured in several rounds or not at all. */
@@ -32,13 +33,7 @@ export interface Section {
 }
 
 /** The whole of one sitting. */
-export interface Report {
-  readonly machine: string;
-  /** ISO 8601. */
-  readonly startedAt: string;
-  readonly durationSeconds: number;
-  /** Why the figures may be wrong: somebody else used the machine. Absent when it was quiet. */
-  readonly busy?: string;
+export interface Report extends SittingReport {
   readonly isQuick: boolean;
   readonly sections: readonly Section[];
 }
@@ -59,22 +54,36 @@ export function missing(name: string, unit: string, reason: string, meaning: str
   return { kind: "missing", name, unit, reason, meaning };
 }
 
-const HEADINGS = ["", "median", "best", "spread", "unit", "what it says"] as const;
+const HEADINGS = [
+  ["", "left"],
+  ["median", "right"],
+  ["best", "right"],
+  ["spread", "right"],
+  ["unit", "left"],
+  ["what it says", "left"],
+] as const;
 
 /** The table as lines. */
 export function formatSection(section: Section): string[] {
-  const cells = section.rows.map(cellsOf);
-  const widths = HEADINGS.map((heading, column) =>
-    Math.max(heading.length, ...cells.map((row) => row[column]?.length ?? 0)),
+  return [section.title, ...formatTable(HEADINGS, section.rows.map(cellsOf))];
+}
+
+/** Columns as wide as their widest cell. @param headings what stands above each column, and to which side it is set */
+export function formatTable(
+  headings: readonly (readonly [heading: string, side: "left" | "right"])[],
+  rows: readonly (readonly string[])[],
+): string[] {
+  const widths = headings.map(([heading], column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) =>
-        column >= 1 && column <= 3 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+        headings[column]![1] === "right" ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
       )
       .join("  ")
       .trimEnd();
-  return [section.title, line(HEADINGS), ...cells.map(line)];
+  return [line(headings.map(([heading]) => heading)), ...rows.map(line)];
 }
 
 function cellsOf(row: Row): string[] {

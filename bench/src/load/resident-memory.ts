@@ -9,6 +9,11 @@ export function residentBytes(pid: number): number | undefined {
   return readKibibytes(`/proc/${pid}/status`, /^VmRSS:\s+(\d+)/m);
 }
 
+/** The largest resident set that a process had so far, in bytes; undefined when there is no such process. */
+export function peakBytes(pid: number): number | undefined {
+  return readKibibytes(`/proc/${pid}/status`, /^VmHWM:\s+(\d+)/m);
+}
+
 /**
  * Memory of a server that works in child processes, such as PostgreSQL: what they share is counted once. Undefined when
  * there is no such process.

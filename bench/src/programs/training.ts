@@ -1,13 +1,13 @@
 /**
  * Time of a training step: loss, gradients, clipping and AdamW, by `@hone/train` as the trainer runs it.
  *
- *   node bench/src/programs/training.ts [--shape example|135m] [--rounds 5] [--layers N] [--hidden N] [--rowTokens N]
- *        [--microbatchTokens N] [--threads N] [--together] [--spin] [--recompute LAYERS] [--profile PREFIX]
- *        [--json]
+ *   node bench/src/programs/training.ts [--shape example|135m] [--rounds 5] [--layers N] [--hidden N] [--rows N]
+ *        [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spin]
+ *        [--recompute LAYERS] [--profile PREFIX] [--json]
  *
  * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
  * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
- * (--rowTokens: of as many).
+ * (--rows, --rowTokens: as many).
  * Threads take a microbatch each, or with --together share each operator; with --spin they wait for it busily.
  * Prints the effective rate, 6 x parameters x tokens, for the tokens of the samples, were they separate, and for those
  * that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
@@ -21,6 +21,7 @@ import {
   clipFactor,
   GradientRunner,
   initialiseAdamW,
+  type Objective,
   releaseValues,
   shareWeights,
   ThreadSharing,
@@ -35,7 +36,9 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     layers: { type: "string" },
     hidden: { type: "string" },
+    rows: { type: "string", default: "4" },
     rowTokens: { type: "string" },
+    loss: { type: "string", default: "ppo_clip" },
     microbatchTokens: { type: "string", default: "1024" },
     threads: { type: "string", default: "2" },
     together: { type: "boolean", default: false },
@@ -47,7 +50,6 @@ const { values } = parseArgs({
 });
 const isLarge = values.shape === "135m";
 const [GROUPS, ROLLOUTS, HEADER, SIDE, ANSWER] = [4, 8, 6, 4, 4];
-const LARGE_ROWS = 4;
 const rowTokens = Number(values.rowTokens ?? (isLarge ? 256 : 128));
 /** A step of the small model is short: several make a round. */
 const STEPS_A_ROUND = isLarge ? 1 : 16;
@@ -87,10 +89,10 @@ const runner = new GradientRunner(spec, {
     ...(values.profile === undefined ? {} : { profilePrefix: values.profile }),
   },
 });
-const objective = {
-  loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 } as const,
-  entropyCoefficient: 0.003,
-};
+const objective: Objective =
+  values.loss === "cross_entropy"
+    ? { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 }
+    : { loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 }, entropyCoefficient: 0.003 };
 const matrices = parameters
   .filter(({ kind }) => kind === "matrix" || kind === "residual_matrix")
   .reduce((sum, parameter) => sum + parameterSize(parameter), 0);
@@ -153,7 +155,7 @@ function describe({ ms, updateMs, coreMs, sampleTokens, packedTokens, paddedToke
 }
 
 function longRows(): TrainingSample[] {
-  return Array.from({ length: LARGE_ROWS }, () => {
+  return Array.from({ length: Number(values.rows) }, () => {
     const tokenIds = Array.from({ length: rowTokens }, () => random.nextInt(spec.vocabSize));
     return sampleOf(tokenIds, 1);
   });

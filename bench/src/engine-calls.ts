@@ -1,0 +1,123 @@
+/**
+ * The engines of gateway and trainer as programs, each behind its port in a thread of its own, as the services run them.
+ *
+ * What stands in a call and in its answer: services/inference-gateway/bench/engine-calls.ts, services/trainer/bench/engine-calls.ts.
+ */
+
+import type { Random } from "@hone/core";
+import { Aggregation, advantagesOf, lossWeights } from "@hone/rl";
+import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
+import { REPOSITORY } from "./repository.ts";
+
+/** A batch to continue; the answer has `samples` sequences for each prompt, beside each other. */
+export interface GenerateBatch {
+  readonly prompts: readonly (readonly number[])[];
+  readonly samples: number;
+  readonly newTokens: number;
+  /** Conversations that go on, one for each prompt. */
+  readonly sessions?: readonly string[];
+  readonly seed: number;
+}
+
+/** What a generating engine made; peers answer with as much. */
+export interface GeneratedBatch {
+  readonly seconds: number;
+  readonly ids: readonly (readonly number[])[];
+}
+
+/** What Hone's says besides. */
+export interface SampledBatch extends GeneratedBatch {
+  readonly logprobs: readonly (readonly number[])[];
+}
+
+/** A sequence to learn from, with what a policy loss reads of its trained tokens. */
+export interface TrainedSample {
+  readonly tokenIds: readonly number[];
+  readonly lossMask: readonly number[];
+  readonly logprobs: readonly number[];
+  readonly advantages: readonly number[];
+  readonly weights: readonly number[];
+}
+
+/** @param model a Hugging Face folder, served as version 0 */
+export function honeGenerator(model: string): ProgramOptions {
+  const program = `${REPOSITORY}/services/inference-gateway/bench/engine-calls.ts`;
+  return { name: "Hone", args: [program, "--model", model] };
+}
+
+/** @param state folder for the versions that it saves */
+export function honeTrainer(model: string, state: string): ProgramOptions {
+  const program = `${REPOSITORY}/services/trainer/bench/engine-calls.ts`;
+  return { name: "Hone", args: [program, "--model", model, "--state", state] };
+}
+
+export function generateBatch<Answer extends GeneratedBatch>(
+  generator: MeasuredProgram,
+  batch: GenerateBatch,
+): Promise<Answer> {
+  return call(generator, { kind: "generate", ...batch });
+}
+
+/** One update. */
+export function trainBatch(trainer: MeasuredProgram, samples: readonly TrainedSample[]): Promise<unknown> {
+  return call(trainer, { kind: "train", samples });
+}
+
+/** Where a version lies, as the service would publish it. */
+export interface SavedVersion {
+  readonly version: number;
+  readonly folder: string;
+  readonly digest: string;
+}
+
+/** Until all that a restart needs is on the disk. */
+export async function saveVersion(trainer: MeasuredProgram, version: number): Promise<SavedVersion> {
+  const { folder, digest } = await call<SavedVersion>(trainer, { kind: "save", version });
+  return { version, folder, digest };
+}
+
+/** Until it is the one that generates. */
+export function loadVersion(generator: MeasuredProgram, saved: SavedVersion): Promise<unknown> {
+  return call(generator, { kind: "load", ...saved });
+}
+
+/** The samples of a batch, with the advantages that rewards at random have in each prompt's group. */
+export function rewardAtRandom(
+  { prompts, samples }: Pick<GenerateBatch, "prompts" | "samples">,
+  { ids, logprobs }: SampledBatch,
+  random: Random,
+): TrainedSample[] {
+  const weights = lossWeights(
+    ids.map((completion) => completion.length),
+    Aggregation.tokenMean,
+    1,
+  );
+  return prompts.flatMap((prompt, group) => {
+    const rewards = Array.from({ length: samples }, () => random.next());
+    const advantages = advantagesOf(rewards, { kind: "grpo", normalizeByStd: true, epsilon: 1e-6 });
+    return advantages.map((advantage, sample) => {
+      const at = group * samples + sample;
+      const completion = ids[at]!;
+      const each = (value: number) => completion.map(() => value);
+      return {
+        tokenIds: [...prompt, ...completion],
+        lossMask: [...prompt.map(() => 0), ...each(1)],
+        logprobs: logprobs[at]!,
+        advantages: each(advantage),
+        weights: each(weights[at]!),
+      };
+    });
+  });
+}
+
+/** The first ids of a vocabulary are its special tokens. */
+const FIRST_WORD = 16;
+
+/** @returns a prompt without a special token. */
+export function randomIds(random: Random, vocabSize: number, count: number): number[] {
+  return Array.from({ length: count }, () => FIRST_WORD + random.nextInt(vocabSize - FIRST_WORD));
+}
+
+function call<Answer>(program: MeasuredProgram, body: object): Promise<Answer> {
+  return program.round<Answer>(JSON.stringify(body));
+}

@@ -1,0 +1,77 @@
+/**
+ * `npm run bench:peers`: the work of training language models on this machine, Hone and its peers in turn.
+ *
+ *   npm run bench:peers -- [--only training,prompts,groups,sessions,turns,grpo,memory] [--rounds 3] [--quick] [--json FILE]
+ *
+ * Prints one table, with what must be reached and the share of the machine's matrix-multiply rate that each row reaches,
+ * and writes it as JSON. Peers are looked for in the folder that PEERS names (default ~/.cache/hone-peers): PyTorch,
+ * transformers and TRL below `torch`, vLLM below `vllm`, SmolLM2-135M-Instruct as the folder `smollm2`. One that is not
+ * installed is a row that says so. Figures are of one sitting, and mean something only where nothing else runs.
+ */
+
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { type BenchOptions, parseOptions } from "./options.ts";
+import { type Comparison, formatComparisons, type JudgedComparison, judge } from "./peers/comparison.ts";
+import { Contender, NOT_INSTALLED } from "./peers/contender.ts";
+import { measureGeneration } from "./peers/generation.ts";
+import { measureGrpo } from "./peers/grpo.ts";
+import { measureMemory } from "./peers/memory.ts";
+import { workOfFolder } from "./peers/model-work.ts";
+import type { MeasurePeers } from "./peers/rows.ts";
+import { measureTraining } from "./peers/training.ts";
+import { formatSection, measured, type Row } from "./report.ts";
+import { benchProgram } from "./repository.ts";
+import { holdSitting } from "./sitting.ts";
+
+/** Rows that are measured with the same programs stand together. */
+const GROUPS: readonly { readonly names: readonly string[]; readonly measure: MeasurePeers }[] = [
+  { names: ["training"], measure: measureTraining },
+  { names: ["prompts", "groups", "sessions", "turns"], measure: measureGeneration },
+  { names: ["grpo"], measure: measureGrpo },
+  { names: ["memory"], measure: measureMemory },
+];
+const NAMES = GROUPS.flatMap(({ names }) => names);
+const DEFAULTS = { rounds: 3, jsonName: "bench-peers.json" };
+
+const readOptions = () => parseOptions(process.argv.slice(2), NAMES, process.env, DEFAULTS);
+await holdSitting(readOptions, async (options) => {
+  const model = path.join(options.peersFolder, "smollm2");
+  if (!existsSync(path.join(model, "config.json"))) {
+    console.log(`${model}: ${NOT_INSTALLED}, so nothing was measured`);
+    return { isQuick: options.isQuick, comparisons: [], details: [] };
+  }
+  const found = await measureAll(options, model);
+  console.log(`\n${formatComparisons(found.comparisons).join("\n")}`);
+  const section = { name: "details", title: "What stands behind them", rows: found.details };
+  console.log(`\n${formatSection(section).join("\n")}`);
+  return { isQuick: options.isQuick, ...found };
+});
+
+async function measureAll(
+  options: BenchOptions,
+  model: string,
+): Promise<{ comparisons: readonly JudgedComparison[]; details: readonly Row[] }> {
+  const args = [benchProgram("matrix-product.ts"), "--threads", "0"];
+  await using product = await Contender.start({ name: "the matrix product", args });
+  const say = (line: string) => console.error(`  measuring ${line}`);
+  const bench = { ...options, say, model, work: workOfFolder(model), product };
+  const speed = await product.measure(async (program) => (await program.round<{ gflops: number }>()).gflops);
+  const details: Row[] = [
+    measured(
+      "matrix product",
+      "GFLOP/s",
+      [speed],
+      "2048-cube of float32, all cores; measured between rounds too",
+    ),
+  ];
+  const comparisons: Comparison[] = [];
+  for (const { names, measure } of GROUPS) {
+    const wanted = names.filter((name) => options.only.includes(name));
+    if (wanted.length === 0) continue;
+    const rows = await measure(bench, wanted);
+    comparisons.push(...rows.comparisons);
+    details.push(...rows.details);
+  }
+  return { comparisons: comparisons.map(judge), details };
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { eventually, temporaryFolder } from "@hone/testing";
+import type { MeasuredProgram } from "../measured-program.ts";
+import { Contender, NOT_INSTALLED } from "./contender.ts";
+
+const round = async (program: MeasuredProgram) => (await program.round<{ value: number }>()).value;
+const start = (code: string) => Contender.start({ name: "it", args: ["-e", code] });
+
+describe("a contender", () => {
+  test("that fails is asked no more, and its figures are the reason", async () => {
+    await using it = await start(`
+      console.log("ready");
+      require("node:readline").createInterface({ input: process.stdin }).once("line", () => {
+        console.log('{"value": 7}');
+        process.stdin.once("data", () => { console.error("RangeError: too large"); process.exit(3); });
+      });`);
+    assert.equal(await it.measure(round), 7);
+    assert.equal(await it.measure(round), Number.NaN);
+    assert.equal(await it.measure(() => assert.fail("it was asked")), Number.NaN);
+    assert.deepEqual(it.figures([7]), { kind: "missing", reason: it.reason });
+    assert.match(it.reason ?? "", /^cannot run: .*RangeError: too large/);
+  });
+
+  test("that does not start has the reason from the beginning", async () => {
+    await using it = await start("throw new TypeError('no such model')");
+    assert.match(it.reason ?? "", /TypeError: no such model/);
+  });
+
+  test("is a missing peer where its environment is not there", async () => {
+    await using folder = await temporaryFolder("peers");
+    await using it = await Contender.startPeer("vLLM", folder.path, "vllm", ["generate_vllm.py", "model"]);
+    assert.equal(it.reason, NOT_INSTALLED);
+  });
+
+  test("ends with everything that it started", async () => {
+    const it = await start(`
+      const { pid } = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1e3)"]);
+      console.log("ready");
+      process.stdin.once("data", () => console.log(JSON.stringify({ value: pid })));
+      process.stdin.once("end", () => process.exit());`);
+    const child = await it.measure(round);
+    assert.ok(isAlive(child));
+    await it[Symbol.asyncDispose]();
+    await eventually("the end of what it started", () => !isAlive(child));
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

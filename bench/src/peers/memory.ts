@@ -1,0 +1,79 @@
+/** How much memory training takes at most: the peak of the trainer's process (VmHWM). */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Random } from "@hone/core";
+import { honeTrainer, trainBatch } from "../engine-calls.ts";
+import { peakBytes } from "../load/resident-memory.ts";
+import type { MeasuredProgram } from "../measured-program.ts";
+import { benchProgram } from "../repository.ts";
+import type { Comparison, Figures } from "./comparison.ts";
+import { Contender } from "./contender.ts";
+import type { MeasurePeers } from "./rows.ts";
+
+const FULL = { rows: 4, tokens: 512 };
+const QUICK = { rows: 1, tokens: 32 };
+const GIBIBYTE = 2 ** 30;
+/** The second finds the optimizer's state and the arenas of the first. */
+const UPDATES = 2;
+
+export const measureMemory: MeasurePeers = async (bench) => {
+  const { rows, tokens } = bench.isQuick ? QUICK : FULL;
+  const state = await mkdtemp(path.join(tmpdir(), "hone-bench-memory-"));
+  bench.say(`memory of full training on ${rows} x ${tokens} tokens`);
+  const random = new Random(1);
+  const samples = Array.from({ length: rows }, () => {
+    const tokenIds = Array.from({ length: tokens }, () => random.nextInt(bench.work.vocabSize));
+    const each = (value: number) => Array.from({ length: tokens - 1 }, () => value);
+    return {
+      tokenIds,
+      lossMask: [0, ...each(1)],
+      logprobs: each(-1),
+      advantages: each(1),
+      weights: each(1 / (rows * (tokens - 1))),
+    };
+  });
+  try {
+    const full = await peakOf(await Contender.start(honeTrainer(bench.model, state)), (program) =>
+      trainBatch(program, samples),
+    );
+    bench.say(`memory of LoRA on ${rows} x ${tokens} tokens`);
+    const lora = await peakOf(await startLora(rows, tokens), (program) => program.round());
+    return {
+      comparisons: [
+        rowOf(`SmolLM2-135M, all weights, ${rows} x ${tokens} tokens: trainer's peak memory`, full, 5),
+        rowOf(`0.5B shape, LoRA, ${rows} x ${tokens} tokens: peak memory of training`, lora, 8),
+      ],
+      details: [],
+    };
+  } finally {
+    await rm(state, { recursive: true, force: true });
+  }
+};
+
+function startLora(rows: number, tokens: number): Promise<Contender> {
+  const work = ["--shape", "0.5b", "--lora", "--rows", String(rows), "--rowTokens", String(tokens)];
+  return Contender.start({
+    name: "Hone",
+    args: [benchProgram("training.ts"), "--json", ...work, "--threads", "2", "--together"],
+  });
+}
+
+async function peakOf(
+  trainer: Contender,
+  update: (program: MeasuredProgram) => Promise<unknown>,
+): Promise<Figures> {
+  await using _ended = trainer;
+  for (let i = 0; i < UPDATES; i++) {
+    await trainer.measure(async (program) => {
+      await update(program);
+      return 0;
+    });
+  }
+  return trainer.figures([(peakBytes(trainer.pid) ?? Number.NaN) / GIBIBYTE]);
+}
+
+function rowOf(name: string, hone: Figures, bar: number): Comparison {
+  return { name, unit: "GiB", better: "lower", hone, target: { kind: "at most", bar } };
+}

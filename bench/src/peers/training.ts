@@ -1,0 +1,87 @@
+/** Loss and gradients of a microbatch, against PyTorch as it is and compiled. */
+
+import { benchProgram } from "../repository.ts";
+import type { Comparison } from "./comparison.ts";
+import { Contender } from "./contender.ts";
+import { type MeasurePeers, measureParts, productShare } from "./rows.ts";
+
+const FULL = { rows: 4, tokens: 256 };
+const QUICK = { rows: 1, tokens: 32 };
+/** Both sides compile and allocate in the first. */
+const WARM_UP_ROUNDS = 1;
+
+export const measureTraining: MeasurePeers = async (bench) => {
+  const { rows, tokens } = bench.isQuick ? QUICK : FULL;
+  const size = `${rows} x ${tokens} tokens`;
+  bench.say(`training on ${size}; PyTorch is compiled first`);
+  await using hone = await Contender.start({ name: "Hone", args: honeArgs(rows, tokens) });
+  const startTorch = (mode: string) => {
+    const args = [bench.model, mode, String(rows), String(tokens)] as const;
+    return Contender.startPeer(`PyTorch ${mode}`, bench.peersFolder, "torch", ["train_torch.py", ...args]);
+  };
+  await using eager = await startTorch("eager");
+  await using compiled = await startTorch("compile");
+  const { figures, product } = await measureParts(
+    bench,
+    [
+      {
+        contender: hone,
+        async measure(program) {
+          const { sampleTokens, ms, updateMs } = await program.round<HoneRound>();
+          return (1_000 * sampleTokens) / (ms - updateMs);
+        },
+      },
+      ...[eager, compiled].map((contender) => ({
+        contender,
+        async measure(program: Parameters<Parameters<Contender["measure"]>[0]>[0]) {
+          const round = await program.round<{ tokens: number; seconds: number }>();
+          return round.tokens / round.seconds;
+        },
+      })),
+    ],
+    WARM_UP_ROUNDS,
+  );
+  const row: Omit<Comparison, "peer" | "target"> = {
+    name: `loss and gradients of ${size}`,
+    unit: "tokens/s",
+    better: "higher",
+    hone: figures[0]!,
+    ...productShare(figures[0]!, product, bench.work.trainedToken),
+  };
+  return {
+    comparisons: [
+      {
+        ...row,
+        peer: { name: eager.name, figures: figures[1]! },
+        target: { kind: "at least", bar: 1, aim: 1.15 },
+      },
+      {
+        ...row,
+        peer: { name: compiled.name, figures: figures[2]! },
+        target: { kind: "at least", bar: 0.8, aim: 0.95 },
+      },
+    ],
+    details: [],
+  };
+};
+
+interface HoneRound {
+  readonly ms: number;
+  readonly updateMs: number;
+  readonly sampleTokens: number;
+}
+
+/** The update is measured apart and not counted. */
+function honeArgs(rows: number, rowTokens: number): string[] {
+  const shape = ["--shape", "135m", "--rows", String(rows), "--rowTokens", String(rowTokens)];
+  return [
+    benchProgram("training.ts"),
+    "--json",
+    ...shape,
+    "--loss",
+    "cross_entropy",
+    "--threads",
+    "2",
+    "--together",
+  ];
+}

@@ -1,0 +1,53 @@
+/** One sitting of a bench: on which machine, whether that was quiet, and what was found, as JSON. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describeError, HoneError } from "@hone/core";
+import { describeMachine, findOtherWork } from "./machine.ts";
+
+/** What every report of a bench begins with. */
+export interface SittingReport {
+  readonly machine: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly durationSeconds: number;
+  /** Why the figures may be wrong: somebody else used the machine. Absent when it was quiet. */
+  readonly busy?: string;
+}
+
+/**
+ * Measures, printing what the figures are of above and below them, and writes `found` behind the sitting's own lines.
+ * An error, of the options too, becomes its message and exit code 1.
+ */
+export async function holdSitting<Options extends { readonly jsonFile: string }, Found extends object>(
+  readOptions: () => Options,
+  measure: (options: Options) => Promise<Found>,
+): Promise<void> {
+  try {
+    const options = readOptions();
+    const { jsonFile } = options;
+    const startedAt = new Date();
+    await mkdir(path.dirname(jsonFile), { recursive: true });
+    const machine = await describeMachine(path.dirname(jsonFile));
+    console.log(machine);
+    const busy = await findOtherWork();
+    if (busy !== undefined) console.log(warning(busy));
+    const found = await measure(options);
+    const sitting: SittingReport = {
+      machine,
+      startedAt: startedAt.toISOString(),
+      durationSeconds: Math.round((Date.now() - startedAt.getTime()) / 1_000),
+      ...(busy === undefined ? {} : { busy }),
+    };
+    await writeFile(jsonFile, `${JSON.stringify({ ...sitting, ...found }, undefined, 2)}\n`);
+    if (busy !== undefined) console.log(`\n${warning(busy)}`);
+    console.log(`\n${sitting.durationSeconds} s; written to ${path.relative(process.cwd(), jsonFile)}`);
+  } catch (error) {
+    console.error(error instanceof HoneError ? describeError(error) : error);
+    process.exitCode = 1;
+  }
+}
+
+function warning(busy: string): string {
+  return `NOT A QUIET MACHINE, do not compare these figures: ${busy}`;
+}

@@ -1,0 +1,102 @@
+/**
+ * The engine behind its port as a program that is called: what the bench compares with other engines.
+ *
+ *   node services/inference-gateway/bench/engine-calls.ts --model FOLDER [--threads 2] [--cacheMib 1024]
+ *
+ * Prints `ready` once the folder is loaded as version 0. Then each line of its input is a call in JSON, and is answered by
+ * one line: a load by the seconds it took, a batch by those from its first request to its last answer.
+ */
+
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { digestOfWeights } from "@hone/train";
+import { EmbeddedEngine } from "../src/domain/embedded/embedded-engine.ts";
+
+/** A version to serve from now on. */
+interface LoadCall {
+  readonly kind: "load";
+  readonly version: number;
+  readonly folder: string;
+  readonly digest: string;
+}
+
+/** Samples of each prompt, by the last version, at temperature 1 and of one length. */
+interface GenerateCall {
+  readonly kind: "generate";
+  readonly prompts: readonly (readonly number[])[];
+  readonly samples: number;
+  readonly newTokens: number;
+  /** Conversations whose next turns these are, one for each prompt; absent = none goes on. */
+  readonly sessions?: readonly string[];
+  readonly seed: number;
+}
+
+const MODEL = "m";
+const MIB = 2 ** 20;
+const CALL_DEADLINE_MS = 600_000;
+
+const { values } = parseArgs({
+  options: {
+    model: { type: "string" },
+    threads: { type: "string", default: "2" },
+    cacheMib: { type: "string", default: "1024" },
+  },
+});
+if (values.model === undefined) throw new Error("Cannot serve as --model must name a folder");
+const engine = new EmbeddedEngine({
+  maxCacheBytes: Number(values.cacheMib) * MIB,
+  intraOpThreads: Number(values.threads),
+});
+let version = 0;
+let generations = 0;
+await engine.loadPolicy({
+  model: MODEL,
+  version,
+  folder: values.model,
+  digest: await digestOfWeights(values.model),
+});
+console.log("ready");
+for await (const line of createInterface({ input: process.stdin })) {
+  const call = JSON.parse(line) as LoadCall | GenerateCall;
+  console.log(JSON.stringify(call.kind === "load" ? await load(call) : await generate(call)));
+}
+await engine.close();
+
+async function load({ version: loaded, folder, digest }: LoadCall) {
+  const begun = performance.now();
+  await engine.loadPolicy({ model: MODEL, version: loaded, folder, digest });
+  version = loaded;
+  return { seconds: secondsSince(begun) };
+}
+
+/** Answers stand in the order of the prompts, the samples of one beside each other. */
+async function generate({ prompts, samples, newTokens, sessions, seed }: GenerateCall) {
+  const begun = performance.now();
+  const results = await Promise.all(
+    prompts.flatMap((promptIds, prompt) =>
+      Array.from({ length: samples }, (_, sample) =>
+        engine.generate({
+          id: String(generations++),
+          model: MODEL,
+          promptIds,
+          sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: newTokens, stopTokenIds: [] },
+          seed: seed + prompt * samples + sample,
+          sessionId: sessions?.[prompt] ?? "",
+          groupId: samples > 1 ? `${seed}-${prompt}` : "",
+          versionRange: { lowest: version, highest: version },
+          deadlineMs: CALL_DEADLINE_MS,
+        }),
+      ),
+    ),
+  );
+  return {
+    seconds: secondsSince(begun),
+    ids: results.map(({ ids }) => ids),
+    logprobs: results.map(({ logprobs }) => logprobs),
+    prefillTokens: results.reduce((sum, { metrics }) => sum + metrics.prefillTokens, 0),
+  };
+}
+
+function secondsSince(begun: number): number {
+  return (performance.now() - begun) / 1_000;
+}

@@ -1,0 +1,85 @@
+/**
+ * The training engine behind its port as a program that is called: what the bench compares with other trainers.
+ *
+ *   node services/trainer/bench/engine-calls.ts --model FOLDER --state FOLDER [--longest 1024]
+ *
+ * The engine is made as the service makes it, for samples of at most --longest tokens, on every core. Prints `ready` once
+ * it holds the model's weights. Then each line of its input is a call in JSON, and is answered by one line: `train` by
+ * the seconds of an update, `save` by those until all that a restart needs is on the disk, below --state, with the place
+ * and the digest that the service would publish.
+ */
+
+import { availableParallelism, totalmem } from "node:os";
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { ADAMW_DEFAULTS, chooseSharing, inspectModel, type TrainingSample } from "@hone/train";
+import { RunFolders } from "../src/domain/run-folders.ts";
+import { DEFAULT_MICROBATCH_TOKENS } from "../src/engine/engine-config.ts";
+import { OnnxTrainingEngine } from "../src/engine/onnx-training-engine.ts";
+
+interface TrainCall {
+  readonly kind: "train";
+  readonly samples: readonly TrainingSample[];
+}
+
+interface SaveCall {
+  readonly kind: "save";
+  readonly version: number;
+}
+
+/** Small, so that any number of steps leaves a model that generates. */
+const LEARNING_RATE = 1e-6;
+const EPOCH = 1;
+
+const { values } = parseArgs({
+  options: {
+    model: { type: "string" },
+    state: { type: "string" },
+    longest: { type: "string", default: "1024" },
+  },
+});
+if (values.model === undefined || values.state === undefined) {
+  throw new Error("Cannot train as --model and --state must name folders");
+}
+const folders = new RunFolders(values.state, "bench");
+const { spec, companions, origin } = await inspectModel(values.model);
+const extent = {
+  threads: availableParallelism(),
+  rowTokens: Number(values.longest),
+  microbatchTokens: DEFAULT_MICROBATCH_TOKENS,
+};
+const engine = new OnnxTrainingEngine({
+  spec,
+  companions,
+  origin,
+  start: { kind: "checkpoint", folder: values.model },
+  sharing: chooseSharing(spec, extent, totalmem()).sharing,
+});
+await engine.initialise();
+console.log("ready");
+for await (const line of createInterface({ input: process.stdin })) {
+  const call = JSON.parse(line) as TrainCall | SaveCall;
+  const begun = performance.now();
+  const done = call.kind === "train" ? await train(call) : await save(call);
+  console.log(JSON.stringify({ ...done, seconds: (performance.now() - begun) / 1_000 }));
+}
+await engine.close();
+
+async function train({ samples }: TrainCall) {
+  const { loss, gradNorm, sampleTokenCount, packedTokenCount } = await engine.trainMinibatch({
+    samples,
+    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
+    entropyCoefficient: 0,
+    optimizer: { ...ADAMW_DEFAULTS, learningRate: LEARNING_RATE },
+    maxGradNorm: 1,
+  });
+  return { loss, gradNorm, sampleTokenCount, packedTokenCount };
+}
+
+/** The state before is kept, as the service keeps it until the next one is published. */
+async function save({ version }: SaveCall) {
+  const state = folders.state(version, EPOCH);
+  const { digest } = await folders.writeWhole(state, (folder) => engine.save(folder));
+  await folders.removeOldStates(state, version - 1, EPOCH);
+  return { digest, folder: folders.absolute(state) };
+}
