@@ -11,10 +11,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describeError, HoneError } from "@hone/core";
+import { mebibytes } from "./growth.ts";
 import { holdLoad } from "./load/hold-load.ts";
 import { parseLoadOptions } from "./load/load-options.ts";
 import type { LoadSample } from "./load/load-sample.ts";
-import { judgeLoad, LOAD_LIMITS, mebibytes } from "./load/load-verdict.ts";
+import { judgeLoad, LOAD_LIMITS } from "./load/load-verdict.ts";
 import { describeMachine } from "./machine.ts";
 
 const SECONDS_PER_MINUTE = 60;

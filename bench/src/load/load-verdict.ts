@@ -1,19 +1,23 @@
 /**
  * Whether a load was borne: reached, held, by processes that stay small and do not grow.
  *
- * V1: the first tenth of the time after the load is reached is left out: caches fill and heaps find their size.
- * V2: growth is the slope of the least-squares line through the memory of the rest, times its length: one large
- *     collection at the end neither hides growth nor makes it up.
+ * V1: time begins where the load is reached; growth.ts says what of it counts, and what growth is.
  */
 
+import {
+  GROWTH_LIMITS,
+  type Growth,
+  type GrowthLimits,
+  growthOf,
+  growthProblem,
+  mebibytes,
+  settled,
+} from "../growth.ts";
 import type { LoadSample } from "./load-sample.ts";
 
-export interface LoadLimits {
+export interface LoadLimits extends GrowthLimits {
   /** Most memory of one process. */
   readonly maxBytes: number;
-  /** Most growth (V2) of one process, as a share of its mean and in bytes, whichever allows more. */
-  readonly maxGrowthShare: number;
-  readonly maxGrowthBytes: number;
   /** Of the rollouts asked for, how many count as the load, and in which share of the samples. */
   readonly reachedShare: number;
   readonly heldShare: number;
@@ -22,19 +26,15 @@ export interface LoadLimits {
 const MEBIBYTE = 1_024 ** 2;
 
 export const LOAD_LIMITS: LoadLimits = {
+  ...GROWTH_LIMITS,
   maxBytes: 1_024 * MEBIBYTE,
-  maxGrowthShare: 0.1,
-  maxGrowthBytes: 32 * MEBIBYTE,
   reachedShare: 0.95,
   heldShare: 0.9,
 };
 
-export interface ProcessVerdict {
+export interface ProcessVerdict extends Growth {
   readonly name: string;
   readonly peakBytes: number;
-  readonly meanBytes: number;
-  /** V2 */
-  readonly growthBytes: number;
   /** Cores used, on average. */
   readonly cores: number;
 }
@@ -59,8 +59,8 @@ export function judgeLoad(
   const reachedAt = samples.findIndex(isLoaded);
   const peakInFlight = Math.max(0, ...samples.map(({ inFlight }) => inFlight));
   const loaded = reachedAt < 0 ? [] : samples.slice(reachedAt);
-  const settled = loaded.slice(Math.ceil(loaded.length / 10)); // V1
-  const [first, last] = [settled[0], settled.at(-1)];
+  const counted = settled(loaded); // V1
+  const [first, last] = [counted[0], counted.at(-1)];
   if (first === undefined || last === undefined || first === last) {
     const problem = `the load was not reached for long enough: ${peakInFlight} of ${rollouts} rollouts were in flight`;
     return { processes: [], peakInFlight, heldShare: 0, episodesPerSecond: 0, problems: [problem] };
@@ -68,17 +68,15 @@ export function judgeLoad(
   const heldShare = loaded.filter(isLoaded).length / loaded.length;
   const seconds = last.seconds - first.seconds;
   const processes = Object.keys(first.processes).map((name): ProcessVerdict => {
-    const memory = settled.map((sample) => sample.processes[name]?.memoryBytes ?? 0);
+    const memory = counted.map((sample) => sample.processes[name]?.memoryBytes ?? 0);
     const cpuMs = (last.processes[name]?.cpuMs ?? 0) - (first.processes[name]?.cpuMs ?? 0);
     return {
       name,
       peakBytes: Math.max(...samples.map((sample) => sample.processes[name]?.memoryBytes ?? 0)),
-      meanBytes: mean(memory),
-      growthBytes:
-        slope(
-          settled.map((sample) => sample.seconds),
-          memory,
-        ) * seconds,
+      ...growthOf(
+        counted.map((sample) => sample.seconds),
+        memory,
+      ),
       cores: cpuMs / 1_000 / seconds,
     };
   });
@@ -93,14 +91,12 @@ export function judgeLoad(
   return { processes, peakInFlight, heldShare, episodesPerSecond, problems };
 }
 
-function problemsOf(
-  { name, peakBytes, meanBytes, growthBytes }: ProcessVerdict,
-  limits: LoadLimits,
-): string[] {
-  const allowed = Math.max(limits.maxGrowthBytes, limits.maxGrowthShare * meanBytes);
+function problemsOf(process: ProcessVerdict, limits: LoadLimits): string[] {
+  const { name, peakBytes } = process;
+  const growth = growthProblem(name, process, limits);
   return [
     ...(peakBytes > limits.maxBytes ? [`${name} took ${mebibytes(peakBytes)}`] : []),
-    ...(growthBytes > allowed ? [`${name} grew by ${mebibytes(growthBytes)}`] : []),
+    ...(growth === undefined ? [] : [growth]),
   ];
 }
 
@@ -109,24 +105,4 @@ function restarts(samples: readonly LoadSample[]): string[] {
     const count = new Set(samples.map((sample) => sample.processes[name]?.pid)).size - 1;
     return count > 0 ? [`${name} was started again ${count} times`] : [];
   });
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** Of the least-squares line through (x, y). */
-function slope(x: readonly number[], y: readonly number[]): number {
-  const [meanX, meanY] = [mean(x), mean(y)];
-  let covariance = 0;
-  let variance = 0;
-  for (const [i, each] of x.entries()) {
-    covariance += (each - meanX) * (y[i]! - meanY);
-    variance += (each - meanX) ** 2;
-  }
-  return variance === 0 ? 0 : covariance / variance;
-}
-
-export function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / MEBIBYTE)} MiB`;
 }

@@ -1,0 +1,64 @@
+/**
+ * Whether a process grew while it did the same work for long.
+ *
+ * G1: the first tenth of the time is left out: caches fill and heaps find their size.
+ * G2: growth is the slope of the least-squares line through the memory of the rest, times its length: one large
+ *     collection at the end neither hides growth nor makes it up.
+ */
+
+const MEBIBYTE = 1_024 ** 2;
+
+export interface GrowthLimits {
+  /** Most growth of one process, as a share of its mean and in bytes, whichever allows more. */
+  readonly maxGrowthShare: number;
+  readonly maxGrowthBytes: number;
+}
+
+export const GROWTH_LIMITS: GrowthLimits = { maxGrowthShare: 0.1, maxGrowthBytes: 32 * MEBIBYTE };
+
+export interface Growth {
+  readonly meanBytes: number;
+  /** G2 */
+  readonly growthBytes: number;
+}
+
+/** The samples that count (G1). */
+export function settled<Sample>(samples: readonly Sample[]): readonly Sample[] {
+  return samples.slice(Math.ceil(samples.length / 10));
+}
+
+/** Of memory in bytes at points in time, in seconds, both in order; two of them at least. */
+export function growthOf(seconds: readonly number[], bytes: readonly number[]): Growth {
+  const length = seconds.at(-1)! - seconds[0]!;
+  return { meanBytes: mean(bytes), growthBytes: slope(seconds, bytes) * length };
+}
+
+/** In words; undefined where the growth is allowed. */
+export function growthProblem(
+  name: string,
+  { meanBytes, growthBytes }: Growth,
+  limits: GrowthLimits = GROWTH_LIMITS,
+): string | undefined {
+  const allowed = Math.max(limits.maxGrowthBytes, limits.maxGrowthShare * meanBytes);
+  return growthBytes > allowed ? `${name} grew by ${mebibytes(growthBytes)}` : undefined;
+}
+
+export function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / MEBIBYTE)} MiB`;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Of the least-squares line through (x, y). */
+function slope(x: readonly number[], y: readonly number[]): number {
+  const [meanX, meanY] = [mean(x), mean(y)];
+  let covariance = 0;
+  let variance = 0;
+  for (const [i, each] of x.entries()) {
+    covariance += (each - meanX) * (y[i]! - meanY);
+    variance += (each - meanX) ** 2;
+  }
+  return variance === 0 ? 0 : covariance / variance;
+}

@@ -1,0 +1,90 @@
+/** The flags of `npm run soak`. */
+
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { InvalidInputError } from "@hone/core";
+import { type ModelSpec, resolveModelSpec } from "@hone/nn";
+import { REPOSITORY } from "../repository.ts";
+
+export interface SoakOptions {
+  /** Of what model, with fresh weights. */
+  readonly spec: ModelSpec;
+  readonly generations: number;
+  readonly steps: number;
+  readonly swaps: number;
+  /** Generations of a batch, at most. */
+  readonly maxBatch: number;
+  /** Tokens of a prompt, and of an answer, at most. */
+  readonly maxPrompt: number;
+  readonly maxNew: number;
+  /** Samples of a training step. */
+  readonly stepSamples: number;
+  /** Between two looks at the memory. */
+  readonly intervalMs: number;
+  /** Where the JSON goes. */
+  readonly jsonFile: string;
+}
+
+/** Of SmolLM2-135M, and one that a test can afford. */
+const SHAPES = {
+  "135m": {
+    family: "llama",
+    vocabSize: 49_152,
+    hiddenSize: 576,
+    numLayers: 30,
+    numHeads: 9,
+    numKeyValueHeads: 3,
+    intermediateSize: 1_536,
+    maxPositions: 2_048,
+  },
+  tiny: { family: "llama", vocabSize: 64, hiddenSize: 32, numLayers: 2, numHeads: 2, maxPositions: 2_048 },
+} as const;
+
+/** @throws {InvalidInputError} for anything else than these flags and whole numbers. */
+export function parseSoakOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): SoakOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      shape: { type: "string", default: "135m" },
+      generations: { type: "string", default: "2000" },
+      steps: { type: "string", default: "100" },
+      swaps: { type: "string", default: "20" },
+      "max-batch": { type: "string", default: "32" },
+      "max-prompt": { type: "string", default: "128" },
+      "max-new": { type: "string", default: "64" },
+      "step-samples": { type: "string", default: "4" },
+      "interval-ms": { type: "string", default: "1000" },
+      json: { type: "string" },
+    },
+  });
+  const shape = SHAPES[values.shape as keyof typeof SHAPES];
+  if (shape === undefined) throw invalid("--shape", `one of ${Object.keys(SHAPES).join(", ")}`, values.shape);
+  const wholeNumber = (flag: Exclude<keyof typeof values, "shape" | "json">, most: number): number => {
+    const value = Number(values[flag]);
+    if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+    throw invalid(`--${flag}`, `a whole number from 1 to ${most}`, values[flag]);
+  };
+  const here = env.INIT_CWD ?? process.cwd();
+  return {
+    spec: resolveModelSpec(shape),
+    generations: wholeNumber("generations", 10_000_000),
+    steps: wholeNumber("steps", 1_000_000),
+    swaps: wholeNumber("swaps", 1_000_000),
+    maxBatch: wholeNumber("max-batch", 256),
+    maxPrompt: wholeNumber("max-prompt", 512),
+    maxNew: wholeNumber("max-new", 512),
+    stepSamples: wholeNumber("step-samples", 256),
+    intervalMs: wholeNumber("interval-ms", 60_000),
+    jsonFile:
+      values.json === undefined
+        ? path.join(env.HONE_STATE_DIR ?? path.join(REPOSITORY, ".hone"), "soak.json")
+        : path.resolve(here, values.json),
+  };
+}
+
+function invalid(flag: string, allowed: string, current: string): InvalidInputError {
+  return new InvalidInputError(`Cannot soak as ${flag} must be ${allowed}: current value is ${current}`, {
+    path: flag,
+    allowed,
+  });
+}

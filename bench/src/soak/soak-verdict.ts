@@ -1,0 +1,31 @@
+/** Whether the engines' memory stayed what it was. */
+
+import { type Growth, growthOf, growthProblem, settled } from "../growth.ts";
+import type { SoakSample } from "./soak-engines.ts";
+
+export interface SoakVerdict {
+  readonly processes: readonly (Growth & { readonly name: string; readonly peakBytes: number })[];
+  /** One sentence for each process that grew; empty = none did. */
+  readonly problems: readonly string[];
+}
+
+/** Fewer looks say nothing of a slope. */
+const LEAST_SAMPLES = 10;
+
+export function judgeSoak(samples: readonly SoakSample[]): SoakVerdict {
+  const counted = settled(samples);
+  if (counted.length < LEAST_SAMPLES) {
+    return { processes: [], problems: [`the memory was looked at ${counted.length} times only`] };
+  }
+  const names = ["generation", "training"] as const;
+  const processes = names.map((name) => ({
+    name,
+    peakBytes: Math.max(...samples.map((sample) => sample.processes[name])),
+    ...growthOf(
+      counted.map(({ seconds }) => seconds),
+      counted.map((sample) => sample.processes[name]),
+    ),
+  }));
+  const problems = processes.flatMap((process) => growthProblem(process.name, process) ?? []);
+  return { processes, problems };
+}
