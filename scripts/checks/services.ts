@@ -22,7 +22,8 @@ const EDGES = ["http", "nats", "db"];
 const EDGE_PACKAGES =
   /^(@nats-io\/.*|@hone\/(messaging|storage|service-kit)|hono|@hono\/.*|postgres|pg|drizzle-orm|node:(http|https|http2|net))$/;
 /** Packages whose subject is the process itself: starting, ending and observing processes. */
-const PROCESS_PACKAGES = /^(apps\/|scripts\/|test\/|examples\/|libs\/(embedded|sandbox|testing|service-kit)\/)/;
+const PROCESS_PACKAGES =
+  /^(apps\/|scripts\/|test\/|examples\/|libs\/(embedded|sandbox|testing|service-kit)\/)/;
 const PROCESS_FILE = /^services\/[^/]+\/src\/(main|config)\.ts$/;
 const PROCESS_USE = /(?<![.\w"'`/-])process\.\w|from "node:process"/;
 

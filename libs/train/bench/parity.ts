@@ -1,63 +1,149 @@
 /**
- * Loss and gradients of a checkpoint against PyTorch's, and an export of it, for `npm run parity`:
+ * Losses, gradients and AdamW of a checkpoint against PyTorch's, and an export of it, for `npm run parity`:
  *
  *   node libs/train/bench/parity.ts MODEL REFERENCE EXPORT
  */
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import { GradientRunner, loadModel, saveCheckpoint } from "../src/index.ts";
+import { listParameters } from "@hone/nn";
+import {
+  allocateShared,
+  GradientRunner,
+  initialiseAdamW,
+  type LossConfig,
+  loadModel,
+  saveCheckpoint,
+  type TrainingSample,
+  UpdateThreads,
+} from "../src/index.ts";
 import { readTensors } from "../src/testing-tensors.ts";
 
+interface Reference {
+  readonly batches: readonly {
+    readonly name: string;
+    readonly loss: LossConfig["kind"];
+    readonly value: number;
+    readonly samples: readonly TrainingSample[];
+  }[];
+  readonly clipLow: number;
+  readonly clipHigh: number;
+  readonly adamw: {
+    readonly lr: number;
+    readonly betas: readonly [number, number];
+    readonly eps: number;
+    readonly weight_decay: number;
+  };
+  readonly gradientFactors: readonly number[];
+}
+
 const MAX_LOSS_ERROR = 1e-5;
-/** Of a parameter's gradient: |found - wanted| / |wanted|, Euclidean. */
+/** Of a parameter's gradient, and of what the optimizer changed of it: |found - wanted| / |wanted|, Euclidean. */
 const MAX_GRADIENT_ERROR = 1e-4;
+/** Of the reference, whose gradients the optimizer is given. */
+const OPTIMIZER_BATCH = "plain";
+/** Rows that hold several samples, and trees whole. */
+const LIMITS = { maxRowTokens: 256, maxMicrobatchTokens: 512 };
 
 const [modelFolder, referenceFolder, exportFolder] = process.argv.slice(2);
 if (modelFolder === undefined || referenceFolder === undefined || exportFolder === undefined) {
   throw new Error("Cannot compare as three folders are needed: model, reference, export");
 }
-const { batch, loss } = JSON.parse(await readFile(path.join(referenceFolder, "reference.json"), "utf8")) as {
-  batch: number[][];
-  loss: number;
-};
-const model = await loadModel(modelFolder);
+const reference = JSON.parse(
+  await readFile(path.join(referenceFolder, "reference.json"), "utf8"),
+) as Reference;
+const model = await loadModel(modelFolder, allocateShared);
 await saveCheckpoint(exportFolder, model);
-
-const count = batch.reduce((sum, row) => sum + row.length - 1, 0);
-const samples = batch.map((tokenIds) => ({
-  tokenIds,
-  lossMask: tokenIds.map((_, i) => (i === 0 ? 0 : 1)),
-  weights: new Float32Array(tokenIds.length - 1).fill(1 / count),
-}));
-const threads = availableParallelism();
-const runner = new GradientRunner(model.spec, { maxRowTokens: 128, maxMicrobatchTokens: 256, threads });
-const found = await runner.differentiate(model.weights, samples, {
-  loss: { kind: "cross_entropy" },
-  entropyCoefficient: 0,
-});
+let isPassed = true;
+const runner = new GradientRunner(model.spec, { ...LIMITS, threads: availableParallelism() });
+for (const batch of reference.batches) await compareBatch(batch);
 await runner.close();
-const wanted = await readTensors(path.join(referenceFolder, "gradients.safetensors"));
-let worst = { name: "", error: 0 };
-for (const [name, gradient] of Object.entries(found.gradients)) {
-  const error = relativeError(gradient, wanted.get(name)!);
-  if (!(error <= worst.error)) worst = { name, error };
-}
-const lossError = Math.abs(found.loss - loss);
-const numGradients = Object.keys(found.gradients).length;
-console.log(
-  `loss ${found.loss.toFixed(6)}: difference ${lossError.toExponential(1)} (at most ${MAX_LOSS_ERROR})`,
-);
-console.log(
-  `${numGradients} gradients: largest relative difference ${worst.error.toExponential(1)}, of ${worst.name} (at most ${MAX_GRADIENT_ERROR})`,
-);
-process.exitCode = lossError < MAX_LOSS_ERROR && worst.error < MAX_GRADIENT_ERROR ? 0 : 1;
+await compareOptimizer();
+process.exitCode = isPassed ? 0 : 1;
 
-function relativeError(values: Float32Array, reference: Float32Array): number {
+async function compareBatch({ name, loss, value, samples }: Reference["batches"][number]): Promise<void> {
+  const { clipLow, clipHigh } = reference;
+  const found = await runner.differentiate(model.weights, samples, {
+    loss: loss === "ppo_clip" ? { kind: loss, clipLow, clipHigh } : { kind: loss },
+    entropyCoefficient: 0,
+  });
+  const lossError = Math.abs(found.loss - value);
+  const worst = largestError(
+    found.gradients,
+    await readTensors(path.join(referenceFolder!, `gradients-${name}.safetensors`)),
+  );
+  report(
+    `${name} batch, ${found.sampleTokenCount} tokens packed to ${found.packedTokenCount}: loss ${found.loss.toFixed(6)} ` +
+      `differs by ${lossError.toExponential(1)} (at most ${MAX_LOSS_ERROR}), ${describe(worst)}`,
+    lossError < MAX_LOSS_ERROR && worst.error < MAX_GRADIENT_ERROR,
+  );
+}
+
+/** On PyTorch's gradients, so that only the optimizer differs. Changes the weights: it comes last. */
+async function compareOptimizer(): Promise<void> {
+  const { lr, betas, eps, weight_decay: weightDecay } = reference.adamw;
+  const gradients = Object.fromEntries(
+    await readTensors(path.join(referenceFolder!, `gradients-${OPTIMIZER_BATCH}.safetensors`)),
+  );
+  const before = Object.fromEntries(
+    Object.entries(model.weights).map(([name, values]) => [name, Float32Array.from(values)]),
+  );
+  const parameters = listParameters(model.spec);
+  const state = initialiseAdamW(parameters);
+  const options = { learningRate: lr, beta1: betas[0], beta2: betas[1], epsilon: eps, weightDecay };
+  const updates = new UpdateThreads(availableParallelism());
+  for (const factor of reference.gradientFactors) {
+    await updates.update(parameters, model.weights, gradients, state, options, factor);
+  }
+  await updates.close();
+  const wanted = await readTensors(path.join(referenceFolder!, "optimizer.safetensors"));
+  for (const [name, values] of Object.entries(model.weights)) {
+    const start = before[name]!;
+    const after = wanted.get(name)!;
+    for (let i = 0; i < start.length; i++) {
+      values[i]! -= start[i]!;
+      after[i]! -= start[i]!;
+    }
+  }
+  const worst = largestError(model.weights, wanted);
+  report(
+    `${reference.gradientFactors.length} steps of AdamW: ${describe(worst)}`,
+    worst.error < MAX_GRADIENT_ERROR,
+  );
+}
+
+interface Worst {
+  readonly name: string;
+  readonly error: number;
+  readonly count: number;
+}
+
+function largestError(
+  found: Readonly<Record<string, Float32Array>>,
+  wanted: ReadonlyMap<string, Float32Array>,
+): Worst {
+  let worst = { name: "", error: 0 };
+  for (const [name, values] of Object.entries(found)) {
+    const error = relativeError(values, wanted.get(name)!);
+    if (!(error <= worst.error)) worst = { name, error };
+  }
+  return { ...worst, count: Object.keys(found).length };
+}
+
+function relativeError(values: Float32Array, wanted: Float32Array): number {
   let [difference, size] = [0, 0];
-  for (let i = 0; i < reference.length; i++) {
-    difference += (values[i]! - reference[i]!) ** 2;
-    size += reference[i]! ** 2;
+  for (let i = 0; i < wanted.length; i++) {
+    difference += (values[i]! - wanted[i]!) ** 2;
+    size += wanted[i]! ** 2;
   }
   return Math.sqrt(difference / size);
+}
+
+function describe({ name, error, count }: Worst): string {
+  return `${count} parameters differ relatively by at most ${error.toExponential(1)}, ${name} (at most ${MAX_GRADIENT_ERROR})`;
+}
+
+function report(line: string, isGood: boolean): void {
+  console.log(`  ${isGood ? "" : "FAILED: "}${line}`);
+  isPassed &&= isGood;
 }

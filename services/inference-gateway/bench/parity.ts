@@ -38,10 +38,10 @@ const runner = await OnnxRunner.create(spec, weights, {
 });
 const worst = await largestLogitError();
 console.log(
-  `${prompts.length} prompts: largest difference of a logit ${worst.toExponential(1)} (at most ${MAX_LOGIT_ERROR})`,
+  `  ${prompts.length} prompts: largest difference of a logit ${worst.toExponential(1)} (at most ${MAX_LOGIT_ERROR})`,
 );
 const equal = await equalContinuations();
-console.log(`greedy continuations: ${equal} of ${prompts.length} equal (at least ${LEAST_EQUAL})`);
+console.log(`  greedy continuations: ${equal} of ${prompts.length} equal (at least ${LEAST_EQUAL})`);
 process.exitCode = worst < MAX_LOGIT_ERROR && equal >= LEAST_EQUAL ? 0 : 1;
 
 /** Each prompt in pieces that end at the positions to compare. */
