@@ -70,7 +70,7 @@ export interface SavedVersion {
   readonly digest: string;
 }
 
-/** Until all that a restart needs is on the disk. */
+/** Until it is on the disk. */
 export async function saveVersion(trainer: MeasuredProgram, version: number): Promise<SavedVersion> {
   const { folder, digest } = await call<SavedVersion>(trainer, { kind: "save", version });
   return { version, folder, digest };

@@ -2,8 +2,8 @@
  * A whole GRPO step, against TRL's: the same prompts, counts and lengths, rewards at random.
  *
  * S1: Hone's step is made by the engines of gateway and trainer, in processes of their own as the services are: sample,
- *     score, one update, the state of a restart written and synced, the new version loaded by the generating engine. What
- *     it leaves out is the bus, the agents and the judge. TRL keeps one copy of the weights and writes nothing.
+ *     score, one update, the version written and synced, and loaded by the generating engine. What it leaves out is the
+ *     bus, the agents, the judge, and the optimizer's file where that is not due. TRL keeps one copy of the weights and writes nothing.
  * S2: no answer ends early on either side: TRL forbids the end token, Hone stops at no token.
  */
 
@@ -109,7 +109,7 @@ const MEANINGS: Readonly<Record<PartName, string>> = {
   generate: "all completions, prompts read once a group",
   score: "rewards at random, advantages, samples",
   train: "one update on all of them, AdamW included",
-  save: "weights and optimizer written and synced, as every committed version is",
+  save: "the version written and synced; the optimizer with every eighth one, as the trainer does",
   load: "read by the generating engine, which swaps to it",
 };
 

@@ -5,8 +5,8 @@
  *
  * The engine is made as the service makes it, for samples of at most --longest tokens, on every core. Prints `ready` once
  * it holds the model's weights. Then each line of its input is a call in JSON, and is answered by one line: `train` by
- * the seconds of an update, `save` by those until all that a restart needs is on the disk, below --state, with the place
- * and the digest that the service would publish.
+ * the seconds of an update, `save` by those until the version is on the disk, below --state, with the place and the digest
+ * that the service would publish.
  */
 
 import { availableParallelism, totalmem } from "node:os";
@@ -14,6 +14,7 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { ADAMW_DEFAULTS, chooseSharing, inspectModel, type TrainingSample } from "@hone/train";
 import { RunFolders } from "../src/domain/run-folders.ts";
+import { stateInterval } from "../src/domain/state-cadence.ts";
 import { DEFAULT_MICROBATCH_TOKENS } from "../src/engine/engine-config.ts";
 import { OnnxTrainingEngine } from "../src/engine/onnx-training-engine.ts";
 
@@ -56,6 +57,8 @@ const engine = new OnnxTrainingEngine({
   sharing: chooseSharing(spec, extent, totalmem()).sharing,
 });
 await engine.initialise();
+/** The last state with the optimizer. */
+let recovery: string | undefined;
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
   const call = JSON.parse(line) as TrainCall | SaveCall;
@@ -76,10 +79,14 @@ async function train({ samples }: TrainCall) {
   return { loss, gradNorm, sampleTokenCount, packedTokenCount };
 }
 
-/** The state before is kept, as the service keeps it until the next one is published. */
+/** With the optimizer as often as the service writes it. The state before is kept until the next one. */
 async function save({ version }: SaveCall) {
-  const state = folders.state(version, EPOCH);
-  const { digest } = await folders.writeWhole(state, (folder) => engine.save(folder));
-  await folders.removeOldStates(state, version - 1, EPOCH);
-  return { digest, folder: folders.absolute(state) };
+  const folder = folders.state(version, EPOCH);
+  const isWhole = version % stateInterval(engine) === 0;
+  const { digest } = await folders.writeWhole(folder, (unfinished) =>
+    isWhole ? engine.save(unfinished) : engine.saveWeights(unfinished),
+  );
+  if (isWhole) recovery = folder;
+  await folders.removeOldStates({ committed: folder, recovery, oldestVersion: version - 1, epoch: EPOCH });
+  return { digest, folder: folders.absolute(folder) };
 }

@@ -19,8 +19,13 @@ type SizedEngine = Pick<TrainingEngine, "stateBytes">;
 export function hasOptimizer(config: RunConfig, engine: SizedEngine, version: number): boolean {
   if (!isTraining(config)) return false;
   const { steps, stateEvery } = config.trainer;
-  const interval = stateEvery ?? (engine.stateBytes <= SMALL_STATE_BYTES ? 1 : LARGE_STATE_INTERVAL);
+  const interval = stateInterval(engine, stateEvery);
   return interval === 1 || (version % interval === 0 && version < steps);
+}
+
+/** Versions from one state with the optimizer to the next. @param stateEvery as the run file has it */
+export function stateInterval(engine: SizedEngine, stateEvery?: number): number {
+  return stateEvery ?? (engine.stateBytes <= SMALL_STATE_BYTES ? 1 : LARGE_STATE_INTERVAL);
 }
 
 /** Whether a restart at a version needs no step before it. */
