@@ -17,6 +17,8 @@ const QUICK = { rows: 1, tokens: 32 };
 const GIBIBYTE = 2 ** 30;
 /** The second finds the optimizer's state and the arenas of the first. */
 const UPDATES = 2;
+/** On every projection. */
+const LORA_RANK = "16";
 
 export const measureMemory: MeasurePeers = async (bench) => {
   const { rows, tokens } = bench.isQuick ? QUICK : FULL;
@@ -53,7 +55,16 @@ export const measureMemory: MeasurePeers = async (bench) => {
 };
 
 function startLora(rows: number, tokens: number): Promise<Contender> {
-  const work = ["--shape", "0.5b", "--lora", "--rows", String(rows), "--rowTokens", String(tokens)];
+  const work = [
+    "--shape",
+    "0.5b",
+    "--lora",
+    LORA_RANK,
+    "--rows",
+    String(rows),
+    "--rowTokens",
+    String(tokens),
+  ];
   return Contender.start({
     name: "Hone",
     args: [benchProgram("training.ts"), "--json", ...work, "--threads", "2", "--together"],
