@@ -21,10 +21,11 @@ import {
   SMALL_MODEL_MICROBATCHES,
   type TrainingSample,
 } from "./microbatches.ts";
+import { rowCostOf } from "./row-length.ts";
 import { isLargeModel, ThreadSharing } from "./training-memory.ts";
 import { UpdateThreads } from "./update-threads.ts";
 
-export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple"> {
+export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" | "rowCost"> {
   /** Threads that compute; default 1, the calling one. */
   readonly threads?: number;
   /** What the threads share; default microbatches, which need weights in shared memory. The bits are the same. */
@@ -79,7 +80,9 @@ export class GradientRunner {
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
-    this.#limits = { ...options, microbatchMultiple: isLargeModel(spec) ? 1 : SMALL_MODEL_MICROBATCHES };
+    this.#limits = isLargeModel(spec)
+      ? { rowCost: rowCostOf(spec), ...options }
+      : { ...options, microbatchMultiple: SMALL_MODEL_MICROBATCHES };
     this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const { headChunkValues, recomputedLayers = 0 } = options;

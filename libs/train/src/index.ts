@@ -27,5 +27,5 @@ export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";
 export type { TrainingExtent, TrainingMemory } from "./training-memory.ts";
-export { chooseSharing, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
+export { chooseSharing, isLargeModel, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
 export { releaseValues, UpdateThreads } from "./update-threads.ts";

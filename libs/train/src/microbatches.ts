@@ -7,6 +7,7 @@ import { type PackableSample, type PackedBatch, packSamples } from "@hone/rl";
 import type { Feed } from "@hone/tensor";
 import { TrainingInputError } from "./errors.ts";
 import type { HeadChunks } from "./head-loss.ts";
+import { packCheapest, type RowCost } from "./row-length.ts";
 import { chunkInput, INPUT } from "./training-names.ts";
 
 /** A sample to train on, with the numbers of its N trained tokens in order. */
@@ -25,6 +26,8 @@ export interface TrainingSample extends PackableSample {
 export interface PackingLimits {
   /** Tokens of a row: long rows share more prefixes, short ones make attention cheaper. */
   readonly maxRowTokens: number;
+  /** With it, rows may become as long as a microbatch where that makes the work cheaper (row-length.ts). */
+  readonly rowCost?: RowCost;
   /** Tokens of a microbatch, padding included; at least one row. */
   readonly maxMicrobatchTokens: number;
   /** The number of microbatches is a multiple of it where there are rows enough; default 1. */
@@ -66,8 +69,12 @@ export interface MicrobatchPlan {
 
 /** Packs the samples and cuts the rows into microbatches; a function of the samples and the limits only. */
 export function planMicrobatches(samples: readonly PackableSample[], limits: PackingLimits): MicrobatchPlan {
-  const packed = packSamples(samples, { maxRowTokens: limits.maxRowTokens });
-  const rowsAtMost = Math.max(1, Math.floor(limits.maxMicrobatchTokens / packed.rowTokens));
+  const { maxRowTokens, maxMicrobatchTokens, rowCost } = limits;
+  const packed =
+    rowCost === undefined
+      ? packSamples(samples, { maxRowTokens })
+      : packCheapest(samples, { from: maxRowTokens, to: maxMicrobatchTokens }, rowCost);
+  const rowsAtMost = Math.max(1, Math.floor(maxMicrobatchTokens / packed.rowTokens));
   const needed = Math.ceil(packed.rowCount / rowsAtMost);
   const multiple = limits.microbatchMultiple ?? 1;
   const count = Math.min(packed.rowCount, Math.ceil(needed / multiple) * multiple);

@@ -3,7 +3,7 @@
 import { availableParallelism } from "node:os";
 import { isTraining, problemMessage, type RunConfig } from "@hone/config";
 import type { ModelSpec } from "@hone/nn";
-import { chooseSharing, type ThreadSharing, type TrainingMemory } from "@hone/train";
+import { chooseSharing, isLargeModel, type ThreadSharing, type TrainingMemory } from "@hone/train";
 import type { Problem } from "./domain/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
 
@@ -24,10 +24,15 @@ const MIB = 2 ** 20;
 /** The predicted peak for the longest samples that the run allows, and how threads share the work so that it fits. */
 export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineResources): EngineFit {
   const { engineThreads, engineMemoryBytes } = resources;
+  const { microbatchTokens } = config.trainer.engine;
   const extent = {
     threads: engineThreads === 0 ? availableParallelism() : engineThreads,
-    rowTokens: Math.max(DEFAULT_ROW_TOKENS, config.rollout.maxContextTokens),
-    microbatchTokens: config.trainer.engine.microbatchTokens,
+    // Rows of a large model may be as long as a microbatch where that saves work.
+    rowTokens: Math.max(
+      isLargeModel(spec) ? microbatchTokens : DEFAULT_ROW_TOKENS,
+      config.rollout.maxContextTokens,
+    ),
+    microbatchTokens,
   };
   return chooseSharing(spec, extent, engineMemoryBytes);
 }
