@@ -45,10 +45,13 @@ export function honeGenerator(model: string): ProgramOptions {
   return { name: "Hone", args: [program, "--model", model] };
 }
 
-/** @param state folder for the versions that it saves */
-export function honeTrainer(model: string, state: string): ProgramOptions {
+/**
+ * @param state folder for the versions that it saves
+ * @param options of the program
+ */
+export function honeTrainer(model: string, state: string, options: readonly string[] = []): ProgramOptions {
   const program = `${REPOSITORY}/services/trainer/bench/engine-calls.ts`;
-  return { name: "Hone", args: [program, "--model", model, "--state", state] };
+  return { name: "Hone", args: [program, "--model", model, "--state", state, ...options] };
 }
 
 export function generateBatch<Answer extends GeneratedBatch>(

@@ -26,6 +26,6 @@ export { loadOptimizer } from "./optimizer-file.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";
-export type { TrainingExtent, TrainingMemory } from "./training-memory.ts";
-export { chooseSharing, isLargeModel, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
+export type { TrainingExtent, TrainingMemory, TrainingPlan } from "./training-memory.ts";
+export { isLargeModel, planTraining, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
 export { releaseValues, UpdateThreads } from "./update-threads.ts";

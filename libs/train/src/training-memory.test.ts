@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { resolveModelSpec } from "@hone/nn";
-import { chooseSharing, predictTrainingMemory, type ThreadSharing } from "./training-memory.ts";
+import { resolveLora, resolveModelSpec } from "@hone/nn";
+import { planTraining, predictTrainingMemory } from "./training-memory.ts";
 
 const smolLm = resolveModelSpec({
   vocabSize: 49_152,
@@ -13,37 +13,80 @@ const smolLm = resolveModelSpec({
 });
 const MIB = 2 ** 20;
 
-/** Peaks of `bench/src/programs/training.ts --shape 135m` with two threads. */
-const MEASURED: readonly [ThreadSharing, rowTokens: number, microbatchTokens: number, peakMiB: number][] = [
-  ["microbatches", 255, 510, 6_399],
-  ["operators", 255, 510, 4_166],
-  ["operators", 511, 1_022, 5_940],
+/** Peaks of `bench/src/programs/training.ts --shape 135m --together` in steps of several microbatches. */
+const MEASURED: readonly [
+  rowTokens: number,
+  microbatchTokens: number,
+  recomputed: number,
+  peakMiB: number,
+][] = [
+  [511, 1_022, 0, 5_757],
+  [511, 1_022, 15, 4_269],
+  [511, 1_022, 30, 3_546],
+  [511, 511, 0, 4_057],
 ];
+const OPERATORS = { sharing: "operators", recomputedLayers: 0 } as const;
 
 describe("predictTrainingMemory()", () => {
-  for (const [sharing, rowTokens, microbatchTokens, peakMiB] of MEASURED) {
-    test(`is right to a tenth for ${microbatchTokens} tokens with shared ${sharing}`, () => {
+  for (const [rowTokens, microbatchTokens, recomputedLayers, peakMiB] of MEASURED) {
+    test(`is right to a tenth for ${microbatchTokens} tokens and ${recomputedLayers} layers recomputed`, () => {
       const extent = { threads: 2, rowTokens, microbatchTokens };
-      const predicted = predictTrainingMemory(smolLm, extent, sharing).total / MIB;
-      assert.ok(predicted > 0.95 * peakMiB && predicted < 1.1 * peakMiB, `${predicted} MiB`);
+      const predicted = predictTrainingMemory(smolLm, extent, { sharing: "operators", recomputedLayers });
+      const mib = predicted.total / MIB;
+      assert.ok(mib > 0.95 * peakMiB && mib < 1.1 * peakMiB, `${mib} MiB`);
     });
   }
 
   test("a row that is longer than a microbatch counts whole", () => {
     const bytes = (microbatchTokens: number) =>
-      predictTrainingMemory(smolLm, { threads: 1, rowTokens: 512, microbatchTokens }, "operators").total;
+      predictTrainingMemory(smolLm, { threads: 1, rowTokens: 512, microbatchTokens }, OPERATORS).total;
     assert.equal(bytes(1), bytes(512));
     assert.ok(bytes(1_024) > bytes(512));
   });
+
+  test("the head counts for a chunk of positions, however many tokens there are", () => {
+    const wide = resolveModelSpec({ vocabSize: 151_936, hiddenSize: 64, numLayers: 1, numHeads: 4 });
+    const activations = (microbatchTokens: number) =>
+      predictTrainingMemory(wide, { threads: 1, rowTokens: 64, microbatchTokens }, OPERATORS).activations;
+    assert.ok(activations(4_096) < 1.2 * activations(1_024));
+  });
 });
 
-describe("chooseSharing()", () => {
-  test("gives every thread a microbatch where they fit, else shares operators", () => {
-    const extent = { threads: 2, rowTokens: 512, microbatchTokens: 512 };
-    const choose = (gib: number) => chooseSharing(smolLm, extent, gib * 1_024 * MIB);
-    assert.equal(choose(8).sharing, "microbatches");
-    const { sharing, memory } = choose(5);
-    assert.equal(sharing, "operators");
-    assert.ok(memory.total < 5 * 1_024 * MIB);
+describe("predictTrainingMemory() with adapters", () => {
+  const extent = { threads: 1, rowTokens: 512, microbatchTokens: 512 };
+  const lora = resolveLora({ rank: 16, alpha: 16, targets: "all-linear" });
+
+  test("counts gradients, moments and a reference of the adapters only", () => {
+    const whole = predictTrainingMemory(smolLm, { ...extent, hasReference: true }, OPERATORS);
+    const adapted = predictTrainingMemory(smolLm, { ...extent, lora, hasReference: true }, OPERATORS);
+    assert.equal(whole.reference, whole.weights);
+    assert.equal(adapted.weights, whole.weights + adapted.reference);
+    assert.equal(adapted.optimizer, 2 * adapted.reference);
+    assert.ok(adapted.reference < whole.reference / 20);
+    assert.equal(adapted.activations, whole.activations);
+    assert.equal(predictTrainingMemory(smolLm, extent, OPERATORS).reference, 0);
+  });
+});
+
+describe("planTraining()", () => {
+  const extent = { threads: 2, rowTokens: 512, microbatchTokens: 1_024 };
+
+  test("gives every thread of a small model a microbatch where they fit, else shares operators", () => {
+    const small = resolveModelSpec({ vocabSize: 4_096, hiddenSize: 256, numLayers: 8, numHeads: 4 });
+    assert.equal(planTraining(small, extent, 4_096 * MIB).sharing, "microbatches");
+    const plan = planTraining(small, extent, 1_024 * MIB);
+    assert.deepEqual([plan.sharing, plan.recomputedLayers], ["operators", 0]);
+  });
+
+  test("computes as few layers of a large model again as the memory asks", () => {
+    const plans = [8, 5, 4, 1].map((gib) => planTraining(smolLm, extent, gib * 1_024 * MIB));
+    assert.ok(plans.every(({ sharing }) => sharing === "operators"));
+    const [most, five, four, least] = plans.map(({ recomputedLayers }) => recomputedLayers);
+    assert.equal(most, 0);
+    assert.ok(five! > 0 && five! < four!);
+    assert.equal(least, smolLm.numLayers);
+    assert.ok(plans[1]!.memory.total <= 5_120 * MIB);
+    const oneLess = { ...OPERATORS, recomputedLayers: five! - 1 };
+    assert.ok(predictTrainingMemory(smolLm, extent, oneLess).total > 5_120 * MIB);
   });
 });

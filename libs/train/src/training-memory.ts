@@ -1,10 +1,19 @@
 /**
- * The memory that training takes, predicted before it begins, and the way to share threads that fits.
+ * The memory that training takes, predicted before it begins, and the plan that fits.
  *
- * The figures follow what the training graph keeps (training-graph.ts) and agree with measured peaks of the 135M shape
- * to a tenth (training-memory.test.ts).
+ * The figures follow what the training graph keeps (training-graph.ts, head-loss.ts) and agree with measured peaks of
+ * the 135M shape to a tenth (training-memory.test.ts).
  */
-import { listParameters, type ModelSpec, parameterSize } from "@hone/nn";
+import {
+  type LoraSpec,
+  listAll,
+  listParameters,
+  listTrained,
+  type ModelSpec,
+  type ParameterInfo,
+  parameterSize,
+} from "@hone/nn";
+import { headChunks } from "./head-loss.ts";
 
 /** A thread has a microbatch of its own, or all threads compute each operator of one microbatch together. */
 export const ThreadSharing = { microbatches: "microbatches", operators: "operators" } as const;
@@ -15,9 +24,7 @@ const LARGE_MODEL_VALUES = 2 ** 25;
 
 /** Whether passes are to be few and large, with all threads on each operator. */
 export function isLargeModel(spec: ModelSpec): boolean {
-  return (
-    listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0) >= LARGE_MODEL_VALUES
-  );
+  return countValues(listParameters(spec)) >= LARGE_MODEL_VALUES;
 }
 
 /** What training is asked to do at most. */
@@ -27,6 +34,17 @@ export interface TrainingExtent {
   readonly rowTokens: number;
   /** A microbatch is one row at least. */
   readonly microbatchTokens: number;
+  /** Adapters that are trained instead of the model; default none. */
+  readonly lora?: LoraSpec | undefined;
+  /** Whether a reference is held, a second copy of what is trained; default not. */
+  readonly hasReference?: boolean;
+}
+
+/** How the work is done; the bits of the result are the same. */
+export interface TrainingPlan {
+  readonly sharing: ThreadSharing;
+  /** Layers, from the first, that are computed again on the way back instead of being kept. */
+  readonly recomputedLayers: number;
 }
 
 /** Bytes at the peak of a training step. */
@@ -34,10 +52,11 @@ export interface TrainingMemory {
   /** The process without a model. */
   readonly base: number;
   readonly weights: number;
+  readonly reference: number;
   readonly optimizer: number;
-  /** Of the microbatches in work, and their sum. */
+  /** Of the microbatches in work as they are handed out, and their sum. */
   readonly gradients: number;
-  /** What the microbatches in work keep for their way back. */
+  /** What onnxruntime holds of the microbatches in work: what the layers keep for the way back, or the gradients after it. */
   readonly activations: number;
   readonly total: number;
 }
@@ -46,59 +65,73 @@ const BYTES = Float32Array.BYTES_PER_ELEMENT;
 const BASE_BYTES = 200 * 2 ** 20;
 /** First and second moment. */
 const MOMENTS = 2;
-/** In onnxruntime, and as the copy that it hands out. */
-const GRADIENTS_IN_WORK = 2;
-/** What is added up, and with one microbatch the last step's sum until it is collected. */
-const GRADIENT_SUMS = 1;
-/** Results of a layer of hidden width that the way back reads: norms' inputs and results, attention's, turned queries. */
+/** The copy that onnxruntime hands out, and the sum or the last step's copy until it is collected. */
+const GRADIENT_COPIES = 2;
+/** Results of a layer of hidden width that the way back reads: both norms' inputs and results, turned queries, what attention mixed. */
 const HIDDEN_RESULTS = 6;
-/** Keys and values, each as projected and as turned to head-major. */
-const KEY_VALUE_RESULTS = 2;
 /** Gate, its activation, the other branch, and their product. */
 const FEED_FORWARD_RESULTS = 4;
-/** Logits, log-probabilities and the two steps of their gradient that live at once, over the vocabulary. */
-const HEAD_RESULTS = 4;
+/** Log-probabilities, probabilities and a step of their gradient that live at once, of a chunk over the vocabulary. */
+const HEAD_RESULTS = 3;
+/** What the way back through a layer needs beside what the way there kept, in layers. */
+const LAYERS_IN_WORK = 1;
 /** onnxruntime's arena keeps more than is in use: blocks are rounded and broken up. */
-const ARENA_SURPLUS = 1.15;
+const ARENA_SURPLUS = 1.3;
 
 /** The peak of a training step in which every microbatch is as large as it may be and every token is trained. */
 export function predictTrainingMemory(
   spec: ModelSpec,
-  { threads, rowTokens, microbatchTokens }: TrainingExtent,
-  sharing: ThreadSharing,
+  { threads, rowTokens, microbatchTokens, lora, hasReference = false }: TrainingExtent,
+  { sharing, recomputedLayers }: TrainingPlan,
 ): TrainingMemory {
-  const weights = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0) * BYTES;
+  const trained = countValues(listTrained({ spec, lora })) * BYTES;
   const microbatches = sharing === ThreadSharing.operators ? 1 : threads;
   const tokens = Math.max(rowTokens, microbatchTokens);
   const layerValues =
     HIDDEN_RESULTS * spec.hiddenSize +
-    KEY_VALUE_RESULTS * 2 * spec.numKeyValueHeads * spec.headDim +
+    2 * spec.numKeyValueHeads * spec.headDim +
+    (spec.hasQkNorm ? (spec.numHeads + spec.numKeyValueHeads) * spec.headDim : 0) +
     FEED_FORWARD_RESULTS * spec.intermediateSize +
     // The attention weights of a token.
     spec.numHeads * rowTokens;
-  const values = tokens * (spec.numLayers * layerValues + HEAD_RESULTS * spec.vocabSize);
+  const keptLayers = spec.numLayers - recomputedLayers;
+  const bodyValues =
+    tokens * (spec.numLayers * spec.hiddenSize + (keptLayers + LAYERS_IN_WORK) * layerValues);
+  const headValues =
+    HEAD_RESULTS * Math.min(tokens, headChunks(spec.vocabSize, tokens).positions) * spec.vocabSize;
+  // The activations go as the gradients come.
+  const inWork = Math.max((bodyValues + headValues) * BYTES, trained) * ARENA_SURPLUS;
   const parts = {
     base: BASE_BYTES,
-    weights,
-    optimizer: MOMENTS * weights,
-    gradients: (microbatches * GRADIENTS_IN_WORK + GRADIENT_SUMS) * weights,
-    activations: Math.round(microbatches * values * BYTES * ARENA_SURPLUS),
+    weights: countValues(listAll({ spec, lora })) * BYTES,
+    reference: hasReference ? trained : 0,
+    optimizer: MOMENTS * trained,
+    gradients: (microbatches - 1 + GRADIENT_COPIES) * trained,
+    activations: Math.round(microbatches * inWork),
   };
   return { ...parts, total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0) };
 }
 
 /**
- * The faster sharing that fits, else the smaller one: threads that wait for nobody use the processor better, threads
- * that share operators hold one set of gradients and activations. The bits of the result are the same.
+ * The fastest plan that fits, else the smallest one. Small models: threads that wait for nobody use the processor better.
+ * Large ones: threads that share operators hold one set of gradients and activations, and of their layers as few are
+ * computed twice as the memory asks.
  */
-export function chooseSharing(
+export function planTraining(
   spec: ModelSpec,
   extent: TrainingExtent,
   maxBytes: number,
-): { readonly sharing: ThreadSharing; readonly memory: TrainingMemory } {
-  const [faster, smaller] = [ThreadSharing.microbatches, ThreadSharing.operators].map((sharing) => ({
-    sharing,
-    memory: predictTrainingMemory(spec, extent, sharing),
-  })) as [ReturnType<typeof chooseSharing>, ReturnType<typeof chooseSharing>];
-  return faster.memory.total <= maxBytes ? faster : smaller;
+): TrainingPlan & { readonly memory: TrainingMemory } {
+  const predict = (plan: TrainingPlan) => ({ ...plan, memory: predictTrainingMemory(spec, extent, plan) });
+  const apart = predict({ sharing: ThreadSharing.microbatches, recomputedLayers: 0 });
+  if (!isLargeModel(spec) && apart.memory.total <= maxBytes) return apart;
+  let plan = predict({ sharing: ThreadSharing.operators, recomputedLayers: 0 });
+  for (let layers = 1; layers <= spec.numLayers && plan.memory.total > maxBytes; layers++) {
+    plan = predict({ sharing: ThreadSharing.operators, recomputedLayers: layers });
+  }
+  return plan;
+}
+
+function countValues(parameters: readonly ParameterInfo[]): number {
+  return parameters.reduce((sum, parameter) => sum + parameterSize(parameter), 0);
 }

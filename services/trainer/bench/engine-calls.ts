@@ -2,8 +2,10 @@
  * The training engine behind its port as a program that is called: what the bench compares with other trainers.
  *
  *   node services/trainer/bench/engine-calls.ts --model FOLDER --state FOLDER [--longest 1024]
+ *        [--memoryMib N]
  *
- * The engine is made as the service makes it, for samples of at most --longest tokens, on every core. Prints `ready` once
+ * The engine is made as the service makes it, for samples of at most --longest tokens, on every core, planned to fit into
+ * --memoryMib (all that the machine has). Prints `ready` once
  * it holds the model's weights. Then each line of its input is a call in JSON, and is answered by one line: `train` by
  * the seconds of an update, `save` by those until the version is on the disk, below --state, with the place and the digest
  * that the service would publish.
@@ -12,7 +14,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { ADAMW_DEFAULTS, chooseSharing, inspectModel, type TrainingSample } from "@hone/train";
+import { ADAMW_DEFAULTS, inspectModel, planTraining, type TrainingSample } from "@hone/train";
 import { RunFolders } from "../src/domain/run-folders.ts";
 import { stateInterval } from "../src/domain/state-cadence.ts";
 import { DEFAULT_MICROBATCH_TOKENS } from "../src/engine/engine-config.ts";
@@ -37,6 +39,7 @@ const { values } = parseArgs({
     model: { type: "string" },
     state: { type: "string" },
     longest: { type: "string", default: "1024" },
+    memoryMib: { type: "string" },
   },
 });
 if (values.model === undefined || values.state === undefined) {
@@ -49,12 +52,15 @@ const extent = {
   rowTokens: Number(values.longest),
   microbatchTokens: DEFAULT_MICROBATCH_TOKENS,
 };
+const memoryBytes = values.memoryMib === undefined ? totalmem() : Number(values.memoryMib) * 2 ** 20;
+const plan = planTraining(spec, extent, memoryBytes);
 const engine = new OnnxTrainingEngine({
   spec,
   companions,
   origin,
   start: { kind: "checkpoint", folder: values.model },
-  sharing: chooseSharing(spec, extent, totalmem()).sharing,
+  sharing: plan.sharing,
+  recomputedLayers: plan.recomputedLayers,
 });
 await engine.initialise();
 /** The last state with the optimizer. */

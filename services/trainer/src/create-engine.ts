@@ -20,10 +20,12 @@ export async function createEngine(
   const { spec, origin } = await loadRunModel(run.config, folders, await loadTokenizer(folder));
   const companions: Record<string, Uint8Array> = {};
   for (const name of await readdir(folder)) companions[name] = await readFile(path.join(folder, name));
+  const plan = fitEngine(spec, run.config, resources);
   return new OnnxTrainingEngine({
     spec,
     companions,
-    sharing: fitEngine(spec, run.config, resources).sharing,
+    sharing: plan.sharing,
+    recomputedLayers: plan.recomputedLayers,
     maxMicrobatchTokens: run.config.trainer.engine.microbatchTokens,
     ...(origin === undefined
       ? { start: { kind: "fresh", seed: deriveSeed(run.config.seed, "weights") } }

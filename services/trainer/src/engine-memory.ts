@@ -3,7 +3,7 @@
 import { availableParallelism } from "node:os";
 import { isTraining, problemMessage, type RunConfig } from "@hone/config";
 import type { ModelSpec } from "@hone/nn";
-import { chooseSharing, isLargeModel, type ThreadSharing, type TrainingMemory } from "@hone/train";
+import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
 import type { Problem } from "./domain/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
 
@@ -14,14 +14,13 @@ export interface EngineResources {
   readonly engineMemoryBytes: number;
 }
 
-export interface EngineFit {
-  readonly sharing: ThreadSharing;
+export interface EngineFit extends TrainingPlan {
   readonly memory: TrainingMemory;
 }
 
 const MIB = 2 ** 20;
 
-/** The predicted peak for the longest samples that the run allows, and how threads share the work so that it fits. */
+/** The predicted peak for the longest samples that the run allows, and how the work is done so that it fits. */
 export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineResources): EngineFit {
   const { engineThreads, engineMemoryBytes } = resources;
   const { microbatchTokens } = config.trainer.engine;
@@ -34,7 +33,7 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
     ),
     microbatchTokens,
   };
-  return chooseSharing(spec, extent, engineMemoryBytes);
+  return planTraining(spec, extent, engineMemoryBytes);
 }
 
 /** What is wrong where the run cannot fit: the key whose lowering frees most, with the numbers. */

@@ -22,6 +22,8 @@ export interface OnnxEngineConfig {
   readonly maxRowTokens?: number;
   /** What the threads share; default microbatches. The result does not depend on it. */
   readonly sharing?: ThreadSharing;
+  /** Layers that are computed again on the way back instead of being kept; default 0. The result does not depend on it. */
+  readonly recomputedLayers?: number;
   /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */
   readonly maxMicrobatchTokens?: number;
 }

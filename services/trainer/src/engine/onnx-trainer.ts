@@ -68,6 +68,7 @@ export class OnnxTrainer implements TrainingEngine {
       threads,
       updates: this.#updates,
       ...(config.sharing === undefined ? {} : { sharing: config.sharing }),
+      ...(config.recomputedLayers === undefined ? {} : { recomputedLayers: config.recomputedLayers }),
     });
   }
 
