@@ -5,12 +5,15 @@ import { after, before, describe, test } from "node:test";
 import { type HubServer, startHubServer } from "@hone/hub/testing";
 import { configFromSpec, initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
-import { ElementType, loadModel, saveCheckpoint } from "@hone/train";
+import { ElementType, inspectAdapter, loadModel, saveCheckpoint } from "@hone/train";
 import { type FinishedRun, publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
-/* A checkpoint of the hub, in shards and bfloat16, with its own tokenizer: fetched, played with, trained, exported. */
+/*
+ * A checkpoint of the hub, in shards and bfloat16, with its own tokenizer: fetched, played with, trained, exported; whole,
+ * and by adapters beside it.
+ */
 
 const RUN = {
   name: "pretrained",
@@ -99,6 +102,109 @@ describe("a run of a pretrained model", () => {
       (name) => !Buffer.from(source.weights[name]!.buffer).equals(Buffer.from(result.weights[name]!.buffer)),
     );
     assert.ok(changed.length > 0);
+  });
+
+  describe("by adapters that stay near it", () => {
+    const lora = { rank: 4, alpha: 8, targets: ["q_proj", "v_proj", "down_proj"] };
+    const steps = 3;
+    let calm: FinishedRun;
+    let killed: FinishedRun;
+    const adapted = async () => {
+      const run = await requestOf({ path: "owner/name", lora });
+      const { algorithm, trainer } = run;
+      return {
+        ...run,
+        name: "adapted",
+        // Whatever the rollouts were worth, the entropy moves the weights.
+        algorithm: {
+          ...algorithm,
+          loss: { ...algorithm.loss, entropy: 0.1 },
+          kl: { coefficient: 0.05, kind: "k3" },
+        },
+        trainer: { ...trainer, steps },
+      };
+    };
+    const digestOf = async ({ runId }: FinishedRun) =>
+      (await stack.sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest;
+
+    before(async () => {
+      calm = await runToEnd(stack, await adapted(), { deadlineMs: RUN_DEADLINE_MS });
+      let isKilled = false;
+      killed = await runToEnd(stack, await adapted(), {
+        deadlineMs: RUN_DEADLINE_MS,
+        onEvent: async ({ kind }) => {
+          if (kind.case !== "stepCompleted" || isKilled) return;
+          isKilled = true;
+          await stack.kill("trainer");
+        },
+      });
+      assert.ok(isKilled);
+    });
+
+    test("samples from the merged weights, and tells the distance from version 0", () => {
+      assert.equal(calm.steps.length, steps);
+      const distances = calm.steps.map(({ metrics }) => Number(metrics["kl/mean"]));
+      for (const { metrics } of calm.steps) {
+        assert.ok(Number(metrics["mismatch/max"]) < 1e-4, JSON.stringify(metrics));
+      }
+      // The first update of the first step is at version 0, its second epoch is not any more.
+      assert.ok(distances[0]! < 1e-3 && distances[0]! < distances.at(-1)!, `${distances}`);
+      assert.ok(
+        distances.every((distance) => Number.isFinite(distance) && distance >= -1e-6),
+        `${distances}`,
+      );
+      assert.ok(distances.at(-1)! > 0, `${distances}`);
+    });
+
+    test("a trainer that is killed between two steps ends with the same bits", async () => {
+      assert.match(await digestOf(calm), /^[0-9a-f]{64}$/);
+      assert.equal(await digestOf(killed), await digestOf(calm));
+      assert.deepEqual(
+        killed.steps.map(({ metrics }) => metrics["kl/mean"]),
+        calm.steps.map(({ metrics }) => metrics["kl/mean"]),
+      );
+    });
+
+    test("its states and checkpoints hold adapters only, which name their base as people know it", async () => {
+      const run = path.join(stack.stateFolder, "runs", calm.runId);
+      for (const state of await readdir(path.join(run, "state"))) {
+        assert.ok(
+          (await readdir(path.join(run, "state", state))).includes("adapter_model.safetensors"),
+          state,
+        );
+      }
+      const checkpoint = path.join(stack.stateFolder, calm.ended.checkpoint);
+      assert.deepEqual(await readdir(checkpoint), [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        ...TOKENIZER_FILES.toSorted(),
+      ]);
+      const { lora: found, base } = await inspectAdapter(checkpoint);
+      assert.deepEqual(found, lora);
+      assert.deepEqual(base, { place: "owner/name", revision: "main" });
+    });
+
+    test("hone export writes the adapters, and with --merge a model like the one it started from", async () => {
+      const out = path.join(folder.path, "out");
+      const plain = path.join(out, "adapters");
+      const merged = path.join(out, "merged");
+      for (const args of [[plain], [merged, "--merge"]]) {
+        const { code, output } = await stack.hone("export", calm.runId, ...args);
+        assert.equal(code, 0, output);
+      }
+      assert.ok((await readdir(plain)).includes("adapter_model.safetensors"));
+      const source = await loadModel(path.join(folder.path, "source"));
+      const result = await loadModel(merged);
+      assert.deepEqual(result.origin, source.origin);
+      assert.deepEqual(result.companions, source.companions);
+      const changed = Object.keys(source.weights).filter(
+        (name) =>
+          !Buffer.from(source.weights[name]!.buffer).equals(Buffer.from(result.weights[name]!.buffer)),
+      );
+      assert.deepEqual(changed.length, lora.targets.length * spec.numLayers);
+      const refused = await stack.hone("export", finished.runId, path.join(out, "whole"), "--merge");
+      assert.match(refused.output, /must train adapters/);
+    });
   });
 
   const refusals: [what: string, model: Record<string, unknown>, message: RegExp][] = [

@@ -1,23 +1,35 @@
 /**
  * Time of a training step: loss, gradients, clipping and AdamW, by `@hone/train` as the trainer runs it.
  *
- *   node bench/src/programs/training.ts [--shape example|135m] [--rounds 5] [--layers N] [--hidden N] [--rows N]
- *        [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spin]
+ *   node bench/src/programs/training.ts [--shape example|135m|0.5b] [--lora RANK] [--rounds 5] [--layers N] [--hidden N]
+ *        [--rows N] [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spin]
  *        [--recompute LAYERS] [--profile PREFIX] [--json]
  *
  * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
  * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
- * (--rows, --rowTokens: as many).
+ * (--rows, --rowTokens: as many). `0.5b`: that of Qwen2.5-0.5B on 4 rows of 512. With --lora, adapters of this rank on every
+ * projection are trained instead of the model.
  * Threads take a microbatch each, or with --together share each operator; with --spin they wait for it busily.
- * Prints the effective rate, 6 x parameters x tokens, for the tokens of the samples, were they separate, and for those
- * that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
+ * Prints the effective rate, 6 x parameters x tokens (4 x for those that adapters leave alone), for the tokens of the
+ * samples, were they separate, and for those that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
  */
 
 import { parseArgs } from "node:util";
 import { Random } from "@hone/core";
-import { initialiseWeights, listParameters, parameterSize, resolveModelSpec } from "@hone/nn";
+import {
+  initialiseAdapters,
+  initialiseWeights,
+  listParameters,
+  listTrained,
+  type ModelSpec,
+  type ModelSpecInput,
+  parameterSize,
+  resolveLora,
+  resolveModelSpec,
+} from "@hone/nn";
 import {
   ADAMW_DEFAULTS,
+  allocateShared,
   clipFactor,
   GradientRunner,
   initialiseAdamW,
@@ -33,6 +45,7 @@ import { answerRounds } from "./round-loop.ts";
 const { values } = parseArgs({
   options: {
     shape: { type: "string", default: "example" },
+    lora: { type: "string" },
     rounds: { type: "string", default: "5" },
     layers: { type: "string" },
     hidden: { type: "string" },
@@ -48,33 +61,57 @@ const { values } = parseArgs({
     json: { type: "boolean", default: false },
   },
 });
-const isLarge = values.shape === "135m";
+const LARGE: Readonly<Record<string, { spec: ModelSpecInput; rowTokens: number }>> = {
+  "135m": {
+    spec: {
+      vocabSize: 49_152,
+      hiddenSize: 576,
+      numLayers: 30,
+      numHeads: 9,
+      numKeyValueHeads: 3,
+      intermediateSize: 1_536,
+    },
+    rowTokens: 256,
+  },
+  "0.5b": {
+    spec: {
+      family: "qwen2",
+      attentionBias: "inputs",
+      vocabSize: 151_936,
+      hiddenSize: 896,
+      numLayers: 24,
+      numHeads: 14,
+      numKeyValueHeads: 2,
+      intermediateSize: 4_864,
+    },
+    rowTokens: 512,
+  },
+};
+const large = LARGE[values.shape];
 const [GROUPS, ROLLOUTS, HEADER, SIDE, ANSWER] = [4, 8, 6, 4, 4];
-const rowTokens = Number(values.rowTokens ?? (isLarge ? 256 : 128));
+const rowTokens = Number(values.rowTokens ?? large?.rowTokens ?? 128);
 /** A step of the small model is short: several make a round. */
-const STEPS_A_ROUND = isLarge ? 1 : 16;
+const STEPS_A_ROUND = large === undefined ? 16 : 1;
 
 const spec = resolveModelSpec(
-  isLarge
-    ? {
-        vocabSize: 49_152,
-        hiddenSize: 576,
-        numLayers: 30,
-        numHeads: 9,
-        numKeyValueHeads: 3,
-        intermediateSize: 1_536,
-      }
-    : {
-        vocabSize: 64,
-        hiddenSize: Number(values.hidden ?? 64),
-        numLayers: Number(values.layers ?? 4),
-        numHeads: 4,
-        numKeyValueHeads: 2,
-      },
+  large?.spec ?? {
+    vocabSize: 64,
+    hiddenSize: Number(values.hidden ?? 64),
+    numLayers: Number(values.layers ?? 4),
+    numHeads: 4,
+    numKeyValueHeads: 2,
+  },
 );
+const lora =
+  values.lora === undefined
+    ? undefined
+    : resolveLora({ rank: Number(values.lora), alpha: 16, targets: "all-linear" });
 const random = new Random(1);
-const weights = shareWeights(initialiseWeights(spec, 1));
-const parameters = listParameters(spec);
+const weights = {
+  ...(large === undefined ? shareWeights(initialiseWeights(spec, 1)) : tiledWeights(spec)),
+  ...(lora === undefined ? {} : shareWeights(initialiseAdapters(spec, lora, 1))),
+};
+const parameters = listTrained({ spec, lora });
 const optimizer = initialiseAdamW(parameters);
 const updates = new UpdateThreads(Number(values.threads));
 const runner = new GradientRunner(spec, {
@@ -83,6 +120,7 @@ const runner = new GradientRunner(spec, {
   threads: Number(values.threads),
   updates,
   recomputedLayers: Number(values.recompute),
+  lora,
   ...(values.together ? { sharing: ThreadSharing.operators } : {}),
   session: {
     ...(values.spin === undefined ? {} : { isSpinning: values.spin }),
@@ -93,9 +131,12 @@ const objective: Objective =
   values.loss === "cross_entropy"
     ? { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 }
     : { loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 }, entropyCoefficient: 0.003 };
-const matrices = parameters
-  .filter(({ kind }) => kind === "matrix" || kind === "residual_matrix")
-  .reduce((sum, parameter) => sum + parameterSize(parameter), 0);
+const matricesOf = (list: typeof parameters) =>
+  list
+    .filter(({ kind }) => kind === "matrix" || kind === "residual_matrix")
+    .reduce((sum, parameter) => sum + parameterSize(parameter), 0);
+const flopPerToken =
+  6 * matricesOf(parameters) + (lora === undefined ? 0 : 4 * matricesOf(listParameters(spec)));
 
 if (values.json) {
   await answerRounds(runRound);
@@ -119,7 +160,7 @@ async function runRound(): Promise<Round> {
   const before = process.cpuUsage();
   const totals = { ms: 0, updateMs: 0, sampleTokens: 0, packedTokens: 0, paddedTokens: 0 };
   for (let step = 0; step < STEPS_A_ROUND; step++) {
-    const samples = isLarge ? longRows() : lakeMinibatch();
+    const samples = large === undefined ? lakeMinibatch() : longRows();
     const started = performance.now();
     const found = await runner.differentiate(weights, samples, objective);
     const updateStarted = performance.now();
@@ -144,13 +185,28 @@ async function runRound(): Promise<Round> {
 }
 
 function describe({ ms, updateMs, coreMs, sampleTokens, packedTokens, paddedTokens }: Round): string {
-  const rate = (tokens: number) => ((6 * matrices * tokens) / ms / 1e6).toFixed(1);
+  const rate = (tokens: number) => ((flopPerToken * tokens) / ms / 1e6).toFixed(1);
   const perStep = (value: number) => (value / STEPS_A_ROUND).toFixed(1);
   return (
     `${values.shape}: ${perStep(ms)} ms a step (update ${perStep(updateMs)}, CPU ${perStep(coreMs)}); tokens ` +
     `${perStep(sampleTokens)} packed to ${perStep(packedTokens)}, padded ${perStep(paddedTokens)}; ` +
     `${Math.round((sampleTokens / ms) * 1_000)} sample tokens/s; GFLOP/s effective ${rate(sampleTokens)}, ` +
     `computed ${rate(packedTokens)}; peak ${Math.round(process.resourceUsage().maxRSS / 1_024)} MiB`
+  );
+}
+
+/** Values of a fresh model's size, made at once where they stay: a step takes the same time and memory with them. */
+function tiledWeights(model: ModelSpec): Record<string, Float32Array> {
+  const tile = Float32Array.from({ length: 4_093 }, () => (random.next() - 0.5) * 0.06);
+  return Object.fromEntries(
+    listParameters(model).map((parameter) => {
+      const values = allocateShared(parameterSize(parameter));
+      if (parameter.kind === "norm") values.fill(1);
+      else
+        for (let at = 0; at < values.length; at += tile.length)
+          values.set(tile.subarray(0, values.length - at), at);
+      return [parameter.name, values];
+    }),
   );
 }
 

@@ -74,7 +74,7 @@ function unknownKey(
   };
 }
 
-/** The branch of a union that fits best: that knows the keys and chose the same kind, with the fewest complaints. */
+/** The branch of a union that fits best: that knows the keys and is of the same kind and type, with the fewest complaints. */
 function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
   const isOther = (issue: z.core.$ZodIssue) => issue.path.at(-1) === "kind" || issue.path.at(-1) === "source";
   const isStrange = (issue: z.core.$ZodIssue) =>
@@ -86,7 +86,9 @@ function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssu
     const kept = candidates.filter((issues) => !issues.some(isBad));
     return kept.length > 0 ? kept : candidates;
   };
-  const chosen = without(without(branches, isOther), isStrange);
+  const isOfAnotherType = ({ code, path }: z.core.$ZodIssue) =>
+    path.length === 0 && (code === "invalid_type" || code === "invalid_value");
+  const chosen = without(without(without(branches, isOther), isStrange), isOfAnotherType);
   return [...chosen].sort((a, b) => a.length - b.length)[0];
 }
 

@@ -3,6 +3,9 @@
 const WEIGHTS = "model.safetensors";
 const INDEX = "model.safetensors.index.json";
 const SHARD = /^model-\d+-of-\d+\.safetensors$/;
+/** Of adapters, which have the weights of another model in mind. */
+const ADAPTER_WEIGHTS = "adapter_model.safetensors";
+const ADAPTER_CONFIG = "adapter_config.json";
 /** Beside the weights; config.json and tokenizer.json are missed by whoever loads the model. */
 const COMPANIONS = [
   "added_tokens.json",
@@ -17,13 +20,20 @@ const COMPANIONS = [
   "vocab.json",
 ];
 
-/** The files to fetch out of those that are there; weights in one file go before shards, as `transformers` has it. */
+/**
+ * The files to fetch out of those that are there; weights in one file go before shards, as `transformers` has it, and those
+ * of a model before those of adapters.
+ */
 export function modelFilesOf(names: readonly string[]): string[] {
   const isSingle = names.includes(WEIGHTS);
-  const isWeight = (name: string) => (isSingle ? name === WEIGHTS : name === INDEX || SHARD.test(name));
+  const isAdapter = !isSingle && !names.includes(INDEX);
+  const isWeight = (name: string) => {
+    if (isAdapter) return name === ADAPTER_WEIGHTS || name === ADAPTER_CONFIG;
+    return isSingle ? name === WEIGHTS : name === INDEX || SHARD.test(name);
+  };
   return names.filter((name) => COMPANIONS.includes(name) || isWeight(name));
 }
 
 export function hasWeights(names: readonly string[]): boolean {
-  return names.includes(WEIGHTS) || names.includes(INDEX);
+  return [WEIGHTS, INDEX, ADAPTER_WEIGHTS].some((name) => names.includes(name));
 }

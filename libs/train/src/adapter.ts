@@ -23,6 +23,7 @@ import {
   parseAdapterConfig,
 } from "./adapter-config.ts";
 import type { Companions, SavedModel } from "./checkpoint.ts";
+import { INDEX_FILE, MODEL_FILE } from "./checkpoint-layout.ts";
 import type { WeightAllocator } from "./checkpoint-weights.ts";
 import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
@@ -55,7 +56,7 @@ export interface InspectedAdapter extends AdapterDescription {
 /** Whether a folder holds an adapter and no model of its own. */
 export async function isAdapterFolder(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch((): string[] => []);
-  return names.includes(ADAPTER_CONFIG_FILE) && !names.includes("config.json");
+  return names.includes(ADAPTER_CONFIG_FILE) && !names.includes(MODEL_FILE) && !names.includes(INDEX_FILE);
 }
 
 /** Writes adapters, and the optimizer where one is given, into a folder that is made if missing. */

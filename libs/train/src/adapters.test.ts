@@ -179,9 +179,11 @@ describe("adapters", () => {
     const config = (await readFile(file, "utf8")).replace("../../families/qwen3", "owner/name");
     await writeFile(file, config);
     const asked: unknown[] = [];
-    await loadMerged(copy, async (base) => {
-      asked.push(base);
-      return path.join(FIXTURES, "families/qwen3");
+    await loadMerged(copy, {
+      findBase: async (base) => {
+        asked.push(base);
+        return path.join(FIXTURES, "families/qwen3");
+      },
     });
     assert.deepEqual(asked, [{ place: "owner/name" }]);
   });

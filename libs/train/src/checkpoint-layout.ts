@@ -2,6 +2,7 @@
  * How a checkpoint's tensors are spread over files: in model.safetensors, or in the shards that
  * model.safetensors.index.json names.
  */
+import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { ElementType } from "./element-types.ts";
@@ -34,6 +35,12 @@ export function layoutOfType(layout: CheckpointLayout, type: ElementType): Check
     tensors: tensors.map(({ name }) => ({ name, type })),
   }));
   return { shards };
+}
+
+/** SHA-256 of the weights' file, hexadecimal; of several files, that of their digests by name. */
+export function combineDigests(digests: ReadonlyMap<string, string>): string {
+  const ordered = [...digests].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, digest]) => digest);
+  return ordered.length === 1 ? ordered[0]! : createHash("sha256").update(ordered.join()).digest("hex");
 }
 
 /** The type that most values are stored as. */

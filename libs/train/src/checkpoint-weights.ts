@@ -1,4 +1,5 @@
 /** Weights between Hone's parameters and the tensors of a checkpoint's files. */
+import path from "node:path";
 import {
   HEAD,
   listParameters,
@@ -7,7 +8,13 @@ import {
   parameterSize,
   tensorNameOf,
 } from "@hone/nn";
-import { type CheckpointLayout, layoutOf, type OpenShards, openShards } from "./checkpoint-layout.ts";
+import {
+  type CheckpointLayout,
+  combineDigests,
+  layoutOf,
+  type OpenShards,
+  openShards,
+} from "./checkpoint-layout.ts";
 import { CheckpointError } from "./errors.ts";
 import type { TensorEntry } from "./safetensors-header.ts";
 import type { SafeTensorsReader } from "./safetensors-reader.ts";
@@ -57,16 +64,25 @@ export async function readWeights(
     weights[parameter.name] = values;
     return values;
   };
-  const digests: string[] = [];
-  for (const reader of shards.readers) digests.push(await reader.readInto(place));
+  const digest = await digestOfShards(shards, place);
   const layout = layoutOf(shards.readers, (name) => parameters.has(name));
-  return { weights, layout, digest: digests[0]! };
+  return { weights, layout, digest };
 }
 
 /** The digest that {@link readWeights} gives for a folder, without its numbers. @throws CheckpointError */
 export async function digestOfWeights(folder: string): Promise<string> {
   await using shards = await openShards(folder);
-  return await shards.readers[0]!.readInto(() => undefined);
+  return await digestOfShards(shards, () => undefined);
+}
+
+/** Reads all files once. @returns their digest together. */
+async function digestOfShards(
+  { readers }: OpenShards,
+  place: (entry: TensorEntry) => Float32Array | undefined,
+): Promise<string> {
+  const digests = new Map<string, string>();
+  for (const reader of readers) digests.set(path.basename(reader.path), await reader.readInto(place));
+  return combineDigests(digests);
 }
 
 function parametersByTensor(spec: ModelSpec): Map<string, ParameterInfo> {

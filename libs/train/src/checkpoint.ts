@@ -15,6 +15,7 @@ import { configFromSpec, listParameters, type ModelConfig, type ModelSpec, specF
 import type { AdamWState } from "./adamw.ts";
 import {
   type CheckpointLayout,
+  combineDigests,
   INDEX_FILE,
   indexOf,
   mainType,
@@ -45,7 +46,7 @@ export interface ModelState {
 
 /** What was written. */
 export interface SavedModel {
-  /** SHA-256 of the weights' file, or of the first of several, hexadecimal. */
+  /** SHA-256 of the weights' file, hexadecimal; of several files, that of their digests. */
   readonly digest: string;
   /** Size of all files written. */
   readonly bytes: number;
@@ -80,11 +81,11 @@ export async function saveCheckpoint(
     layout: singleFileLayout([...byTensor.keys()]),
   };
   let bytes = 0;
-  const digests: string[] = [];
+  const digests = new Map<string, string>();
   for (const { file, tensors } of layout.shards) {
     const kept = tensors.map(({ name, type }): TensorToWrite => ({ name, type, ...byTensor.get(name)! }));
     const written = await writeSafeTensors(path.join(folder, file), kept, { format: "pt" });
-    digests.push(written.digest);
+    digests.set(file, written.digest);
     bytes += written.bytes;
   }
   const texts: [string, string | Uint8Array | undefined][] = [
@@ -96,12 +97,12 @@ export async function saveCheckpoint(
     if (content !== undefined) bytes += await write(path.join(folder, name), content);
   }
   if (optimizer !== undefined) bytes += await saveOptimizer(folder, listParameters(spec), optimizer);
-  return { digest: digests[0]!, bytes };
+  return { digest: combineDigests(digests), bytes };
 }
 
 /** A model that was read, with what an export needs to be like its folder. */
 export type LoadedModel = Required<ModelState> & {
-  /** SHA-256 of the weights' file, or of the first of several, hexadecimal. */
+  /** SHA-256 of the weights' file, hexadecimal; of several files, that of their digests. */
   readonly digest: string;
 };
 

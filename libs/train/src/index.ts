@@ -19,8 +19,15 @@ export type { KlConfig } from "./kl.ts";
 export { estimateKl, KlKind } from "./kl.ts";
 export type { LossConfig } from "./losses.ts";
 export { checkLoss } from "./losses.ts";
-export type { FindBase } from "./merged-model.ts";
-export { digestOfMerged, inspectMerged, loadMerged, mergeAdapters, requireBase } from "./merged-model.ts";
+export type { FindBase, LoadMergedOptions } from "./merged-model.ts";
+export {
+  digestOfMerged,
+  findBaseFolder,
+  inspectMerged,
+  loadMerged,
+  mergeAdapters,
+  requireBase,
+} from "./merged-model.ts";
 export type { PackingLimits, TrainingSample } from "./microbatches.ts";
 export { loadOptimizer } from "./optimizer-file.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";

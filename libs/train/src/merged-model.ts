@@ -11,23 +11,33 @@ import { Add, FusedMatMul, Graph, GraphSession } from "@hone/tensor";
 import { ADAPTER_FILE, inspectAdapter, isAdapterFolder, loadAdapter } from "./adapter.ts";
 import type { BaseReference } from "./adapter-config.ts";
 import { inspectModel, type LoadedModel, loadCompanions, loadModel } from "./checkpoint.ts";
-import { digestOfWeights } from "./checkpoint-weights.ts";
+import { digestOfWeights, type WeightAllocator } from "./checkpoint-weights.ts";
 import { CheckpointError } from "./errors.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
 
 /** Finds the folder of a base model that an adapter names by an id of the hub. */
 export type FindBase = (base: BaseReference) => Promise<string>;
 
+export interface LoadMergedOptions {
+  /** Makes the array of a parameter, for weights that threads share. */
+  readonly allocate?: WeightAllocator;
+  /** Absent = only bases that are folders are found. */
+  readonly findBase?: FindBase;
+}
+
 /**
  * Reads a model, merging its adapters where the folder holds some.
- * @param findBase undefined = only bases that are folders are found.
  * @returns the digest is that of the folder's own weights.
  * @throws CheckpointError as `loadModel` does, and where the base is missing or not the one that the adapters belong to.
  */
-export async function loadMerged(folder: string, findBase?: FindBase): Promise<LoadedModel> {
-  if (!(await isAdapterFolder(folder))) return loadModel(folder);
-  const { base, baseDigest } = await inspectAdapter(folder);
-  const model = await loadModel(await baseFolder(folder, base, findBase));
+export async function loadMerged(
+  folder: string,
+  { allocate, findBase }: LoadMergedOptions = {},
+): Promise<LoadedModel> {
+  const base = await findBaseFolder(folder, findBase);
+  if (base === undefined) return loadModel(folder, allocate);
+  const { baseDigest } = await inspectAdapter(folder);
+  const model = await loadModel(base, allocate);
   requireBase(folder, baseDigest, model.digest);
   const { lora, weights, digest } = await loadAdapter(folder, model.spec);
   await mergeAdapters(model.spec, lora, model.weights, weights);
@@ -39,17 +49,31 @@ export async function inspectMerged(
   folder: string,
   findBase?: FindBase,
 ): Promise<Omit<LoadedModel, "weights" | "digest">> {
-  if (!(await isAdapterFolder(folder))) return inspectModel(folder);
-  const { base } = await inspectAdapter(folder);
-  const model = await inspectModel(await baseFolder(folder, base, findBase));
+  const base = await findBaseFolder(folder, findBase);
+  if (base === undefined) return inspectModel(folder);
+  const model = await inspectModel(base);
   return { ...model, companions: { ...model.companions, ...(await loadCompanions(folder)) } };
+}
+
+/**
+ * The folder of the model that a folder's adapters belong to; undefined where it holds none.
+ * @param findBase undefined = only bases that are folders are found.
+ * @throws CheckpointError where the base is none of them, or the folder does not say which it is.
+ */
+export async function findBaseFolder(folder: string, findBase?: FindBase): Promise<string | undefined> {
+  if (!(await isAdapterFolder(folder))) return undefined;
+  const { base } = await inspectAdapter(folder);
+  if (base.place.startsWith(".")) return path.resolve(folder, base.place);
+  if (findBase !== undefined) return findBase(base);
+  if (path.isAbsolute(base.place)) return base.place;
+  throw new CheckpointError(folder, "its base model is a folder of this machine", base.place);
 }
 
 /** The digest that {@link loadMerged} gives, without the numbers. */
 export async function digestOfMerged(folder: string): Promise<string> {
   if (!(await isAdapterFolder(folder))) return digestOfWeights(folder);
   await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
-  return reader.readInto(() => undefined);
+  return await reader.readInto(() => undefined);
 }
 
 /** @throws CheckpointError where the base is not the one that the adapters were trained on. */
@@ -95,15 +119,4 @@ function mergeGraph({ rank, alpha }: LoraSpec): Graph {
   const b = graph.input("b", "float32", ["out", rank]);
   graph.output("merged", Add(w, FusedMatMul(b, a, { alpha: alpha / rank })));
   return graph;
-}
-
-async function baseFolder(
-  folder: string,
-  base: BaseReference,
-  findBase: FindBase | undefined,
-): Promise<string> {
-  if (base.place.startsWith(".")) return path.resolve(folder, base.place);
-  if (findBase !== undefined) return findBase(base);
-  if (path.isAbsolute(base.place)) return base.place;
-  throw new CheckpointError(folder, "its base model is a folder of this machine", base.place);
 }

@@ -1,8 +1,8 @@
 /** How a run's training fits into the memory there is. */
 
 import { availableParallelism } from "node:os";
-import { isTraining, problemMessage, type RunConfig } from "@hone/config";
-import type { ModelSpec } from "@hone/nn";
+import { hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
+import { type ModelSpec, resolveLora } from "@hone/nn";
 import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
 import type { Problem } from "./domain/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
@@ -32,6 +32,9 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
       config.rollout.maxContextTokens,
     ),
     microbatchTokens,
+    lora:
+      "path" in config.model && config.model.lora !== undefined ? resolveLora(config.model.lora) : undefined,
+    hasReference: hasReference(config),
   };
   return planTraining(spec, extent, engineMemoryBytes);
 }
@@ -50,8 +53,9 @@ export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: En
       : maxContextTokens >= microbatchTokens
         ? (["rollout.maxContextTokens", maxContextTokens] as const)
         : (["trainer.engine.microbatchTokens", microbatchTokens] as const);
-  const { base, weights, optimizer, gradients, activations, total } = memory;
-  const parts = `weights ${mib(weights)}, optimizer ${mib(optimizer)}, gradients ${mib(gradients)}`;
+  const { base, weights, reference, optimizer, gradients, activations, total } = memory;
+  const held = reference === 0 ? "" : `reference ${mib(reference)}, `;
+  const parts = `weights ${mib(weights)}, ${held}optimizer ${mib(optimizer)}, gradients ${mib(gradients)}`;
   const allowed =
     `so small that training fits into ${mib(availableBytes)} MiB; predicted are ${mib(total)} MiB: ${parts}, ` +
     `activations ${mib(activations)} for rows of ${maxContextTokens} and passes of ${microbatchTokens} tokens, ` +

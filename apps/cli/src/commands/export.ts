@@ -4,8 +4,8 @@ import { resolve } from "node:path";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { shownPath, userFolder } from "../project.ts";
-import { copyModel } from "../run/copy-model.ts";
-import { findRunWeights } from "../run/run-weights.ts";
+import { copyModel, mergeModel } from "../run/export-model.ts";
+import { findBase, findRunWeights } from "../run/run-weights.ts";
 
 export const exportCommand = honeCommand({
   name: "export",
@@ -18,11 +18,24 @@ export const exportCommand = honeCommand({
       description: "Version of the policy; the newest checkpoint by default",
       valueHint: "K",
     },
+    merge: {
+      type: "boolean",
+      description: "Of a run that trains adapters: merge them into their base and write the whole model",
+    },
   },
   run: async ({ terminal, project }, args) => {
     const target = resolve(userFolder(), args.folder);
     const weights = await findRunWeights(project.state, args.run, readVersion(args.version));
-    const names = await copyModel(weights.folder, target);
+    const base = await findBase(project.state, args.run);
+    if (args.merge && base === undefined) {
+      throw new UsageError(
+        `Cannot merge as the run must train adapters (model.lora): current value is ${args.run}, which trains its model`,
+      );
+    }
+    const names =
+      args.merge && base !== undefined
+        ? await mergeModel(weights.folder, base.folder, target)
+        : await copyModel(weights.folder, target, base?.name);
     terminal.line(
       `version ${weights.version} of ${args.run} is in ${shownPath(target)} (${names.join(", ")})`,
     );

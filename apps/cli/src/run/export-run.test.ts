@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
 import { UsageError } from "../errors.ts";
-import { copyModel } from "./copy-model.ts";
+import { copyModel } from "./export-model.ts";
 import { findRunWeights } from "./run-weights.ts";
 
 async function stateWith(...folders: string[]) {
@@ -51,6 +51,25 @@ describe("copyModel()", () => {
     await copyModel(join(state.path, "runs", "lake-1", "state", "12-1"), target);
     assert.deepEqual((await readdir(target)).sort(), ["config.json", "model.safetensors", "tokenizer.json"]);
     assert.equal(await readFile(join(target, "config.json"), "utf8"), "state/12-1/config.json");
+  });
+
+  test("copies adapters with the name of their base that everybody knows", async () => {
+    await using state = await temporaryFolder("export");
+    const source = join(state.path, "adapter");
+    await mkdir(source);
+    await writeFile(
+      join(source, "adapter_config.json"),
+      '{"base_model_name_or_path": "../../model/base", "r": 4}',
+    );
+    await writeFile(join(source, "adapter_model.safetensors"), "tensors");
+    const target = join(state.path, "out");
+    const names = await copyModel(source, target, { place: "owner/name", revision: "main" });
+    assert.deepEqual(names, ["adapter_config.json", "adapter_model.safetensors"]);
+    assert.deepEqual(JSON.parse(await readFile(join(target, "adapter_config.json"), "utf8")), {
+      base_model_name_or_path: "owner/name",
+      r: 4,
+      revision: "main",
+    });
   });
 
   test("leaves a folder alone that holds something, and nothing behind where it fails", async () => {

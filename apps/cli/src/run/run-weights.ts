@@ -3,11 +3,13 @@
  *
  *   runs/<run>/checkpoints/step-<k>/       exports, in the files and types of the model that the run started from
  *   runs/<run>/state/<k>-<epoch>/          what the run goes on from: the newest versions, as float32
+ *   runs/<run>/model/                      where its model came from, and with adapters the model that they belong to
  */
 
-import { readdir } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../errors.ts";
+import type { BaseName } from "./export-model.ts";
 
 /** A version that can be exported. */
 export interface RunWeights {
@@ -46,6 +48,28 @@ export async function findRunWeights(
       ? `Cannot ${action} ${run} as there must be weights in ${folder}: current value is none`
       : `Cannot ${action} ${run} as its version must be one of ${versions.join(", ")}: current value is ${version}`,
   );
+}
+
+/** The model that a run's adapters belong to. */
+export interface RunBase {
+  readonly folder: string;
+  /** What the run file calls it. */
+  readonly name: BaseName;
+}
+
+/** undefined for a run that trains its whole model. */
+export async function findBase(stateFolder: string, run: string): Promise<RunBase | undefined> {
+  const model = join(stateFolder, "runs", run, "model");
+  const folder = join(model, "base");
+  const isThere = await stat(folder).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) return undefined;
+  const { reference } = JSON.parse(await readFile(join(model, "origin.json"), "utf8")) as {
+    reference: BaseName;
+  };
+  return { folder, name: reference };
 }
 
 /** By version, and by epoch within one. */

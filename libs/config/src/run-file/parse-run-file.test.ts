@@ -42,6 +42,16 @@ describe("parseRunFile()", () => {
     assert.deepEqual(model, { path, revision: "main", dtype: "auto" });
   });
 
+  test("takes adapters by their rank alone, and a distance from the reference by its coefficient", () => {
+    const model = "model: { path: owner/name, lora: { rank: 8 } }";
+    const run = parseRunFile(
+      `${RUN.replace(/^model:.*$/m, model)}algorithm: { kl: { coefficient: 0.01 } }\n`,
+    );
+    assert.ok("path" in run.model);
+    assert.deepEqual(run.model.lora, { rank: 8, alpha: 16, targets: "all-linear" });
+    assert.deepEqual(run.algorithm.kl, { coefficient: 0.01, kind: "k3" });
+  });
+
   test("fills in what judges leave out", () => {
     const rows = RUN.replace(/train: .*$/m, "train: { source: jsonl, path: train.jsonl }");
     const judges = "[ { kind: gsm8k }, { kind: exact, pattern: 'is (.*)', name: last, weight: 0.5 } ]";
@@ -103,6 +113,41 @@ describe("parseRunFile()", () => {
       "model: { path: owner/name, revison: main }",
       "model.revison",
       /did you mean `revision`/,
+    ],
+    [
+      "adapters on a projection that there is not",
+      RUN.match(/^model:.*$/m)![0],
+      "model: { path: owner/name, lora: { rank: 8, targets: [q_proj, lm_head] } }",
+      "model.lora.targets[1]",
+      /one of "q_proj", "k_proj"/,
+    ],
+    [
+      "adapters twice on one projection",
+      RUN.match(/^model:.*$/m)![0],
+      "model: { path: owner/name, lora: { rank: 8, targets: [q_proj, q_proj] } }",
+      "model.lora.targets",
+      /without repetitions/,
+    ],
+    [
+      "a key of other programs' adapters",
+      RUN.match(/^model:.*$/m)![0],
+      "model: { path: owner/name, lora: { rank: 8, lora_alpha: 16 } }",
+      "model.lora.lora_alpha",
+      /no such key is known below `model.lora`.*one of rank, alpha, targets/,
+    ],
+    [
+      "adapters on a model made from scratch",
+      "model: {",
+      "model: { lora: { rank: 8 },",
+      "model.lora",
+      /no such key is known below `model`/,
+    ],
+    [
+      "an estimate that there is not",
+      "seed: 7",
+      "seed: 7\nalgorithm: { kl: { coefficient: 0.1, kind: low_var_kl } }",
+      "algorithm.kl.kind",
+      /one of "k1", "k2", "k3"/,
     ],
     [
       "a model that is both made and there already",

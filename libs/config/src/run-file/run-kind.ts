@@ -7,6 +7,11 @@ export function isTraining({ trainer, warmStart }: Pick<RunConfig, "trainer" | "
   return trainer.steps > 0 || warmStart !== undefined;
 }
 
+/** Whether the run compares its policy with a reference, version 0. */
+export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): boolean {
+  return algorithm.kl.coefficient > 0 && trainer.steps > 0;
+}
+
 /** The k of every pass@k that the run tells: those that it names, or the powers of two up to its samples. */
 export function passAtOf({ trainer }: Pick<RunConfig, "trainer">): readonly number[] {
   const { passAt, samples } = trainer.eval;

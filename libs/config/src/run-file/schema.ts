@@ -20,6 +20,9 @@ const MAX_MODULES = 32;
 /** What file systems take. */
 const MAX_PATH_CHARACTERS = 1_024;
 
+/** As PEFT and verl name them. */
+const LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const;
+
 const wholeNumber = z.number().int();
 const seedNumber = wholeNumber.min(0).max(Number.MAX_SAFE_INTEGER);
 const json = z.record(z.string(), z.unknown());
@@ -46,6 +49,23 @@ const modelInit = z.strictObject({
   ]),
 });
 
+/** Adapters that are trained beside a model that stays as it is. */
+const lora = z.strictObject({
+  rank: wholeNumber.min(1).max(1_024),
+  /** The adapters count alpha / rank. */
+  alpha: z.number().positive().max(1e6).default(16),
+  /** Projections that get one, in every layer. */
+  targets: z
+    .union([
+      z.literal("all-linear"),
+      z
+        .array(z.enum(LORA_TARGETS))
+        .min(1)
+        .refine((targets) => new Set(targets).size === targets.length, "a list without repetitions"),
+    ])
+    .default("all-linear"),
+});
+
 /** A checkpoint that is there already. */
 const pretrainedModel = z.strictObject({
   /** A folder in the Hugging Face layout, absolute or below the project folder, or an id of the Hugging Face hub. */
@@ -54,6 +74,8 @@ const pretrainedModel = z.strictObject({
   revision: z.string().min(1).max(255).default("main"),
   /** How exports store the weights; auto = as the checkpoint does. The embedded engine computes in float32. */
   dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
+  /** Absent = all weights are trained. */
+  lora: lora.optional(),
 });
 
 const sampling = z.strictObject({
@@ -96,13 +118,13 @@ const algorithm = z.strictObject({
       entropy: z.number().min(0).default(0),
     })
     .prefault({ kind: "ppo_clip" }),
-  /** Only a coefficient of 0 is supported by this build: there is no reference policy yet. */
+  /** Distance from the reference policy, version 0, as a term of the loss. */
   kl: z
     .strictObject({
-      coefficient: z
-        .number()
-        .refine((weight) => weight === 0, "0, as this version of Hone has no reference policy")
-        .default(0),
+      /** 0 = none, and no reference policy is held. */
+      coefficient: z.number().min(0).max(1e3).default(0),
+      /** How it is estimated from the sampled tokens; see libs/train/src/kl.ts. */
+      kind: z.enum(["k1", "k2", "k3"]).default("k3"),
     })
     .prefault({}),
   outcomes: z
@@ -245,6 +267,7 @@ export type RunConfig = z.output<typeof runFileSchema>;
 export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;
+export type LoraConfig = z.output<typeof lora>;
 
 function* crossFieldProblems(
   run: Pick<

@@ -128,10 +128,12 @@ export interface GenerateOptions {
 export interface PolicySource {
   readonly model: string;
   readonly version: number;
-  /** Absolute path of the folder with config.json and model.safetensors. */
+  /** Absolute path of a folder with config.json and model.safetensors, or of a PEFT folder. */
   readonly folder: string;
-  /** SHA-256 of model.safetensors, hexadecimal. */
+  /** SHA-256 of model.safetensors, or of adapter_model.safetensors, hexadecimal. */
   readonly digest: string;
+  /** Absolute folder of the model that adapters are merged into; absent where their own folder says where it is. */
+  readonly base?: string | undefined;
 }
 
 /** What the load of a policy has come to. */

@@ -7,7 +7,8 @@ import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { TerminalError } from "@hone/core";
 
-const WEIGHTS_FILE = "model.safetensors";
+/** Of a whole model, and of adapters. */
+const WEIGHTS_FILES = ["model.safetensors", "adapter_model.safetensors"];
 const OPTIMIZER_FILE = "optimizer.safetensors";
 
 /** The files of a committed version are not those that were committed: training on would make another run of it. */
@@ -18,7 +19,8 @@ export class BrokenStateError extends TerminalError {
 }
 
 /**
- * Checks the weights by their digest, and that the optimizer is there where it was written. Weights in several files are left to their reader.
+ * Checks the weights by their digest, and that the optimizer is there where it was written. Weights in several files
+ * are left to their reader.
  * @param digest SHA-256 that the commit recorded, hexadecimal.
  * @throws {BrokenStateError} when they are others, or the optimizer is gone: it would begin anew in silence.
  */
@@ -27,8 +29,8 @@ export async function checkState(
   digest: string,
   { hasOptimizer }: { readonly hasOptimizer: boolean },
 ): Promise<void> {
-  const weights = path.join(folder, WEIGHTS_FILE);
-  if (!(await exists(weights))) return;
+  const weights = await firstOf(WEIGHTS_FILES.map((name) => path.join(folder, name)));
+  if (weights === undefined) return;
   const hash = createHash("sha256");
   await pipeline(createReadStream(weights), hash);
   const found = hash.digest("hex");
@@ -37,6 +39,11 @@ export async function checkState(
   const optimizer = path.join(folder, OPTIMIZER_FILE);
   if (!(await exists(optimizer)))
     throw new BrokenStateError(optimizer, "it belongs to the state", "no such file");
+}
+
+async function firstOf(files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) if (await exists(file)) return file;
+  return undefined;
 }
 
 function exists(file: string): Promise<boolean> {

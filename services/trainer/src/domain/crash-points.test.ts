@@ -25,8 +25,15 @@ const TRAINER = {
   eval: { every: 2 },
 };
 
-function configOf(warmStart: Record<string, unknown> | undefined, trainer: Record<string, unknown>) {
+const NEAR = { kl: { coefficient: 0.1 } };
+
+function configOf(
+  warmStart: Record<string, unknown> | undefined,
+  trainer: Record<string, unknown>,
+  algorithm: Record<string, unknown> = {},
+) {
   return testConfig({
+    algorithm,
     ...(warmStart === undefined ? {} : { warmStart }),
     dataset: {
       train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
@@ -81,6 +88,13 @@ const KINDS: Readonly<Record<string, Kind>> = {
     checkpoints: ["step-0"],
     states: 1,
     points: 30,
+  },
+  "a run that keeps near its first version": {
+    config: configOf(undefined, { steps: 2, stateEvery: 2, checkpoint: { every: 0, keep: 1 } }, NEAR),
+    trained: 2 * 4,
+    checkpoints: ["step-2"],
+    states: 3,
+    points: 40,
   },
   "an evaluation": {
     config: configOf(undefined, { steps: 0, eval: { samples: 3, modes: ["sampled"], tasks: 2 } }),

@@ -13,5 +13,5 @@ export interface ModelSource {
    * @throws {TerminalError} when there is no such model, or it may not be read.
    * @throws {RetryableError} when the hub is away.
    */
-  folderOf(model: PretrainedModel, options: FindModelOptions): Promise<string>;
+  folderOf(model: Pick<PretrainedModel, "path" | "revision">, options: FindModelOptions): Promise<string>;
 }

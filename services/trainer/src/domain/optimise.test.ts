@@ -65,6 +65,8 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
     load: refuse,
     resetOptimizer: refuse,
     logprobs: async (samples) => scores(samples),
+    loadReference: refuse,
+    referenceLogprobs: refuse,
     save: refuse,
     saveWeights: refuse,
     exportTo: refuse,
@@ -114,6 +116,35 @@ describe("optimise()", () => {
     const [first] = [...figures.values()];
     assertClose(first!.ratioSum, 2.5);
     assert.deepEqual([first!.tokens, first!.clipped], [2, 1]);
+  });
+
+  test("keeps near a reference that is scored once, where nobody has an advantage as well", async () => {
+    const { engine, calls } = engineAnswering(Array.from({ length: 4 }, () => [-1, -2] as const));
+    const scored: number[] = [];
+    const near: TrainingEngine = {
+      ...engine,
+      referenceLogprobs: async (samples) => {
+        scored.push(samples.length);
+        return { ...(await engine.logprobs(samples)), logprobs: samples.map(() => Float32Array.of(-1, -3)) };
+      },
+    };
+    const config = testConfig({
+      trainer: CONFIG.trainer,
+      algorithm: { kl: { coefficient: 0.5, kind: "k2" } },
+    });
+    const metrics = new MetricSet();
+    const plan = planTraining(CREDIT, config);
+    const { updateCount } = await optimise(near, config, 1, plan, metrics, () => undefined);
+    assert.equal(updateCount, 4);
+    assert.deepEqual(scored, [2, 2]);
+    for (const { kl, samples } of calls) {
+      assert.deepEqual(kl, { kind: "k2", coefficient: 0.5 });
+      for (const { referenceLogprobs } of samples) {
+        assert.deepEqual(Array.from(referenceLogprobs ?? []), [-1, -3]);
+      }
+    }
+    // 0 for the first token, 1 / 2 for the second.
+    assertClose(metrics.toRecord()["kl/mean"]!, 0.25);
   });
 
   test("updates nothing where nobody has an advantage, and measures the mismatch all the same", async () => {

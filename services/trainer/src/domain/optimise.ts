@@ -6,7 +6,7 @@
 
 import type { RunConfig } from "@hone/config";
 import { type MetricSet, Reduction, type Sample, sampledTokenCount } from "@hone/rl";
-import type { LossConfig, TrainingSample } from "@hone/train";
+import { estimateKl, type KlConfig, type LossConfig, type TrainingSample } from "@hone/train";
 import { stepOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
@@ -25,7 +25,7 @@ export interface Optimised {
   readonly updateCount: number;
 }
 
-/** Trains on the plan of a step. */
+/** Trains on the plan of a step. `onUpdate` is called between two calls of the engine, and may throw to stop. */
 export async function optimise(
   engine: TrainingEngine,
   config: RunConfig,
@@ -36,6 +36,8 @@ export async function optimise(
 ): Promise<Optimised> {
   const { epochs, optimizer } = config.trainer;
   const loss = lossOf(config);
+  const kl = klOf(config);
+  const reference = kl === undefined ? undefined : await referenceOf(engine, config, plan, onUpdate);
   const figures = new Map<PlannedSample["credited"], RolloutFigures>();
   let updateCount = 0;
   for (let epoch = 0; epoch < epochs; epoch++) {
@@ -44,8 +46,9 @@ export async function optimise(
       if (samples.length === 0) continue;
       const adamW = stepOptimizer(config, step, epoch, index);
       const result = await engine.trainMinibatch({
-        samples: samples.map(trainingSample),
+        samples: samples.map((planned) => trainingSample(planned, reference?.get(planned.sample))),
         loss,
+        kl,
         entropyCoefficient: config.algorithm.loss.entropy,
         temperature: config.rollout.sampling.temperature,
         optimizer: adamW,
@@ -65,6 +68,7 @@ export async function optimise(
       metrics.add("grad_norm/max", Reduction.max, result.gradNorm);
       metrics.add("learning_rate", Reduction.last, adamW.learningRate);
       addTokenFigures(metrics, figures, samples, result, config);
+      if (kl !== undefined) addKl(metrics, kl, samples, result, reference!);
       onUpdate();
     }
   }
@@ -96,7 +100,37 @@ function lossOf({ algorithm }: RunConfig): LossConfig {
   return { kind, clipLow, clipHigh, ...(dualClip === null ? {} : { dualClip }) };
 }
 
-function trainingSample({ credited, sample, weight }: PlannedSample): TrainingSample {
+function klOf({ algorithm }: RunConfig): KlConfig | undefined {
+  const { coefficient, kind } = algorithm.kl;
+  return coefficient === 0 ? undefined : { kind, coefficient };
+}
+
+type ReferenceLogprobs = ReadonlyMap<Sample, Float32Array>;
+
+/** The reference's log-probabilities of everything that the step trains: once, as it does not change. */
+async function referenceOf(
+  engine: TrainingEngine,
+  config: RunConfig,
+  plan: readonly PlannedMinibatch[],
+  onScored: () => void,
+): Promise<ReferenceLogprobs> {
+  const reference = new Map<Sample, Float32Array>();
+  for (const { samples } of plan) {
+    if (samples.length === 0) continue;
+    const inputs = samples.map((planned) => trainingSample(planned, undefined));
+    const { logprobs } = await engine.referenceLogprobs(inputs, config.rollout.sampling.temperature);
+    samples.forEach(({ sample }, i) => {
+      reference.set(sample, logprobs[i]!);
+    });
+    onScored();
+  }
+  return reference;
+}
+
+function trainingSample(
+  { credited, sample, weight }: PlannedSample,
+  referenceLogprobs: Float32Array | undefined,
+): TrainingSample {
   const count = sampledTokenCount(sample);
   return {
     tokenIds: sample.tokenIds,
@@ -104,7 +138,28 @@ function trainingSample({ credited, sample, weight }: PlannedSample): TrainingSa
     logprobs: sample.logprobs,
     advantages: new Float32Array(count).fill(credited.advantage),
     weights: new Float32Array(count).fill(weight),
+    ...(referenceLogprobs === undefined ? {} : { referenceLogprobs }),
   };
+}
+
+/** Mean estimate of the distance from the reference, over the tokens. */
+function addKl(
+  metrics: MetricSet,
+  { kind }: KlConfig,
+  samples: readonly PlannedSample[],
+  { logprobs }: MinibatchResult,
+  reference: ReferenceLogprobs,
+): void {
+  let sum = 0;
+  let count = 0;
+  samples.forEach(({ sample }, i) => {
+    const referenceLogprobs = reference.get(sample)!;
+    logprobs[i]!.forEach((logprob, token) => {
+      sum += estimateKl(kind, logprob, referenceLogprobs[token]!);
+    });
+    count += referenceLogprobs.length;
+  });
+  metrics.add("kl/mean", Reduction.mean, count === 0 ? 0 : sum / count, count);
 }
 
 /** Largest and mean |logprob when sampled - logprob recomputed|. */

@@ -4,10 +4,10 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { RetryableError } from "@hone/core";
-import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { initialiseAdapters, initialiseWeights, LORA_TARGETS, resolveLora, resolveModelSpec } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
 import { loadTokenizer } from "@hone/tokenizer";
-import { saveCheckpoint } from "@hone/train";
+import { loadModel, saveAdapter, saveCheckpoint } from "@hone/train";
 import { testConfig } from "../testing/fake-run.ts";
 import type { ModelSource } from "./model-source.ts";
 import { prepareModel } from "./prepare-model.ts";
@@ -48,6 +48,55 @@ describe("prepareModel()", () => {
     assert.equal(model.origin?.folder, source);
     const types = model.origin.layout.shards.flatMap(({ tensors }) => tensors.map(({ type }) => type));
     assert.deepEqual(new Set(types), new Set(["BF16"]));
+  });
+
+  test("keeps the base of adapters with the run, and names it for states and for people", async () => {
+    const config = testConfig({ model: { path: source, lora: { rank: 2, targets: ["v_proj"] } } });
+    const prepared = await prepareModel(config, folders, asIs, options);
+    assert.equal(prepared.kind, "ready");
+    const wanted = await loadModel(source);
+    await rm(source, { recursive: true });
+    const tokenizer = await loadTokenizer(folders.absolute(folders.tokenizer));
+    const { adapters } = await loadRunModel(config, folders, tokenizer);
+    assert.deepEqual((await loadModel(adapters!.base)).weights, wanted.weights);
+    assert.equal(path.resolve(folders.absolute(folders.state(3, 1)), adapters!.basePlace), adapters!.base);
+    assert.equal(path.resolve(folders.absolute(folders.reference), adapters!.basePlace), adapters!.base);
+    assert.deepEqual(adapters!.exportedBase, { place: source });
+    assert.deepEqual(adapters!.lora, { rank: 2, alpha: 16, targets: ["v_proj"] });
+  });
+
+  test("a run file can name every projection that adapters sit on", () => {
+    const targets = Object.keys(LORA_TARGETS);
+    const { model } = testConfig({ model: { path: source, lora: { rank: 1, targets } } });
+    assert.deepEqual("path" in model && resolveLora(model.lora!).targets, targets);
+  });
+
+  test("takes a folder of adapters as the model that they are merged into", async () => {
+    const base = await loadModel(source);
+    const lora = resolveLora({ rank: 2, alpha: 2, targets: "all-linear" });
+    const adapter = path.join(temporary.path, "adapter");
+    await saveAdapter(adapter, {
+      ...base,
+      lora,
+      weights: initialiseAdapters(spec, lora, 1),
+      base: { place: "owner/name", revision: "v1" },
+      baseDigest: base.digest,
+    });
+    const asked: unknown[] = [];
+    const hub: ModelSource = {
+      folderOf: async (model) => {
+        if (model.path === adapter) return adapter;
+        asked.push(model);
+        return source;
+      },
+    };
+    const config = testConfig({ model: { path: adapter } });
+    assert.equal((await prepareModel(config, folders, hub, options)).kind, "ready");
+    assert.deepEqual(asked, [{ path: "owner/name", revision: "v1" }]);
+    const tokenizer = await loadTokenizer(folders.absolute(folders.tokenizer));
+    assert.equal((await loadRunModel(config, folders, tokenizer)).origin?.base, source);
+    const both = await prepare({ path: adapter, lora: { rank: 1 } }, hub);
+    assert.ok(both.kind === "refused" && both.problems[0]?.key === "model.lora");
   });
 
   test("gives the configuration of a model made from scratch", async () => {

@@ -9,11 +9,11 @@ import { type PretrainedModel, problemMessage, type RunConfig } from "@hone/conf
 import { describeError, TerminalError } from "@hone/core";
 import { configFromSpec, type ModelConfig, ModelSpecError } from "@hone/nn";
 import { ChatRenderer, loadTokenizer, type Tokenizer, TokenizerLoadError } from "@hone/tokenizer";
-import { inspectModel } from "@hone/train";
+import { type BaseReference, findBaseFolder, inspectMerged } from "@hone/train";
 import type { FindModelOptions, ModelSource } from "./model-source.ts";
 import type { Problem } from "./run-event.ts";
 import type { RunFolders } from "./run-folders.ts";
-import { specOfInit, writeOrigin } from "./run-model.ts";
+import { referenceOf, specOfInit, writeOrigin } from "./run-model.ts";
 
 export type PreparedModel =
   /** With the config.json of the model. */
@@ -53,11 +53,21 @@ async function preparePretrained(
 ): Promise<PreparedModel> {
   try {
     const folder = await models.folderOf(model, options);
-    const { origin, companions } = await inspectModel(folder);
+    const findBase = ({ place, revision = "main" }: BaseReference) =>
+      models.folderOf({ path: place, revision }, options);
+    const base = await findBaseFolder(folder, findBase);
+    if (base !== undefined && model.lora !== undefined) {
+      return refused("model.lora", model.lora, "left out where model.path holds adapters already");
+    }
+    const { origin, companions } = await inspectMerged(
+      folder,
+      base === undefined ? findBase : async () => base,
+    );
     const tokenizer = await writeTokenizer(companions, folders);
     const hasEnd = new ChatRenderer(tokenizer).tokenizer.stopTokenIds.length > 0;
     if (!hasEnd) return refused("model.path", model.path, "a model whose tokenizer names an eos_token");
-    await writeOrigin(folders, { folder, ...origin });
+    const known = { folder, reference: referenceOf(model), ...(base === undefined ? {} : { base }) };
+    await writeOrigin(folders, { ...known, ...origin }, model);
     return { kind: "ready", config: origin.config };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;

@@ -2,9 +2,10 @@
  * Where a run keeps its files, below the state folder.
  *
  *   runs/<run>/tokenizer/                      tokenizer files, as the run file has them
- *   runs/<run>/model/                          where a pretrained model came from
+ *   runs/<run>/model/                          where a pretrained model came from, and the base of adapters
  *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
+ *   runs/<run>/state/reference/                weights of version 0, where the run keeps near them
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
  *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
  *
@@ -59,6 +60,11 @@ export class RunFolders {
     return `${this.#run}/state/warm-${updates}-${epoch}`;
   }
 
+  /** As deep as a state, as both name the base of adapters relative to themselves. */
+  get reference(): string {
+    return `${this.#run}/state/reference`;
+  }
+
   checkpoint(step: number): string {
     return `${this.#run}/checkpoints/step-${step}`;
   }
@@ -87,11 +93,27 @@ export class RunFolders {
     epoch: number,
     write: (folder: string) => Promise<unknown>,
   ): Promise<void> {
-    await this.#write(this.checkpoint(step), `-${epoch}`, write, async (unfinished, target) => {
+    await this.#writeOnce(this.checkpoint(step), epoch, write);
+  }
+
+  /**
+   * Writes the reference unless it is there: every owner makes the same one (F2).
+   * @throws {DiskFullError} as {@link writeWhole} does.
+   */
+  async writeReference(epoch: number, write: (folder: string) => Promise<unknown>): Promise<void> {
+    if (!(await this.exists(this.reference))) await this.#writeOnce(this.reference, epoch, write);
+  }
+
+  async #writeOnce(
+    relative: string,
+    epoch: number,
+    write: (folder: string) => Promise<unknown>,
+  ): Promise<void> {
+    await this.#write(relative, `-${epoch}`, write, async (unfinished, target) => {
       try {
         await rename(unfinished, target);
       } catch (error) {
-        if (!(await this.exists(this.checkpoint(step)))) throw error;
+        if (!(await this.exists(relative))) throw error;
         await rm(unfinished, { recursive: true, force: true });
       }
     });
@@ -133,6 +155,10 @@ export class RunFolders {
     const folder = this.absolute(`${this.#run}/state`);
     const needed = [committed, recovery].map((each) => (each === undefined ? "" : path.basename(each)));
     for (const name of await namesIn(folder)) {
+      const reference = /^\.new-reference-(\d+)$/.exec(name)?.[1];
+      if (reference !== undefined && Number(reference) < epoch) {
+        await rm(path.join(folder, name), { recursive: true, force: true });
+      }
       const match = /^(\.new-)?(warm-)?(\d+)-(\d+)$/.exec(name);
       if (match === null || needed.includes(name)) continue;
       const isUnfinished = match[1] !== undefined;

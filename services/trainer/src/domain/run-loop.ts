@@ -5,6 +5,7 @@
  * `restore` and goes on as if nothing had happened.
  */
 
+import { hasReference } from "@hone/config";
 import { checkState } from "./check-state.ts";
 import { exportCheckpoint, isCheckpointDue } from "./checkpoints.ts";
 import { commitVersion } from "./commit.ts";
@@ -16,7 +17,7 @@ import type { WishBoard } from "./run-wishes.ts";
 import { hasOptimizer } from "./state-cadence.ts";
 import { sendStepEvent } from "./step-event.ts";
 import { trainStep } from "./train-step.ts";
-import { WaitOwner } from "./wait.ts";
+import { diskWait, WaitOwner } from "./wait.ts";
 import { warmStart } from "./warm-start.ts";
 
 /** Runs until the last step is committed, evaluated and exported; without steps, until version 0 is evaluated. @throws the reason of the context's signal. */
@@ -50,6 +51,7 @@ async function restore(context: RunContext): Promise<void> {
     oldestVersion: version - 1,
     epoch: run.epoch,
   });
+  if (hasReference(run.config)) await engine.loadReference(folders.absolute(folders.reference));
   const published = { version, digest: run.stateDigest, oldestVersion: version };
   if (needsOptimizer && recovery !== undefined && recovery.version !== version) {
     // The replicas need nothing of what is made again here.
@@ -88,7 +90,17 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
     recovery === undefined ? engine.initialise() : undefined,
     supervised === undefined ? [] : warmStart(context, supervised),
   ]);
+  if (hasReference(run.config)) await keepReference(context);
   await commitVersion(context, { version: 0, entries, metrics: {} });
+}
+
+/** Keeps version 0 for all tenures, before it is committed: who goes on from a commit finds it there. */
+async function keepReference({ run, engine, folders, reporter }: RunContext): Promise<void> {
+  const { reference } = folders;
+  await reporter.untilAvailable(diskWait(reference), () =>
+    folders.writeReference(run.epoch, (folder) => engine.saveWeights(folder)),
+  );
+  await engine.loadReference(folders.absolute(reference));
 }
 
 async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {

@@ -5,7 +5,7 @@
  * one after the other in the order they were made; a call never blocks the caller's event loop. The same calls on the
  * same state give the same bits. A call ends when it is done or when the engine is closed, which stops it at once.
  */
-import type { AdamWOptions, LossConfig, TrainingSample } from "@hone/train";
+import type { AdamWOptions, KlConfig, LossConfig, TrainingSample } from "@hone/train";
 
 /** One optimizer update. */
 export interface Minibatch {
@@ -14,6 +14,8 @@ export interface Minibatch {
   readonly loss: LossConfig;
   /** Factor of the entropy bonus, which is averaged with the samples' weights; 0 for none. */
   readonly entropyCoefficient: number;
+  /** Distance from the reference that is added to the loss; the samples carry its log-probabilities. Absent = none. */
+  readonly kl?: KlConfig | undefined;
   /** Temperature that the samples were sampled at, above 0; log-probabilities refer to it. Default 1. */
   readonly temperature?: number;
   readonly optimizer: AdamWOptions;
@@ -63,11 +65,18 @@ export interface TrainingEngine {
   resetOptimizer(): Promise<void>;
   /** Log-probabilities under the present weights, at a temperature (default 1). */
   logprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
+  /**
+   * Holds the weights of a folder that `save` or `saveWeights` wrote as the reference, beside those that are trained; what
+   * is not trained is shared.
+   */
+  loadReference(folder: string): Promise<void>;
+  /** Log-probabilities under the reference, which must be loaded. */
+  referenceLogprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
   /** Writes all that `load` needs; syncing and renaming the folder is the caller's. */
   save(folder: string): Promise<SavedState>;
   /** Writes the weights as `save` does, bit by bit, and no optimizer: all that generation needs. */
   saveWeights(folder: string): Promise<SavedState>;
-  /** Writes a Hugging Face folder without the optimizer. */
+  /** Writes a Hugging Face folder, or a PEFT folder where adapters are trained, without the optimizer. */
   exportTo(folder: string): Promise<SavedState>;
   /** Frees the engine; calls that are still open fail. */
   close(): Promise<void>;

@@ -32,8 +32,8 @@ export interface PlannedMinibatch {
 
 /** Cuts a step into minibatches with loss weights. */
 export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatch[] {
-  const { loss } = config.algorithm;
-  const isAdvantageOnly = loss.entropy === 0;
+  const { loss, kl } = config.algorithm;
+  const isAdvantageOnly = loss.entropy === 0 && kl.coefficient === 0;
   return splitMinibatches(credit.groups, config.trainer.minibatches).map((groups) => {
     const rollouts = groups.flatMap((group) => group.rollouts);
     const weights = lossWeights(

@@ -1,17 +1,32 @@
 /** What an embedded engine is made for. */
-import { listParameters, type ModelSpec, parameterSize } from "@hone/nn";
-import type { CheckpointOrigin, Companions, ThreadSharing } from "@hone/train";
+import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
+import type { BaseReference, CheckpointOrigin, Companions, ElementType, ThreadSharing } from "@hone/train";
 
 /** Where the first weights come from. */
 export type ModelStart =
   | { readonly kind: "fresh"; readonly seed: number }
-  /** A Hugging Face folder. */
-  | { readonly kind: "checkpoint"; readonly folder: string };
+  /** A Hugging Face folder, or a PEFT folder that is merged into `base`, or into the folder that it names. */
+  | { readonly kind: "checkpoint"; readonly folder: string; readonly base?: string };
+
+/** Adapters that are trained instead of the model, which must start from a checkpoint. */
+export interface AdapterConfig {
+  readonly lora: LoraSpec;
+  /** Of their first values. */
+  readonly seed: number;
+  /** Where saved states say that their base is, relative to their folder. */
+  readonly basePlace: string;
+  /** What exports call the base. */
+  readonly exportedBase: BaseReference;
+  /** How exports store them; default float32. */
+  readonly exportedType?: ElementType | undefined;
+}
 
 export interface OnnxEngineConfig {
   /** The model that `initialise` makes; `load` takes the one of its folder, which must have the same shape. */
   readonly spec: ModelSpec;
   readonly start: ModelStart;
+  /** Absent = the model itself is trained. */
+  readonly adapters?: AdapterConfig;
   /** What exports are to be like; absent = as Hone writes them. */
   readonly origin?: CheckpointOrigin;
   /** Files that are written beside the weights, such as tokenizer.json; `load` adds those of its folder. */
@@ -36,7 +51,7 @@ export const DEFAULT_MICROBATCH_TOKENS = 1024;
 const STATE_BYTES_PER_PARAMETER = 3 * 4;
 
 /** What the state of training takes on the disk, about. */
-export function stateBytesOf({ spec }: Pick<OnnxEngineConfig, "spec">): number {
-  const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
-  return parameters * STATE_BYTES_PER_PARAMETER;
+export function stateBytesOf({ spec, adapters }: Pick<OnnxEngineConfig, "spec" | "adapters">): number {
+  const trained = listTrained({ spec, lora: adapters?.lora });
+  return trained.reduce((sum, parameter) => sum + parameterSize(parameter), 0) * STATE_BYTES_PER_PARAMETER;
 }

@@ -4,23 +4,16 @@
  * Its methods occupy that thread while they compute: {@link OnnxTrainingEngine} runs it in a worker.
  */
 import { availableParallelism } from "node:os";
-import { isDeepStrictEqual } from "node:util";
-import { initialiseWeights, listParameters, type ModelSpec, type ParameterInfo } from "@hone/nn";
+import type { Weights } from "@hone/nn";
 import {
   type AdamWState,
-  allocateShared,
-  type Companions,
   checkLoss,
   clipFactor,
   GradientRunner,
   initialiseAdamW,
-  loadModel,
-  loadOptimizer,
   NonFiniteError,
   releaseValues,
   type ScoredEntries,
-  saveCheckpoint,
-  shareWeights,
   TrainingInputError,
   type TrainingSample,
   UpdateThreads,
@@ -38,31 +31,31 @@ import {
   type OnnxEngineConfig,
   stateBytesOf,
 } from "./engine-config.ts";
+import { type TrainerFiles, trainerFiles } from "./trainer-files.ts";
 
 interface TrainerState {
-  readonly weights: Record<string, Float32Array>;
+  /** Those that are trained, and with adapters those of the base. */
+  readonly weights: Weights;
   readonly optimizer: AdamWState;
-  readonly companions: Companions;
 }
 
 export class OnnxTrainer implements TrainingEngine {
   readonly vocabSize: number;
   readonly stateBytes: number;
-  readonly #config: OnnxEngineConfig;
-  /** What is trained. */
-  readonly #parameters: readonly ParameterInfo[];
+  readonly #files: TrainerFiles;
   readonly #updates: UpdateThreads;
   readonly #runner: GradientRunner;
   #state: TrainerState | undefined;
+  #reference: Weights | undefined;
 
   constructor(config: OnnxEngineConfig) {
     this.vocabSize = config.spec.vocabSize;
     this.stateBytes = stateBytesOf(config);
-    this.#config = config;
-    this.#parameters = listParameters(config.spec);
+    this.#files = trainerFiles(config);
     const threads = config.threads ?? availableParallelism();
     this.#updates = new UpdateThreads(threads);
     this.#runner = new GradientRunner(config.spec, {
+      lora: this.#files.model.lora,
       maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
       threads,
@@ -73,41 +66,41 @@ export class OnnxTrainer implements TrainingEngine {
   }
 
   async initialise(): Promise<void> {
-    const { spec, start, companions } = this.#config;
-    const weights =
-      start.kind === "fresh"
-        ? shareWeights(initialiseWeights(spec, start.seed))
-        : await this.#loadWeights(start.folder);
-    this.#state = { weights, optimizer: initialiseAdamW(this.#parameters), companions };
+    const weights = await this.#files.initialise();
+    this.#state = { weights, optimizer: initialiseAdamW(this.#files.parameters) };
   }
 
   async load(folder: string): Promise<void> {
-    const { companions } = this.#config;
     this.#state = undefined; // Its memory is free before the next weights need theirs.
-    const weights = await this.#loadWeights(folder);
-    const optimizer = (await loadOptimizer(folder, this.#parameters)) ?? initialiseAdamW(this.#parameters);
-    this.#state = { weights, optimizer, companions };
+    const weights = await this.#files.load(folder);
+    this.#state = { weights, optimizer: await this.#files.loadOptimizer(folder) };
+  }
+
+  async loadReference(folder: string): Promise<void> {
+    this.#reference = undefined;
+    this.#reference = await this.#files.load(folder);
   }
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     const started = performance.now();
-    const { samples, loss, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
+    const { samples, loss, entropyCoefficient, kl, temperature = 1, optimizer, maxGradNorm } = minibatch;
     const { weights, optimizer: moments } = this.#ready("train");
     checkLoss(loss);
     checkTemperature(temperature);
-    const objective = { loss, entropyCoefficient, temperature };
+    const objective = { loss, entropyCoefficient, kl, temperature };
     const found = await this.#runner.differentiate(weights, samples, objective);
     const gradNorm = await this.#updates.norm(found.gradients);
     if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);
     if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
     const factor = clipFactor(gradNorm, maxGradNorm);
-    await this.#updates.update(this.#parameters, weights, found.gradients, moments, optimizer, factor);
+    await this.#updates.update(this.#files.parameters, weights, found.gradients, moments, optimizer, factor);
     releaseValues(found.gradients);
     return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
   }
 
   async resetOptimizer(): Promise<void> {
-    this.#state = { ...this.#ready("reset the optimizer"), optimizer: initialiseAdamW(this.#parameters) };
+    const { weights } = this.#ready("reset the optimizer");
+    this.#state = { weights, optimizer: initialiseAdamW(this.#files.parameters) };
   }
 
   async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
@@ -117,32 +110,32 @@ export class OnnxTrainer implements TrainingEngine {
     return splitScores(samples, await this.#runner.score(weights, samples, temperature), started);
   }
 
+  async referenceLogprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+    const started = performance.now();
+    checkTemperature(temperature);
+    if (this.#reference === undefined) {
+      throw new TrainingInputError("score samples", "a reference was loaded (loadReference)", "none");
+    }
+    return splitScores(samples, await this.#runner.score(this.#reference, samples, temperature), started);
+  }
+
   async save(folder: string): Promise<SavedState> {
-    const { weights, optimizer, companions } = this.#ready("save");
-    return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions }, optimizer);
+    const { weights, optimizer } = this.#ready("save");
+    return this.#files.save(folder, weights, optimizer);
   }
 
   async saveWeights(folder: string): Promise<SavedState> {
-    const { weights, companions } = this.#ready("save weights");
-    return saveCheckpoint(folder, { spec: this.#config.spec, weights, companions });
+    return this.#files.save(folder, this.#ready("save weights").weights);
   }
 
   async exportTo(folder: string): Promise<SavedState> {
-    const { weights, companions } = this.#ready("export");
-    const { spec, origin } = this.#config;
-    return saveCheckpoint(folder, { spec, weights, companions, ...(origin === undefined ? {} : { origin }) });
+    return this.#files.exportTo(folder, this.#ready("export").weights);
   }
 
   async close(): Promise<void> {
     this.#state = undefined;
+    this.#reference = undefined;
     await Promise.all([this.#runner.close(), this.#updates.close()]);
-  }
-
-  /** Into shared memory, where the threads read them. */
-  async #loadWeights(folder: string): Promise<Record<string, Float32Array>> {
-    const model = await loadModel(folder, allocateShared);
-    requireSameShape(this.#config.spec, model.spec, folder);
-    return model.weights;
   }
 
   #ready(action: string): TrainerState {
@@ -185,13 +178,5 @@ function checkTemperature(temperature: number): void {
       "the temperature is above 0",
       String(temperature),
     );
-  }
-}
-
-function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
-  for (const field of Object.keys(wanted) as (keyof ModelSpec)[]) {
-    if (isDeepStrictEqual(wanted[field], found[field])) continue;
-    const rule = `its ${field} is that of the run, ${JSON.stringify(wanted[field])}`;
-    throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(found[field]));
   }
 }

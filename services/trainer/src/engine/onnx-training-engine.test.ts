@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { describe, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { Random } from "@hone/core";
-import { resolveModelSpec } from "@hone/nn";
-import { ADAMW_DEFAULTS, inspectModel, loadModel, type TrainingSample } from "@hone/train";
+import { resolveLora, resolveModelSpec } from "@hone/nn";
+import {
+  ADAMW_DEFAULTS,
+  inspectModel,
+  loadMerged,
+  loadModel,
+  saveCheckpoint,
+  type TrainingSample,
+} from "@hone/train";
 import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
@@ -37,6 +45,18 @@ const pretrained: OnnxEngineConfig = {
   ...inspected,
   start: { kind: "checkpoint", folder: PRETRAINED },
   threads: 2,
+};
+
+const TARGETS = ["mlp.down_proj", "self_attn.q_proj"];
+const adapted: OnnxEngineConfig = {
+  ...pretrained,
+  companions: {},
+  adapters: {
+    lora: resolveLora({ rank: 2, alpha: 8, targets: ["q_proj", "down_proj"] }),
+    seed: 4,
+    basePlace: PRETRAINED,
+    exportedBase: { place: PRETRAINED },
+  },
 };
 
 function samplesOf(seed: number, count: number): TrainingSample[] {
@@ -138,6 +158,89 @@ describe("OnnxTrainingEngine", () => {
       assert.deepEqual(origin, source!.origin);
       assert.notDeepEqual(weights["lm_head.weight"], source!.weights["lm_head.weight"]);
     }, pretrained));
+
+  test("adapters are trained beside a base that stays as it is, and go on bit by bit", () =>
+    withEngine(async (engine, folder) => {
+      await engine.initialise();
+      const base = await loadModel(PRETRAINED);
+      const untrained = path.join(folder, "untrained");
+      await engine.exportTo(untrained);
+      assert.deepEqual((await loadMerged(untrained)).weights, base.weights);
+      await engine.trainMinibatch(minibatch(1));
+      const saved = await engine.save(folder);
+      await engine.trainMinibatch(minibatch(2));
+      const straight = await engine.save(path.join(folder, "straight"));
+      const resumed = await withEngine(async (other) => {
+        await other.load(folder);
+        await other.trainMinibatch(minibatch(2));
+        return other.save(path.join(folder, "resumed"));
+      }, adapted);
+      assert.equal(resumed.digest, straight.digest);
+      assert.notEqual(saved.digest, straight.digest);
+      const files = ["adapter_config.json", "adapter_model.safetensors", "optimizer.safetensors"];
+      assert.deepEqual((await readdir(path.join(folder, "straight"))).sort(), files);
+      const [a, b] = await Promise.all(
+        ["straight", "resumed"].map((at) => readFile(path.join(folder, at, "optimizer.safetensors"))),
+      );
+      assert.deepEqual(a, b);
+      await engine.exportTo(path.join(folder, "export"));
+      const merged = await loadMerged(path.join(folder, "export"));
+      const changed = Object.keys(merged.weights).filter(
+        (name) => !isDeepStrictEqual(merged.weights[name], base.weights[name]),
+      );
+      assert.deepEqual(
+        changed.sort(),
+        [0, 1].flatMap((layer) => TARGETS.map((part) => `model.layers.${layer}.${part}.weight`)),
+      );
+    }, adapted));
+
+  for (const made of [config, pretrained, adapted]) {
+    const what = made.adapters === undefined ? made.start.kind : "adapters";
+    test(`a reference stays what it was while the policy moves away: ${what}`, () =>
+      withEngine(async (engine, folder) => {
+        await engine.initialise();
+        const { samples } = minibatch(3);
+        await assert.rejects(engine.referenceLogprobs(samples), /a reference was loaded/);
+        await engine.saveWeights(folder);
+        await engine.loadReference(folder);
+        const before = await engine.logprobs(samples);
+        assert.deepEqual((await engine.referenceLogprobs(samples)).logprobs, before.logprobs);
+        const batch = minibatch(1);
+        const { logprobs } = await engine.referenceLogprobs(batch.samples);
+        const near: Minibatch = {
+          ...batch,
+          samples: batch.samples.map((sample, i) => ({ ...sample, referenceLogprobs: logprobs[i]! })),
+          kl: { kind: "k3", coefficient: 0.1 },
+        };
+        await engine.trainMinibatch(near);
+        await engine.trainMinibatch(near);
+        assert.deepEqual((await engine.referenceLogprobs(samples)).logprobs, before.logprobs);
+        assert.notDeepEqual((await engine.logprobs(samples)).logprobs, before.logprobs);
+      }, made));
+  }
+
+  test("adapters on another base, or of another shape, are refused", () =>
+    withEngine(async (engine, folder) => {
+      await engine.initialise();
+      await engine.save(folder);
+      const other = (adapters: OnnxEngineConfig["adapters"]): OnnxEngineConfig => ({
+        ...adapted,
+        adapters: adapters!,
+      });
+      const wider = resolveLora({ ...adapted.adapters!.lora, rank: 3 });
+      await assert.rejects(
+        withEngine((one) => one.load(folder), other({ ...adapted.adapters!, lora: wider })),
+        /its adapters are those of the run, \{"rank":3/,
+      );
+      const copy = path.join(folder, "base");
+      const model = await loadModel(PRETRAINED);
+      model.weights["model.norm.weight"]![0]! += 1;
+      await saveCheckpoint(copy, model);
+      await assert.rejects(
+        withEngine((one) => one.load(folder), { ...adapted, start: { kind: "checkpoint", folder: copy } }),
+        /the weights of its base have the SHA-256/,
+      );
+    }, adapted));
 
   test("a state of another model is refused by the field that differs", () =>
     withEngine(async (engine) => {

@@ -56,6 +56,14 @@ export class OnnxTrainingEngine implements TrainingEngine {
     return (await this.#call("logprobs", samples, temperature)) as SampleScores;
   }
 
+  async loadReference(folder: string): Promise<void> {
+    await this.#call("loadReference", folder);
+  }
+
+  async referenceLogprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+    return (await this.#call("referenceLogprobs", samples, temperature)) as SampleScores;
+  }
+
   async save(folder: string): Promise<SavedState> {
     return (await this.#call("save", folder)) as SavedState;
   }

@@ -284,6 +284,7 @@ export class HashEngine implements TrainingEngine {
   readonly stateBytes = 0;
   readonly #world: MemoryWorld;
   #state = "";
+  #reference = "";
 
   constructor(world: MemoryWorld, vocabSize = VOCABULARY_SIZE) {
     this.#world = world;
@@ -301,10 +302,10 @@ export class HashEngine implements TrainingEngine {
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     this.#world.point("train");
-    const { samples, loss, optimizer } = minibatch;
-    const hash = createHash("sha256").update(this.#state).update(JSON.stringify({ loss, optimizer }));
-    for (const { tokenIds, advantages, weights } of samples) {
-      hash.update(JSON.stringify([tokenIds, advantages, weights]));
+    const { samples, loss, kl, optimizer } = minibatch;
+    const hash = createHash("sha256").update(this.#state).update(JSON.stringify({ loss, kl, optimizer }));
+    for (const { tokenIds, advantages, weights, referenceLogprobs = [] } of samples) {
+      hash.update(JSON.stringify([tokenIds, advantages, weights, referenceLogprobs]));
     }
     this.#state = hash.digest("hex");
     return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
@@ -324,6 +325,17 @@ export class HashEngine implements TrainingEngine {
       packedTokenCount: 0,
       elapsedMs: 0,
     };
+  }
+
+  async loadReference(folder: string): Promise<void> {
+    this.#world.point("load reference");
+    this.#reference = await readFile(path.join(folder, STATE_FILE), "utf8");
+  }
+
+  async referenceLogprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+    const scores = await this.logprobs(samples);
+    const shift = Number.parseInt(createHash("sha256").update(this.#reference).digest("hex").slice(0, 4), 16);
+    return { ...scores, logprobs: scores.logprobs.map((values) => values.map((value) => value - shift)) };
   }
 
   async save(folder: string): Promise<SavedState> {

@@ -4,6 +4,7 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import type { ModelSpec, Weights } from "@hone/nn";
+import { findBaseFolder } from "@hone/train";
 import { PolicyLoadError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import { loadPolicyFolder } from "./load-policy-folder.ts";
@@ -26,12 +27,19 @@ export async function readPolicy(
   source: PolicySource,
   minThreadBytes = MIN_THREAD_BYTES,
 ): Promise<{ spec: ModelSpec; weights: Weights }> {
-  const isLarge = (await weightBytes(source.folder)) >= minThreadBytes;
+  const bytes = (await weightBytes(source.folder)) + (await weightBytes(await baseOf(source)));
+  const isLarge = bytes >= minThreadBytes;
   return isLarge ? readBeside(source) : loadPolicyFolder(source);
 }
 
+/** What adapters are merged into; undefined without any, and where that cannot be found out, which its load will say. */
+async function baseOf({ folder, base }: PolicySource): Promise<string | undefined> {
+  return base ?? (await findBaseFolder(folder).catch(() => undefined));
+}
+
 /** Of all files with weights; 0 where the folder cannot be read, which its load will say. */
-async function weightBytes(folder: string): Promise<number> {
+async function weightBytes(folder: string | undefined): Promise<number> {
+  if (folder === undefined) return 0;
   const names = await readdir(folder).catch(() => []);
   const sizes = names
     .filter((name) => name.endsWith(WEIGHTS_SUFFIX))

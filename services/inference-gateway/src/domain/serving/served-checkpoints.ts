@@ -4,8 +4,9 @@
  * The engine knows them by names that no run can have, as theirs may hold any character.
  */
 
+import path from "node:path";
 import { describeError, retry } from "@hone/core";
-import { digestOfWeights, inspectModel } from "@hone/train";
+import { type BaseReference, digestOfMerged, findBaseFolder, inspectMerged } from "@hone/train";
 import { ModelFailedError, ModelLoadingError } from "../errors.ts";
 import type { PolicyChange, PolicyKeeper } from "../policy-keeper.ts";
 
@@ -104,13 +105,20 @@ export class ServedCheckpoints {
           onTrouble(id, error);
         },
       });
+      const findBase = (base: BaseReference) => find(placeText(base), { signal, onProgress });
+      const base = await findBaseFolder(folder, findBase);
       tell("loading");
-      await inspectModel(folder);
-      keeper.want({ model, version: 0, folder, digest: await digestOfWeights(folder) });
+      await inspectMerged(folder, base === undefined ? undefined : async () => base);
+      keeper.want({ model, version: 0, folder, digest: await digestOfMerged(folder), base });
     } catch (error) {
       if (signal.aborted) return;
       this.#states.set(id, { kind: "failed", error });
       onTrouble(id, error);
     }
   }
+}
+
+/** As {@link WantedCheckpoint.place} has it. */
+function placeText({ place, revision }: BaseReference): string {
+  return revision === undefined || path.isAbsolute(place) ? place : `${place}@${revision}`;
 }

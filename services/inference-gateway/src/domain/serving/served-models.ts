@@ -4,9 +4,10 @@
  */
 
 import { ChatRenderer, makeTokenizer, type Tokenizer } from "@hone/tokenizer";
-import { inspectModel } from "@hone/train";
+import { inspectMerged } from "@hone/train";
 import { contextTokensIn } from "../embedded/kv-pool.ts";
 import { ModelLoadingError, UnknownModelError } from "../errors.ts";
+import type { PolicySource } from "../inference-engine.ts";
 import type { LoadedPolicy, PolicyKeeper } from "../policy-keeper.ts";
 import { readSamplingDefaults, type SamplingDefaults } from "./sampling-defaults.ts";
 import type { ServedCheckpoints } from "./served-checkpoints.ts";
@@ -75,7 +76,7 @@ export class ServedModels {
     this.#forgetDropped();
     let language = this.#languages.get(source.model);
     if (language === undefined) {
-      language = readLanguage(source.folder, this.#options.maxCacheBytes);
+      language = readLanguage(source, this.#options.maxCacheBytes);
       this.#languages.set(source.model, language);
       // The folder may just have made room for a newer version: the next request reads that one.
       language.catch(() => this.#languages.delete(source.model));
@@ -103,8 +104,9 @@ export class ServedModels {
   }
 }
 
-async function readLanguage(folder: string, maxCacheBytes: number): Promise<ModelLanguage> {
-  const { spec, companions } = await inspectModel(folder);
+async function readLanguage({ folder, base }: PolicySource, maxCacheBytes: number): Promise<ModelLanguage> {
+  const findBase = base === undefined ? undefined : async () => base;
+  const { spec, companions } = await inspectMerged(folder, findBase);
   const texts = Object.entries(companions).map(([name, content]) => [
     name,
     typeof content === "string" ? content : Buffer.from(content).toString("utf8"),

@@ -1,0 +1,176 @@
+/**
+ * What the embedded engine reads and writes: the whole model, or adapters beside a base that is read once and stays as it
+ * is. Weights lie in shared memory, where the engine's threads read them.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import {
+  type AdaptedModel,
+  initialiseAdapters,
+  initialiseWeights,
+  listTrained,
+  type ModelSpec,
+  type ParameterInfo,
+  type Weights,
+} from "@hone/nn";
+import {
+  type AdamWState,
+  allocateShared,
+  initialiseAdamW,
+  loadAdapter,
+  loadMerged,
+  loadOptimizer,
+  requireBase,
+  saveAdapter,
+  saveCheckpoint,
+  shareWeights,
+  TrainingInputError,
+} from "@hone/train";
+import type { SavedState } from "../domain/training-engine.ts";
+import type { AdapterConfig, OnnxEngineConfig } from "./engine-config.ts";
+
+export abstract class TrainerFiles {
+  readonly model: AdaptedModel;
+  /** What is trained. */
+  readonly parameters: readonly ParameterInfo[];
+
+  constructor(model: AdaptedModel) {
+    this.model = model;
+    this.parameters = listTrained(model);
+  }
+
+  /** The weights that training starts from. */
+  abstract initialise(): Promise<Weights>;
+  /** The weights of a folder that `save` wrote. */
+  abstract load(folder: string): Promise<Weights>;
+  /** Writes what is trained bit by bit, and the optimizer where one is given. */
+  abstract save(folder: string, weights: Weights, optimizer?: AdamWState): Promise<SavedState>;
+  /** Writes a folder for people. */
+  abstract exportTo(folder: string, weights: Weights): Promise<SavedState>;
+
+  /** The optimizer's state of a folder, or one that has made no update. */
+  async loadOptimizer(folder: string): Promise<AdamWState> {
+    return (await loadOptimizer(folder, this.parameters)) ?? initialiseAdamW(this.parameters);
+  }
+}
+
+export function trainerFiles(config: OnnxEngineConfig): TrainerFiles {
+  return config.adapters === undefined
+    ? new WholeModelFiles(config)
+    : new AdapterFiles(config, config.adapters);
+}
+
+class WholeModelFiles extends TrainerFiles {
+  readonly #config: OnnxEngineConfig;
+
+  constructor(config: OnnxEngineConfig) {
+    super({ spec: config.spec });
+    this.#config = config;
+  }
+
+  initialise(): Promise<Weights> {
+    const { spec, start } = this.#config;
+    return start.kind === "fresh"
+      ? Promise.resolve(shareWeights(initialiseWeights(spec, start.seed)))
+      : this.load(start.folder, start.base);
+  }
+
+  async load(folder: string, base?: string): Promise<Weights> {
+    const model = await loadMerged(folder, { allocate: allocateShared, ...findBaseIn(base) });
+    requireSameShape(this.#config.spec, model.spec, folder);
+    return model.weights;
+  }
+
+  save(folder: string, weights: Weights, optimizer?: AdamWState): Promise<SavedState> {
+    const { spec, companions } = this.#config;
+    return saveCheckpoint(folder, { spec, weights, companions }, optimizer);
+  }
+
+  exportTo(folder: string, weights: Weights): Promise<SavedState> {
+    const { spec, companions, origin } = this.#config;
+    return saveCheckpoint(folder, { spec, weights, companions, ...(origin === undefined ? {} : { origin }) });
+  }
+}
+
+interface Base {
+  readonly weights: Weights;
+  readonly digest: string;
+}
+
+class AdapterFiles extends TrainerFiles {
+  readonly #config: OnnxEngineConfig;
+  readonly #adapters: AdapterConfig;
+  #base: Base | undefined;
+
+  constructor(config: OnnxEngineConfig, adapters: AdapterConfig) {
+    super({ spec: config.spec, lora: adapters.lora });
+    this.#config = config;
+    this.#adapters = adapters;
+  }
+
+  async initialise(): Promise<Weights> {
+    const { lora, seed } = this.#adapters;
+    const { weights } = await this.#loadBase();
+    return { ...weights, ...shareWeights(initialiseAdapters(this.#config.spec, lora, seed)) };
+  }
+
+  async load(folder: string): Promise<Weights> {
+    const { weights, digest } = await this.#loadBase();
+    const adapter = await loadAdapter(folder, this.#config.spec, allocateShared);
+    requireBase(folder, adapter.baseDigest, digest);
+    if (!isDeepStrictEqual(adapter.lora, this.#adapters.lora)) {
+      const rule = `its adapters are those of the run, ${JSON.stringify(this.#adapters.lora)}`;
+      throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(adapter.lora));
+    }
+    return { ...weights, ...adapter.weights };
+  }
+
+  save(folder: string, weights: Weights, optimizer?: AdamWState): Promise<SavedState> {
+    const base = { place: this.#adapters.basePlace };
+    return saveAdapter(folder, { ...this.#stateOf(weights), base }, optimizer);
+  }
+
+  exportTo(folder: string, weights: Weights): Promise<SavedState> {
+    const { exportedBase: base, exportedType: type } = this.#adapters;
+    return saveAdapter(folder, { ...this.#stateOf(weights), base, type });
+  }
+
+  #stateOf(weights: Weights) {
+    const { spec, companions } = this.#config;
+    return { spec, lora: this.#adapters.lora, weights, companions, baseDigest: this.#readBase().digest };
+  }
+
+  /** Read once: it never changes. */
+  async #loadBase(): Promise<Base> {
+    if (this.#base !== undefined) return this.#base;
+    const { start, spec } = this.#config;
+    if (start.kind === "fresh") {
+      throw new TrainingInputError(
+        "train adapters",
+        "their base is a checkpoint",
+        "a model made from scratch",
+      );
+    }
+    const { weights, digest, spec: found } = await loadMerged(start.folder, { allocate: allocateShared });
+    requireSameShape(spec, found, start.folder);
+    this.#base = { weights, digest };
+    return this.#base;
+  }
+
+  #readBase(): Base {
+    if (this.#base === undefined) throw new TrainingInputError("save", "the base is loaded", "nothing");
+    return this.#base;
+  }
+}
+
+function findBaseIn(folder: string | undefined) {
+  return folder === undefined ? {} : { findBase: async () => folder };
+}
+
+function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
+  for (const field of Object.keys(wanted) as (keyof ModelSpec)[]) {
+    if (isDeepStrictEqual(wanted[field], found[field])) continue;
+    const rule = `its ${field} is that of the run, ${JSON.stringify(wanted[field])}`;
+    throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(found[field]));
+  }
+}
