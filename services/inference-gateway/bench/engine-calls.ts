@@ -3,8 +3,9 @@
  *
  *   node services/inference-gateway/bench/engine-calls.ts --model FOLDER [--threads 0] [--cacheMib 1024]
  *
- * With 0 threads the engine takes as many as suit the model. Prints `ready` once the folder is loaded as version 0. Then each line of its input is a call in JSON, and is answered by
- * one line: a load by the seconds it took, a batch by those from its first request to its last answer.
+ * With 0 threads the engine takes as many as suit the model. Prints `ready` once the folder is loaded as version 0. Then each
+ * line of its input is a call in JSON, and is answered by one line: a load by the seconds it took, a batch by those from its
+ * first request to its last answer.
  */
 
 import { createInterface } from "node:readline";
