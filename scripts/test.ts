@@ -120,8 +120,11 @@ async function runPhase(phase: Phase): Promise<void> {
     } else if (event.type === "test:pass" || event.type === "test:fail") {
       const { data } = event;
       const file = data.file ?? "";
-      if (data.details.type === "suite" || isFileItself(data.name, file, event.type)) continue;
-      if (data.skip !== undefined && data.skip !== false) {
+      const isSkipped = data.skip !== undefined && data.skip !== false;
+      // A suite says nothing that its tests did not, but for one that is skipped whole: none of its tests is told of.
+      if ((data.details.type === "suite" && !isSkipped) || isFileItself(data.name, file, event.type))
+        continue;
+      if (isSkipped) {
         totals.skipped++;
         skips.add(file);
         console.log(
