@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type FinishedRun, runToEnd } from "../support/follow.ts";
@@ -31,7 +33,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
   let file: string;
 
   before(async () => {
-    stack = await startStack();
+    stack = await startStack({ env: { HONE_ENDPOINT_KEY_TEST: "of the test" } });
     const run = await lakeRun(RUN);
     finished = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
     file = path.join(stack.stateFolder, "run.json");
@@ -79,6 +81,34 @@ describe("hone eval", { timeout: 240_000 }, () => {
       [["sampled", 5]],
     );
     assert.deepEqual((await ask()).evaluations, first.evaluations);
+  });
+
+  test("asks a model outside in the place of the run's own, with its key", async () => {
+    const keys = new Set<string | undefined>();
+    const server = createServer((request, response) => {
+      keys.add(request.headers.authorization);
+      request.resume().on("end", () => {
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ choices: [{ message: { content: "Right" }, finish_reason: "stop" }] }));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const outside = ["--endpoint", `http://127.0.0.1:${port}/v1`, "--model", "right", "--tasks", "3"];
+      const report = await evaluate(...outside, "--samples", "2", "--api-key-env", "HONE_ENDPOINT_KEY_TEST");
+      assert.equal(report.model, `right at http://127.0.0.1:${port}/v1`);
+      const [sampled] = report.evaluations;
+      assert.deepEqual([sampled?.rollouts, sampled?.metrics.tasks, sampled?.metrics.tokens], [6, 3, 0]);
+      assert.equal(sampled?.metrics["outcome/infra_failed"], 0);
+      assert.deepEqual([...keys], ["Bearer of the test"]);
+      const refused = await stack.hone("eval", file, ...outside, "--api-key-env", "HOME");
+      assert.equal(refused.code, 1);
+      assert.match(refused.output, /trainer\.eval\.endpoint\.keyVariable.*set for agent-rollout/);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   test("says what to do with a run's id in the place of the file", async () => {

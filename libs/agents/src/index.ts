@@ -23,6 +23,7 @@ export { BusPolicy } from "./bus-policy.ts";
 export { toChatMessage, toChatToolCall, toLangChainMessages } from "./chat-messages.ts";
 export type { PreparedCall, RecordedTurn } from "./conversation.ts";
 export { Conversation } from "./conversation.ts";
+export { EndpointPolicy, EndpointUnavailableError } from "./endpoint-policy.ts";
 export type {
   Environment,
   EnvironmentDefinition,

@@ -100,10 +100,8 @@ export class ModelSession {
     }
   }
 
-  async #call(
-    messages: readonly ChatMessage[],
-    { tools, read, onTokens }: CallOptions,
-  ): Promise<ModelAnswer> {
+  async #call(messages: readonly ChatMessage[], options: CallOptions): Promise<ModelAnswer> {
+    const { tools, read } = options;
     const { conversation, maxTurns, maxContextTokens, sampling, signal } = this.#options;
     signal.throwIfAborted();
     if (this.#started >= maxTurns) throw new LimitReachedError("turns", maxTurns);
@@ -112,7 +110,7 @@ export class ModelSession {
     if (room < 1) throw new LimitReachedError("context", maxContextTokens);
     const turnIndex = this.#started++;
     const maxNewTokens = Math.min(sampling.maxNewTokens, room);
-    const generation = await this.#generate(prepared, turnIndex, maxNewTokens, onTokens);
+    const generation = await this.#generate(prepared, turnIndex, maxNewTokens, options);
     if (generation.tokenIds.length === 0) throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     const turn = conversation.commit(
       prepared,
@@ -129,7 +127,7 @@ export class ModelSession {
     prepared: PreparedCall,
     turnIndex: number,
     maxNewTokens: number,
-    onTokens: CallOptions["onTokens"],
+    { tools, onTokens }: CallOptions,
   ): Promise<Generation> {
     const { clock, policy, sampling, trace, model, sessionId, groupId, signal } = this.#options;
     const span = startSpan(SpanName.chat(model), {
@@ -151,6 +149,8 @@ export class ModelSession {
         model,
         requestId: `${sessionId}/${turnIndex}`,
         promptIds: prepared.contextIds,
+        messages: prepared.messages,
+        ...(tools !== undefined && { tools }),
         sampling: { ...sampling, maxNewTokens },
         stopTokenIds: this.#options.stopTokenIds,
         seed: this.#options.seedOfTurn(turnIndex),

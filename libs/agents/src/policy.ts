@@ -2,6 +2,7 @@
 
 import type { VersionSpan } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
+import type { ChatMessage, ChatTool } from "@hone/tokenizer";
 
 /** The parameters of the sampling distribution. */
 export interface SamplingParameters {
@@ -25,6 +26,9 @@ export interface GenerateCall {
   readonly requestId: string;
   /** Whole context, verbatim. */
   readonly promptIds: readonly number[];
+  /** The same as messages, and the tools that it shows, for a model that takes no tokens. */
+  readonly messages?: readonly ChatMessage[];
+  readonly tools?: readonly ChatTool[];
   readonly sampling: SamplingParameters;
   readonly stopTokenIds: readonly number[];
   readonly seed: number;

@@ -23,6 +23,7 @@ export { parseTaskSource } from "./run-file/parse-task-source.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
 export { hasReference, isTraining, passAtOf } from "./run-file/run-kind.ts";
 export {
+  type Endpoint,
   type LoraConfig,
   type ModelInit,
   type OutcomeRule,

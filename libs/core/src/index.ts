@@ -8,6 +8,7 @@ export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
 export type { RetryOptions } from "./async/retry.ts";
 export { retry } from "./async/retry.ts";
+export { Room } from "./async/room.ts";
 export { Turnstile } from "./async/turnstile.ts";
 export {
   DeadlineError,

@@ -3,6 +3,7 @@
 import { environmentInteger, readEnvironment } from "@hone/config";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
+import { Endpoints } from "./domain/endpoints.ts";
 
 /** Names of the variables. */
 export const EnvironmentVariable = {
@@ -24,6 +25,8 @@ export interface AgentRolloutConfig extends BaseConfig {
   readonly policyIdleTimeoutMs: number;
   /** Variables that tools may be given: all whose names begin with HONE_TOOL_. */
   readonly toolSecrets: Readonly<Record<string, string>>;
+  /** Keys of models outside, by the name of their variable. */
+  readonly endpoints: Endpoints;
 }
 
 /** @throws {ConfigError} with every variable that is wrong. */
@@ -41,6 +44,7 @@ export function readConfig(environment: Environment): AgentRolloutConfig {
     ...readBaseConfig(environment),
     concurrency: own.HONE_ROLLOUT_CONCURRENCY,
     policyIdleTimeoutMs: own.HONE_POLICY_IDLE_TIMEOUT_MS,
+    endpoints: new Endpoints(environment),
     toolSecrets: Object.fromEntries(
       Object.entries(environment).flatMap(([name, value]) =>
         name.startsWith(TOOL_SECRET_PREFIX) && value !== undefined ? [[name, value]] : [],

@@ -43,7 +43,15 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     {
       queue: "agent-rollout",
       handle: async ({ message, reply }) =>
-        reply(await answerValidate(message, { bus, agents, modules, agentConfigAt })),
+        reply(
+          await answerValidate(message, {
+            bus,
+            agents,
+            modules,
+            agentConfigAt,
+            endpoints: config.endpoints,
+          }),
+        ),
       onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
     },
   );
@@ -56,6 +64,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
       modules,
       rendererOf: (job) => tokenizers.rendererOf(job),
       agentConfigAt,
+      endpoints: config.endpoints,
       policy: new BusPolicy(bus, replicas, {
         idleTimeoutMs: config.policyIdleTimeoutMs,
         onRetry: (reason, call) =>

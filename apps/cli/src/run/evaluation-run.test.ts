@@ -13,6 +13,7 @@ const NOTHING: EvaluationOptions = {
   passAt: undefined,
   temperature: undefined,
   maxNewTokens: undefined,
+  endpoint: undefined,
   hasGreedy: false,
 };
 
@@ -41,6 +42,7 @@ describe("evaluationRun()", async () => {
 
   test("takes another model, fewer tasks, more samples and other sampling", () => {
     const { model, trainer, rollout } = evaluationRun(config, {
+      ...NOTHING,
       model: "/some/folder",
       tasks: 3,
       samples: 8,

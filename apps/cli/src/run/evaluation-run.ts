@@ -13,6 +13,10 @@ export interface EvaluationOptions {
   readonly passAt: readonly number[] | undefined;
   readonly temperature: number | undefined;
   readonly maxNewTokens: number | undefined;
+  /** A model outside that is asked in the model's place. */
+  readonly endpoint:
+    | { readonly baseUrl: string; readonly model: string; readonly keyVariable?: string }
+    | undefined;
   /** Plays each task with the most likely tokens too. */
   readonly hasGreedy: boolean;
 }
@@ -47,6 +51,7 @@ export function evaluationRun(run: RunConfig, options: EvaluationOptions): Loade
       eval: {
         passReward: trainer.eval.passReward,
         modes: modesFor(temperature, options.hasGreedy),
+        ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
         ...(options.tasks === undefined ? {} : { tasks: options.tasks }),
         ...(options.samples === undefined ? {} : { samples: options.samples }),
         ...(options.passAt === undefined ? {} : { passAt: options.passAt }),

@@ -88,10 +88,13 @@ function* warmStartContradictions({ warmStart }: Checked): Generator<Contradicti
   if (tasks !== undefined) yield { path: ["warmStart", "tasks"], allowed };
 }
 
-function* evaluationContradictions({ dataset, trainer }: Checked): Generator<Contradiction> {
+function* evaluationContradictions({ dataset, trainer, warmStart }: Checked): Generator<Contradiction> {
   const { every, tasks, modes, samples, passAt = [] } = trainer.eval;
   const source = dataset.eval;
   const path = ["trainer", "eval"];
+  if (trainer.eval.endpoint !== undefined && (trainer.steps > 0 || warmStart !== undefined)) {
+    yield { path: [...path, "endpoint"], allowed: "left out where the run trains" };
+  }
   const tooMany = passAt.findIndex((k) => k > samples);
   if (tooMany >= 0)
     yield { path: [...path, "passAt", tooMany], allowed: `at most eval.samples (${samples})` };

@@ -8,6 +8,7 @@
 import { isRunName } from "@hone/core";
 import { z } from "zod";
 import { contradictions } from "./contradictions.ts";
+import { isHttpUrl } from "./http-url.ts";
 import { judgesSchema } from "./judges.ts";
 import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
@@ -157,6 +158,26 @@ const optimizer = z.strictObject({
     .prefault({}),
 });
 
+/** A model behind an OpenAI-compatible API. */
+const endpointSchema = z.strictObject({
+  /** Up to and with `/v1`. */
+  baseUrl: z
+    .string()
+    .max(MAX_PATH_CHARACTERS)
+    .refine(isHttpUrl, "an address that begins with http:// or https://"),
+  model: z.string().min(1).max(MAX_PATH_CHARACTERS),
+  /** Environment variable of agent-rollout that holds the key, sent as bearer token. */
+  keyVariable: z
+    .string()
+    .regex(
+      /^HONE_ENDPOINT_KEY(_[A-Z0-9_]{1,64})?$/,
+      "HONE_ENDPOINT_KEY, or a name that begins with HONE_ENDPOINT_KEY_",
+    )
+    .optional(),
+  /** Requests under way at once, of each agent-rollout. */
+  concurrency: wholeNumber.min(1).max(1_024).default(16),
+});
+
 const trainer = z.strictObject({
   engine: z
     .strictObject({
@@ -202,6 +223,8 @@ const trainer = z.strictObject({
       passAt: z.array(wholeNumber.min(1).max(MAX_GROUP_SIZE)).min(1).max(16).optional(),
       /** Reward from which a rollout passes whose agent reports no success. */
       passReward: z.number().default(1),
+      /** A model behind an OpenAI-compatible API that is evaluated in the place of the run's own; only without training. */
+      endpoint: endpointSchema.optional(),
     })
     .prefault({}),
 });
@@ -264,6 +287,7 @@ export const runFileSchema = z
 
 /** A run file with every default filled in. */
 export type RunConfig = z.output<typeof runFileSchema>;
+export type Endpoint = z.output<typeof endpointSchema>;
 export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;

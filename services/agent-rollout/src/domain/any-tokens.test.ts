@@ -18,6 +18,7 @@ import { fuzz } from "@hone/testing/fuzz";
 import { ChatRenderer, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
 import fc from "fast-check";
 import "./built-ins.ts";
+import { Endpoints } from "./endpoints.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
 
@@ -122,6 +123,7 @@ function jobWith(historyTurns: number | null): RolloutJob {
       historyTurns,
     }),
     agentModules: [],
+    endpoint: undefined,
     scriptedPolicy: undefined,
     sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 32 },
     limits: { maxTurns: 6, maxContextTokens: 160, deadlineMs: 60_000, maxAttempts: 1 },
@@ -167,6 +169,7 @@ describe("an attempt with a model that samples anything", () => {
               agents: new AgentCatalog({ filesFolder: import.meta.dirname }),
               modules: new AgentModules(import.meta.dirname),
               rendererOf: async () => renderer,
+              endpoints: new Endpoints({}),
               agentConfigAt: async () => "{}",
             },
             { signal: new AbortController().signal, trace: contextOfTraceparent(undefined) },

@@ -17,6 +17,8 @@ export interface RolloutJob {
   readonly agentModules: readonly string[];
   /** A script that takes the model's place; undefined = the model. */
   readonly scriptedPolicy: string | undefined;
+  /** A model outside that takes the model's place; undefined = the model. */
+  readonly endpoint: JobEndpoint | undefined;
   readonly sampling: SamplingParameters;
   readonly limits: RolloutLimits;
   readonly lowestVersion: number;
@@ -24,6 +26,15 @@ export interface RolloutJob {
   /** Folder of the tokenizer's files, below the state folder, and their digest. */
   readonly tokenizerPath: string;
   readonly tokenizerDigest: string;
+}
+
+/** A model behind an OpenAI-compatible API. */
+export interface JobEndpoint {
+  readonly baseUrl: string;
+  readonly model: string;
+  /** Variable of this service that holds its key. */
+  readonly keyVariable: string | undefined;
+  readonly concurrency: number;
 }
 
 /** A dataset row, or an environment with a seed. */

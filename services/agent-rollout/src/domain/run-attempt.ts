@@ -171,12 +171,19 @@ async function runTraced(
     attempt: options.attempt,
     outcome: verdict.kind === "ended" ? verdict.outcome : Outcome.infraFailed,
     reason: verdict.reason,
-    samples: conversation.samples(),
-    turns: conversation.turns,
+    // What a model outside sampled is not known as tokens.
+    samples: job.endpoint === undefined ? conversation.samples() : [],
+    turns:
+      job.endpoint === undefined
+        ? conversation.turns
+        : conversation.turns.map((turn) => ({ ...turn, sample: 0, sampledBegin: 0, sampledEnd: 0 })),
     metrics: { ...environmentMetrics, ...sumOf(tools.map((each) => each.metrics())), ...result.metrics },
     metadata: {
       ...result.metadata,
       ...(job.scriptedPolicy !== undefined && { scriptedPolicy: job.scriptedPolicy }),
+      ...(job.endpoint !== undefined && {
+        endpoint: { baseUrl: job.endpoint.baseUrl, model: job.endpoint.model },
+      }),
     },
     environmentReturn: tools.reduce((sum, each) => sum + each.totalReward, environment?.totalReward ?? 0),
     durationMs: clock.spentMs,
@@ -206,7 +213,7 @@ function openSession(
     signal,
     trace,
     policy: isScripted ? new ScriptedPolicy(script, inner, renderer.tokenizer) : policy,
-    model: job.runId,
+    model: job.endpoint?.model ?? job.runId,
     sessionId: `${rolloutIdOf(job.runId, job.slot)}/${attempt}`,
     groupId: groupIdOf(job.runId, job.slot),
     sampling: job.sampling,

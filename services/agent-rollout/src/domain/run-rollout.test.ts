@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { before, describe, test } from "node:test";
 import {
@@ -21,6 +23,7 @@ import { ChatRenderer, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
 import { HumanMessage } from "@langchain/core/messages";
 import { z } from "zod";
 import "./built-ins.ts";
+import { Endpoints } from "./endpoints.ts";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
@@ -94,6 +97,7 @@ function job(overrides: Partial<RolloutJob> = {}): RolloutJob {
     agentName: "frozen_lake",
     agentConfigJson: JSON.stringify({ ...LEAN, historyTurns: 0 }),
     agentModules: [],
+    endpoint: undefined,
     scriptedPolicy: undefined,
     sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
     limits: { maxTurns: 10, maxContextTokens: 512, deadlineMs: 10_000, maxAttempts: 3 },
@@ -114,7 +118,12 @@ const agentConfigAt = async (file: string): Promise<string> => {
   return json;
 };
 
-function run(asked: RolloutJob, policy: Policy, signal: AbortSignal = new AbortController().signal) {
+function run(
+  asked: RolloutJob,
+  policy: Policy,
+  signal: AbortSignal = new AbortController().signal,
+  endpoints = new Endpoints({}),
+) {
   return runRollout(
     asked,
     {
@@ -122,6 +131,7 @@ function run(asked: RolloutJob, policy: Policy, signal: AbortSignal = new AbortC
       agents: new AgentCatalog({ filesFolder: import.meta.dirname }),
       modules: new AgentModules(import.meta.dirname),
       rendererOf: async () => renderer,
+      endpoints,
       agentConfigAt,
     },
     { signal, trace: contextOfTraceparent(undefined) },
@@ -200,6 +210,84 @@ describe("the agent single_turn", () => {
       assert.equal(policy.calls.length, 0);
     });
   }
+});
+
+describe("a model behind an OpenAI-compatible API", () => {
+  /** Answers with what the test says, status by status, and keeps what it was asked. */
+  async function startApi(answers: { status?: number; content?: string | null; finish?: string }[]) {
+    const asked: { key: string | undefined; url: string | undefined; body: Record<string, unknown> }[] = [];
+    const server = createServer(async (request, response) => {
+      let text = "";
+      for await (const chunk of request) text += String(chunk);
+      const { status = 200, content = "1", finish = "stop" } = answers[asked.length] ?? {};
+      asked.push({ key: request.headers.authorization, url: request.url, body: JSON.parse(text) });
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(
+        JSON.stringify({ choices: [{ message: { role: "assistant", content }, finish_reason: finish }] }),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    return {
+      asked,
+      baseUrl: `http://127.0.0.1:${port}/v1/`,
+      [Symbol.asyncDispose]: async () => {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    };
+  }
+  const endpointJob = (baseUrl: string, row: Record<string, unknown>) =>
+    job({
+      agentName: "single_turn",
+      agentConfigJson: undefined,
+      task: { id: "rows.jsonl:1", environment: undefined, row },
+      endpoint: { baseUrl, model: "outside", keyVariable: "HONE_ENDPOINT_KEY", concurrency: 2 },
+    });
+  const runOutside = (baseUrl: string, row: Record<string, unknown> = { prompt: "2,2" }) =>
+    run(
+      endpointJob(baseUrl, row),
+      always("never asked"),
+      undefined,
+      new Endpoints({ HONE_ENDPOINT_KEY: "k" }),
+    );
+
+  test("is asked for text; the record has turns and no tokens", async () => {
+    await using api = await startApi([{ content: "1,1" }]);
+    const record = await runOutside(api.baseUrl);
+    assert.equal(record.outcome, Outcome.completed);
+    assert.deepEqual(record.samples, []);
+    const [turn] = record.turns;
+    assert.deepEqual([turn?.responseText, turn?.sampledBegin, turn?.sampledEnd], ["1,1", 0, 0]);
+    assert.deepEqual(record.metadata.endpoint, { baseUrl: api.baseUrl, model: "outside" });
+    const [{ key, url, body } = assert.fail("not asked")] = api.asked;
+    assert.deepEqual([key, url], ["Bearer k", "/v1/chat/completions"]);
+    const { messages, model, max_tokens: maxTokens } = body;
+    assert.deepEqual(messages, [{ role: "user", content: "2,2" }]);
+    assert.deepEqual([model, maxTokens], ["outside", job().sampling.maxNewTokens]);
+  });
+
+  test("that cuts its answer off is truncated, as any model", async () => {
+    await using api = await startApi([{ content: "1", finish: "length" }]);
+    assert.equal((await runOutside(api.baseUrl)).outcome, Outcome.truncated);
+  });
+
+  test("that is busy is asked again; one that refuses is no reward", async () => {
+    await using api = await startApi([{ status: 429 }, { status: 503 }, { content: "1" }]);
+    assert.equal((await runOutside(api.baseUrl)).outcome, Outcome.completed);
+    assert.equal(api.asked.length, 3);
+    await using closed = await startApi([{ status: 401 }]);
+    const record = await runOutside(closed.baseUrl);
+    assert.equal(record.outcome, Outcome.infraFailed);
+    assert.match(record.reason, /status 401/);
+    assert.equal(closed.asked.length, 1);
+  });
+
+  test("whose key is missing ends the rollout with the variable's name", async () => {
+    const record = await run(endpointJob("http://127.0.0.1:1/v1", { prompt: "1" }), always(""));
+    assert.equal(record.outcome, Outcome.infraFailed);
+    assert.match(record.reason, /HONE_ENDPOINT_KEY/);
+  });
 });
 
 describe("the agent frozen_lake", () => {

@@ -19,6 +19,7 @@ import { describeError, Outcome, parseJson, pause, TerminalError } from "@hone/c
 import type { Context } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { chooseAgent } from "./agent-choice.ts";
+import type { Endpoints } from "./endpoints.ts";
 import { UnusableJobError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { type AttemptParts, runAttempt } from "./run-attempt.ts";
@@ -26,6 +27,7 @@ import { type AttemptParts, runAttempt } from "./run-attempt.ts";
 /** What rollouts share. */
 export interface RolloutDependencies {
   readonly policy: Policy;
+  readonly endpoints: Endpoints;
   readonly agents: AgentCatalog;
   readonly modules: AgentModules;
   /** The renderer of a job's tokenizer. */
@@ -96,13 +98,12 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
   if (agent.definition.needsRow === true && task.row === undefined) {
     throw new UnusableJobError(`the agent ${agentName} needs the row of a dataset`, task.id);
   }
-  return {
-    agent,
-    script,
-    makeEnvironment,
-    policy: dependencies.policy,
-    renderer: await dependencies.rendererOf(job),
-  };
+  const renderer = await dependencies.rendererOf(job);
+  const policy =
+    job.endpoint === undefined
+      ? dependencies.policy
+      : dependencies.endpoints.policyOf(job.endpoint, renderer.tokenizer);
+  return { agent, script, makeEnvironment, policy, renderer };
 }
 
 function environmentMaker({ name, configJson }: { name: string; configJson: string }): () => Environment {

@@ -10,6 +10,7 @@ import {
 } from "@hone/agents";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
+import { Endpoints } from "./endpoints.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
 
@@ -63,6 +64,7 @@ export function rowJob(
     agentName,
     agentConfigJson: JSON.stringify(config),
     agentModules: [],
+    endpoint: undefined,
     scriptedPolicy: undefined,
     sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 400 },
     limits: { maxTurns: 6, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 2 },
@@ -91,6 +93,7 @@ export async function runJob(
         agents,
         modules: new AgentModules(filesFolder),
         rendererOf: async () => renderer,
+        endpoints: new Endpoints({}),
         agentConfigAt: async () => "{}",
       },
       { signal, trace: contextOfTraceparent(undefined) },

@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import type { AgentCatalog, AgentModules } from "@hone/agents";
-import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
+import { ConfigError, problemMessage, type RunConfig, resolveRunConfig } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 import type { Bus } from "@hone/messaging";
 import {
@@ -12,6 +12,7 @@ import {
   type ValidateRequest,
 } from "@hone/proto-gen/run";
 import { checkAgents } from "../domain/check-agents.ts";
+import type { Endpoints } from "../domain/endpoints.ts";
 import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
 import { rowsOfRun } from "./rows-of-run.ts";
 
@@ -21,6 +22,7 @@ export interface ValidateParts {
   readonly agents: AgentCatalog;
   readonly modules: AgentModules;
   readonly agentConfigAt: (path: string) => Promise<string>;
+  readonly endpoints: Endpoints;
 }
 
 export async function answerValidate(request: ValidateRequest, parts: ValidateParts): Promise<ValidateReply> {
@@ -38,7 +40,10 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
     const run = resolveRunConfig(parseJson(configJson));
     const { agent } = run;
     const modules = await parts.modules.load(agent.modules ?? []);
-    const problems = validateRun({ ...partsOf(run), own: modules.exports });
+    const problems = [
+      ...validateRun({ ...partsOf(run), own: modules.exports }),
+      ...endpointProblems(run, parts.endpoints),
+    ];
     if (problems.length > 0) return problems;
     const chosen = { name: agent.name, configJson: agent.config && JSON.stringify(agent.config) };
     return await checkAgents(chosen, await rowsOfRun(parts.bus, run), { ...parts, modules });
@@ -57,6 +62,14 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
       },
     ];
   }
+}
+
+function endpointProblems({ trainer }: RunConfig, endpoints: Endpoints): RunProblem[] {
+  const { keyVariable } = trainer.eval.endpoint ?? {};
+  if (keyVariable === undefined || endpoints.hasKey(keyVariable)) return [];
+  const key = "trainer.eval.endpoint.keyVariable";
+  const allowed = "a variable that is set for agent-rollout";
+  return [{ key, value: keyVariable, allowed, message: problemMessage(key, keyVariable, allowed) }];
 }
 
 function partsOf(run: RunConfig): RunParts {

@@ -3,7 +3,7 @@
 import { describeError, parseJson, TerminalError } from "@hone/core";
 import { lastKeyOf, slotFromWire, UndecodableMessageError } from "@hone/messaging";
 import type { RolloutLimits, Sampling, RolloutJob as WireJob } from "@hone/proto-gen/rollout";
-import type { JobTask, RolloutJob } from "../domain/rollout-job.ts";
+import type { JobEndpoint, JobTask, RolloutJob } from "../domain/rollout-job.ts";
 
 /** As run files allow it. */
 const MAX_TEMPERATURE = 100;
@@ -31,6 +31,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       agentConfigJson: job.agentConfigJson,
       agentModules: job.agentModules,
       scriptedPolicy: job.scriptedPolicy,
+      endpoint: decodeEndpoint(job.endpoint),
       sampling: {
         temperature: sampling.temperature,
         topP: sampling.topP,
@@ -75,6 +76,12 @@ function brokenRule(
     [highestVersion >= lowestVersion, "its highest version is not below its lowest"],
   ];
   return rules.find(([isKept]) => !isKept)?.[1];
+}
+
+function decodeEndpoint(endpoint: WireJob["endpoint"]): JobEndpoint | undefined {
+  if (endpoint === undefined) return undefined;
+  const { baseUrl, model, keyVariable, concurrency } = endpoint;
+  return { baseUrl, model, keyVariable: keyVariable || undefined, concurrency: Math.max(1, concurrency) };
 }
 
 function decodeTask(task: NonNullable<WireJob["task"]>): JobTask {

@@ -96,6 +96,7 @@ async function gatherEvaluation(
     task: batch.tasks[slot.task]!,
     cursor: batch.cursor + slot.task,
     sampling: modes[slot.index] === EvaluationMode.greedy ? { ...sampling, temperature: 0 } : sampling,
+    ...(evaluation.endpoint === undefined ? {} : { endpoint: evaluation.endpoint }),
     lowestVersion: version, // E1
     highestVersion: version,
   }));

@@ -5,7 +5,7 @@
  * loop waits for it and says so in the run's status. Everything else ends the attempt at the run.
  */
 
-import type { GroupJudgeConfig } from "@hone/config";
+import type { Endpoint, GroupJudgeConfig } from "@hone/config";
 import type { Slot } from "@hone/core";
 import type { Rollout, Score } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
@@ -58,6 +58,8 @@ export interface Job {
   readonly sampling: JobSampling;
   /** Scripted policy that takes the model's place. */
   readonly scriptedPolicy?: string;
+  /** A model outside that takes its place. */
+  readonly endpoint?: Endpoint;
   readonly lowestVersion: number;
   readonly highestVersion: number;
 }

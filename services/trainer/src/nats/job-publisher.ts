@@ -15,6 +15,7 @@ import {
 } from "@hone/messaging";
 import { TaskSchema } from "@hone/proto-gen/dataset";
 import {
+  EndpointSchema,
   type RolloutJob,
   RolloutJobSchema,
   RolloutLimitsSchema,
@@ -88,6 +89,7 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     ...(config.agent.config === undefined ? {} : { agentConfigJson: JSON.stringify(config.agent.config) }),
     agentModules: config.agent.modules ?? [],
     ...(job.scriptedPolicy === undefined ? {} : { scriptedPolicy: job.scriptedPolicy }),
+    ...endpointOf(job),
     sampling: create(SamplingSchema, job.sampling),
     limits: create(RolloutLimitsSchema, {
       maxTurns: config.rollout.maxTurns,
@@ -102,4 +104,10 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     tokenizerDigest: tokenizer.digest,
     tokenizerPath: tokenizer.path,
   });
+}
+
+function endpointOf({ endpoint }: Job) {
+  if (endpoint === undefined) return {};
+  const { keyVariable = "", ...rest } = endpoint;
+  return { endpoint: create(EndpointSchema, { ...rest, keyVariable }) };
 }

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/rollout/v1/rollout.proto.
  */
 export const file_hone_rollout_v1_rollout: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSLwAwoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEhMKC2p1ZGdlc19qc29uGAwgASgJEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAlCFAoSX2FnZW50X2NvbmZpZ19qc29uQhIKEF9zY3JpcHRlZF9wb2xpY3kiMwoLVmVyc2lvblNwYW4SDwoHdmVyc2lvbhgBIAEoDRITCgt0b2tlbl9jb3VudBgCIAEoDSJwCgZTYW1wbGUSEQoJdG9rZW5faWRzGAEgAygNEhEKCWxvc3NfbWFzaxgCIAEoDBIQCghsb2dwcm9icxgDIAMoAhIuCgh2ZXJzaW9ucxgEIAMoCzIcLmhvbmUucm9sbG91dC52MS5WZXJzaW9uU3BhbiLHAQoEVHVybhINCgVpbmRleBgBIAEoDRIOCgZzYW1wbGUYAiABKA0SFQoNc2FtcGxlZF9iZWdpbhgDIAEoDRITCgtzYW1wbGVkX2VuZBgEIAEoDRITCgtwcm9tcHRfdGV4dBgFIAEoCRIVCg1yZXNwb25zZV90ZXh0GAYgASgJEhUKDWZpbmlzaF9yZWFzb24YByABKAkSEwoGcmV3YXJkGAggASgBSACIAQESEQoJaW5mb19qc29uGAkgASgJQgkKB19yZXdhcmQihAQKB0VwaXNvZGUSDgoGcnVuX2lkGAEgASgJEiMKBHNsb3QYAiABKAsyFS5ob25lLnJvbGxvdXQudjEuU2xvdBIPCgdhdHRlbXB0GAMgASgNEikKB291dGNvbWUYBCABKA4yGC5ob25lLnJvbGxvdXQudjEuT3V0Y29tZRIOCgZyZWFzb24YBSABKAkSKAoHc2FtcGxlcxgGIAMoCzIXLmhvbmUucm9sbG91dC52MS5TYW1wbGUSJAoFdHVybnMYByADKAsyFS5ob25lLnJvbGxvdXQudjEuVHVybhI2CgdtZXRyaWNzGAggAygLMiUuaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGUuTWV0cmljc0VudHJ5EhUKDW1ldGFkYXRhX2pzb24YCSABKAkSIwoEdGFzaxgKIAEoCzIVLmhvbmUuZGF0YXNldC52MS5UYXNrEhMKC2p1ZGdlc19qc29uGAsgASgJEhoKEmVudmlyb25tZW50X3JldHVybhgMIAEoARIXCg9mYWlsZWRfYXR0ZW1wdHMYDSADKAkSEwoLZHVyYXRpb25fbXMYDiABKAESFQoNZ2VuZXJhdGlvbl9tcxgPIAEoARIOCgZjdXJzb3IYECABKAQaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEiKQoKVHVyblJld2FyZBIMCgR0dXJuGAEgASgNEg0KBXZhbHVlGAIgASgBIs4BCgVTY29yZRINCgVqdWRnZRgBIAEoCRIOCgZ3ZWlnaHQYAiABKAESDQoFdmFsdWUYAyABKAESNAoHbWV0cmljcxgEIAMoCzIjLmhvbmUucm9sbG91dC52MS5TY29yZS5NZXRyaWNzRW50cnkSMQoMdHVybl9yZXdhcmRzGAUgAygLMhsuaG9uZS5yb2xsb3V0LnYxLlR1cm5SZXdhcmQaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEicgoNU2NvcmVkRXBpc29kZRIpCgdlcGlzb2RlGAEgASgLMhguaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGUSDgoGcmV3YXJkGAIgASgBEiYKBnNjb3JlcxgDIAMoCzIWLmhvbmUucm9sbG91dC52MS5TY29yZSrFAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9DT01QTEVURUQQARIVChFPVVRDT01FX1RSVU5DQVRFRBACEhgKFE9VVENPTUVfQUdFTlRfRkFJTEVEEAMSFQoRT1VUQ09NRV9USU1FRF9PVVQQBBIYChRPVVRDT01FX0lORlJBX0ZBSUxFRBAFEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAYSEQoNT1VUQ09NRV9TVEFMRRAHYgZwcm90bzM", [file_hone_dataset_v1_dataset]);
+  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSKvBAoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEhMKC2p1ZGdlc19qc29uGAwgASgJEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBAUIUChJfYWdlbnRfY29uZmlnX2pzb25CEgoQX3NjcmlwdGVkX3BvbGljeUILCglfZW5kcG9pbnQiVgoIRW5kcG9pbnQSEAoIYmFzZV91cmwYASABKAkSDQoFbW9kZWwYAiABKAkSFAoMa2V5X3ZhcmlhYmxlGAMgASgJEhMKC2NvbmN1cnJlbmN5GAQgASgNIjMKC1ZlcnNpb25TcGFuEg8KB3ZlcnNpb24YASABKA0SEwoLdG9rZW5fY291bnQYAiABKA0icAoGU2FtcGxlEhEKCXRva2VuX2lkcxgBIAMoDRIRCglsb3NzX21hc2sYAiABKAwSEAoIbG9ncHJvYnMYAyADKAISLgoIdmVyc2lvbnMYBCADKAsyHC5ob25lLnJvbGxvdXQudjEuVmVyc2lvblNwYW4ixwEKBFR1cm4SDQoFaW5kZXgYASABKA0SDgoGc2FtcGxlGAIgASgNEhUKDXNhbXBsZWRfYmVnaW4YAyABKA0SEwoLc2FtcGxlZF9lbmQYBCABKA0SEwoLcHJvbXB0X3RleHQYBSABKAkSFQoNcmVzcG9uc2VfdGV4dBgGIAEoCRIVCg1maW5pc2hfcmVhc29uGAcgASgJEhMKBnJld2FyZBgIIAEoAUgAiAEBEhEKCWluZm9fanNvbhgJIAEoCUIJCgdfcmV3YXJkIoQECgdFcGlzb2RlEg4KBnJ1bl9pZBgBIAEoCRIjCgRzbG90GAIgASgLMhUuaG9uZS5yb2xsb3V0LnYxLlNsb3QSDwoHYXR0ZW1wdBgDIAEoDRIpCgdvdXRjb21lGAQgASgOMhguaG9uZS5yb2xsb3V0LnYxLk91dGNvbWUSDgoGcmVhc29uGAUgASgJEigKB3NhbXBsZXMYBiADKAsyFy5ob25lLnJvbGxvdXQudjEuU2FtcGxlEiQKBXR1cm5zGAcgAygLMhUuaG9uZS5yb2xsb3V0LnYxLlR1cm4SNgoHbWV0cmljcxgIIAMoCzIlLmhvbmUucm9sbG91dC52MS5FcGlzb2RlLk1ldHJpY3NFbnRyeRIVCg1tZXRhZGF0YV9qc29uGAkgASgJEiMKBHRhc2sYCiABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxITCgtqdWRnZXNfanNvbhgLIAEoCRIaChJlbnZpcm9ubWVudF9yZXR1cm4YDCABKAESFwoPZmFpbGVkX2F0dGVtcHRzGA0gAygJEhMKC2R1cmF0aW9uX21zGA4gASgBEhUKDWdlbmVyYXRpb25fbXMYDyABKAESDgoGY3Vyc29yGBAgASgEGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBIikKClR1cm5SZXdhcmQSDAoEdHVybhgBIAEoDRINCgV2YWx1ZRgCIAEoASLOAQoFU2NvcmUSDQoFanVkZ2UYASABKAkSDgoGd2VpZ2h0GAIgASgBEg0KBXZhbHVlGAMgASgBEjQKB21ldHJpY3MYBCADKAsyIy5ob25lLnJvbGxvdXQudjEuU2NvcmUuTWV0cmljc0VudHJ5EjEKDHR1cm5fcmV3YXJkcxgFIAMoCzIbLmhvbmUucm9sbG91dC52MS5UdXJuUmV3YXJkGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBInIKDVNjb3JlZEVwaXNvZGUSKQoHZXBpc29kZRgBIAEoCzIYLmhvbmUucm9sbG91dC52MS5FcGlzb2RlEg4KBnJld2FyZBgCIAEoARImCgZzY29yZXMYAyADKAsyFi5ob25lLnJvbGxvdXQudjEuU2NvcmUqxQEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfQ09NUExFVEVEEAESFQoRT1VUQ09NRV9UUlVOQ0FURUQQAhIYChRPVVRDT01FX0FHRU5UX0ZBSUxFRBADEhUKEU9VVENPTUVfVElNRURfT1VUEAQSGAoUT1VUQ09NRV9JTkZSQV9GQUlMRUQQBRIVChFPVVRDT01FX0NBTkNFTExFRBAGEhEKDU9VVENPTUVfU1RBTEUQB2IGcHJvdG8z", [file_hone_dataset_v1_dataset]);
 
 /**
  * Names a rollout within its run.
@@ -261,6 +261,13 @@ export type RolloutJob = Message<"hone.rollout.v1.RolloutJob"> & {
    * @generated from field: repeated string agent_modules = 16;
    */
   agentModules: string[];
+
+  /**
+   * Model outside that answers in the place of the run's own, for an evaluation; absent = the run's policy.
+   *
+   * @generated from field: optional hone.rollout.v1.Endpoint endpoint = 17;
+   */
+  endpoint?: Endpoint | undefined;
 };
 
 /**
@@ -269,6 +276,48 @@ export type RolloutJob = Message<"hone.rollout.v1.RolloutJob"> & {
  */
 export const RolloutJobSchema: GenMessage<RolloutJob> = /*@__PURE__*/
   messageDesc(file_hone_rollout_v1_rollout, 3);
+
+/**
+ * A model behind an OpenAI-compatible API. Its tokens are not known: such a rollout has turns of text and no samples.
+ *
+ * @generated from message hone.rollout.v1.Endpoint
+ */
+export type Endpoint = Message<"hone.rollout.v1.Endpoint"> & {
+  /**
+   * Address up to and with "/v1".
+   *
+   * @generated from field: string base_url = 1;
+   */
+  baseUrl: string;
+
+  /**
+   * Name of the model there.
+   *
+   * @generated from field: string model = 2;
+   */
+  model: string;
+
+  /**
+   * Variable of agent-rollout's environment that holds the key; empty = none is sent.
+   *
+   * @generated from field: string key_variable = 3;
+   */
+  keyVariable: string;
+
+  /**
+   * Requests under way at once, of each agent-rollout; at least 1.
+   *
+   * @generated from field: uint32 concurrency = 4;
+   */
+  concurrency: number;
+};
+
+/**
+ * Describes the message hone.rollout.v1.Endpoint.
+ * Use `create(EndpointSchema)` to create a new message.
+ */
+export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 4);
 
 /**
  * Consecutive sampled tokens of one policy version.
@@ -294,7 +343,7 @@ export type VersionSpan = Message<"hone.rollout.v1.VersionSpan"> & {
  * Use `create(VersionSpanSchema)` to create a new message.
  */
 export const VersionSpanSchema: GenMessage<VersionSpan> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 4);
+  messageDesc(file_hone_rollout_v1_rollout, 5);
 
 /**
  * One training row: what the engine saw, verbatim.
@@ -336,7 +385,7 @@ export type Sample = Message<"hone.rollout.v1.Sample"> & {
  * Use `create(SampleSchema)` to create a new message.
  */
 export const SampleSchema: GenMessage<Sample> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 5);
+  messageDesc(file_hone_rollout_v1_rollout, 6);
 
 /**
  * One model call with what followed it.
@@ -409,7 +458,7 @@ export type Turn = Message<"hone.rollout.v1.Turn"> & {
  * Use `create(TurnSchema)` to create a new message.
  */
 export const TurnSchema: GenMessage<Turn> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 6);
+  messageDesc(file_hone_rollout_v1_rollout, 7);
 
 /**
  * A rollout as it ended. agent-rollout -> judge, tracer.
@@ -519,7 +568,7 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
  * Use `create(EpisodeSchema)` to create a new message.
  */
 export const EpisodeSchema: GenMessage<Episode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 7);
+  messageDesc(file_hone_rollout_v1_rollout, 8);
 
 /**
  * What a judge gives one turn, apart from the episode's value.
@@ -545,7 +594,7 @@ export type TurnReward = Message<"hone.rollout.v1.TurnReward"> & {
  * Use `create(TurnRewardSchema)` to create a new message.
  */
 export const TurnRewardSchema: GenMessage<TurnReward> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 8);
+  messageDesc(file_hone_rollout_v1_rollout, 9);
 
 /**
  * One judge's word on an episode.
@@ -592,7 +641,7 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 9);
+  messageDesc(file_hone_rollout_v1_rollout, 10);
 
 /**
  * An episode with its reward. judge -> trainer, tracer.
@@ -623,7 +672,7 @@ export type ScoredEpisode = Message<"hone.rollout.v1.ScoredEpisode"> & {
  * Use `create(ScoredEpisodeSchema)` to create a new message.
  */
 export const ScoredEpisodeSchema: GenMessage<ScoredEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 10);
+  messageDesc(file_hone_rollout_v1_rollout, 11);
 
 /**
  * How a rollout ended. A closed set.
