@@ -56,6 +56,23 @@ describe("predictTrainingMemory() with adapters", () => {
   const extent = { threads: 1, rowTokens: 512, microbatchTokens: 512 };
   const lora = resolveLora({ rank: 16, alpha: 16, targets: "all-linear" });
 
+  test("is right to a tenth for the shape of Qwen2.5-0.5B", () => {
+    const spec = resolveModelSpec({
+      family: "qwen2",
+      attentionBias: "inputs",
+      vocabSize: 151_936,
+      hiddenSize: 896,
+      numLayers: 24,
+      numHeads: 14,
+      numKeyValueHeads: 2,
+      intermediateSize: 4_864,
+    });
+    const asked = { threads: 2, rowTokens: 512, microbatchTokens: 1_024, lora };
+    const mib = predictTrainingMemory(spec, asked, OPERATORS).total / MIB;
+    // Peak of `bench/src/programs/training.ts --shape 0.5b --lora 16 --together`.
+    assert.ok(mib > 0.95 * 6_404 && mib < 1.1 * 6_404, `${mib} MiB`);
+  });
+
   test("counts gradients, moments and a reference of the adapters only", () => {
     const whole = predictTrainingMemory(smolLm, { ...extent, hasReference: true }, OPERATORS);
     const adapted = predictTrainingMemory(smolLm, { ...extent, lora, hasReference: true }, OPERATORS);
