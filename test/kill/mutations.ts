@@ -42,7 +42,12 @@ export const MUTATIONS = {
   },
   "episodes trained twice": {
     file: "services/trainer/src/domain/run-loop.ts",
-    text: "await folders.removeOldStates(run.stateFolder, version - 1, run.epoch);",
+    text: `await folders.removeOldStates({
+    committed: run.stateFolder,
+    recovery: needsOptimizer ? recovery?.folder : undefined,
+    oldestVersion: version - 1,
+    epoch: run.epoch,
+  });`,
     // Goes on from the newest state that is on the disk, committed or not: its step is then trained once more.
     replacement: `const { readdirSync, readFileSync } = await import("node:fs");
       const { createHash } = await import("node:crypto");
