@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -66,7 +66,9 @@ describe("launchNats()", () => {
   });
 
   test("fails with the server's words when its port is taken", async () => {
-    const taken = createServer().listen(0, "127.0.0.1");
+    // The client leaves a connection open on which nobody greets it, and that would keep this process alive.
+    const met = new Set<Socket>();
+    const taken = createServer((socket) => met.add(socket)).listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));
     const address = taken.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
@@ -77,6 +79,7 @@ describe("launchNats()", () => {
       );
     } finally {
       taken.close();
+      for (const socket of met) socket.destroy();
     }
   });
 
