@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { DeadlineError, deadline, delay } from "@hone/core";
 import { RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, startNats, temporaryFolder } from "@hone/testing";
+import { eventually, startNats } from "@hone/testing";
 import {
   BucketName,
   type Bus,
@@ -343,114 +343,5 @@ describe("the bus", () => {
     await assert.rejects(ask("silence", { idleTimeoutMs: 50, deadlineMs: 5_000 }), BusUnavailableError);
     await assert.rejects(ask("silence", { idleTimeoutMs: 5_000, deadlineMs: 50 }), DeadlineError);
     await responder.drain();
-  });
-});
-
-describe("a server that dies and comes back", () => {
-  test("loses nothing that was acknowledged, and readers, watchers and consumers go on", async () => {
-    await using folder = await temporaryFolder("bus");
-    let nats = await startNats({ folder: folder.path });
-    const { port } = new URL(nats.url);
-    const bus = await connectBus({ url: nats.url, name: "test" });
-    const controller = new AbortController();
-    try {
-      await ensureTopology(bus);
-      const read: bigint[] = [];
-      const worked: bigint[] = [];
-      const reading = (async () => {
-        for await (const { message } of readOrdered(bus, RolloutJobSchema, {
-          stream: StreamName.episodes,
-          filter: subjects.rolloutScored("survivor"),
-          signal: controller.signal,
-        })) {
-          read.push(message.cursor);
-        }
-      })();
-      const consumer = consumeWork(bus, RolloutJobSchema, {
-        stream: StreamName.jobs,
-        durable: "survivor",
-        filter: subjects.rolloutJob("survivor"),
-        concurrency: 8,
-        handle: async ({ message }) => void worked.push(message.cursor),
-        onError: ignore,
-      });
-      const send = (cursor: number) =>
-        Promise.all([
-          publishStored(bus, subjects.rolloutScored("survivor"), RolloutJobSchema, job("s", cursor), {
-            messageId: `e${cursor}`,
-          }),
-          publishStored(bus, subjects.rolloutJob("survivor"), RolloutJobSchema, job("s", cursor), {
-            messageId: `j${cursor}`,
-          }),
-        ]);
-      await send(1);
-      await eventually("the first message", () => read.length === 1 && worked.length === 1);
-      process.kill(nats.pid, "SIGKILL");
-      await nats.exited;
-      const sending = send(2);
-      nats = await startNats({ folder: folder.path, port: Number(port) });
-      await sending;
-      await eventually("the second message", () => read.length === 2 && new Set(worked).size === 2, {
-        deadlineMs: 30_000,
-      });
-      assert.deepEqual(read, [1n, 2n]);
-      controller.abort();
-      await consumer.drain();
-      await reading;
-    } finally {
-      controller.abort();
-      await bus.close();
-      await nats.stop();
-    }
-  });
-
-  test("has forgotten how far an emptied stream had come: readers and consumers take what comes then", async () => {
-    await using folder = await temporaryFolder("bus");
-    let nats = await startNats({ folder: folder.path });
-    const { port } = new URL(nats.url);
-    const bus = await connectBus({ url: nats.url, name: "test" });
-    const controller = new AbortController();
-    const read: bigint[] = [];
-    const worked = new Set<bigint>();
-    try {
-      await ensureTopology(bus);
-      const reading = (async () => {
-        for await (const { message } of readOrdered(bus, RolloutJobSchema, {
-          stream: StreamName.episodes,
-          filter: subjects.rolloutFinished("emptied"),
-          signal: controller.signal,
-        })) {
-          read.push(message.cursor);
-        }
-      })();
-      const consumer = consumeWork(bus, RolloutJobSchema, {
-        stream: StreamName.episodes,
-        durable: "emptied",
-        filter: subjects.rolloutFinished("*"),
-        concurrency: 8,
-        handle: async ({ message }) => void worked.add(message.cursor),
-        onError: ignore,
-      });
-      const send = (cursor: number) =>
-        publishStored(bus, subjects.rolloutFinished("emptied"), RolloutJobSchema, job("emptied", cursor));
-      for (let cursor = 0; cursor < 20; cursor++) await send(cursor);
-      await eventually("20 messages", () => read.length === 20 && worked.size === 20);
-      await eventually("an empty stream", async () => (await purgeEpisodes(bus, "emptied", 1_000)) > 0);
-      process.kill(nats.pid, "SIGKILL");
-      await nats.exited;
-      nats = await startNats({ folder: folder.path, port: Number(port) });
-      for (let cursor = 20; cursor < 25; cursor++) await send(cursor);
-      if (worked.size < 25) assert.equal(await purgeEpisodes(bus, "emptied", 1_000), 0);
-      await eventually("5 more messages", () => read.length === 25 && worked.size === 25, {
-        deadlineMs: 30_000,
-      });
-      controller.abort();
-      await consumer.drain();
-      await reading;
-    } finally {
-      controller.abort();
-      await bus.close();
-      await nats.stop();
-    }
   });
 });

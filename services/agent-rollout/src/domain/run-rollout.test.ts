@@ -27,6 +27,7 @@ import { Endpoints } from "./endpoints.ts";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
+import { jobOf } from "./testing-rollout.ts";
 
 const example = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
 let tokenizer: Tokenizer;
@@ -89,24 +90,17 @@ const LEAN = {
 };
 
 function job(overrides: Partial<RolloutJob> = {}): RolloutJob {
-  return {
-    runId: "run-1",
+  return jobOf({
     slot: { split: "train", step: 2, task: 3, index: 1 },
-    runSeed: 7,
     task: { id: "lake:5", environment: { name: "frozen_lake", seed: 5, configJson: "{}" }, row: undefined },
     agentName: "frozen_lake",
     agentConfigJson: JSON.stringify({ ...LEAN, historyTurns: 0 }),
-    agentModules: [],
-    endpoint: undefined,
-    scriptedPolicy: undefined,
     sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
     limits: { maxTurns: 10, maxContextTokens: 512, deadlineMs: 10_000, maxAttempts: 3 },
     lowestVersion: 4,
     highestVersion: 4,
-    tokenizerPath: "",
-    tokenizerDigest: "",
     ...overrides,
-  };
+  });
 }
 
 const CONFIG_FILES: Readonly<Record<string, string>> = {

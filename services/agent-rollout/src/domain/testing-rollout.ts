@@ -49,20 +49,14 @@ export class WritingPolicy implements Policy {
   }
 }
 
-/** A job for one row. */
-export function rowJob(
-  agentName: string,
-  row: Readonly<Record<string, unknown>>,
-  overrides: Partial<RolloutJob> & { readonly config?: Readonly<Record<string, unknown>> } = {},
+/** A job that asks for the first version, with what a test does not care about filled in. */
+export function jobOf(
+  asked: Pick<RolloutJob, "agentName" | "task" | "agentConfigJson"> & Partial<RolloutJob>,
 ): RolloutJob {
-  const { config = {}, ...changes } = overrides;
   return {
     runId: "run-1",
     slot: { split: "train", step: 1, task: 0, index: 0 },
     runSeed: 7,
-    task: { id: "rows.jsonl:1", environment: undefined, row },
-    agentName,
-    agentConfigJson: JSON.stringify(config),
     agentModules: [],
     endpoint: undefined,
     scriptedPolicy: undefined,
@@ -72,8 +66,23 @@ export function rowJob(
     highestVersion: 1,
     tokenizerPath: "",
     tokenizerDigest: "",
-    ...changes,
+    ...asked,
   };
+}
+
+/** A job for one row. */
+export function rowJob(
+  agentName: string,
+  row: Readonly<Record<string, unknown>>,
+  overrides: Partial<RolloutJob> & { readonly config?: Readonly<Record<string, unknown>> } = {},
+): RolloutJob {
+  const { config = {}, ...changes } = overrides;
+  return jobOf({
+    agentName,
+    task: { id: "rows.jsonl:1", environment: undefined, row },
+    agentConfigJson: JSON.stringify(config),
+    ...changes,
+  });
 }
 
 /** Runs a job to its end; what its agent opened is closed. */
