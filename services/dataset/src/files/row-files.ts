@@ -14,7 +14,6 @@ import { describeError } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { loadIndex, saveIndex } from "./index-file.ts";
 import { indexRows, JsonlFile } from "./jsonl-file.ts";
-import { parquetToJsonl } from "./parquet-rows.ts";
 import { resolvePath } from "./resolve-path.ts";
 
 /** More than the files that the runs of one installation train on at once. */
@@ -103,6 +102,8 @@ export class RowFiles {
     const wanted = `${prefix}-${digestOf(version)}.jsonl`;
     const existing = (await readdir(folder)).filter((name) => name.startsWith(prefix));
     if (!existing.includes(wanted)) {
+      // Its readers take their time to load, and most installations never read such a file.
+      const { parquetToJsonl } = await import("./parquet-rows.ts");
       await parquetToJsonl(real, path.join(folder, wanted));
       // Who still reads an older one keeps it open.
       const older = existing.filter((name) => name.endsWith(".jsonl"));
