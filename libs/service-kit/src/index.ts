@@ -9,6 +9,8 @@
  * await runService(judgeService);
  */
 
+export type { ApiRequestErrorDetails, ApiRequestStatus } from "./api-request.ts";
+export { ApiRequestError, parseBody } from "./api-request.ts";
 export type { BaseConfig, Environment } from "./environment.ts";
 export { EnvironmentVariable, readBaseConfig } from "./environment.ts";
 export { ListenError, SettingError, StoppingError } from "./errors.ts";
@@ -21,6 +23,7 @@ export { notReady, READY } from "./readiness.ts";
 export type { ReadyFileContent } from "./ready-file.ts";
 export type { ProcessHost, RunServiceOptions } from "./run-service.ts";
 export { ExitCode, runService } from "./run-service.ts";
+export { bearerToken, secretCheck } from "./secret-check.ts";
 export type {
   DatabaseNeeds,
   HttpAddress,

@@ -1,6 +1,7 @@
 /** Failures in the shape that clients of the OpenAI API read: `{ error: { message, type, param, code } }`. */
 
-import { DeadlineError, describeError, InvalidInputError, RetryableError, TerminalError } from "@hone/core";
+import { DeadlineError, describeError, InvalidInputError, RetryableError } from "@hone/core";
+import { ApiRequestError } from "@hone/service-kit";
 import { redactText } from "@hone/telemetry";
 import { ChatTemplateError } from "@hone/tokenizer";
 import { EngineBusyError, ModelFailedError, ModelLoadingError, UnknownModelError } from "../domain/errors.ts";
@@ -16,24 +17,9 @@ export interface ApiErrorBody {
 
 /** An answer other than 200. */
 export interface ApiFailure {
-  readonly status: 400 | 401 | 404 | 413 | 429 | 500 | 503 | 504;
+  readonly status: 400 | 401 | 403 | 404 | 413 | 429 | 500 | 503 | 504;
   readonly body: ApiErrorBody;
   readonly headers: Readonly<Record<string, string>>;
-}
-
-/** A request that breaks a rule of the API. */
-export class ApiRequestError extends TerminalError {
-  readonly status: 400 | 401 | 413;
-  /** Name of the parameter; absent = the whole request. */
-  readonly param: string | undefined;
-  readonly apiCode: string | undefined;
-
-  constructor(message: string, details: { status?: 400 | 401 | 413; param?: string; apiCode?: string } = {}) {
-    super("API_REQUEST", message);
-    this.status = details.status ?? 400;
-    this.param = details.param;
-    this.apiCode = details.apiCode;
-  }
 }
 
 /** When a full queue, or a model that loads, is worth another try. */

@@ -7,13 +7,16 @@
  *   POST /v1/completions
  */
 
+import { ApiRequestError } from "@hone/service-kit";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { ApiRequestError, failureFrom, failureOf, INTERNAL_FAILURE } from "./api-error.ts";
+import { failureFrom, failureOf, INTERNAL_FAILURE } from "./api-error.ts";
 import { authorize } from "./authorize.ts";
 import { type CompletionRoutesOptions, completionRoutes } from "./completion-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
-import { MAX_BODY_BYTES } from "./parse-body.ts";
+
+/** A context of 250,000 tokens of English; reading and tokenizing it holds up others for some tenths of a second. */
+const MAX_BODY_BYTES = 1_048_576;
 
 export interface AppOptions extends CompletionRoutesOptions {
   /** Bearer token of the API; undefined = none is needed. */

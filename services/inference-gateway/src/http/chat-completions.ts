@@ -1,10 +1,10 @@
 /** POST /v1/chat/completions: its parameters, and its answers. */
 
+import { ApiRequestError, parseBody } from "@hone/service-kit";
 import type { ChatMessage } from "@hone/tokenizer";
 import { z } from "zod";
 import type { SpelledToken, TextDelta, TextToken } from "../domain/serving/choice-text.ts";
 import type { Choice } from "../domain/serving/complete.ts";
-import { ApiRequestError } from "./api-error.ts";
 import {
   type AnswerChunks,
   type AnswerHead,
@@ -14,7 +14,6 @@ import {
 } from "./completion-api.ts";
 import { planCompletion } from "./completion-plan.ts";
 import { optional, samplingShape, topLogprobs, unusedChatShape } from "./parameters.ts";
-import { parseBody } from "./parse-body.ts";
 
 /** More than any conversation has turns; each costs a walk through the template. */
 const MAX_MESSAGES = 10_000;

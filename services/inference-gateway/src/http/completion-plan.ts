@@ -2,9 +2,9 @@
 
 import { randomInt, randomUUID } from "node:crypto";
 import { deriveSeed } from "@hone/core";
+import { ApiRequestError } from "@hone/service-kit";
 import type { CompletionRequest } from "../domain/serving/complete.ts";
 import type { ServedModel } from "../domain/serving/served-models.ts";
-import { ApiRequestError } from "./api-error.ts";
 
 export interface SamplingParameters {
   readonly n: number | undefined;

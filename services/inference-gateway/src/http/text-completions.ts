@@ -1,5 +1,6 @@
 /** POST /v1/completions: its parameters, and its answers. */
 
+import { parseBody } from "@hone/service-kit";
 import { z } from "zod";
 import type { TextToken } from "../domain/serving/choice-text.ts";
 import type { Choice } from "../domain/serving/complete.ts";
@@ -12,7 +13,6 @@ import {
 } from "./completion-api.ts";
 import { planCompletion } from "./completion-plan.ts";
 import { optional, samplingShape, topLogprobs, unusedTextShape } from "./parameters.ts";
-import { parseBody } from "./parse-body.ts";
 
 /** As with the API's own service. */
 const DEFAULT_NEW_TOKENS = 16;

@@ -1,12 +1,39 @@
-/** Bodies of requests, checked by a schema; the first parameter that is wrong is named. */
+/** Requests of an API that other people's clients speak: bodies checked by a schema, and what is wrong with one. */
 
-import { parseJson } from "@hone/core";
+import { parseJson, TerminalError } from "@hone/core";
 import type { z } from "zod";
-import { ApiRequestError } from "./api-error.ts";
 
-/** A context of 250,000 tokens of English; reading and tokenizing it holds up others for some tenths of a second. */
-export const MAX_BODY_BYTES = 1_048_576;
-/** @throws {ApiRequestError} naming the parameter. */
+/** What is wrong with the request itself. */
+export type ApiRequestStatus = 400 | 401 | 403 | 404 | 413 | 429;
+
+/** Details of an {@link ApiRequestError}. */
+export interface ApiRequestErrorDetails {
+  /** @default 400 */
+  readonly status?: ApiRequestStatus;
+  /** Name of the parameter; absent = the whole request. */
+  readonly param?: string;
+  /** For programs, such as `context_length_exceeded`. */
+  readonly apiCode?: string;
+}
+
+/** A request that breaks a rule of the API. */
+export class ApiRequestError extends TerminalError {
+  readonly status: ApiRequestStatus;
+  readonly param: string | undefined;
+  readonly apiCode: string | undefined;
+
+  constructor(message: string, details: ApiRequestErrorDetails = {}) {
+    super("API_REQUEST", message);
+    this.status = details.status ?? 400;
+    this.param = details.param;
+    this.apiCode = details.apiCode;
+  }
+}
+
+/**
+ * The value of a body, checked.
+ * @throws {ApiRequestError} naming the first parameter that is wrong.
+ */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
   let value: unknown;
   try {

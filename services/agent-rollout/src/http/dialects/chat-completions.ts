@@ -1,0 +1,268 @@
+/** OpenAI's chat completions: POST /v1/chat/completions. */
+
+import { parseBody } from "@hone/service-kit";
+import type { ChatMessage, ChatTool } from "@hone/tokenizer";
+import { z } from "zod";
+import {
+  type ReplyCall,
+  type ReplyEvent,
+  ReplyFinish,
+  type ReplyUsage,
+  type SessionFailure,
+  type SessionReply,
+  type SessionRequest,
+} from "../../domain/sessions/session-call.ts";
+import type { Dialect, ReplyHead, ReplyWriter, ServerSentEvent } from "./dialect.ts";
+import { argumentsOfJson } from "./tool-arguments.ts";
+
+/** More than any conversation has turns; each costs a walk through the template. */
+const MAX_MESSAGES = 10_000;
+const MAX_TOOLS = 1_024;
+/** As with the API's own service. */
+const MAX_STOP_TEXTS = 4;
+const MAX_STOP_CHARACTERS = 256;
+
+/** Absent and null mean the same in this API. */
+function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
+
+const textPart = z.object({
+  type: z.literal("text", "only text: the model reads no other content"),
+  text: z.string(),
+});
+const content = z.union([
+  z.string(),
+  z.array(textPart).transform((parts) => parts.map(({ text }) => text).join("")),
+]);
+const answerContent = z
+  .union([
+    z.string(),
+    z
+      .array(z.union([textPart, z.object({ type: z.literal("refusal"), refusal: z.string() })]))
+      .transform((parts) => parts.map((part) => ("text" in part ? part.text : part.refusal)).join("")),
+  ])
+  .nullish()
+  .transform((value) => value ?? "");
+
+const messageSchema = z.discriminatedUnion("role", [
+  z.object({ role: z.literal(["system", "developer", "user"]), content }),
+  z.object({ role: z.literal("tool"), content, tool_call_id: z.string().min(1), name: optional(z.string()) }),
+  z.object({
+    role: z.literal("assistant"),
+    content: answerContent,
+    tool_calls: optional(
+      z.array(
+        z.object({
+          id: z.string(),
+          type: z.literal("function", "only functions").default("function"),
+          function: z.object({ name: z.string().min(1), arguments: z.string() }),
+        }),
+      ),
+    ),
+  }),
+]);
+
+const toolSchema = z.object({
+  type: z.literal("function", "only functions"),
+  function: z.object({
+    name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "1 to 64 letters, digits, _ and -"),
+    description: optional(z.string()),
+    parameters: optional(z.record(z.string(), z.unknown())),
+  }),
+});
+
+const toolChoiceSchema = z.union([
+  z.enum(["none", "auto", "required"]),
+  z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+]);
+
+const tokenCount = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+const stopText = z.string().min(1).max(MAX_STOP_CHARACTERS);
+
+/** Parameters that are not known here are left alone, as clients send those of other servers. */
+const requestSchema = z.object({
+  model: z.string().min(1).max(512),
+  messages: z.array(messageSchema).min(1).max(MAX_MESSAGES),
+  tools: optional(z.array(toolSchema).max(MAX_TOOLS)),
+  tool_choice: optional(toolChoiceSchema),
+  max_tokens: optional(tokenCount),
+  max_completion_tokens: optional(tokenCount),
+  temperature: optional(z.number().min(0).max(2)),
+  top_p: optional(z.number().min(0).max(1)),
+  top_k: optional(z.number().int().min(-1)),
+  seed: optional(z.number().refine(Number.isSafeInteger, "a safe integer")),
+  stop: optional(z.union([stopText, z.array(stopText).max(MAX_STOP_TEXTS)])),
+  stream: optional(z.boolean()),
+  stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
+  n: optional(z.literal(1, "only 1: the record of a session has one answer to each call")),
+  response_format: optional(
+    z.object({ type: z.literal("text", "only text: answers are not held to a schema") }),
+  ),
+  logprobs: optional(z.boolean()),
+  /** Of vLLM: the answer tells its token ids, and those of its prompt. */
+  return_token_ids: optional(z.boolean()),
+});
+type ChatRequest = z.output<typeof requestSchema>;
+
+export const CHAT_COMPLETIONS: Dialect = {
+  path: "/v1/chat/completions",
+  parse(body) {
+    const asked = parseBody(requestSchema, body);
+    return { request: requestOf(asked), writer: (head) => writerOf(asked, head) };
+  },
+  failureBody,
+};
+
+function requestOf(asked: ChatRequest): SessionRequest {
+  const { stop = [], tool_choice: choice = "auto", top_k: topK } = asked;
+  return {
+    model: asked.model,
+    messages: asked.messages.map(messageOf),
+    tools: (asked.tools ?? []).map(toolOf),
+    toolChoice: typeof choice === "string" ? choice : { name: choice.function.name },
+    maxNewTokens: asked.max_completion_tokens ?? asked.max_tokens,
+    sampling: {
+      temperature: asked.temperature,
+      topP: asked.top_p,
+      // -1 and 0 both mean all.
+      topK: topK === undefined ? undefined : Math.max(0, topK),
+    },
+    stopTexts: typeof stop === "string" ? [stop] : stop,
+    seed: asked.seed,
+    isStreamed: asked.stream === true,
+  };
+}
+
+function messageOf(message: ChatRequest["messages"][number], index: number): ChatMessage {
+  switch (message.role) {
+    case "tool": {
+      const { content: text, tool_call_id, name } = message;
+      return { role: "tool", content: text, tool_call_id, ...(name !== undefined && { name }) };
+    }
+    case "assistant": {
+      const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: json } }, at) => {
+        const param = `messages.${index}.tool_calls.${at}.function.arguments`;
+        return { id, type: "function" as const, function: { name, arguments: argumentsOfJson(json, param) } };
+      });
+      return { role: "assistant", content: message.content, ...(calls.length > 0 && { tool_calls: calls }) };
+    }
+    default:
+      // The newer name of the system's role, which templates do not know.
+      return { role: message.role === "developer" ? "system" : message.role, content: message.content };
+  }
+}
+
+function toolOf({
+  function: { name, description = "", parameters },
+}: NonNullable<ChatRequest["tools"]>[number]): ChatTool {
+  return {
+    type: "function",
+    function: { name, description, parameters: parameters ?? { type: "object", properties: {} } },
+  };
+}
+
+function writerOf(asked: ChatRequest, { id, created }: ReplyHead): ReplyWriter {
+  const head = { id: `chatcmpl-${id}`, created, model: asked.model };
+  const wantsUsage = asked.stream_options?.include_usage === true;
+  const chunk = (choices: readonly object[], extra: object = {}): ServerSentEvent => ({
+    data: JSON.stringify({
+      object: "chat.completion.chunk",
+      ...head,
+      choices,
+      // Each chunk says so until the last one has it.
+      ...(wantsUsage && { usage: null }),
+      ...extra,
+    }),
+  });
+  const piece = (delta: object, finish: string | null = null, extra: object = {}) =>
+    chunk([{ index: 0, delta, logprobs: null, finish_reason: finish, ...extra }]);
+  return {
+    whole: (reply) => ({
+      object: "chat.completion",
+      ...head,
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: reply.text === "" && reply.calls.length > 0 ? null : reply.text,
+            refusal: null,
+            ...(reply.calls.length > 0 && { tool_calls: reply.calls.map(callBody) }),
+          },
+          logprobs: null,
+          finish_reason: finishOf(reply),
+          ...tokensOf(asked, reply),
+        },
+      ],
+      ...(asked.return_token_ids === true && { prompt_token_ids: reply.tokens.promptIds }),
+      usage: usageBody(reply.usage),
+    }),
+    events(event: ReplyEvent): readonly ServerSentEvent[] {
+      switch (event.kind) {
+        case "begin":
+          return [piece({ role: "assistant", content: "" })];
+        case "text":
+          return [piece({ content: event.text })];
+        case "call_begin": {
+          const { index, id: callId, name } = event;
+          const call = { index, id: callId, type: "function", function: { name, arguments: "" } };
+          return [piece({ tool_calls: [call] })];
+        }
+        case "call_arguments":
+          return [piece({ tool_calls: [{ index: event.index, function: { arguments: event.json } }] })];
+        case "call_end":
+          return [];
+        case "end": {
+          const { reply } = event;
+          const usage = { usage: usageBody(reply.usage) };
+          return [
+            piece({}, finishOf(reply), tokensOf(asked, reply)),
+            ...(wantsUsage ? [chunk([], usage)] : []),
+            { data: "[DONE]" },
+          ];
+        }
+      }
+    },
+    failure: (failure) => [{ data: JSON.stringify(failureBody(failure)) }, { data: "[DONE]" }],
+  };
+}
+
+function callBody({ id, name, argumentsJson }: ReplyCall) {
+  return { id, type: "function", function: { name, arguments: argumentsJson } };
+}
+
+function tokensOf({ return_token_ids: wanted }: ChatRequest, { tokens }: SessionReply): object {
+  return wanted === true ? { token_ids: tokens.tokenIds } : {};
+}
+
+function finishOf({ finish }: SessionReply): string {
+  // This API does not tell the two apart.
+  return finish === ReplyFinish.stopText ? "stop" : finish;
+}
+
+function usageBody({ inputTokens, cachedTokens, outputTokens }: ReplyUsage) {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  };
+}
+
+const FAILURE_TYPES: Readonly<Record<SessionFailure["status"], string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  403: "permission_error",
+  404: "invalid_request_error",
+  413: "invalid_request_error",
+  429: "rate_limit_error",
+  500: "server_error",
+  503: "service_unavailable",
+  504: "timeout",
+};
+
+function failureBody({ status, message, param, code }: SessionFailure) {
+  return { error: { message, type: FAILURE_TYPES[status], param: param ?? null, code: code ?? null } };
+}

@@ -1,0 +1,6 @@
+/** The wire formats that sessions speak. Adding one: a file beside this one, and a row here. */
+
+import { CHAT_COMPLETIONS } from "./chat-completions.ts";
+import type { Dialect } from "./dialect.ts";
+
+export const DIALECTS: readonly Dialect[] = [CHAT_COMPLETIONS];
