@@ -9,7 +9,6 @@
  */
 import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { datasetInfo, getRepoFolderName, HubApiError, listFiles, modelInfo } from "@huggingface/hub";
 import { HubRefusedError, HubUnavailableError } from "./errors.ts";
 import { fetchFile, type HubFile, refusalOf } from "./fetch-file.ts";
 import type { HubSettings } from "./settings.ts";
@@ -65,6 +64,7 @@ export class RepositoryHub {
   ): Promise<string> {
     const { cacheDir, endpoint, token, isOffline } = this.#settings;
     checkRequest(name, revision, token);
+    const { getRepoFolderName } = await hubClient();
     const folder = path.join(cacheDir, getRepoFolderName({ type: this.#kind, name }));
     if (isOffline) return cachedSnapshot(folder, name, revision);
     const { commit, files } = await this.#list(name, revision, options.signal);
@@ -87,6 +87,7 @@ export class RepositoryHub {
     revision: string,
     signal: AbortSignal,
   ): Promise<{ commit: string; files: HubFile[] }> {
+    const { datasetInfo, HubApiError, listFiles, modelInfo } = await hubClient();
     const { endpoint: hubUrl, token } = this.#settings;
     const asked = {
       hubUrl,
@@ -124,6 +125,11 @@ export class RepositoryHub {
       throw new HubUnavailableError(model, `${hubUrl} does not answer (${reason})`, { cause });
     }
   }
+}
+
+/** Loaded with the first repository: three services would pay 70 ms for it at each start, and most runs name none. */
+function hubClient(): Promise<typeof import("@huggingface/hub")> {
+  return import("@huggingface/hub");
 }
 
 /** What is asked for becomes part of paths and headers. */

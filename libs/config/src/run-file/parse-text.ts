@@ -6,11 +6,15 @@
  * T3: nothing is dropped in silence: keys that come twice and unknown tags are refused.
  */
 
+import { createRequire } from "node:module";
 import { describeError } from "@hone/core";
-import { isMap, isScalar, LineCounter, type ParsedNode, parseDocument, visit } from "yaml";
+import type * as Yaml from "yaml";
 import { ConfigError } from "../errors.ts";
 import { pathText, problemMessage, show } from "../problems.ts";
 import { findDuplicateKey } from "./json-keys.ts";
+
+/** Loaded with the first text that is not JSON: services read YAML seldom, and would pay for its 72 files at each start. */
+const yaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /** A run file holds a configuration, perhaps with a tokenizer inlined; more than this is something else. */
 export const MAX_RUN_FILE_BYTES = 16 * 1024 * 1024;
@@ -68,6 +72,7 @@ function yamlValue(text: string, bytes: number, source: string): unknown {
   if (bytes > MAX_YAML_BYTES) {
     throw wholeFileError(source, `JSON, or at most ${MAX_YAML_BYTES} bytes of YAML`, `${bytes} bytes`);
   }
+  const { LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const refuse = (at: number, what: string) => {
     const { line, col } = lines.linePos(at);
@@ -95,11 +100,12 @@ function yamlValue(text: string, bytes: number, source: string): unknown {
 }
 
 /** T3 */
-function checkKeys(root: ParsedNode | null, refuse: (at: number, what: string) => ConfigError): void {
+function checkKeys(root: Yaml.ParsedNode | null, refuse: (at: number, what: string) => ConfigError): void {
   if (root === null) return;
+  const { isMap, isScalar, visit } = yaml();
   visit(root, {
     Map(_, map) {
-      if (!isMap<ParsedNode>(map)) return;
+      if (!isMap<Yaml.ParsedNode>(map)) return;
       const seen = new Set<unknown>();
       for (const { key } of map.items) {
         const at = key.range[0];
