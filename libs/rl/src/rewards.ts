@@ -38,6 +38,26 @@ export function rewardOf(
   return rule === "drop" ? undefined : rule.reward;
 }
 
+/**
+ * Rewards of a rollout's turns: of each turn the sum of weight x value over the judges, 0 where none gave it one.
+ * @returns undefined where its scores do not count (left out, or worth a fixed reward) or no judge rewards turns.
+ */
+export function turnRewardsOf(
+  rollout: Pick<Rollout, "outcome" | "scores" | "turnCount">,
+  rules: OutcomeRules,
+): number[] | undefined {
+  const { outcome, scores, turnCount } = rollout;
+  if (!isScorable(outcome) || ruleFor(outcome, rules) !== "keep") return undefined;
+  if (scores.every(({ turnRewards = [] }) => turnRewards.length === 0)) return undefined;
+  const rewards = new Array<number>(turnCount).fill(0);
+  for (const { weight, turnRewards = [] } of scores) {
+    for (const { turn, value } of turnRewards) {
+      if (turn < turnCount) rewards[turn] = rewards[turn]! + weight * value;
+    }
+  }
+  return rewards;
+}
+
 function ruleFor(outcome: Outcome, rules: OutcomeRules): OutcomeRule {
   switch (outcome) {
     case Outcome.truncated:

@@ -26,6 +26,22 @@ export interface Sample {
   readonly versions: readonly VersionSpan[];
 }
 
+/** One model call: where the tokens that it sampled stand. */
+export interface TurnSpan {
+  /** Index of the sample that holds them. */
+  readonly sample: number;
+  /** [begin, end) within the sample. */
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** What a judge gave one turn. */
+export interface TurnReward {
+  /** Index of the turn, from 0. */
+  readonly turn: number;
+  readonly value: number;
+}
+
 /** One judge's word on a rollout. */
 export interface Score {
   readonly judge: string;
@@ -33,6 +49,8 @@ export interface Score {
   readonly value: number;
   /** Figures beside the value; absent = none. */
   readonly metrics?: Readonly<Record<string, number>>;
+  /** Rewards of single turns, no part of the value; absent = none were given. */
+  readonly turnRewards?: readonly TurnReward[];
 }
 
 /** A rollout as training sees it: how it ended, what it was worth, what was sampled. */
@@ -47,6 +65,8 @@ export interface Rollout {
   readonly metrics: Readonly<Record<string, number>>;
   /** Model calls. */
   readonly turnCount: number;
+  /** [turnCount] each call's tokens; absent where no score rewards a turn. */
+  readonly turns?: readonly TurnSpan[];
 }
 
 /** The rollouts of one task in one step, in order of their index. */

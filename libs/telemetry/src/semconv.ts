@@ -87,6 +87,8 @@ export const Attr = {
 
   // What training did with a rollout
   advantage: "hone.advantage",
+  /** Of each turn's tokens, where turns have rewards of their own. */
+  turnAdvantages: "hone.turn.advantages",
   loss: "hone.loss",
   ratioMean: "hone.ratio.mean",
   ratioMax: "hone.ratio.max",

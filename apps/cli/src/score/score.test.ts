@@ -101,7 +101,16 @@ describe("scoring without a run", () => {
     for (const [index, outcome] of ["infra_failed", "completed"].entries()) {
       pages[`/api/runs/run-1/rollouts/train.1.0.${index}`] = {
         outcome,
-        turns: [{ index: 0, promptText: "2+2?", responseText: "so 4.", finishReason: "stop", info: {} }],
+        turns: [
+          {
+            index: 0,
+            promptText: "2+2?",
+            responseText: "so 4.",
+            finishReason: "stop",
+            reward: null,
+            info: {},
+          },
+        ],
         environmentReturn: 0,
         metadata: "",
         task: { id: "a", environment: "", row: { reward_model: { ground_truth: "4" } } },

@@ -38,6 +38,7 @@ const rolloutSchema = z.object({
       promptText: z.string(),
       responseText: z.string(),
       finishReason: z.string(),
+      reward: z.number().nullable(),
       info: z.unknown(),
     }),
   ),
@@ -75,7 +76,11 @@ function episodeOf(stored: z.output<typeof rolloutSchema>): Scorable<StoredRollo
   return {
     outcome,
     environmentReturn,
-    turns: turns.map((turn) => ({ ...turn, info: jsonObject.safeParse(turn.info).data ?? {} })),
+    turns: turns.map((turn) => ({
+      ...turn,
+      reward: turn.reward ?? undefined,
+      info: jsonObject.safeParse(turn.info).data ?? {},
+    })),
     row: task.environment === "" && row.success ? judgedRowOf(row.data) : undefined,
     metadata: jsonObject.safeParse(metadata).data ?? {},
   };

@@ -23,12 +23,29 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* scheduleContradictions(run);
   yield* evaluationContradictions(run);
   yield* judgeContradictions(run);
+  yield* turnContradictions(run);
   yield* warmStartContradictions(run);
   if (!isTraining(run) && run.dataset.eval === undefined) {
     yield {
       path: ["trainer", "steps"],
       allowed: "at least 1 where there is neither warmStart nor dataset.eval",
     };
+  }
+}
+
+/** Judges that can reward single turns. */
+const TURN_JUDGES: ReadonlySet<string> = new Set(["environment", "module", "http"]);
+
+function* turnContradictions({ algorithm, judge }: Checked): Generator<Contradiction> {
+  const { turnRewards } = algorithm.advantage;
+  if (turnRewards === undefined) return;
+  const path = ["algorithm", "advantage", "turnRewards"];
+  if (!judge.some(({ kind }) => TURN_JUDGES.has(kind))) {
+    const kinds = [...TURN_JUDGES].join(", ");
+    yield { path, allowed: `left out where no judge rewards single turns (one of the kinds ${kinds})` };
+  }
+  if (turnRewards.weight === 0 && turnRewards.episodeWeight === 0) {
+    yield { path: [...path, "weight"], allowed: "greater than 0 where episodeWeight is 0" };
   }
 }
 

@@ -177,6 +177,13 @@ describe("parseRunFile()", () => {
       "judge[1].kind",
       /"math" compares with the ground truth of rows and an environment has none/,
     ],
+    [
+      "rewards of turns where no judge gives any",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: format } ]\nalgorithm: { advantage: { kind: grpo, turnRewards: {} } }",
+      "algorithm.advantage.turnRewards",
+      /no judge rewards single turns \(one of the kinds environment, module, http\)/,
+    ],
     ["an empty range of seeds", "to: 1000", "to: 0", "dataset.train.seeds.to", /greater than from/],
     [
       "heads that do not divide the width",

@@ -103,6 +103,17 @@ const algorithm = z.strictObject({
       /** Divide by the group's standard deviation; false = Dr.GRPO. */
       normalizeByStd: z.boolean().default(true),
       epsilon: z.number().positive().default(1e-6),
+      /** Rewards of single turns, by their judges; absent = they change nothing. */
+      turnRewards: z
+        .strictObject({
+          /** Of the turns' part of an advantage. */
+          weight: z.number().min(0).max(1e3).default(1),
+          /** Of the episode's part. */
+          episodeWeight: z.number().min(0).max(1e3).default(1),
+          /** By how much a reward counts less with each turn that lies before it. */
+          gamma: z.number().min(0).max(1).default(0.95),
+        })
+        .optional(),
     })
     .prefault({ kind: "grpo" }),
   loss: z

@@ -10,6 +10,7 @@
  */
 
 import type { Advantages } from "./registry.ts";
+import type { TurnRewardConfig } from "./turn-advantages.ts";
 
 /** Options of GRPO advantages. */
 export interface GrpoConfig {
@@ -18,6 +19,8 @@ export interface GrpoConfig {
   readonly normalizeByStd: boolean;
   /** Added to the deviation, so that nearly equal rewards do not explode. */
   readonly epsilon: number;
+  /** How rewards of single turns count; absent = they do not. */
+  readonly turnRewards?: TurnRewardConfig | undefined;
 }
 
 /** @returns one advantage per reward, in their order. */

@@ -11,6 +11,7 @@ import { type MetricSet, Reduction } from "./reduction.ts";
  *   <name>                                                         mean of an agent metric over those that report it;
  *                                                                  agent/<name> where Hone uses the name itself
  *   judge/<judge>, judge/<judge>/<figure>                          mean value and figures of each judge
+ *   judge/<judge>/turn_reward                                      mean of what a judge gave single turns
  *   episodes                                                       rollouts made, whatever their outcome
  *   tokens                                                         tokens in their samples, prompts included
  *   turns/mean, tokens/sampled_mean                                of those with a reward
@@ -46,8 +47,12 @@ export function addRolloutMetrics(
   if (rewards.length > 0) metrics.add("reward/std", Reduction.last, populationStd(rewards));
 }
 
-function addScore(metrics: MetricSet, { judge, value, metrics: figures = {} }: Score): void {
+function addScore(
+  metrics: MetricSet,
+  { judge, value, metrics: figures = {}, turnRewards = [] }: Score,
+): void {
   metrics.add(`judge/${judge}`, Reduction.mean, value);
+  for (const turn of turnRewards) metrics.add(`judge/${judge}/turn_reward`, Reduction.mean, turn.value);
   for (const name of Object.keys(figures).sort()) {
     metrics.add(`judge/${judge}/${name}`, Reduction.mean, figures[name]!);
   }

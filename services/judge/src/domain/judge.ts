@@ -1,5 +1,6 @@
 /** What a judge is. */
 
+import type { TurnReward } from "@hone/rl";
 import type { JudgedEpisode } from "./judged-episode.ts";
 
 /** A judge's word on an episode. */
@@ -10,12 +11,6 @@ export interface Judgement {
   readonly metrics?: Readonly<Record<string, number>>;
   /** Rewards of single turns; no part of the value. */
   readonly turnRewards?: readonly TurnReward[];
-}
-
-export interface TurnReward {
-  /** Index of the turn, from 0. */
-  readonly turn: number;
-  readonly value: number;
 }
 
 /** What a judge gets beside the episode. */

@@ -22,6 +22,8 @@ export interface JudgedTurn {
   readonly responseText: string;
   /** "stop", "length" or "aborted". */
   readonly finishReason: string;
+  /** Given by the environment or a tool; undefined = none was given. */
+  readonly reward?: number | undefined;
   /** What the environment or the agent said of the turn, such as `{ action: "Left", isValid: true }`. */
   readonly info: Readonly<Record<string, unknown>>;
 }

@@ -41,6 +41,17 @@ describe("scoreEpisode()", () => {
     assert.ok(Math.abs(verdict.reward - 0.95) < 1e-12);
   });
 
+  test("keeps what single turns were given apart from the value", async () => {
+    const turns = [{ ...turn({}), reward: -0.25 }, turn({}), { ...turn({}), reward: 1 }];
+    const verdict = await verdictOf({ ...episode, turns }, [{ kind: "environment", weight: 1 }]);
+    assert.ok(verdict.kind === "scored");
+    assert.equal(verdict.reward, 0.75);
+    assert.deepEqual(verdict.scores[0]?.turnRewards, [
+      { turn: 0, value: -0.25 },
+      { turn: 2, value: 1 },
+    ]);
+  });
+
   test("passes what says nothing about the agent on without a score", async () => {
     for (const outcome of [Outcome.infraFailed, Outcome.cancelled, Outcome.stale]) {
       assert.deepEqual(await verdictOf({ ...episode, outcome }, both), { kind: "passed" });

@@ -8,9 +8,9 @@
  */
 
 import { describeError, isScorable, Outcome } from "@hone/core";
-import { type Score, weightedSum } from "@hone/rl";
+import { type Score, type TurnReward, weightedSum } from "@hone/rl";
 import { JudgeError } from "../errors.ts";
-import type { Judge, JudgeContext, Judgement, TurnReward } from "./judge.ts";
+import type { Judge, JudgeContext, Judgement } from "./judge.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import type { Panel, PanelMember } from "./panel.ts";
 

@@ -16,10 +16,11 @@ export function decodeEpisode(episode: Episode): JudgedEpisode {
   return {
     outcome: outcomeFromWire(episode.outcome),
     environmentReturn: episode.environmentReturn,
-    turns: episode.turns.map(({ promptText, responseText, finishReason, infoJson }) => ({
+    turns: episode.turns.map(({ promptText, responseText, finishReason, infoJson, reward }) => ({
       promptText,
       responseText,
       finishReason,
+      reward,
       info: objectOf(infoJson),
     })),
     row: rowOf(episode.task?.rowJson ?? ""),

@@ -43,7 +43,10 @@ const episode = create(EpisodeSchema, {
 const scored = create(ScoredEpisodeSchema, {
   episode,
   reward: 1,
-  scores: [{ judge: "environment", weight: 1, value: 1 }],
+  scores: [
+    { judge: "environment", weight: 1, value: 1, turnRewards: [{ turn: 1, value: 1 }] },
+    { judge: "steps", weight: 1, value: 0, turnRewards: [{ turn: 1, value: -0.5 }] },
+  ],
 });
 
 describe("rolloutViewOf()", () => {
@@ -61,6 +64,20 @@ describe("rolloutViewOf()", () => {
     assert.deepEqual(
       view.tails.map(({ sample, tokens }) => [sample, tokens.map((token) => token.id)]),
       [[0, [13]]],
+    );
+  });
+
+  test("gives each turn what the judges gave it", () => {
+    assert.deepEqual(
+      view.turns.map(({ judged }) => judged),
+      [
+        [],
+        [
+          { judge: "environment", value: 1 },
+          { judge: "steps", value: -0.5 },
+        ],
+        [],
+      ],
     );
   });
 

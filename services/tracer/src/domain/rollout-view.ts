@@ -6,7 +6,7 @@
  */
 
 import { parseJson } from "@hone/core";
-import type { Episode, Sample, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
+import type { Episode, Sample, Score, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
 
 /** One token. Arrays of these are what a page draws, so the names are short. */
 export interface TokenView {
@@ -27,7 +27,10 @@ export interface TurnView {
   readonly promptText: string;
   readonly responseText: string;
   readonly finishReason: string;
+  /** Given by the environment or a tool. */
   readonly reward: number | null;
+  /** What each judge gave it, apart from the episode's value. */
+  readonly judged: ReadonlyArray<{ readonly judge: string; readonly value: number }>;
   readonly info: unknown;
   /** Context since the turn before, then what was sampled. */
   readonly tokens: readonly TokenView[];
@@ -62,7 +65,7 @@ export function rolloutViewOf(scored: ScoredEpisode, episode: Episode, textOf: T
     const tokens = samples[turn.sample] ?? [];
     const begin = Math.min(shown[turn.sample] ?? 0, turn.sampledBegin);
     shown[turn.sample] = Math.max(turn.sampledEnd, begin);
-    return turnViewOf(turn, tokens.slice(begin, turn.sampledEnd));
+    return turnViewOf(turn, scored.scores, tokens.slice(begin, turn.sampledEnd));
   });
   const tails = samples
     .map((tokens, sample) => ({ sample, tokens: tokens.slice(shown[sample] ?? 0) }))
@@ -117,7 +120,7 @@ function versionReader(sample: Sample): (sampled: number) => number | undefined 
   };
 }
 
-function turnViewOf(turn: Turn, tokens: readonly TokenView[]): TurnView {
+function turnViewOf(turn: Turn, scores: readonly Score[], tokens: readonly TokenView[]): TurnView {
   return {
     index: turn.index,
     sample: turn.sample,
@@ -125,6 +128,9 @@ function turnViewOf(turn: Turn, tokens: readonly TokenView[]): TurnView {
     responseText: turn.responseText,
     finishReason: turn.finishReason,
     reward: turn.reward ?? null,
+    judged: scores.flatMap(({ judge, turnRewards }) =>
+      turnRewards.filter((each) => each.turn === turn.index).map(({ value }) => ({ judge, value })),
+    ),
     info: jsonOrText(turn.infoJson),
     tokens,
   };

@@ -153,13 +153,22 @@ export class LedgerRows implements RunLedger {
       this.#database,
       (db) =>
         db
-          .select({ slot: ledger.slot, reward: ledger.reward, advantage: ledger.advantage })
+          .select({
+            slot: ledger.slot,
+            reward: ledger.reward,
+            advantage: ledger.advantage,
+            turnAdvantages: ledger.turnAdvantages,
+          })
           .from(ledger)
           .where(and(eq(ledger.runId, runId), eq(ledger.version, version))),
       { action: `read the ledger of step ${version} of ${runId}`, isRepeatable: true },
     );
     return rows
-      .map((row) => ({ ...row, slot: parseSlotKey(row.slot) }))
+      .map(({ slot, turnAdvantages, ...row }) => ({
+        ...row,
+        slot: parseSlotKey(slot),
+        ...(turnAdvantages !== null && { turnAdvantages }),
+      }))
       .sort((a, b) => compareSlots(a.slot, b.slot));
   }
 
@@ -195,8 +204,8 @@ export class LedgerRows implements RunLedger {
 function rowOf(
   commit: Commit,
   entry: Commit["entries"][number],
-): Record<LedgerColumn, string | number | null> {
-  const { rollout, reward, advantage, sequence } = entry;
+): Record<LedgerColumn, string | number | null | readonly number[]> {
+  const { rollout, reward, advantage, turnAdvantages, sequence } = entry;
   const versions = versionRange(rollout);
   return {
     run_id: commit.runId,
@@ -212,5 +221,6 @@ function rowOf(
     advantage,
     sequence,
     state_digest: commit.stateDigest,
+    turn_advantages: turnAdvantages ?? null,
   };
 }

@@ -244,6 +244,18 @@ describe("ledger and ownership", () => {
     assert.deepEqual(worth, expected);
   });
 
+  test("gives the advantages of turns back bit by bit", async () => {
+    const run = await claimedRun();
+    const turnAdvantages = [0.1 + 0.2, -1 / 3, 1e-300, 0];
+    const [first, second] = commitOf(run, 1).entries;
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    const entries = [{ ...first!, turnAdvantages }, second!];
+    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    const worth = await ledger.trained(run.runId, 1);
+    assert.deepEqual(worth[0]?.turnAdvantages, turnAdvantages);
+    assert.equal(worth[1]?.turnAdvantages, undefined);
+  });
+
   test("a state to go on from stays where it was until another one with the optimizer is there", async () => {
     const run = await claimedRun();
     const recoveryOf = async () => (await ledger.load(run.runId))?.recovery;

@@ -82,4 +82,9 @@ alter table runs
   add column recovery_version integer check (recovery_version >= 0),
   add column warm_updates integer not null default 0 check (warm_updates >= 0)`,
   },
+  {
+    id: 4,
+    name: "advantages-of-turns",
+    sql: "alter table ledger add column turn_advantages jsonb",
+  },
 ];

@@ -69,6 +69,8 @@ export const ledger = pgTable(
     /** Where its scored episode stood in EPISODES. */
     sequence: bigint("sequence", { mode: "number" }).notNull(),
     stateDigest: text("state_digest").notNull(),
+    /** Advantage of each turn's tokens, the episode's part included; null = `advantage` is that of every token. */
+    turnAdvantages: jsonb("turn_advantages").$type<number[]>(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],
 );

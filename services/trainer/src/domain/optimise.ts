@@ -128,7 +128,7 @@ async function referenceOf(
 }
 
 function trainingSample(
-  { credited, sample, weight }: PlannedSample,
+  { sample, advantages, weight }: PlannedSample,
   referenceLogprobs: Float32Array | undefined,
 ): TrainingSample {
   const count = sampledTokenCount(sample);
@@ -136,7 +136,7 @@ function trainingSample(
     tokenIds: sample.tokenIds,
     lossMask: sample.lossMask,
     logprobs: sample.logprobs,
-    advantages: new Float32Array(count).fill(credited.advantage),
+    advantages,
     weights: new Float32Array(count).fill(weight),
     ...(referenceLogprobs === undefined ? {} : { referenceLogprobs }),
   };
@@ -188,7 +188,7 @@ function addTokenFigures(
   { algorithm }: RunConfig,
 ): void {
   const { clipLow, clipHigh } = algorithm.loss;
-  samples.forEach(({ credited, sample }, i) => {
+  samples.forEach(({ credited, sample, advantages }, i) => {
     const logprobs = result.logprobs[i]!;
     const entropies = result.entropies[i]!;
     const figure = figures.get(credited) ?? { tokens: 0, ratioSum: 0, ratioMax: 0, clipped: 0 };
@@ -198,8 +198,8 @@ function addTokenFigures(
     for (let token = 0; token < logprobs.length; token++) {
       const ratio = Math.exp(logprobs[token]! - sample.logprobs[token]!);
       // A clip binds only on the side to which the advantage pushes.
-      const isClipped =
-        credited.advantage > 0 ? ratio > 1 + clipHigh : credited.advantage < 0 && ratio < 1 - clipLow;
+      const advantage = advantages[token]!;
+      const isClipped = advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow;
       if (isClipped) clipped++;
       figure.ratioSum += ratio;
       figure.ratioMax = Math.max(figure.ratioMax, ratio);

@@ -7,7 +7,7 @@
 
 import type { Endpoint, GroupJudgeConfig } from "@hone/config";
 import type { Slot } from "@hone/core";
-import type { Rollout, Score } from "@hone/rl";
+import type { CreditedRollout, Score } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
@@ -124,18 +124,13 @@ export interface Pipeline {
 }
 
 /** One row of the ledger: a rollout that was trained. */
-export interface LedgerEntry {
-  readonly rollout: Rollout;
-  readonly reward: number;
-  readonly advantage: number;
+export interface LedgerEntry extends CreditedRollout {
   readonly sequence: number;
 }
 
 /** What the ledger keeps of a trained rollout; the rollout itself is in the stream. */
-export interface TrainedRollout {
+export interface TrainedRollout extends Omit<CreditedRollout, "rollout"> {
   readonly slot: Slot;
-  readonly reward: number;
-  readonly advantage: number;
 }
 
 /** What one transaction makes durable. */

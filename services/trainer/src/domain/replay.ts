@@ -45,7 +45,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
         await learnAgain(
           context,
           step,
-          trained.map(({ reward, advantage }, i) => ({ rollout: scored[i]!.rollout, reward, advantage })),
+          trained.map(({ slot: _, ...worth }, i) => ({ rollout: scored[i]!.rollout, ...worth })),
         );
         progress.trained = step;
         inbox.prune();

@@ -39,6 +39,9 @@ export function traceTraining(
           [Attr.policyVersion]: step,
           [Attr.reward]: credited.reward,
           [Attr.advantage]: credited.advantage,
+          ...(credited.turnAdvantages !== undefined && {
+            [Attr.turnAdvantages]: [...credited.turnAdvantages],
+          }),
           ...(figures !== undefined && {
             [Attr.trainedTokens]: figures.tokens,
             [Attr.ratioMean]: figures.ratioSum / Math.max(1, figures.tokens),

@@ -5,10 +5,11 @@ import {
   addRolloutMetrics,
   assignCredit,
   type Credit,
+  type CreditedRollout,
   type Group,
+  hasAdvantage,
   MetricSet,
   Reduction,
-  type Rollout,
   rolloutTokenCount,
   versionRange,
 } from "@hone/rl";
@@ -131,7 +132,7 @@ async function gatherStep(
 export async function learnAgain(
   context: RunContext,
   step: number,
-  scored: readonly { readonly rollout: Rollout; readonly reward: number; readonly advantage: number }[],
+  scored: readonly CreditedRollout[],
 ): Promise<void> {
   const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
   const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
@@ -173,9 +174,7 @@ function addStepMetrics(
     scored.map(({ rollout }) => rollout),
     run.config.algorithm.outcomes,
   );
-  const flat = credit.groups.filter((group) =>
-    group.rollouts.every(({ advantage }) => advantage === 0),
-  ).length;
+  const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
   metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
   metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);

@@ -44,6 +44,21 @@ describe("planTraining()", () => {
     assert.equal(second?.rollouts.length, 2);
   });
 
+  test("gives the tokens of each turn their advantage, and works on a rollout of which one turn has any", () => {
+    const base = credited(0, 0, 0, [sample(3)]);
+    const turns = [
+      { sample: 0, begin: 1, end: 3 },
+      { sample: 0, begin: 3, end: 4 },
+    ];
+    const turned = { ...base, rollout: { ...base.rollout, turns }, turnAdvantages: [0, -0.5] };
+    const groups = [{ task: 0, rollouts: [turned, credited(0, 1, 0, [sample(1)])] }];
+    const [only] = planTraining({ ...CREDIT, groups }, config(1));
+    assert.deepEqual(
+      only?.samples.map(({ advantages }) => [...advantages]),
+      [[0, 0, -0.5]],
+    );
+  });
+
   test("leaves rollouts without an advantage out of the work, not out of the weights", () => {
     const [only] = planTraining(CREDIT, config(1));
     assert.deepEqual(

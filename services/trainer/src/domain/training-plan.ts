@@ -10,16 +10,20 @@ import type { RunConfig } from "@hone/config";
 import {
   type Credit,
   type CreditedRollout,
+  hasAdvantage,
   lossWeights,
   rolloutTokenCount,
   type Sample,
   splitMinibatches,
+  tokenAdvantages,
 } from "@hone/rl";
 
 /** A sample with the numbers that its sampled tokens carry. */
 export interface PlannedSample {
   readonly credited: CreditedRollout;
   readonly sample: Sample;
+  /** [N] of each of its sampled tokens. */
+  readonly advantages: Float32Array;
   /** Loss weight of each of its sampled tokens. */
   readonly weight: number;
 }
@@ -42,9 +46,14 @@ export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatc
       config.rollout.maxContextTokens,
     );
     const samples = rollouts.flatMap((credited, i) =>
-      isAdvantageOnly && credited.advantage === 0
+      isAdvantageOnly && !hasAdvantage(credited)
         ? []
-        : credited.rollout.samples.map((sample) => ({ credited, sample, weight: weights[i]! })),
+        : credited.rollout.samples.map((sample, index) => ({
+            credited,
+            sample,
+            advantages: tokenAdvantages(credited, index),
+            weight: weights[i]!,
+          })),
     );
     return { rollouts, samples };
   });

@@ -9,6 +9,8 @@ import {
   ScoredEpisodeSchema,
   ScoreSchema,
   SlotSchema,
+  TurnRewardSchema,
+  TurnSchema,
   VersionSpanSchema,
 } from "@hone/proto-gen/rollout";
 import { assignCredit, checkSample, type Rollout } from "@hone/rl";
@@ -48,6 +50,20 @@ function message(
 }
 
 describe("decodeRollout()", () => {
+  test("reads rewards of turns with the tokens that they are for, and refuses those of no turn", () => {
+    const rewarded = (turn: number, sampledEnd: number) => {
+      const scored = message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] });
+      scored.episode!.turns.push(create(TurnSchema, { sampledBegin: 1, sampledEnd }));
+      scored.scores[0]!.turnRewards.push(create(TurnRewardSchema, { turn, value: 0.25 }));
+      return decodeRollout(scored, "run-1");
+    };
+    const rollout = rewarded(0, 3);
+    assert.deepEqual(rollout.scores[0]?.turnRewards, [{ turn: 0, value: 0.25 }]);
+    assert.deepEqual(rollout.turns, [{ sample: 0, begin: 1, end: 3 }]);
+    assert.throws(() => rewarded(1, 3), /rewards must be of its 1 turns: current value is 1/);
+    assert.throws(() => rewarded(0, 4), /tokens of turn 0 must lie within its sample \(3 tokens\)/);
+  });
+
   test("reads an episode in the domain's words", () => {
     const rollout = decodeRollout(
       message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] }),

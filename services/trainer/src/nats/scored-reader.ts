@@ -17,6 +17,7 @@ import {
   type Episode,
   type ScoredEpisode,
   ScoredEpisodeSchema,
+  type Turn,
   type Sample as WireSample,
 } from "@hone/proto-gen/rollout";
 import {
@@ -25,6 +26,7 @@ import {
   type Rollout,
   type Sample,
   sampledTokenCount,
+  type TurnSpan,
   weightedSum,
 } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
@@ -139,26 +141,45 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
     slot,
     attempt: episode.attempt,
     outcome: outcomeFromWire(episode.outcome),
-    scores: scores.map(({ judge, weight, value, metrics }) => ({
+    scores: scores.map(({ judge, weight, value, metrics, turnRewards }) => ({
       judge,
       weight,
       value,
       metrics: usableMetrics(metrics),
+      ...(turnRewards.length > 0 && { turnRewards: turnRewards.map(({ turn, value }) => ({ turn, value })) }),
     })),
     samples,
     metrics: usableMetrics(episode.metrics),
     turnCount: episode.turns.length,
+    ...(scores.some(({ turnRewards }) => turnRewards.length > 0) && {
+      turns: episode.turns.map((turn) => turnSpan(turn, samples)),
+    }),
   };
 }
 
+function turnSpan({ index, sample, sampledBegin, sampledEnd }: Turn, samples: readonly Sample[]): TurnSpan {
+  const tokenCount = samples[sample]?.tokenIds.length ?? 0;
+  // An endpoint's turns have no tokens, and stand nowhere.
+  if (sampledBegin > sampledEnd || sampledEnd > tokenCount) {
+    throw new BrokenRecordError(
+      `Cannot read a scored episode as the tokens of turn ${index} must lie within its sample (${tokenCount} tokens): current value is ${sampledBegin} to ${sampledEnd} of sample ${sample}`,
+    );
+  }
+  return { sample, begin: sampledBegin, end: sampledEnd };
+}
+
 /** What rewards and the ledger are made of: one figure that is none would spoil its group, or the commit of its step. */
-function checkFigures({ scores }: ScoredEpisode, { attempt }: Episode): void {
+function checkFigures({ scores }: ScoredEpisode, { attempt, turns }: Episode): void {
   const refuse = (rule: string, value: number) =>
     new BrokenRecordError(`Cannot read a scored episode as ${rule}: current value is ${value}`);
   if (attempt < 1 || attempt > MAX_ATTEMPT)
     throw refuse(`its attempt must lie in 1 to ${MAX_ATTEMPT}`, attempt);
   const reward = weightedSum(scores);
   if (!Number.isFinite(reward)) throw refuse("its reward must be finite", reward);
+  for (const { turn, value } of scores.flatMap(({ turnRewards }) => turnRewards)) {
+    if (turn >= turns.length) throw refuse(`rewards must be of its ${turns.length} turns`, turn);
+    if (!Number.isFinite(value)) throw refuse(`the reward of turn ${turn} must be finite`, value);
+  }
 }
 
 /** Numbers that an agent or a judge reports; a figure that is none says nothing, and is no reason to lose the rollout. */

@@ -20,6 +20,15 @@ const double = (key: string, value: number) => ({
   key,
   value: { value: { case: "doubleValue" as const, value } },
 });
+const doubles = (key: string, values: readonly number[]) => ({
+  key,
+  value: {
+    value: {
+      case: "arrayValue" as const,
+      value: { values: values.map((value) => double("", value).value) },
+    },
+  },
+});
 
 function exportOf(init: MessageInitShape<typeof ExportTraceServiceRequestSchema>) {
   const message = create(ExportTraceServiceRequestSchema, init);
@@ -56,6 +65,7 @@ const mixed = exportOf({
                 text("hone.rollout.id", "lake-1/train.3.17.5"),
                 double("hone.advantage", -0.75),
                 double("hone.ratio.max", 1.25),
+                doubles("hone.turn.advantages", [0.5, -1]),
               ],
             },
           ],
@@ -117,7 +127,11 @@ describe("splitByTrace()", () => {
       runId: "lake-1",
       slot: { split: "train", step: 3, task: 17, index: 5 },
       advantage: -0.75,
-      figures: { "hone.ratio.max": 1.25 },
+      figures: {
+        "hone.ratio.max": 1.25,
+        "hone.turn.advantages.0": 0.5,
+        "hone.turn.advantages.1": -1,
+      },
     });
   });
 

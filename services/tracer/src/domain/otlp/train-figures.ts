@@ -35,13 +35,13 @@ export function trainFiguresOf(span: Uint8Array): TrainFigures | undefined {
   if (identity === undefined) return undefined;
   const figures: Record<string, number> = {};
   for (const [key, value] of attributes) {
-    if (
-      key.startsWith("hone.") &&
-      key !== Attr.advantage &&
-      typeof value === "number" &&
-      Number.isFinite(value)
-    ) {
-      figures[key] = value;
+    if (!key.startsWith("hone.") || key === Attr.advantage) continue;
+    // A list, such as the advantages of turns, becomes one figure each: `hone.turn.advantages.0` and so on.
+    const entries: [string, unknown][] = Array.isArray(value)
+      ? value.map((each, i) => [`${key}.${i}`, each])
+      : [[key, value]];
+    for (const [name, figure] of entries) {
+      if (typeof figure === "number" && Number.isFinite(figure)) figures[name] = figure;
     }
   }
   return { ...identity, advantage, figures };

@@ -21,7 +21,9 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }) 
   const strip = (tokens, label) => tokenStrip(tokens, { label, advantage: rollout.advantage, card });
   replace(
     turns,
-    rollout.turns.map((turn) => turnCard(turn, strip)),
+    rollout.turns.map((turn) =>
+      turnCard(turn, strip, rollout.figures?.[`hone.turn.advantages.${turn.index}`]),
+    ),
     rollout.tails.map(({ sample, tokens }) =>
       h(
         "section",
@@ -87,7 +89,11 @@ function head(rollout) {
       tile(
         "Advantage",
         signed(advantage, 3),
-        advantage === null ? "not trained, or not known" : "of each sampled token",
+        advantage === null
+          ? "not trained, or not known"
+          : rollout.figures?.["hone.turn.advantages.0"] === undefined
+            ? "of each sampled token"
+            : "of the episode; each turn has its own",
       ),
       tile("Turns", count(rollout.turns.length), `attempt ${rollout.attempt}`),
       tile("Sampled tokens", count(rollout.sampledTokens), `of ${count(rollout.totalTokens)}`),
@@ -158,8 +164,10 @@ function facts({ task, taskId, metrics, figures, failedAttempts }) {
   ];
 }
 
-function turnCard(turn, strip) {
-  const { index, reward, info, finishReason, responseText, promptText, tokens } = turn;
+function turnCard(turn, strip, advantage) {
+  const { index, reward, judged, info, finishReason, responseText, promptText, tokens } = turn;
+  // What the environment gave is told as the turn's reward.
+  const given = judged.filter(({ judge, value }) => value !== 0 && judge !== "environment");
   const entries =
     typeof info === "object" && info !== null ? Object.entries(info) : info === null ? [] : [["info", info]];
   const isInvalid =
@@ -177,6 +185,19 @@ function turnCard(turn, strip) {
           "div",
           { class: "turn-reward", data: { tone: reward > 0 ? "good" : reward < 0 ? "bad" : "plain" } },
           `reward ${number(reward, 3)}`,
+        ),
+      given.map(({ judge, value }) =>
+        h(
+          "div",
+          { class: "turn-reward", data: { tone: value > 0 ? "good" : "bad" } },
+          `${judge} ${number(value, 3)}`,
+        ),
+      ),
+      advantage !== undefined &&
+        h(
+          "div",
+          { class: "small soft", title: "of each token sampled in this turn" },
+          `advantage ${signed(advantage, 3)}`,
         ),
       h(
         "dl",
