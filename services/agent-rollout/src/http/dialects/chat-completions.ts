@@ -8,24 +8,25 @@ import {
   type ReplyEvent,
   ReplyFinish,
   type ReplyUsage,
-  type SessionFailure,
   type SessionReply,
   type SessionRequest,
 } from "../../domain/sessions/session-call.ts";
 import type { Dialect, ReplyHead, ReplyWriter, ServerSentEvent } from "./dialect.ts";
+import { openaiFailureBody } from "./openai-failure.ts";
+import {
+  jsonObject,
+  MAX_MESSAGES,
+  MAX_TOOLS,
+  modelName,
+  optional,
+  stopText,
+  tokenCount,
+  toolName,
+} from "./parameters.ts";
 import { argumentsOfJson } from "./tool-arguments.ts";
 
-/** More than any conversation has turns; each costs a walk through the template. */
-const MAX_MESSAGES = 10_000;
-const MAX_TOOLS = 1_024;
 /** As with the API's own service. */
 const MAX_STOP_TEXTS = 4;
-const MAX_STOP_CHARACTERS = 256;
-
-/** Absent and null mean the same in this API. */
-function optional<Schema extends z.ZodType>(schema: Schema) {
-  return schema.nullish().transform((value) => value ?? undefined);
-}
 
 const textPart = z.object({
   type: z.literal("text", "only text: the model reads no other content"),
@@ -66,9 +67,9 @@ const messageSchema = z.discriminatedUnion("role", [
 const toolSchema = z.object({
   type: z.literal("function", "only functions"),
   function: z.object({
-    name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "1 to 64 letters, digits, _ and -"),
+    name: toolName,
     description: optional(z.string()),
-    parameters: optional(z.record(z.string(), z.unknown())),
+    parameters: optional(jsonObject),
   }),
 });
 
@@ -77,12 +78,9 @@ const toolChoiceSchema = z.union([
   z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
 ]);
 
-const tokenCount = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
-const stopText = z.string().min(1).max(MAX_STOP_CHARACTERS);
-
 /** Parameters that are not known here are left alone, as clients send those of other servers. */
 const requestSchema = z.object({
-  model: z.string().min(1).max(512),
+  model: modelName,
   messages: z.array(messageSchema).min(1).max(MAX_MESSAGES),
   tools: optional(z.array(toolSchema).max(MAX_TOOLS)),
   tool_choice: optional(toolChoiceSchema),
@@ -111,7 +109,7 @@ export const CHAT_COMPLETIONS: Dialect = {
     const asked = parseBody(requestSchema, body);
     return { request: requestOf(asked), writer: (head) => writerOf(asked, head) };
   },
-  failureBody,
+  failureBody: openaiFailureBody,
 };
 
 function requestOf(asked: ChatRequest): SessionRequest {
@@ -224,7 +222,7 @@ function writerOf(asked: ChatRequest, { id, created }: ReplyHead): ReplyWriter {
         }
       }
     },
-    failure: (failure) => [{ data: JSON.stringify(failureBody(failure)) }, { data: "[DONE]" }],
+    failure: (failure) => [{ data: JSON.stringify(openaiFailureBody(failure)) }, { data: "[DONE]" }],
   };
 }
 
@@ -249,20 +247,4 @@ function usageBody({ inputTokens, cachedTokens, outputTokens }: ReplyUsage) {
     prompt_tokens_details: { cached_tokens: cachedTokens },
     completion_tokens_details: { reasoning_tokens: 0 },
   };
-}
-
-const FAILURE_TYPES: Readonly<Record<SessionFailure["status"], string>> = {
-  400: "invalid_request_error",
-  401: "authentication_error",
-  403: "permission_error",
-  404: "invalid_request_error",
-  413: "invalid_request_error",
-  429: "rate_limit_error",
-  500: "server_error",
-  503: "service_unavailable",
-  504: "timeout",
-};
-
-function failureBody({ status, message, param, code }: SessionFailure) {
-  return { error: { message, type: FAILURE_TYPES[status], param: param ?? null, code: code ?? null } };
 }

@@ -2,5 +2,7 @@
 
 import { CHAT_COMPLETIONS } from "./chat-completions.ts";
 import type { Dialect } from "./dialect.ts";
+import { MESSAGES } from "./messages.ts";
+import { RESPONSES } from "./responses.ts";
 
-export const DIALECTS: readonly Dialect[] = [CHAT_COMPLETIONS];
+export const DIALECTS: readonly Dialect[] = [CHAT_COMPLETIONS, MESSAGES, RESPONSES];
