@@ -1,7 +1,8 @@
 /**
  * `npm run load`: thousands of open rollouts in several runs, and what each process takes for them.
  *
- *   npm run load -- [--rollouts 10000] [--runs 3] [--minutes 30] [--step-delay-ms 20000] [--tasks-per-run N] [--json FILE]
+ *   npm run load -- [--rollouts 10000] [--replicas 2] [--trainers 1] [--runs 3] [--minutes 30] [--step-delay-ms 20000]
+ *                   [--tasks-per-run N] [--json FILE]
  *
  * Starts a stack of its own. Every few seconds it prints a line with the memory of each process; at the end it says
  * whether the load was held by processes that stay small and do not grow (load-verdict.ts), and writes everything as
@@ -28,7 +29,7 @@ try {
   const machine = await describeMachine(path.dirname(options.jsonFile));
   console.log(machine);
   console.log(
-    `${options.rollouts} open rollouts in ${options.runs} runs of ${options.tasksPerRun} for ${options.minutes} minutes`,
+    `${options.rollouts} open rollouts in ${options.agentRollouts} processes, ${options.runs} runs of ${options.tasksPerRun} for ${options.minutes} minutes`,
   );
   const held = await holdLoad({ ...options, isOver: isOver(options), onSample: tell });
   const verdict = judgeLoad(held.samples, options.rollouts);

@@ -29,7 +29,9 @@ export interface TestStack extends AsyncDisposable {
   readonly pageUrl: string;
   /** Runs the command line on this stack. */
   hone(...args: string[]): Promise<Ended>;
-  /** Process id of a service, of "nats-server", of "postgres" or of the "supervisor", `hone up`. */
+  /** Names of the services' processes: those of the services, `<service>-1` and so on for further ones. */
+  serviceProcesses(): readonly string[];
+  /** Process id of one of them, of "nats-server", of "postgres" or of the "supervisor", `hone up`. */
   pidOf(name: string): number;
   /**
    * Sends SIGKILL to one of them and waits until the supervisor has put another process in its place. In that of the
@@ -66,6 +68,8 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Services that the test runs itself. */
   readonly without?: readonly string[];
+  /** Services that run as several processes, as `--replicas` takes them. */
+  readonly replicas?: Readonly<Record<string, number>>;
 }
 
 /** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
@@ -95,7 +99,9 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const bringUp = async (before?: number) => {
     let ending: Ended | undefined;
     const without = options.without === undefined ? [] : ["--without", options.without.join(",")];
-    const ended = hone("up", ...without).then((result) => {
+    const counts = Object.entries(options.replicas ?? {}).map(([name, count]) => `${name}=${count}`);
+    const replicas = counts.length === 0 ? [] : ["--replicas", counts.join(",")];
+    const ended = hone("up", ...without, ...replicas).then((result) => {
       ending = result;
     });
     const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;
@@ -128,6 +134,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     },
     stateFolder,
     hone,
+    serviceProcesses: () => Object.keys(readStack().services),
     pidOf,
     async kill(name, { whenGone } = {}) {
       const victim = pidOf(name);

@@ -14,6 +14,8 @@ test("two runs hold 2,000 rollouts open, every rollout is trained once, and no p
   let mostInFlight = 0;
   const { samples, completedRuns, faults } = await holdLoad({
     rollouts: ROLLOUTS,
+    agentRollouts: 2,
+    trainers: 1,
     runs: 2,
     stepDelayMs: 4_000,
     tasksPerRun: TASKS_PER_RUN,

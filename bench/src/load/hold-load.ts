@@ -9,10 +9,13 @@
 import { delay, runIdOf, Split, slotKey } from "@hone/core";
 import { publishRequest, startStack, type TestStack } from "@hone/integration-tests/support";
 import { loadRun } from "./load-run.ts";
-import { type LoadSample, takeSample } from "./load-sample.ts";
+import { type LoadSample, processesOf, takeSample } from "./load-sample.ts";
 
 export interface HoldLoadOptions {
   readonly rollouts: number;
+  /** Processes of agent-rollout, which share the rollouts, and of the trainer, which share the runs. */
+  readonly agentRollouts: number;
+  readonly trainers: number;
   readonly runs: number;
   readonly stepDelayMs: number;
   readonly tasksPerRun: number;
@@ -39,7 +42,12 @@ const MAX_RUNS_FACTOR = 2;
 
 /** @throws when the stack does not come up or does not answer. */
 export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
-  await using stack = await startStack({ env: { HONE_ROLLOUT_CONCURRENCY: String(options.rollouts) } });
+  const { agentRollouts, trainers } = options;
+  await using stack = await startStack({
+    env: { HONE_ROLLOUT_CONCURRENCY: String(Math.ceil(options.rollouts / agentRollouts)) },
+    replicas: { "agent-rollout": agentRollouts, trainer: trainers },
+  });
+  const processes = processesOf(stack);
   const { intervalMs = DEFAULT_INTERVAL_MS } = options;
   const active = new Set<string>();
   const samples: LoadSample[] = [];
@@ -59,7 +67,7 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
   while (!options.isOver(samples, ended.size)) {
     while (active.size < options.runs) await startRun();
     await delay(intervalMs);
-    const sample = await takeSample(stack, beganAt);
+    const sample = await takeSample(stack, processes, beganAt);
     samples.push(sample);
     options.onSample?.(sample);
     for (const runId of await endedRuns(stack)) {

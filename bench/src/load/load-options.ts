@@ -8,6 +8,10 @@ import { REPOSITORY } from "../repository.ts";
 export interface LoadOptions {
   /** Rollouts that are open at once. */
   readonly rollouts: number;
+  /** Processes of agent-rollout, which share the rollouts. */
+  readonly agentRollouts: number;
+  /** Processes of the trainer, which share the runs. */
+  readonly trainers: number;
   /** Runs at once, at least. */
   readonly runs: number;
   /** How long the load is held once it is reached. */
@@ -22,6 +26,8 @@ export interface LoadOptions {
 
 /** Rollouts of 4 turns then take 80 s, so that 10,000 open ones make 125 episodes a second: a third of two cores. */
 const DEFAULT_STEP_DELAY_MS = 20_000;
+/** As `hone up --replicas` takes them. */
+const MAX_PROCESSES = 16;
 
 /** @throws {InvalidInputError} for anything else than these flags and whole numbers. */
 export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): LoadOptions {
@@ -29,6 +35,8 @@ export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv
     args: [...args],
     options: {
       rollouts: { type: "string", default: "10000" },
+      replicas: { type: "string", default: "2" },
+      trainers: { type: "string", default: "1" },
       runs: { type: "string", default: "3" },
       minutes: { type: "string", default: "30" },
       "step-delay-ms": { type: "string", default: String(DEFAULT_STEP_DELAY_MS) },
@@ -40,6 +48,8 @@ export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv
   const here = env.INIT_CWD ?? process.cwd();
   return {
     rollouts,
+    agentRollouts: wholeNumber("--replicas", values.replicas, MAX_PROCESSES),
+    trainers: wholeNumber("--trainers", values.trainers, MAX_PROCESSES),
     runs: wholeNumber("--runs", values.runs, 100),
     minutes: wholeNumber("--minutes", values.minutes, 10_000),
     stepDelayMs: wholeNumber("--step-delay-ms", values["step-delay-ms"], 3_600_000),

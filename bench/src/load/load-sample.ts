@@ -5,17 +5,13 @@ import { consumerBacklog, DurableName, StreamName } from "@hone/messaging";
 import { cpuTimesOf } from "../process-times.ts";
 import { familyBytes, residentBytes } from "./resident-memory.ts";
 
-/** Every process of a stack. */
-export const PROCESSES = [
-  "agent-rollout",
-  "trainer",
-  "judge",
-  "tracer",
-  "inference-gateway",
-  "dataset",
-  "nats-server",
-  "postgres",
-] as const;
+/** Those of a stack that are no service. */
+const SERVERS = ["nats-server", "postgres"];
+
+/** Every process of a stack that is up. */
+export function processesOf(stack: TestStack): readonly string[] {
+  return [...stack.serviceProcesses().toReversed(), ...SERVERS];
+}
 
 export interface LoadSample {
   /** Since the load began. */
@@ -41,7 +37,11 @@ export interface ProcessSample {
 }
 
 /** @param beganAt `performance.now()` of the begin. @throws {BusUnavailableError} */
-export async function takeSample({ bus, pidOf }: TestStack, beganAt: number): Promise<LoadSample> {
+export async function takeSample(
+  { bus, pidOf }: TestStack,
+  processes: readonly string[],
+  beganAt: number,
+): Promise<LoadSample> {
   const [jobs, finished, scored] = await Promise.all([
     consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
     consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
@@ -50,7 +50,7 @@ export async function takeSample({ bus, pidOf }: TestStack, beganAt: number): Pr
   // Finished and scored episodes lie in one stream, one of each for a rollout.
   const { state } = await bus.manager.streams.info(StreamName.episodes);
   const unscored = finished.pending + finished.inWork;
-  const pids = Object.fromEntries(PROCESSES.map((name) => [name, pidOf(name)]));
+  const pids = Object.fromEntries(processes.map((name) => [name, pidOf(name)]));
   const cpu = cpuTimesOf(pids);
   return {
     seconds: (performance.now() - beganAt) / 1_000,
@@ -61,7 +61,7 @@ export async function takeSample({ bus, pidOf }: TestStack, beganAt: number): Pr
     unstored: scored.pending + scored.inWork,
     episodes: Math.floor((state.last_seq - unscored) / 2),
     processes: Object.fromEntries(
-      PROCESSES.map((name) => {
+      processes.map((name) => {
         const pid = pids[name]!;
         const memoryBytes = (name === "postgres" ? familyBytes(pid) : residentBytes(pid)) ?? 0;
         return [name, { pid, memoryBytes, cpuMs: cpu[name] ?? 0 }];

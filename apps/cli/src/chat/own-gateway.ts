@@ -8,6 +8,7 @@ import { delay } from "@hone/core";
 import { launchNats } from "@hone/embedded";
 import type { Session } from "../session.ts";
 import { startServiceProcess } from "../stack/service-process.ts";
+import { replicaOf } from "../stack/services.ts";
 import { type GatewayAddress, modelState } from "./gateway-client.ts";
 
 export interface OwnGateway extends AsyncDisposable {
@@ -45,7 +46,9 @@ export async function startOwnGateway(session: Session, place: string): Promise<
       HONE_INFERENCE_API_KEY: apiKey,
     },
   };
-  const service = started.use(await startServiceProcess(own, "inference-gateway", settings, 0, signal));
+  const service = started.use(
+    await startServiceProcess(own, replicaOf("inference-gateway", 0), settings, 0, signal),
+  );
   const address = { baseUrl: `http://127.0.0.1:${service.httpPort}/v1`, apiKey };
   await untilLoaded(session, address);
   const held = started.move();

@@ -24,6 +24,7 @@ import { span } from "../format.ts";
 import { isEnded, runStates } from "../run/follow-run.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/part-health.ts";
+import { replicasOf } from "../stack/replicas.ts";
 import { readStack, type StackRecord, stackHolder } from "../stack/stack-file.ts";
 import { connectTo, requireStack } from "../stack/use-stack.ts";
 import { table } from "../terminal.ts";
@@ -73,13 +74,13 @@ function tellParts({ terminal }: Session, stack: StackRecord, health: StackHealt
   const rows = [
     ["bus", shown("nats-server"), stack.natsUrl],
     ["database", shown("postgres")],
-    ...Object.entries(stack.services).map(([name, { pid, httpPort, restarts }]) => [
-      name,
-      shown(name),
-      `process ${pid}`,
-      `port ${httpPort}`,
-      restarts > 0 ? `started again ${restarts} times` : "",
-    ]),
+    ...replicasOf(stack.replicas).map(({ name }) => {
+      const own = stack.services[name];
+      if (own === undefined) return [name, terminal.style("yellow", "is being started again")];
+      const { pid, httpPort, restarts } = own;
+      const again = restarts > 0 ? `started again ${restarts} times` : "";
+      return [name, shown(name), `process ${pid}`, `port ${httpPort}`, again];
+    }),
   ];
   for (const line of table(rows)) terminal.line(line);
   terminal.line();
@@ -94,7 +95,7 @@ async function tellWhatTheBusKnows(
   const { terminal } = session;
   const bus = await connectTo(stack, "status", session.signal);
   try {
-    const trainer = health.get("trainer");
+    const trainer = trainerHealth(stack, health);
     if (runId !== undefined) {
       tellRuns(session, [await stateOf(bus, runId)], trainer);
       return;
@@ -114,6 +115,13 @@ async function tellWhatTheBusKnows(
   } finally {
     await bus.close();
   }
+}
+
+/** Of several trainers one that answers: it takes over the runs of one that does not. */
+function trainerHealth({ replicas }: StackRecord, health: StackHealth): PartHealth | undefined {
+  const trainers = replicasOf(replicas).filter(({ service }) => service === "trainer");
+  const parts = trainers.map(({ name }) => health.get(name));
+  return parts.find((part) => part?.kind !== "silent") ?? parts[0];
 }
 
 /** The published state, which needs no trainer; a trainer knows of a run that has none yet. */

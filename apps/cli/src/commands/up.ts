@@ -9,7 +9,8 @@ import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { shownPath } from "../project.ts";
 import type { Session } from "../session.ts";
-import { SERVICES, type ServiceName } from "../stack/service-process.ts";
+import { parseReplicas, REPLICAS_VARIABLE } from "../stack/replicas.ts";
+import { SERVICES, type ServiceName } from "../stack/services.ts";
 import { readStack } from "../stack/stack-file.ts";
 import { startAndTell, stopAndTell } from "../stack/use-stack.ts";
 
@@ -27,6 +28,11 @@ export const upCommand = honeCommand({
       description: "Services that you start yourself, as in a debugger",
       valueHint: "NAME,NAME",
     },
+    replicas: {
+      type: "string",
+      description: `Services that run as several processes, instead of ${REPLICAS_VARIABLE}`,
+      valueHint: "NAME=COUNT,NAME=COUNT",
+    },
     "log-level": {
       type: "enum",
       options: ["debug", "info", "warn", "error"],
@@ -36,8 +42,14 @@ export const upCommand = honeCommand({
   },
   run: async (session, args) => {
     const without = serviceNames(args.without);
-    if (args.detach) return detach(session, args["log-level"], without);
-    const stack = await startAndTell(session, { logLevel: args["log-level"], without });
+    const { replicas: text = process.env[REPLICAS_VARIABLE] ?? "" } = args;
+    const replicas = parseReplicas(
+      text,
+      args.replicas === undefined ? REPLICAS_VARIABLE : "--replicas",
+      without,
+    );
+    if (args.detach) return detach(session, args["log-level"], without, text);
+    const stack = await startAndTell(session, { logLevel: args["log-level"], replicas });
     try {
       session.terminal.line("hone run FILE trains on it; Ctrl-C or hone down ends it");
       throw await raceAbortable(stack.failed, session.signal);
@@ -66,6 +78,7 @@ async function detach(
   { terminal, project, signal }: Session,
   logLevel: string,
   without: readonly ServiceName[],
+  replicas: string,
 ): Promise<number> {
   mkdirSync(project.logs, { recursive: true });
   const logFile = join(project.logs, "up.log");
@@ -75,6 +88,7 @@ async function detach(
     "--log-level",
     logLevel,
     ...(without.length > 0 ? ["--without", without.join(",")] : []),
+    ...(replicas === "" ? [] : ["--replicas", replicas]),
   ];
   const { HONE_BOOTSTRAP_PID: _, ...env } = process.env;
   const main = join(import.meta.dirname, "..", "main.ts");

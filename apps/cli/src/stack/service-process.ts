@@ -9,30 +9,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Child, type ChildExit, spawnChild, untilReady } from "@hone/embedded";
 import { type Project, REPOSITORY } from "../project.ts";
-
-/** In the order in which they are told of. */
-export const SERVICES = [
-  "tracer",
-  "dataset",
-  "judge",
-  "inference-gateway",
-  "agent-rollout",
-  "trainer",
-] as const;
-export type ServiceName = (typeof SERVICES)[number];
-
-/** Those that keep rows, and so wait for the database. */
-export const ROW_KEEPERS: readonly ServiceName[] = ["tracer", "trainer"];
-
-/**
- * The order in which they end. Who makes work ends before who does it: a rollout that drains still needs the policy.
- * The tracer ends last, as the others send it their last spans.
- */
-export const STOP_ORDER: readonly (readonly ServiceName[])[] = [
-  ["trainer", "agent-rollout"],
-  ["judge", "dataset", "inference-gateway"],
-  ["tracer"],
-];
+import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 
 /**
  * V8 lets a heap grow to several times what lives in it before it collects, and takes up to 128 MB for what is young. With
@@ -77,7 +54,7 @@ export function isBadSettings(exit: ChildExit): boolean {
 /** The environment variables of a service; see `libs/service-kit/src/environment.ts`. */
 export function serviceEnvironment(
   project: Project,
-  name: ServiceName,
+  { service, index, name }: ServiceReplica,
   settings: ServiceSettings,
   httpPort: number,
 ): Record<string, string> {
@@ -88,13 +65,17 @@ export function serviceEnvironment(
     HONE_FILES: project.folder,
     HONE_HTTP_HOST: "127.0.0.1",
     HONE_HTTP_PORT: String(httpPort),
-    HONE_READY_FILE: join(project.ready, `${name}.json`),
+    HONE_READY_FILE: readyFileOf(project, name),
     HONE_LOG_LEVEL: settings.logLevel,
     // Fixed, so that a trainer that is started again takes up its runs without waiting for its own lease to end.
-    HONE_INSTANCE_ID: `${name}-0`,
+    HONE_INSTANCE_ID: `${service}-${index}`,
     OTEL_EXPORTER_OTLP_ENDPOINT: settings.otlpEndpoint,
     ...settings.own,
   };
+}
+
+function readyFileOf(project: Project, name: string): string {
+  return join(project.ready, `${name}.json`);
 }
 
 /** An empty variable counts as absent, and hides one of this process. */
@@ -111,22 +92,23 @@ function addressVariables(name: string, address: ServerAddress): Record<string, 
  */
 export async function startServiceProcess(
   project: Project,
-  name: ServiceName,
+  replica: ServiceReplica,
   settings: ServiceSettings,
   httpPort: number,
   signal: AbortSignal,
 ): Promise<RunningService> {
-  const readyFile = join(project.ready, `${name}.json`);
+  const { service, name } = replica;
+  const readyFile = readyFileOf(project, name);
   await rm(readyFile, { force: true });
   const child = await spawnChild({
     name,
     command: process.execPath,
-    args: [...nodeFlags(name), join(REPOSITORY, "services", name, "src", "main.ts")],
+    args: [...nodeFlags(service), join(REPOSITORY, "services", service, "src", "main.ts")],
     cwd: project.folder,
-    env: { ...process.env, ...serviceEnvironment(project, name, settings, httpPort) },
+    env: { ...process.env, ...serviceEnvironment(project, replica, settings, httpPort) },
     logFile: join(project.logs, `${name}.log`),
     graceMs: SERVICE_GRACE_MS,
-    stage: stopStage(name),
+    stage: stopStage(service),
   });
   const port = await untilReady(child, () => readyPort(readyFile, child.pid), {
     deadlineMs: START_DEADLINE_MS,

@@ -8,6 +8,7 @@ import { absurdJson, damaged, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { UsageError } from "../errors.ts";
 import { findProject } from "../project.ts";
+import { parseReplicas, replicasOf } from "./replicas.ts";
 import { portOf } from "./service-process.ts";
 import { readStack, stackHolder, takeStackLock, writeStack } from "./stack-file.ts";
 
@@ -20,6 +21,7 @@ const record = {
   natsUrl: "nats://x",
   databaseUrl: "postgres://x",
   pageUrl: "http://x",
+  replicas: parseReplicas("agent-rollout=2", "a test", ["trainer"]),
   services: {},
   silent: {},
 };
@@ -53,6 +55,7 @@ describe("the stack's record", () => {
     using lock = takeStackLock(project);
     writeStack(project, record);
     assert.equal(readStack(project)?.natsUrl, "nats://x");
+    assert.deepEqual(readStack(project)?.replicas, record.replicas);
     assert.equal(statSync(project.stackFile).mode & 0o077, 0);
     lock.release();
     assert.equal(readStack(project), undefined);
@@ -110,6 +113,7 @@ describe("damaged files of a stack", () => {
         if (read === undefined) return;
         assert.deepEqual(read.supervisor, own);
         for (const url of [read.natsUrl, read.databaseUrl, read.pageUrl]) assert.equal(typeof url, "string");
+        assert.ok(replicasOf(read.replicas).length <= 6 * 16);
         for (const service of Object.values(read.services)) assert.ok(Number.isSafeInteger(service.httpPort));
       }),
       fuzz(300),

@@ -11,6 +11,7 @@ import { dirname } from "node:path";
 import { identifyProcess, isRunning, type ProcessIdentity } from "@hone/embedded";
 import { UsageError } from "../errors.ts";
 import type { Project } from "../project.ts";
+import { isReplicas, type Replicas } from "./replicas.ts";
 
 /** A service as other terminals see it. */
 export interface ServiceRecord {
@@ -26,6 +27,9 @@ export interface StackRecord {
   readonly natsUrl: string;
   readonly databaseUrl: string;
   readonly pageUrl: string;
+  /** Processes that each service is to have; 0 = somebody else runs it. */
+  readonly replicas: Replicas;
+  /** By name of the process (services.ts, N1); one that is being started again may be missing. */
   readonly services: Readonly<Record<string, ServiceRecord>>;
   /** Services, `nats-server` and `postgres`: since when (Unix milliseconds) those are silent that do not answer. */
   readonly silent: Readonly<Record<string, number>>;
@@ -134,10 +138,11 @@ function isIdentity(value: unknown): value is ProcessIdentity {
 
 function isStackRecord(value: unknown): value is StackRecord {
   if (!isObject(value) || !isIdentity(value.supervisor)) return false;
-  const { startedAtMs, natsUrl, databaseUrl, pageUrl, services, silent } = value;
+  const { startedAtMs, natsUrl, databaseUrl, pageUrl, replicas, services, silent } = value;
   return (
     Number.isFinite(startedAtMs) &&
     [natsUrl, databaseUrl, pageUrl].every((url) => typeof url === "string") &&
+    isReplicas(replicas) &&
     isObject(services) &&
     Object.values(services).every(isServiceRecord) &&
     isObject(silent) &&

@@ -8,7 +8,7 @@ import { identifyProcess, isRunning, type ProcessIdentity } from "@hone/embedded
 import { connectBus } from "@hone/messaging";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { findProject, type Project } from "../project.ts";
-import { SERVICES } from "./service-process.ts";
+import { SERVICES } from "./services.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
 /* The command line as a person uses it, with the six real services, in a folder with a space in its name. */

@@ -1,5 +1,5 @@
 /**
- * The whole of Hone on one machine: bus, database and six services, kept running.
+ * The whole of Hone on one machine: bus, database and six services, some in several processes, kept running.
  *
  * T1: bus, database and services start all at once: a service loads its code while it waits for the file that tells
  *     where its server is. Each is started again when it dies, on the port that it had, so that the others find it again.
@@ -23,19 +23,17 @@ import {
 import type { Project } from "../project.ts";
 import { watchAnswers } from "./answer-watch.ts";
 import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
+import { type Replicas, replicasOf } from "./replicas.ts";
 import { startServers } from "./servers.ts";
 import {
   isBadSettings,
-  ROW_KEEPERS,
   type RunningService,
   SERVICE_GRACE_MS,
-  SERVICES,
-  type ServiceName,
   type ServiceSettings,
-  STOP_ORDER,
   serviceEnvironment,
   startServiceProcess,
 } from "./service-process.ts";
+import { ROW_KEEPERS, replicaOf, type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 import { takeStackLock, writeStack } from "./stack-file.ts";
 
 /** Something that a person may want to know of. */
@@ -48,8 +46,7 @@ export type StackEvent =
 export interface StartStackOptions {
   readonly onEvent?: (event: StackEvent) => void;
   readonly signal: AbortSignal;
-  /** Services that somebody else runs, as in a debugger. @default none */
-  readonly without?: readonly ServiceName[];
+  readonly replicas: Replicas;
   /** @default "info" */
   readonly logLevel?: string;
 }
@@ -75,7 +72,9 @@ const SERVER_GRACE_MS = 10_000;
 export async function startStack(project: Project, options: StartStackOptions): Promise<Stack> {
   const lock = takeStackLock(project);
   const servers: Supervised<RunningServer>[] = [];
-  const services = new Map<ServiceName, Supervised<RunningService>>();
+  const replicas = replicasOf(options.replicas);
+  /** By name of the process. */
+  const services = new Map<string, Supervised<RunningService>>();
   const abandon = new AbortController();
   const signal = AbortSignal.any([options.signal, abandon.signal]);
   let stopping: Promise<void> | undefined;
@@ -91,8 +90,9 @@ export async function startStack(project: Project, options: StartStackOptions): 
   };
   async function stopAll(): Promise<void> {
     abandon.abort();
-    for (const names of STOP_ORDER) {
-      await Promise.all(names.map((name) => services.get(name)?.stop({ graceMs: SERVICE_GRACE_MS })));
+    for (const stage of STOP_ORDER) {
+      const ending = replicas.filter(({ service }) => stage.includes(service));
+      await Promise.all(ending.map(({ name }) => services.get(name)?.stop({ graceMs: SERVICE_GRACE_MS })));
     }
     await Promise.all(servers.map((each) => each.stop({ graceMs: SERVER_GRACE_MS })));
     lock.release();
@@ -120,11 +120,13 @@ export async function startStack(project: Project, options: StartStackOptions): 
         startedAtMs,
         ...addresses,
         pageUrl,
-        services: Object.fromEntries(SERVICES.flatMap((name) => serviceRecord(name, services.get(name)))),
+        replicas: options.replicas,
+        services: Object.fromEntries(replicas.flatMap(({ name }) => serviceRecord(name, services.get(name)))),
         silent,
       });
     };
-    const startOne = async (name: ServiceName) => {
+    const startOne = async (replica: ServiceReplica) => {
+      const { service, name } = replica;
       await isProgramThere;
       signal.throwIfAborted();
       tell({ kind: "progress", text: "starting bus, database and services" });
@@ -135,11 +137,11 @@ export async function startStack(project: Project, options: StartStackOptions): 
         tell({ kind: "restarted", name, reason: lastReason, restarts: event.restarts });
         record();
       };
-      const port = name === "tracer" ? tracerPort : 0;
-      services.set(name, await superviseService(project, name, settingsOf(name), port, signal, onEvent));
+      const port = service === "tracer" ? tracerPort : 0;
+      const settings = settingsOf(service);
+      services.set(name, await superviseService(project, replica, settings, port, signal, onEvent));
     };
-    const wanted = SERVICES.filter((name) => !(options.without ?? []).includes(name));
-    await allOrNothing([nats.url, postgres.url, ...wanted.map(startOne)], abandon);
+    await allOrNothing([nats.url, postgres.url, ...replicas.map(startOne)], abandon);
     const natsUrl = await nats.url;
     const databaseUrl = await postgres.url;
     addresses = { natsUrl, databaseUrl };
@@ -173,7 +175,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
 
 async function superviseService(
   project: Project,
-  name: ServiceName,
+  replica: ServiceReplica,
   settings: ServiceSettings,
   wantedPort: number,
   signal: AbortSignal,
@@ -181,14 +183,14 @@ async function superviseService(
 ): Promise<Supervised<RunningService>> {
   let port = wantedPort;
   return supervise({
-    name,
+    name: replica.name,
     signal,
     isFatal: isBadSettings,
     onEvent,
     start: async (startSignal) => {
       // The port that it had; should somebody have taken it meanwhile, any other (the tracer's is in its address).
-      const isTaken = port !== 0 && name !== "tracer" && !(await isPortFree(port));
-      const service = await startServiceProcess(project, name, settings, isTaken ? 0 : port, startSignal);
+      const isTaken = port !== 0 && replica.service !== "tracer" && !(await isPortFree(port));
+      const service = await startServiceProcess(project, replica, settings, isTaken ? 0 : port, startSignal);
       port = service.httpPort;
       return service;
     },
@@ -211,7 +213,7 @@ async function allOrNothing<T extends readonly unknown[]>(
 
 /** T5: asked over HTTP, so that a bus that is away silences nobody. */
 function serviceProbes(
-  services: ReadonlyMap<ServiceName, Supervised<RunningService>>,
+  services: ReadonlyMap<string, Supervised<RunningService>>,
 ): Record<string, () => Promise<boolean>> {
   const probes: Record<string, () => Promise<boolean>> = {};
   for (const [name, { current }] of services) {
@@ -220,7 +222,7 @@ function serviceProbes(
   return probes;
 }
 
-function serviceRecord(name: ServiceName, each: Supervised<RunningService> | undefined) {
+function serviceRecord(name: string, each: Supervised<RunningService> | undefined) {
   const child = each?.current;
   if (each === undefined || child === undefined) return [];
   return [[name, { pid: child.pid, httpPort: child.httpPort, restarts: each.restarts }] as const];
@@ -229,7 +231,7 @@ function serviceRecord(name: ServiceName, each: Supervised<RunningService> | und
 /** For a service that an editor starts on this stack's bus and database. */
 async function writeServiceEnv(project: Project, settings: ServiceSettings): Promise<void> {
   const env = {
-    ...serviceEnvironment(project, "trainer", settings, 0),
+    ...serviceEnvironment(project, replicaOf("trainer", 0), settings, 0),
     HONE_READY_FILE: "",
     HONE_INSTANCE_ID: "debugger",
   };

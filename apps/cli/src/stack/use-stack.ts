@@ -4,6 +4,7 @@ import { unreachable } from "@hone/core";
 import { type Bus, connectBus } from "@hone/messaging";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
+import { describeReplicas, parseReplicas, REPLICAS_VARIABLE, type Replicas } from "./replicas.ts";
 import { type Stack, type StackEvent, startStack } from "./stack.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
@@ -74,9 +75,12 @@ export async function startAndTell(
   session: Session,
   options: {
     readonly logLevel?: string;
-    readonly without?: Parameters<typeof startStack>[1]["without"];
+    /** @default those of HONE_REPLICAS */
+    readonly replicas?: Replicas;
   } = {},
 ): Promise<Stack> {
+  const { logLevel, replicas = parseReplicas(process.env[REPLICAS_VARIABLE] ?? "", REPLICAS_VARIABLE) } =
+    options;
   const { terminal, project, signal } = session;
   const startedAt = performance.now();
   terminal.live("starting bus and database …");
@@ -94,18 +98,22 @@ export async function startAndTell(
         return unreachable(event);
     }
   };
-  const { logLevel, without } = options;
   const stack = await startStack(project, {
     signal,
     onEvent,
+    replicas,
     ...(logLevel === undefined ? {} : { logLevel }),
-    ...(without === undefined ? {} : { without }),
   });
   terminal.live("");
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   terminal.line(`bus    ${stack.natsUrl}`);
   terminal.line(`page   ${terminal.style("cyan", stack.pageUrl)}`);
-  terminal.line(terminal.style("dim", `bus, database and six services are up after ${seconds} s`));
+  terminal.line(
+    terminal.style(
+      "dim",
+      `bus, database and six services${describeReplicas(replicas)} are up after ${seconds} s`,
+    ),
+  );
   return stack;
 }
 
