@@ -12,11 +12,11 @@ import { startStack, type TestStack } from "../support/stack.ts";
 /* Two processes of agent-rollout and of the trainer on one stack: both take rollouts, and one that dies comes back. */
 
 const REPLICAS = ["agent-rollout", "agent-rollout-1"];
-const ROLLOUTS = 60;
+const ROLLOUTS = 48;
 /** Fewer than half of the rollouts, so that one process cannot take them all. */
 const CONCURRENCY = 16;
 const STEP_DELAY_MS = 400;
-const DEADLINE_MS = 100_000;
+const DEADLINE_MS = 200_000;
 
 /** All warm start, and an environment whose steps take time: rollouts that can be watched. */
 async function slowRun(name: string): Promise<RunConfig> {
@@ -28,7 +28,7 @@ async function slowRun(name: string): Promise<RunConfig> {
   return { ...run, dataset: { ...run.dataset, train: { ...train, config } } };
 }
 
-describe("a stack with replicas", { timeout: 300_000 }, () => {
+describe("a stack with replicas", { timeout: 600_000 }, () => {
   let stack: TestStack;
   before(async () => {
     stack = await startStack({
