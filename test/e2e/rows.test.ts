@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { parseRunFile } from "@hone/config";
 import { deadline } from "@hone/core";
 import { readOrdered, StreamName, subjects } from "@hone/messaging";
 import { configFromSpec, initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
@@ -10,7 +13,7 @@ import { temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { ElementType, saveCheckpoint } from "@hone/train";
 import { type FinishedRun, publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
-import { startStack, type TestStack } from "../support/stack.ts";
+import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /* A pretrained model answers the rows of a JSON Lines file in one turn each, and learns from what it answered. */
 
@@ -68,6 +71,8 @@ export const agents = {
 
 describe("a run over the rows of a file", () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  /** The project folder. */
+  let files: string;
   let stack: TestStack;
   let finished: FinishedRun;
   let scored: ScoredEpisode[];
@@ -98,7 +103,7 @@ describe("a run over the rows of a file", () => {
 
   before(async () => {
     folder = await temporaryFolder("rows");
-    const files = path.join(folder.path, "files");
+    files = path.join(folder.path, "files");
     await mkdir(files);
     await writeFile(path.join(files, "rows.jsonl"), ROWS.map((row) => `${JSON.stringify(row)}\n`).join(""));
     await writeFile(path.join(files, "plain.jsonl"), '{"prompt":"Wave!"}\n');
@@ -187,6 +192,32 @@ describe("a run over the rows of a file", () => {
       assert.equal(episode?.metrics.waved ?? episode?.reason, 1);
       assert.match(episode?.turns[0]?.promptText ?? "", /"name":"wave","description":"Waves"/);
     }
+  });
+
+  test("the example of sums goes from its files to a checkpoint, with a smaller model", async () => {
+    const example = path.join("examples", "02-arithmetic");
+    const [made, kept] = [files, REPOSITORY].map((root) => path.join(root, example, "train.jsonl"));
+    await cp(path.join(REPOSITORY, example), path.join(files, example), { recursive: true });
+    await rm(made!);
+    await promisify(execFile)(process.execPath, [path.join(files, example, "make-data.ts")]);
+    assert.equal(await readFile(made!, "utf8"), await readFile(kept!, "utf8"));
+    const { rollout, trainer, ...run } = parseRunFile(
+      await readFile(path.join(files, example, "run.yaml"), "utf8"),
+    );
+    const { steps, evaluations, ended } = await runToEnd(
+      stack,
+      {
+        ...run,
+        model: { path: path.join(folder.path, "model") },
+        // This model's tokens are characters.
+        rollout: { ...rollout, tasksPerStep: TASKS_PER_STEP, groupSize: GROUP_SIZE, maxContextTokens: 512 },
+        trainer: { ...trainer, steps: 3 },
+      },
+      { deadlineMs: RUN_DEADLINE_MS },
+    );
+    assert.equal(steps.length, 3);
+    assert.ok(evaluations.length > 0);
+    assert.notEqual(ended.checkpoint, "");
   });
 
   test("an agent that nobody knows is refused before anything starts, also where a row names it", async () => {
