@@ -38,6 +38,7 @@ await runMain(
       resume: () => import("./commands/control.ts").then((module) => module.resumeCommand),
       new: () => import("./commands/new.ts").then((module) => module.newCommand),
       validate: () => import("./commands/validate.ts").then((module) => module.validateCommand),
+      debug: () => import("./commands/debug.ts").then((module) => module.debugCommand),
       judge: () => import("./commands/judge.ts").then((module) => module.judgeCommand),
       rescore: () => import("./commands/rescore.ts").then((module) => module.rescoreCommand),
       data: () => import("./commands/data.ts").then((module) => module.dataCommand),

@@ -43,6 +43,17 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
   };
 }
 
+/** The environment of a service's code that runs in this process, on this project's folders and without servers. */
+export function localEnvironment(project: Project): Readonly<Record<string, string | undefined>> {
+  const servers = ["HONE_NATS_URL", "HONE_NATS_URL_FILE", "HONE_DATABASE_URL", "HONE_DATABASE_URL_FILE"];
+  return {
+    ...process.env,
+    ...Object.fromEntries(servers.map((name) => [name, undefined])),
+    HONE_STATE_DIR: project.state,
+    HONE_FILES: project.folder,
+  };
+}
+
 /** Where the user stands: npm runs scripts in the package's folder and names the real one. */
 export function userFolder(env: NodeJS.ProcessEnv = process.env): string {
   return env.INIT_CWD ?? process.cwd();

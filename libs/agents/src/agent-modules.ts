@@ -1,27 +1,28 @@
 /**
- * A run's own agents and tools: TypeScript files below HONE_FILES that export `agents` and `tools`.
+ * A run's own agents, tools and environments: TypeScript files below HONE_FILES that export them by name.
  *
  *     export const agents = { mine: defineAgent({ … }) };
  *     export const tools = { dice: defineTool({ … }) };
+ *     export const environments = { coin: defineEnvironment({ … }) };
  *
  * O1: a file is imported once per version; one that has changed is imported anew, and older runs keep what they have.
  * O2: what a file imports by name is looked for from its own place first, then among what Hone has, so that a project
  *     folder needs no packages of its own for `@hone/agents`, `@langchain/…` and `zod`.
  */
 
-import { stat } from "node:fs/promises";
 import { registerHooks } from "node:module";
-import { pathToFileURL } from "node:url";
-import { fileBelow } from "@hone/config";
+import { fileBelow, importFile, versionOfFile } from "@hone/config";
 import { describeError, InvalidInputError } from "@hone/core";
 import { z } from "zod";
 import type { AgentDefinition } from "./agent.ts";
+import type { EnvironmentDefinition } from "./environment.ts";
 import type { Tool } from "./tools/tool.ts";
 
 /** What the modules of a run export together. */
 export interface ModuleExports {
   readonly agents: Readonly<Record<string, AgentDefinition<unknown, unknown>>>;
   readonly tools: Readonly<Record<string, Tool>>;
+  readonly environments: Readonly<Record<string, EnvironmentDefinition<unknown>>>;
 }
 
 /** The modules of a run as they are now. */
@@ -32,11 +33,12 @@ export interface LoadedModules {
 }
 
 const isFunction = (value: unknown): boolean => typeof value === "function";
+const configSchema = z.custom(
+  (value) => typeof value === "object" && value !== null && "safeParse" in value,
+  "a schema of zod",
+);
 const agentSchema = z.looseObject({
-  configSchema: z.custom(
-    (value) => typeof value === "object" && value !== null && "safeParse" in value,
-    "a schema of zod",
-  ),
+  configSchema,
   needsEnvironment: z.boolean(),
   buildGraph: z.custom(isFunction, "a function"),
   run: z.custom(isFunction, "a function"),
@@ -47,9 +49,11 @@ const toolSchema = z.looseObject({
   parameters: z.record(z.string(), z.unknown()),
   call: z.custom(isFunction, "a function"),
 });
+const environmentSchema = z.looseObject({ configSchema, create: z.custom(isFunction, "a function") });
 const moduleSchema = z.object({
   agents: z.record(z.string(), agentSchema).default({}),
   tools: z.record(z.string(), toolSchema).default({}),
+  environments: z.record(z.string(), environmentSchema).default({}),
 });
 
 export class AgentModules {
@@ -67,33 +71,35 @@ export class AgentModules {
    * @throws {InvalidInputError} when one is not there, cannot be imported, or exports something else.
    */
   async load(paths: readonly string[]): Promise<LoadedModules> {
-    const urls = await Promise.all(paths.map((path) => this.#versionOf(path)));
-    const loaded = await Promise.all(urls.map((url, index) => this.#import(url, paths[index] ?? "")));
+    const files = await Promise.all(paths.map((path) => this.#versionOf(path)));
+    const loaded = await Promise.all(files.map((file, index) => this.#import(file, paths[index] ?? "")));
     return {
-      key: urls.join("\n"),
+      key: files.join("\n"),
       exports: {
         agents: Object.assign({}, ...loaded.map(({ agents }) => agents)) as ModuleExports["agents"],
         tools: Object.assign({}, ...loaded.map(({ tools }) => tools)) as ModuleExports["tools"],
+        environments: Object.assign(
+          {},
+          ...loaded.map(({ environments }) => environments),
+        ) as ModuleExports["environments"],
       },
     };
   }
 
   async #versionOf(path: string): Promise<string> {
     try {
-      const file = await fileBelow(this.#folder, path, KEY);
-      const { mtimeMs } = await stat(file);
-      return `${pathToFileURL(file).href}?v=${mtimeMs}`;
+      return await versionOfFile(await fileBelow(this.#folder, path, KEY));
     } catch (cause) {
       throw refusal(path, "a file below HONE_FILES", describeError(cause), cause);
     }
   }
 
-  #import(url: string, path: string): Promise<ModuleExports> {
-    const known = this.#imported.get(url);
+  #import(version: string, path: string): Promise<ModuleExports> {
+    const known = this.#imported.get(version);
     if (known !== undefined) return known;
-    const importing = importModule(url, path);
-    this.#imported.set(url, importing);
-    importing.catch(() => this.#imported.delete(url));
+    const importing = importModule(version, path);
+    this.#imported.set(version, importing);
+    importing.catch(() => this.#imported.delete(version));
     return importing;
   }
 }
@@ -101,10 +107,10 @@ export class AgentModules {
 /** In the run file. */
 const KEY = "agent.modules";
 
-async function importModule(url: string, path: string): Promise<ModuleExports> {
+async function importModule(version: string, path: string): Promise<ModuleExports> {
   let exports: unknown;
   try {
-    exports = await import(url);
+    exports = await importFile(version);
   } catch (cause) {
     throw refusal(path, "a module that can be imported", describeError(cause), cause);
   }
@@ -114,7 +120,7 @@ async function importModule(url: string, path: string): Promise<ModuleExports> {
     const issue = parsed.error.issues[0];
     throw refusal(
       path,
-      "a module that exports `agents` or `tools`",
+      "a module that exports `agents`, `tools` or `environments`",
       `${issue?.path.join(".")}: ${issue?.message}`,
     );
   }

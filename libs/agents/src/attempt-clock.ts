@@ -6,6 +6,8 @@
  * K2: it expires once, and calls `onExpired` then.
  */
 
+import { allowedMs } from "@hone/core";
+
 export class AttemptClock {
   readonly deadlineMs: number;
   readonly #onExpired: () => void;
@@ -16,7 +18,7 @@ export class AttemptClock {
   #isExpired = false;
 
   constructor(deadlineMs: number, onExpired: () => void) {
-    this.deadlineMs = deadlineMs;
+    this.deadlineMs = allowedMs(deadlineMs);
     this.#onExpired = onExpired;
     this.#run();
   }

@@ -42,6 +42,16 @@ export interface EnvironmentDefinition<Config> {
   create(config: Config): Environment;
 }
 
+/** An environment of any configuration, as modules of a run export it: `export const environments = { mine: defineEnvironment({…}) }`. */
+export function defineEnvironment<Config>(
+  definition: EnvironmentDefinition<Config>,
+): EnvironmentDefinition<unknown> {
+  return {
+    configSchema: definition.configSchema,
+    create: (config) => definition.create(config as Config),
+  };
+}
+
 const environments = new Registry<EnvironmentDefinition<unknown>>("an environment");
 
 /**
@@ -49,16 +59,18 @@ const environments = new Registry<EnvironmentDefinition<unknown>>("an environmen
  * @throws {DuplicateNameError} when the name is taken.
  */
 export function registerEnvironment<Config>(name: string, definition: EnvironmentDefinition<Config>): void {
-  environments.add(name, {
-    configSchema: definition.configSchema,
-    create: (config) => definition.create(config as Config),
-  });
+  environments.add(name, defineEnvironment(definition));
 }
 
-export function environmentOf(name: string): EnvironmentDefinition<unknown> | undefined {
-  return environments.get(name);
+/** @param own those of a run's own modules, which go before those that come with Hone. */
+export function environmentOf(
+  name: string,
+  own: Readonly<Record<string, EnvironmentDefinition<unknown>>> = {},
+): EnvironmentDefinition<unknown> | undefined {
+  return Object.hasOwn(own, name) ? own[name] : environments.get(name);
 }
 
-export function environmentNames(): string[] {
-  return environments.names();
+/** @param own see {@link environmentOf}. */
+export function environmentNames(own: Readonly<Record<string, unknown>> = {}): string[] {
+  return [...Object.keys(own), ...environments.names()];
 }

@@ -31,7 +31,7 @@ export type {
   EnvironmentReset,
   EnvironmentStep,
 } from "./environment.ts";
-export { environmentNames, environmentOf, registerEnvironment } from "./environment.ts";
+export { defineEnvironment, environmentNames, environmentOf, registerEnvironment } from "./environment.ts";
 export {
   AttemptTimedOutError,
   BadRowError,
@@ -53,6 +53,7 @@ export { FinishReason } from "./policy.ts";
 export { chooseReplica } from "./rendezvous.ts";
 export type { ReplicaChange } from "./replica-directory.ts";
 export { ReplicaDirectory } from "./replica-directory.ts";
+export { RolloutEnvironment } from "./rollout-environment.ts";
 export type { Script } from "./scripted-policy.ts";
 export { ScriptedPolicy, scriptNames, scriptOf } from "./scripted-policy.ts";
 export type { RowTools } from "./task-row.ts";
@@ -85,3 +86,4 @@ export type { BuildContext, ToolConfig } from "./tools/tool-config.ts";
 export { buildToolbox, toolConfigShape } from "./tools/tool-config.ts";
 export type { ToolLimits } from "./tools/toolbox.ts";
 export { Toolbox } from "./tools/toolbox.ts";
+export type { RolloutWitness, WitnessedCall } from "./witness.ts";

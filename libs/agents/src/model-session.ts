@@ -24,6 +24,7 @@ import type { AttemptClock } from "./attempt-clock.ts";
 import type { Conversation, PreparedCall, RecordedTurn } from "./conversation.ts";
 import { AttemptTimedOutError, LimitReachedError } from "./errors.ts";
 import { FinishReason, type Generation, type Policy, type SamplingParameters } from "./policy.ts";
+import type { RolloutWitness } from "./witness.ts";
 
 /** What a session needs; everything belongs to one attempt. */
 export interface ModelSessionOptions {
@@ -47,6 +48,7 @@ export interface ModelSessionOptions {
   readonly highestVersion: number;
   /** Sampling seed of a turn. */
   readonly seedOfTurn: (turn: number) => number;
+  readonly witness?: RolloutWitness | undefined;
 }
 
 /** How one call is made. */
@@ -100,12 +102,12 @@ export class ModelSession {
     }
   }
 
-  async #call(messages: readonly ChatMessage[], options: CallOptions): Promise<ModelAnswer> {
+  async #call(given: readonly ChatMessage[], options: CallOptions): Promise<ModelAnswer> {
     const { tools, read } = options;
     const { conversation, maxTurns, maxContextTokens, sampling, signal } = this.#options;
     signal.throwIfAborted();
     if (this.#started >= maxTurns) throw new LimitReachedError("turns", maxTurns);
-    const prepared = conversation.prepare(messages, tools);
+    const prepared = conversation.prepare(given, tools);
     const room = maxContextTokens - prepared.contextIds.length;
     if (room < 1) throw new LimitReachedError("context", maxContextTokens);
     const turnIndex = this.#started++;
@@ -117,6 +119,8 @@ export class ModelSession {
       generation,
       read === undefined ? undefined : (written) => read(written, turnIndex),
     );
+    const { messages, contextIds } = prepared;
+    this.#options.witness?.onAnswer({ turn, messages, tools: tools ?? [], contextIds, generation });
     if (generation.finishReason === FinishReason.aborted) {
       throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     }

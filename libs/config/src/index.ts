@@ -33,3 +33,4 @@ export {
 } from "./run-file/schema.ts";
 export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";
+export { importFile, versionOfFile } from "./user-module.ts";

@@ -4,6 +4,7 @@ export { BoundedQueue } from "./async/bounded-queue.ts";
 export { deadline } from "./async/deadline.ts";
 export type { WaitOptions } from "./async/delay.ts";
 export { delay } from "./async/delay.ts";
+export { allowedMs, bePatient } from "./async/patience.ts";
 export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
 export type { RetryOptions } from "./async/retry.ts";

@@ -5,18 +5,18 @@
  * at once, for another replica.
  */
 
-import "./domain/built-ins.ts";
-import { AgentCatalog, AgentModules, BusPolicy, ReplicaDirectory } from "@hone/agents";
+import { BusPolicy, ReplicaDirectory } from "@hone/agents";
 import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import { type AgentRolloutConfig, readConfig } from "./config.ts";
-import { AgentConfigs } from "./domain/agent-configs.ts";
 import { Tokenizers } from "./domain/tokenizers.ts";
 import { ActiveRuns } from "./nats/active-runs.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
 import { consumeJobs } from "./nats/consume-jobs.ts";
+import { rowsOfRun } from "./nats/rows-of-run.ts";
 import { watchReplicas } from "./nats/watch-replicas.ts";
+import { openRolloutParts } from "./open-rollout-parts.ts";
 
 export const agentRolloutService: ServiceDefinition<AgentRolloutConfig> = {
   name: "agent-rollout",
@@ -31,10 +31,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   await watchReplicas(bus, replicas, { signal: closed.signal, logger });
   const runs = await ActiveRuns.watch(bus, logger);
   const tokenizers = new Tokenizers(config.stateDir);
-  const agents = new AgentCatalog({ filesFolder: config.filesDir, secrets: config.toolSecrets });
-  const modules = new AgentModules(config.filesDir);
-  const agentConfigs = new AgentConfigs(config.filesDir);
-  const agentConfigAt = (path: string) => agentConfigs.at(path);
+  const parts = openRolloutParts(config);
   const validator = respond(
     bus,
     subjects.validate(ValidatingService.agentRollout),
@@ -43,15 +40,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     {
       queue: "agent-rollout",
       handle: async ({ message, reply }) =>
-        reply(
-          await answerValidate(message, {
-            bus,
-            agents,
-            modules,
-            agentConfigAt,
-            endpoints: config.endpoints,
-          }),
-        ),
+        reply(await answerValidate(message, { ...parts, rowsOf: (run) => rowsOfRun(bus, run) })),
       onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
     },
   );
@@ -60,11 +49,8 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     logger,
     concurrency: config.concurrency,
     dependencies: {
-      agents,
-      modules,
+      ...parts,
       rendererOf: (job) => tokenizers.rendererOf(job),
-      agentConfigAt,
-      endpoints: config.endpoints,
       policy: new BusPolicy(bus, replicas, {
         idleTimeoutMs: config.policyIdleTimeoutMs,
         onRetry: (reason, call) =>
@@ -87,7 +73,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
       // Jobs first: once given back, it no longer matters how their rollouts end.
       await consumer.stop();
       runs.stop();
-      await agents.close();
+      await parts[Symbol.asyncDispose]();
     },
   };
 }

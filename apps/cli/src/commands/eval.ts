@@ -5,7 +5,8 @@ import { resolve } from "node:path";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { shownPath, userFolder } from "../project.ts";
-import { type EvaluationOptions, evaluationRun } from "../run/evaluation-run.ts";
+import { endpointArgs, endpointOf } from "../run/endpoint-args.ts";
+import { evaluationRun } from "../run/evaluation-run.ts";
 import { evaluationTable, outcomeText } from "../run/evaluation-table.ts";
 import { findModel } from "../run/find-model.ts";
 import { loadRunFile } from "../run/load-run-file.ts";
@@ -24,16 +25,7 @@ export const evalCommand = honeCommand({
         "A run (RUN or RUN@VERSION), a folder or an id of the hub; the file's own model by default",
       valueHint: "MODEL",
     },
-    endpoint: {
-      type: "string",
-      description: "An OpenAI-compatible API, up to and with /v1, of which --model names a model",
-      valueHint: "URL",
-    },
-    "api-key-env": {
-      type: "string",
-      description: "Environment variable that holds the endpoint's key",
-      valueHint: "VAR",
-    },
+    ...endpointArgs,
     tasks: { type: "string", description: "First tasks of dataset.eval; all by default", valueHint: "N" },
     samples: { type: "string", description: "Rollouts of each task; 1 by default", valueHint: "K" },
     k: {
@@ -65,7 +57,7 @@ export const evalCommand = honeCommand({
       );
     }
     const folders = { state: project.state, user: userFolder() };
-    const endpoint = endpointOf(args);
+    const endpoint = endpointOf(args, "evaluate");
     const isInside = args.model !== undefined && endpoint === undefined;
     const model = isInside ? await findModel(args.model, folders) : undefined;
     const run = evaluationRun(loaded.config, {
@@ -96,34 +88,6 @@ export const evalCommand = honeCommand({
     return 0;
   },
 });
-
-/** The variable that services know; another one's value is passed on to a stack that this command starts. */
-const KEY_VARIABLE = "HONE_ENDPOINT_KEY";
-
-function endpointOf(args: {
-  readonly endpoint?: string | undefined;
-  readonly model?: string | undefined;
-  readonly "api-key-env"?: string | undefined;
-}): EvaluationOptions["endpoint"] {
-  const { endpoint: baseUrl, model, "api-key-env": variable } = args;
-  if (baseUrl === undefined) {
-    if (variable === undefined) return undefined;
-    throw new UsageError("Cannot evaluate as --api-key-env goes with --endpoint: current value is none");
-  }
-  if (model === undefined) {
-    throw new UsageError("Cannot evaluate an endpoint as --model must name its model: current value is none");
-  }
-  if (variable === undefined) return { baseUrl, model };
-  const key = process.env[variable];
-  if (key === undefined || key === "") {
-    throw new UsageError(
-      `Cannot evaluate as ${variable} must hold the endpoint's key: current value is none`,
-    );
-  }
-  if (variable.startsWith(KEY_VARIABLE)) return { baseUrl, model, keyVariable: variable };
-  process.env[KEY_VARIABLE] = key;
-  return { baseUrl, model, keyVariable: KEY_VARIABLE };
-}
 
 /** A run's id is the likeliest thing to be given in its place. */
 async function requireFile(file: string, given: string): Promise<void> {

@@ -41,7 +41,7 @@ export async function findModel(text: string, folders: FindModelFolders): Promis
   if (await isFolder(folder)) return { place: folder, shown: text };
   if (HUB_ID.test(text) && !text.startsWith(".")) return { place: text, shown: text };
   throw new UsageError(
-    `Cannot evaluate as the model must be a run (RUN or RUN@VERSION), a folder, or an id of the hub such as owner/name: current value is ${text}`,
+    `Cannot use a model as it must be a run (RUN or RUN@VERSION), a folder, or an id of the hub such as owner/name: current value is ${text}`,
   );
 }
 

@@ -12,6 +12,7 @@ import { Attr, AttrValue, type Context, recordError, SpanName, startSpan } from 
 import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
 import type { AttemptClock } from "../attempt-clock.ts";
 import type { RecordedTurn } from "../conversation.ts";
+import type { RolloutWitness } from "../witness.ts";
 import { cutAnswer } from "./cut-answer.ts";
 import type { Tool, ToolAnswer } from "./tool.ts";
 import type { Toolbox, ToolboxEntry } from "./toolbox.ts";
@@ -30,6 +31,7 @@ export interface RolloutToolsOptions {
   readonly toolSelection: readonly string[] | undefined;
   /** The turn whose calls are answered: rewards go there. */
   readonly lastTurn: () => RecordedTurn | undefined;
+  readonly witness?: RolloutWitness | undefined;
 }
 
 /** What the model is told of one call. */
@@ -223,7 +225,9 @@ export class RolloutTools {
     const { maxAnswerTokens: maxTokens, cut: side } = this.#toolbox.limits;
     const cut = cutAnswer(text, { tokenizer: this.#options.tokenizer, maxTokens, side });
     if (cut.isCut) this.#add({ tool_answers_cut: 1 });
-    return { id: call.id, name: call.function.name, text: cut.text, kind };
+    const reply = { id: call.id, name: call.function.name, text: cut.text, kind };
+    this.#options.witness?.onToolReply(call, reply, this.#options.lastTurn());
+    return reply;
   }
 
   #addReward(reward: number): void {

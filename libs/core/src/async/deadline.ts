@@ -2,6 +2,7 @@
 
 import { DeadlineError } from "../errors.ts";
 import type { WaitOptions } from "./delay.ts";
+import { allowedMs } from "./patience.ts";
 
 /**
  * Runs `work` with a signal that aborts after `ms` milliseconds or with the caller's signal, and settles by then
@@ -22,7 +23,7 @@ export async function deadline<T>(
     controller.abort(reason);
   };
   const onAbort = () => end(options.signal?.reason);
-  const timer = setTimeout(() => end(new DeadlineError(what, ms)), ms);
+  const timer = setTimeout(() => end(new DeadlineError(what, ms)), allowedMs(ms));
   options.signal?.addEventListener("abort", onAbort, { once: true });
   if (options.signal?.aborted) onAbort();
   try {

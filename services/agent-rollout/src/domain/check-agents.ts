@@ -1,6 +1,6 @@
 /** Whether the agents of a run can be built: that of the run itself, and those that its rows name. */
 
-import type { AgentCatalog, LoadedModules } from "@hone/agents";
+import { type AgentCatalog, BadRowError, type LoadedModules, promptOfRow, toolsOfRow } from "@hone/agents";
 import { describeError, InvalidInputError, RetryableError, TerminalError } from "@hone/core";
 import { type ChosenAgent, chooseAgent } from "./agent-choice.ts";
 import type { RunProblem } from "./validate-run.ts";
@@ -37,10 +37,18 @@ async function problemOfRows(
 ): Promise<RunProblem | undefined> {
   for (const { id, row } of rows) {
     try {
-      const problem = await problemOf(key, await chooseAgent(run, row, options.agentConfigAt), options);
+      const chosen = await chooseAgent(run, row, options.agentConfigAt);
+      const problem = await problemOf(key, chosen, options);
       if (problem !== undefined) return { ...problem, message: `${id}: ${problem.message}` };
+      const { definition } = await options.agents.prepare({ ...chosen, modules: options.modules });
+      if (definition.needsRow === true) promptOfRow({ id, row });
+      toolsOfRow({ id, row });
     } catch (error) {
       if (!(error instanceof TerminalError)) throw error;
+      if (error instanceof BadRowError) {
+        const allowed = "a dataset whose rows have what their agent needs";
+        return { key, value: id, allowed, message: describeError(error) };
+      }
       return {
         key,
         value: row.agent_cfg_path,

@@ -22,7 +22,9 @@ import {
   PolicyStaleError,
   PolicyUnavailableError,
   type PreparedAgent,
+  RolloutEnvironment,
   RolloutTools,
+  type RolloutWitness,
   type Script,
   ScriptedPolicy,
   toolsOfRow,
@@ -50,7 +52,6 @@ import {
 } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
-import { RolloutEnvironment } from "./rollout-environment.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 
 /** What an attempt is made of beside its job. */
@@ -70,6 +71,8 @@ export interface AttemptOptions {
   /** Its reason says why: RolloutCancelledError or ServiceStoppingError. */
   readonly signal: AbortSignal;
   readonly trace: Context;
+  /** Looks on. @default nobody */
+  readonly witness?: RolloutWitness | undefined;
 }
 
 /** The record of one attempt; the attempts before it are the rollout's affair. */
@@ -124,6 +127,8 @@ async function runTraced(
   span: Span,
 ): Promise<AttemptEnd> {
   const { deadlineMs } = job.limits;
+  const { trace, witness } = options;
+  witness?.onAttempt(options.attempt);
   // Aborts when the attempt is over, for whatever reason: who still works for it stops.
   const over = new AbortController();
   const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
@@ -146,17 +151,18 @@ async function runTraced(
     over.signal.throwIfAborted();
     const inner = parts.makeEnvironment?.();
     if (inner !== undefined && job.task.environment !== undefined) {
-      environment = new RolloutEnvironment({ ...job.task.environment, inner, trace: options.trace });
+      environment = new RolloutEnvironment({ ...job.task.environment, inner, trace, witness });
     }
     session = openSession(job, parts, options, { conversation, clock, signal: over.signal, inner });
     environment?.attach(session);
-    const own = { session, environment, tools, clock, signal: over.signal, trace: options.trace };
+    const own = { session, environment, tools, clock, signal: over.signal, trace, witness };
     result = await Promise.race([runAgent(job, parts, own), interrupted]);
     verdict = returnedVerdict(result, session.failure ?? failureOf(environment, tools), job);
   } catch (error) {
     const cause = over.signal.aborted
       ? over.signal.reason
       : (session?.failure ?? failureOf(environment, tools) ?? error);
+    witness?.onFailure(cause);
     verdict = verdictOf(cause, job);
   } finally {
     clock.end();
@@ -197,7 +203,7 @@ async function runTraced(
 function openSession(
   job: RolloutJob,
   { renderer, policy, script }: AttemptParts,
-  { attempt, trace }: AttemptOptions,
+  { attempt, trace, witness }: AttemptOptions,
   own: {
     conversation: Conversation;
     clock: AttemptClock;
@@ -223,6 +229,7 @@ function openSession(
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
     seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
+    witness,
   });
 }
 
@@ -237,9 +244,10 @@ function runAgent(
     clock: AttemptClock;
     signal: AbortSignal;
     trace: Context;
+    witness: RolloutWitness | undefined;
   },
 ): Promise<AgentResult> {
-  const { session, environment, tools, clock, signal, trace } = own;
+  const { session, environment, tools, clock, signal, trace, witness } = own;
   return agent.definition.run(agent.graph, {
     config: agent.config,
     task: { id: job.task.id, row: job.task.row },
@@ -257,6 +265,7 @@ function runAgent(
         clock,
         seed: turnSeed(job.runSeed, job.slot, TOOL_SEED_TURN),
         lastTurn: () => session.lastTurn,
+        witness,
       });
       tools.push(opened);
       return opened;

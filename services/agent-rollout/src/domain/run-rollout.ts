@@ -12,7 +12,9 @@ import {
   checkConfig,
   type Environment,
   environmentOf,
+  type ModuleExports,
   type Policy,
+  type RolloutWitness,
   scriptOf,
 } from "@hone/agents";
 import { describeError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
@@ -40,6 +42,8 @@ export interface RolloutOptions {
   /** Its reason says why: RolloutCancelledError or ServiceStoppingError. */
   readonly signal: AbortSignal;
   readonly trace: Context;
+  /** Looks on at every attempt. @default nobody */
+  readonly witness?: RolloutWitness | undefined;
 }
 
 /** First pause between two attempts; doubles each time. */
@@ -88,7 +92,8 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
   if (scriptedPolicy !== undefined && script === undefined) {
     throw new UnusableJobError("its scripted policy must be known", scriptedPolicy);
   }
-  const makeEnvironment = task.environment === undefined ? undefined : environmentMaker(task.environment);
+  const makeEnvironment =
+    task.environment === undefined ? undefined : environmentMaker(task.environment, modules?.exports);
   if (makeEnvironment === undefined && (agent.definition.needsEnvironment || script !== undefined)) {
     throw new UnusableJobError(
       `${script === undefined ? `the agent ${agentName}` : "a script"} needs a task with an environment`,
@@ -106,8 +111,11 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
   return { agent, script, makeEnvironment, policy, renderer };
 }
 
-function environmentMaker({ name, configJson }: { name: string; configJson: string }): () => Environment {
-  const definition = environmentOf(name);
+function environmentMaker(
+  { name, configJson }: { name: string; configJson: string },
+  own: ModuleExports | undefined,
+): () => Environment {
+  const definition = environmentOf(name, own?.environments);
   if (definition === undefined) throw new UnusableJobError("its environment must be known", name);
   const checked = checkConfig(definition.configSchema, parseConfig(configJson));
   if (checked.kind === "invalid") {

@@ -43,7 +43,7 @@ export function validateRun(run: RunParts): RunProblem[] {
   return [
     ...agentProblems(run),
     ...scriptProblems(run),
-    ...run.environments.flatMap(environmentProblems),
+    ...run.environments.flatMap((environment) => environmentProblems(environment, run.own)),
     ...tokenizerProblems(run),
   ];
 }
@@ -87,12 +87,12 @@ function agentProblems({ agent, environments, own }: RunParts): RunProblem[] {
   return checked.kind === "valid" ? problems : [...problems, ...at("agent.config", checked.problems)];
 }
 
-function scriptProblems({ warmStart, environments }: RunParts): RunProblem[] {
+function scriptProblems({ warmStart, environments, own }: RunParts): RunProblem[] {
   if (warmStart === undefined) return [];
   const key = "warmStart.policy";
   if (scriptOf(warmStart.policy) === undefined) return at(key, unknownName(warmStart.policy, scriptNames()));
   const isPlayable = environments.every(({ name, config }) => {
-    const definition = environmentOf(name);
+    const definition = environmentOf(name, own?.environments);
     const checked = definition === undefined ? undefined : checkConfig(definition.configSchema, config);
     // What is wrong with the environment itself is reported there.
     if (definition === undefined || checked?.kind !== "valid") return true;
@@ -108,9 +108,13 @@ function scriptProblems({ warmStart, environments }: RunParts): RunProblem[] {
   ]);
 }
 
-function environmentProblems({ key, name, config }: RunParts["environments"][number]): RunProblem[] {
-  const definition = environmentOf(name);
-  if (definition === undefined) return at(`${key}.environment`, unknownName(name, environmentNames()));
+function environmentProblems(
+  { key, name, config }: RunParts["environments"][number],
+  own: ModuleExports | undefined,
+): RunProblem[] {
+  const definition = environmentOf(name, own?.environments);
+  if (definition === undefined)
+    return at(`${key}.environment`, unknownName(name, environmentNames(own?.environments)));
   const checked = checkConfig(definition.configSchema, config);
   return checked.kind === "valid" ? [] : at(`${key}.config`, checked.problems);
 }

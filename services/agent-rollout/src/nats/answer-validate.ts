@@ -1,28 +1,24 @@
 /** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and fit. */
 
 import { create } from "@bufbuild/protobuf";
-import type { AgentCatalog, AgentModules } from "@hone/agents";
 import { ConfigError, problemMessage, type RunConfig, resolveRunConfig } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
-import type { Bus } from "@hone/messaging";
 import {
   ProblemSchema,
   type ValidateReply,
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
-import { checkAgents } from "../domain/check-agents.ts";
+import { checkAgents, type RowsOfSplit } from "../domain/check-agents.ts";
 import type { Endpoints } from "../domain/endpoints.ts";
+import type { RolloutDependencies } from "../domain/run-rollout.ts";
 import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
-import { rowsOfRun } from "./rows-of-run.ts";
 
 /** What validating looks things up in. */
-export interface ValidateParts {
-  readonly bus: Bus;
-  readonly agents: AgentCatalog;
-  readonly modules: AgentModules;
-  readonly agentConfigAt: (path: string) => Promise<string>;
-  readonly endpoints: Endpoints;
+export interface ValidateParts
+  extends Pick<RolloutDependencies, "agents" | "modules" | "agentConfigAt" | "endpoints"> {
+  /** The first rows of the run's datasets. */
+  readonly rowsOf: (run: RunConfig) => Promise<readonly RowsOfSplit[]>;
 }
 
 export async function answerValidate(request: ValidateRequest, parts: ValidateParts): Promise<ValidateReply> {
@@ -46,7 +42,7 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
     ];
     if (problems.length > 0) return problems;
     const chosen = { name: agent.name, configJson: agent.config && JSON.stringify(agent.config) };
-    return await checkAgents(chosen, await rowsOfRun(parts.bus, run), { ...parts, modules });
+    return await checkAgents(chosen, await parts.rowsOf(run), { ...parts, modules });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     if (error instanceof InvalidInputError) {

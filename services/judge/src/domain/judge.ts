@@ -11,6 +11,8 @@ export interface Judgement {
   readonly metrics?: Readonly<Record<string, number>>;
   /** Rewards of single turns; no part of the value. */
   readonly turnRewards?: readonly TurnReward[];
+  /** Why, in words; shown to who debugs, and not kept. */
+  readonly reason?: string;
 }
 
 /** What a judge gets beside the episode. */

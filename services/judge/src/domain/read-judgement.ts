@@ -21,7 +21,7 @@ const judgementSchema = z.union([
 ]);
 
 /**
- * Reads a number, or `{ score, turns: [[turn, value], …], …figures }`; what is neither number nor boolean beside them is
+ * Reads a number, or `{ score, turns: [[turn, value], …], reason, …figures }`; what else is neither number nor boolean is
  * passed over.
  * @throws {TypeError} when it is neither.
  */
@@ -36,9 +36,11 @@ export function readJudgement(value: unknown): Judgement {
   const figures = Object.entries(rest).flatMap(([name, each]): [string, number][] =>
     typeof each === "number" || typeof each === "boolean" ? [[name, Number(each)]] : [],
   );
+  const { reason } = rest as { readonly reason?: unknown };
   return {
     value: score,
     metrics: Object.fromEntries(figures),
     turnRewards: turns.map((each) => (Array.isArray(each) ? { turn: each[0], value: each[1] } : each)),
+    ...(typeof reason === "string" && { reason }),
   };
 }

@@ -18,6 +18,8 @@ import type { Panel, PanelMember } from "./panel.ts";
 export interface DetailedScore extends Score {
   readonly metrics: Readonly<Record<string, number>>;
   readonly turnRewards: readonly TurnReward[];
+  /** See {@link Judgement}; absent where the judge gives none. */
+  readonly reason?: string;
 }
 
 /** What became of an episode. */
@@ -43,13 +45,14 @@ export async function scoreEpisode(
   const scores: DetailedScore[] = [];
   for (const [index, word] of words.entries()) {
     const { name, weight } = asked[index]!;
-    if ("reason" in word) return { kind: "failed", judge: name, reason: word.reason };
+    if ("failure" in word) return { kind: "failed", judge: name, reason: word.failure };
     scores.push({
       judge: name,
       weight,
       value: word.value,
       metrics: word.metrics ?? {},
       turnRewards: word.turnRewards ?? [],
+      ...(word.reason !== undefined && { reason: word.reason }),
     });
   }
   const reward = weightedSum(scores);
@@ -67,14 +70,14 @@ async function tryJudge(
   { name, judge }: PanelMember<Judge>,
   episode: JudgedEpisode,
   context: JudgeContext,
-): Promise<Judgement | { reason: string }> {
+): Promise<Judgement | { failure: string }> {
   try {
     const word = await judge(episode, context);
     const judgement = typeof word === "number" ? { value: word } : word;
     checkFinite(name, judgement);
     return judgement;
   } catch (error) {
-    return { reason: `the judge "${name}" failed: ${describeError(error)}` };
+    return { failure: `the judge "${name}" failed: ${describeError(error)}` };
   }
 }
 

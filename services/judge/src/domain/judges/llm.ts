@@ -22,7 +22,7 @@ export function llmJudge(config: Config, parts: JudgeParts): Judge {
   const { min, max } = config.scale;
   const ask = chatCall(config, `"Score: N", N from ${min} to ${max}`, parts);
   const readGrade = gradeReader(config);
-  const kept = new Map<string, Promise<ChatAnswer<number>>>();
+  const kept = new Map<string, Promise<ChatAnswer<Grade>>>();
   return async function judgeByModel(episode, { signal }): Promise<Judgement> {
     const messages = messagesFor(config, episode);
     const key = createHash("sha256").update(JSON.stringify(messages)).digest("base64");
@@ -40,7 +40,11 @@ export function llmJudge(config: Config, parts: JudgeParts): Judge {
       const figures = { input_tokens: inputTokens, output_tokens: outputTokens, cost };
       const free = { input_tokens: 0, output_tokens: 0, cost: 0 };
       const isKept = known !== undefined;
-      return { value, metrics: { cached: isKept ? 1 : 0, ...(isKept ? free : figures) } };
+      return {
+        value: value.grade,
+        reason: value.reasons,
+        metrics: { cached: isKept ? 1 : 0, ...(isKept ? free : figures) },
+      };
     } catch (error) {
       if (kept.get(key) === asked) kept.delete(key);
       throw error;
@@ -65,13 +69,20 @@ function messagesFor({ rubric, scale }: Config, episode: JudgedEpisode): ChatMes
   ];
 }
 
+/** Between 0 and 1, and all that the model wrote. */
+interface Grade {
+  readonly grade: number;
+  readonly reasons: string;
+}
+
 const SCORE_LINE = /score\**\s*:\s*\**\s*(-?[0-9]+(?:\.[0-9]+)?)/gi;
 
 /** @returns reads the grade, scaled to [0, 1]. */
-function gradeReader({ scale: { min, max } }: Config): (content: string) => number | undefined {
+function gradeReader({ scale: { min, max } }: Config): (content: string) => Grade | undefined {
   return function readGrade(content) {
     const stated = [...content.matchAll(SCORE_LINE)].at(-1)?.[1];
     const score = Number(stated);
-    return stated === undefined || score < min || score > max ? undefined : (score - min) / (max - min);
+    if (stated === undefined || score < min || score > max) return undefined;
+    return { grade: (score - min) / (max - min), reasons: content };
   };
 }

@@ -7,9 +7,7 @@
  * has changed is loaded anew for the next run.
  */
 
-import { stat } from "node:fs/promises";
-import { pathToFileURL } from "node:url";
-import { fileBelow } from "@hone/config";
+import { fileBelow, importFile, versionOfFile } from "@hone/config";
 import { deadline } from "@hone/core";
 import { JudgeError } from "../../errors.ts";
 import type { Judge } from "../judge.ts";
@@ -25,10 +23,9 @@ export async function moduleJudge(
   { filesDir }: JudgeParts,
 ): Promise<Judge> {
   const file = await fileBelow(filesDir, path, "judge.path");
-  const { mtimeMs } = await stat(file);
   let loaded: unknown;
   try {
-    loaded = await import(`${pathToFileURL(file).href}?v=${mtimeMs}`);
+    loaded = await importFile(await versionOfFile(file));
   } catch (cause) {
     throw new JudgeError(kind, `Cannot use a judge as its module must load: current value is "${path}"`, {
       cause,

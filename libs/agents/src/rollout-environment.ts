@@ -3,18 +3,24 @@
  * that acted.
  */
 
-import type {
-  AgentEnvironment,
-  Environment,
-  EnvironmentReset,
-  EnvironmentStep,
-  ModelSession,
-} from "@hone/agents";
 import { RetryableError, Turnstile } from "@hone/core";
 import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+import type { AgentEnvironment } from "./agent.ts";
+import type { Environment, EnvironmentReset, EnvironmentStep } from "./environment.ts";
+import type { ModelSession } from "./model-session.ts";
+import type { RolloutWitness } from "./witness.ts";
 
 /** Behind it the rollouts of this process go on whose environments answered at the same moment. */
 const turnstile = new Turnstile();
+
+export interface RolloutEnvironmentOptions {
+  readonly inner: Environment;
+  /** As the task names it. */
+  readonly name: string;
+  readonly seed: number;
+  readonly trace: Context;
+  readonly witness?: RolloutWitness | undefined;
+}
 
 export class RolloutEnvironment implements AgentEnvironment {
   /** Sum of the rewards so far. */
@@ -25,13 +31,15 @@ export class RolloutEnvironment implements AgentEnvironment {
   readonly #name: string;
   readonly #seed: number;
   readonly #trace: Context;
+  readonly #witness: RolloutWitness | undefined;
   #session: ModelSession | undefined;
 
-  constructor(options: { inner: Environment; name: string; seed: number; trace: Context }) {
+  constructor(options: RolloutEnvironmentOptions) {
     this.#inner = options.inner;
     this.#name = options.name;
     this.#seed = options.seed;
     this.#trace = options.trace;
+    this.#witness = options.witness;
   }
 
   /** The session whose turns the rewards belong to. */
@@ -40,7 +48,9 @@ export class RolloutEnvironment implements AgentEnvironment {
   }
 
   async reset(): Promise<EnvironmentReset> {
-    return this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
+    const reset = await this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
+    this.#witness?.onReset(reset);
+    return reset;
   }
 
   async step(answer: string): Promise<EnvironmentStep> {
@@ -51,6 +61,7 @@ export class RolloutEnvironment implements AgentEnvironment {
       turn.reward = (turn.reward ?? 0) + step.reward;
       turn.info = step.info;
     }
+    this.#witness?.onStep(answer, step, turn);
     return step;
   }
 

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { loadRunFile } from "../run/load-run-file.ts";
+import type { PolicyChoice } from "./choose-policy.ts";
+import { type DebuggedRollout, debugRollout } from "./debug-rollout.ts";
+import { CALL, type TestProject, testProject } from "./testing-project.ts";
+
+/* One rollout in this process, with everything that a user brings: an agent, a tool, an environment and a judge. */
+
+describe("debugRollout()", () => {
+  let own: TestProject;
+  let told: string[] = [];
+  before(async () => {
+    own = await testProject();
+  });
+  after(() => own[Symbol.asyncDispose]());
+
+  const play = async (
+    policy: PolicyChoice,
+    options: { runFile?: string; row?: number; seed?: number } = {},
+  ): Promise<DebuggedRollout> => {
+    const { runFile = own.runFile, row = 1, seed } = options;
+    const { config } = await loadRunFile(runFile, own.project.folder);
+    told = [];
+    const tell = (what: string) => () => void told.push(what);
+    return debugRollout(config, {
+      project: own.project,
+      file: runFile,
+      split: "train",
+      row,
+      policy,
+      seed,
+      temperature: undefined,
+      signal: new AbortController().signal,
+      listener: {
+        onTask: tell("task"),
+        onWait: () => undefined,
+        onAttempt: tell("attempt"),
+        onReset: tell("reset"),
+        onTurn: tell("turn"),
+        onToolCall: tell("tool"),
+        onStep: tell("step"),
+        onFailure: (error) => void told.push(`failure ${String(error)}`),
+      },
+    });
+  };
+  /** The tokens of the turns, put one after the other, are the training rows. */
+  const assertExact = ({ turns, record }: DebuggedRollout) => {
+    for (const [index, { tokenIds, lossMask }] of record.samples.entries()) {
+      const tokens = turns.filter(({ sample }) => sample === index).flatMap((turn) => turn.tokens);
+      assert.deepEqual(
+        tokens.map(({ id }) => id),
+        [...tokenIds],
+      );
+      assert.deepEqual(
+        tokens.map(({ mask }) => mask),
+        [...lossMask],
+      );
+    }
+  };
+
+  test("shows turns, calls of tools and what the judge says of written answers", async () => {
+    const played = await play({ kind: "answers", answers: [CALL, "It is 5."] });
+    assert.deepEqual(told, ["task", "attempt", "turn", "tool", "turn"]);
+    const [first, second] = played.turns;
+    assert.deepEqual(first?.tools, ["add"]);
+    assert.deepEqual(first?.messages, [{ role: "user", content: "2 + 3?" }]);
+    assert.deepEqual(first?.toolCalls, [
+      { name: "add", arguments: { a: 2, b: 3 }, kind: "answered", text: "5" },
+    ]);
+    assert.deepEqual(
+      second?.messages.map(({ role, content }) => [role, content]),
+      [["tool", "5"]],
+    );
+    assert.deepEqual([second?.sample, second?.isNewSample, second?.answer], [0, false, "It is 5."]);
+    assert.equal(played.record.samples.length, 1);
+    assertExact(played);
+    assert.equal(played.record.outcome, "completed");
+    assert.ok(played.verdict.kind === "scored");
+    assert.equal(played.verdict.reward, 1);
+    assert.equal(played.verdict.scores[0]?.reason, "it says the sum");
+  });
+
+  test("plays the row that is asked for, and refuses one that is not there", async () => {
+    const played = await play({ kind: "answers", answers: ["It is 5."] }, { row: 2 });
+    assert.equal(played.task.id, "rows.jsonl:2");
+    assert.ok(played.verdict.kind === "scored" && played.verdict.reward === 0);
+    await assert.rejects(play({ kind: "random" }, { row: 3 }), /1 to 2, .*current value is 3/);
+  });
+
+  test("random tokens are drawn alike from the whole vocabulary, by the seed", async () => {
+    const [one, same, other] = [
+      await play({ kind: "random" }, { seed: 1 }),
+      await play({ kind: "random" }, { seed: 1 }),
+      await play({ kind: "random" }, { seed: 2 }),
+    ];
+    assertExact(one);
+    const ids = ({ turns }: DebuggedRollout) => turns.flatMap(({ tokens }) => tokens.map(({ id }) => id));
+    assert.deepEqual(ids(one), ids(same));
+    assert.notDeepEqual(ids(one), ids(other));
+    const logprobs = one.turns.flatMap(({ tokens }) => tokens.flatMap(({ logprob }) => logprob ?? []));
+    assert.equal(new Set(logprobs).size, 1);
+    assert.ok(Math.exp(-(logprobs[0] ?? 0)) > 256);
+  });
+
+  test("the start model answers as version 0 of the run, with its logprobs", async () => {
+    const played = await play({ kind: "model", place: undefined, shown: "" });
+    assertExact(played);
+    const [sample] = played.record.samples;
+    const numSampled = sample?.lossMask.filter((bit) => bit === 1).length ?? 0;
+    assert.ok(numSampled > 0);
+    assert.equal(sample?.logprobs.length, numSampled);
+    assert.deepEqual(sample?.versions, [{ version: 0, tokenCount: numSampled }]);
+  });
+
+  test("a script acts in an environment of the run's own", async () => {
+    const runFile = await own.writeRun("coin.json", {
+      dataset: { train: { source: "environment", environment: "coin", seeds: { from: 3, to: 9 } } },
+      agent: { name: "tosser", modules: ["agent.ts"] },
+      judge: [{ kind: "environment" }],
+    });
+    const played = await play({ kind: "script", name: "random_legal" }, { runFile });
+    assert.deepEqual(told, ["task", "attempt", "reset", "turn", "step"]);
+    assert.equal(played.task.id, "coin:3");
+    const [turn] = played.turns;
+    assert.ok(["0", "1"].includes(turn?.answer ?? ""));
+    const reward = turn?.answer === "0" ? 1 : 0;
+    assert.equal(turn?.steps[0]?.reward, reward);
+    assert.ok(played.verdict.kind === "scored" && played.verdict.reward === reward);
+    assert.deepEqual(played.record.metrics, { tossed: 1 });
+  });
+
+  test("what the agent throws is told whole, and scored as the outcome says", async () => {
+    const played = await play({ kind: "answers", answers: [`crash ${CALL}`] });
+    assert.deepEqual(told.at(-1), "failure RangeError: the agent broke");
+    assert.equal(played.record.outcome, "agent_failed");
+  });
+
+  describe("with an endpoint", () => {
+    let server: Server;
+    let bodies: { messages: unknown; model: unknown }[] = [];
+    before(async () => {
+      server = createServer(async (request, response) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of request) chunks.push(chunk as Buffer);
+        bodies.push(JSON.parse(Buffer.concat(chunks).toString()));
+        response.end(
+          JSON.stringify({ choices: [{ message: { content: "It is 5." }, finish_reason: "stop" }] }),
+        );
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    });
+    after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+
+    test("its answers are text, which is never trained", async () => {
+      bodies = [];
+      const runFile = await own.writeRun("single.json", { agent: { name: "single_turn" } });
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+      const played = await play({ kind: "endpoint", endpoint: { baseUrl, model: "far" } }, { runFile });
+      assert.deepEqual(bodies[0]?.messages, [{ role: "user", content: "2 + 3?" }]);
+      assert.equal(played.turns[0]?.answer, "It is 5.");
+      assert.equal(played.turns[0]?.tokens.filter(({ mask }) => mask === 1).length, 0);
+      assert.equal(played.record.samples.length, 0);
+      assert.ok(played.verdict.kind === "scored" && played.verdict.reward === 1);
+    });
+  });
+});

@@ -1,0 +1,196 @@
+/**
+ * One rollout of a run file, played and judged in this process: the tasks, the rollout, the judges and the engine are the
+ * code of the services, without a bus between them.
+ */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type JobTask,
+  openRolloutParts,
+  type RolloutJob,
+  type RolloutRecord,
+  readConfig as readRolloutConfig,
+  runRollout,
+} from "@hone/agent-rollout/playing";
+import { ConfigError, type RunConfig } from "@hone/config";
+import { parseJson } from "@hone/core";
+import { openSource, openSourceParts, readDatasetConfig, type Task } from "@hone/dataset/tasks";
+import { readInferenceGatewayConfig } from "@hone/inference-gateway/engine";
+import { assemblePanel, judgedRowOf, openJudgeParts, scoreEpisode, type Verdict } from "@hone/judge/scoring";
+import { contextOfTraceparent, createLogger } from "@hone/telemetry";
+import { ChatRenderer, loadTokenizer } from "@hone/tokenizer";
+import { openStartModel, readTrainerConfig } from "@hone/trainer/start-model";
+import { UsageError } from "../errors.ts";
+import { localEnvironment, type Project } from "../project.ts";
+import { openPolicy, type PolicyChoice } from "./choose-policy.ts";
+import { type RolloutListener, type SeenTurn, TurnRecorder } from "./turn-recorder.ts";
+
+export interface DebugOptions {
+  readonly project: Project;
+  /** Of the run file, for errors. */
+  readonly file: string;
+  readonly split: "train" | "eval";
+  /** From 1, in the source's own order. */
+  readonly row: number;
+  readonly policy: PolicyChoice;
+  readonly temperature: number | undefined;
+  /** In the place of the run's. */
+  readonly seed: number | undefined;
+  readonly signal: AbortSignal;
+  readonly listener: RolloutListener & {
+    onTask(task: JobTask, size: number): void;
+    /** Something takes its time. */
+    onWait(what: string): void;
+  };
+}
+
+export interface DebuggedRollout {
+  readonly task: JobTask;
+  readonly turns: readonly SeenTurn[];
+  readonly record: RolloutRecord;
+  readonly verdict: Verdict;
+  /** Judges that compare the rollouts of a group, and so were not asked. */
+  readonly groupJudges: readonly string[];
+}
+
+/** As a run's start: version 0, which step 1 would train on. */
+const VERSION = 0;
+const STEP = 1;
+
+/**
+ * @throws {UsageError} when there is no such row.
+ * @throws {ConfigError} when the run's model is refused.
+ */
+export async function debugRollout(run: RunConfig, options: DebugOptions): Promise<DebuggedRollout> {
+  const { project, policy: choice, signal, listener } = options;
+  const environment = localEnvironment(project);
+  await using opened = new AsyncDisposableStack();
+  const task = await taskOf(run, options, environment);
+  const judges = opened.use(openJudgeParts(project.folder, environment));
+  // Before anything is played: a judge that cannot be made is told of at once.
+  const panel = await assemblePanel(run.judge, judges);
+  const parts = opened.use(openRolloutParts(readRolloutConfig(environment)));
+
+  const folder = await mkdtemp(join(tmpdir(), "hone-debug-"));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const { hub } = readTrainerConfig(environment);
+  listener.onWait("looking at the model");
+  const onProgress = (done: number, total: number) =>
+    listener.onWait(`fetching the model, ${Math.round(done / 1e6)} of ${Math.round(total / 1e6)} MB`);
+  const model = await openStartModel(withModel(run, choice), { folder, hub, signal, onProgress });
+  if (model.kind === "refused") {
+    const problems = model.problems.map((each) => ({
+      ...each,
+      value: JSON.parse(each.valueJson) as unknown,
+    }));
+    throw new ConfigError(options.file, problems);
+  }
+  const tokenizer = await loadTokenizer(model.tokenizer);
+  const renderer = new ChatRenderer(tokenizer);
+  const { maxCacheBytes } = readInferenceGatewayConfig(environment);
+  if (choice.kind === "model") listener.onWait("loading the model");
+  const job = jobOf(run, task, options);
+  const policy = await openPolicy(choice, {
+    tokenizer,
+    weights: model.weights,
+    model: job.runId,
+    version: VERSION,
+    maxCacheBytes,
+  });
+  opened.defer(async () => policy[Symbol.asyncDispose]?.());
+
+  const witness = new TurnRecorder({ tokenizer, isTrainable: choice.kind !== "endpoint", listener });
+  const record = await runRollout(
+    job,
+    { ...parts, policy, rendererOf: async () => renderer },
+    { signal, trace: contextOfTraceparent(undefined), witness },
+  );
+  const verdict = await scoreEpisode(
+    {
+      outcome: record.outcome,
+      environmentReturn: record.environmentReturn,
+      turns: record.turns.map(({ info = {}, ...turn }) => ({ ...turn, info })),
+      row: task.row === undefined ? undefined : judgedRowOf(task.row),
+      metadata: record.metadata,
+    },
+    panel,
+    { signal },
+  );
+  signal.throwIfAborted();
+  return {
+    task,
+    turns: witness.turns,
+    record,
+    verdict,
+    groupJudges: panel.groupJudges.map(({ name }) => name),
+  };
+}
+
+async function taskOf(
+  run: RunConfig,
+  { split, row, listener }: DebugOptions,
+  environment: ReturnType<typeof localEnvironment>,
+): Promise<JobTask> {
+  const spec = run.dataset[split];
+  if (spec === undefined) {
+    throw new UsageError(`Cannot play as the run file must have a dataset.${split}: current value is none`);
+  }
+  const logger = createLogger({ service: "hone", level: "warn", sink: process.stderr });
+  using parts = openSourceParts(readDatasetConfig(environment), logger);
+  const order = await openSource(spec, parts);
+  if (row > order.size) {
+    throw new UsageError(
+      `Cannot play as --row must lie in 1 to ${order.size}, the tasks of dataset.${split}: current value is ${row}`,
+    );
+  }
+  const stretch = { runSeed: run.seed, cursor: row - 1, count: 1, isShuffled: false };
+  const [found] = await order.take(stretch);
+  const task = jobTaskOf(found!);
+  listener.onTask(task, order.size);
+  return task;
+}
+
+function jobTaskOf(task: Task): JobTask {
+  if (task.kind === "row") {
+    const row = parseJson(task.rowJson) as Readonly<Record<string, unknown>>;
+    return { id: task.id, environment: undefined, row };
+  }
+  const { environment: name, seed, configJson } = task;
+  return { id: task.id, environment: { name, seed, configJson }, row: undefined };
+}
+
+function withModel(run: RunConfig, choice: PolicyChoice): RunConfig {
+  if (choice.kind !== "model" || choice.place === undefined) return run;
+  return { ...run, model: { path: choice.place, revision: "main", dtype: "auto" } };
+}
+
+function jobOf(
+  { name, agent, rollout, seed }: RunConfig,
+  task: JobTask,
+  { split, row, policy, temperature, seed: otherSeed }: DebugOptions,
+): RolloutJob {
+  const { maxTurns, maxContextTokens, deadlineMs, sampling } = rollout;
+  return {
+    runId: `${name}-debug`,
+    slot: { split, step: STEP, task: row - 1, index: 0 },
+    runSeed: otherSeed ?? seed,
+    task,
+    agentName: agent.name,
+    agentConfigJson: agent.config === undefined ? undefined : JSON.stringify(agent.config),
+    agentModules: agent.modules ?? [],
+    scriptedPolicy: policy.kind === "script" ? policy.name : undefined,
+    endpoint:
+      policy.kind === "endpoint"
+        ? { keyVariable: undefined, concurrency: 16, ...policy.endpoint }
+        : undefined,
+    sampling: { ...sampling, temperature: temperature ?? sampling.temperature },
+    // What failed is to be seen, not tried again.
+    limits: { maxTurns, maxContextTokens, deadlineMs, maxAttempts: 1 },
+    lowestVersion: VERSION,
+    highestVersion: VERSION,
+    tokenizerPath: "",
+    tokenizerDigest: "",
+  };
+}

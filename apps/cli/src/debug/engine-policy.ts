@@ -1,0 +1,75 @@
+/** The embedded engine in this process as a policy: what the gateway does over the bus, without one. */
+
+import { FinishReason, type Policy, PolicyRefusedError } from "@hone/agents";
+import { InvalidInputError } from "@hone/core";
+import { EmbeddedEngine, FinishReason as Ended } from "@hone/inference-gateway/engine";
+import { digestOfMerged } from "@hone/train";
+import type { StartWeights } from "@hone/trainer/start-model";
+
+export interface EnginePolicyOptions {
+  readonly weights: StartWeights;
+  /** Name under which rollouts ask for the model. */
+  readonly model: string;
+  readonly version: number;
+  /** Memory for keys and values. */
+  readonly maxCacheBytes: number;
+}
+
+/**
+ * Loads a model.
+ * @throws {PolicyLoadError} when the folder holds no model that can be served.
+ */
+export async function openEnginePolicy(options: EnginePolicyOptions): Promise<Policy & AsyncDisposable> {
+  const { weights, model, version, maxCacheBytes } = options;
+  // One rollout asks one thing at a time, or a few where its agent does several at once.
+  const engine = new EmbeddedEngine({ maxSequences: 16, maxCacheBytes });
+  try {
+    await engine.loadPolicy({ model, version, ...weights, digest: await digestOfMerged(weights.folder) });
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+  const policy: Policy = {
+    async generate({ sampling, stopTokenIds, requestId: id, lowestVersion, highestVersion, ...call }) {
+      const { onTokens, signal } = call;
+      const request = {
+        id,
+        model: call.model,
+        promptIds: call.promptIds,
+        sampling: { ...sampling, stopTokenIds },
+        seed: call.seed,
+        sessionId: call.sessionId,
+        groupId: call.groupId,
+        versionRange: { lowest: lowestVersion, highest: highestVersion },
+        deadlineMs: call.deadlineMs,
+      };
+      try {
+        const { ids, logprobs, finishReason, versions, metrics } = await engine.generate(request, {
+          signal,
+          ...(onTokens !== undefined && { onTokens: (chunk) => onTokens(chunk.ids) }),
+        });
+        signal.throwIfAborted();
+        return {
+          tokenIds: ids,
+          logprobs,
+          versions,
+          finishReason: REASONS[finishReason],
+          cachedTokens: metrics.cachedTokens,
+          generationMs: metrics.prefillMs + metrics.decodeMs,
+          replica: "this process",
+        };
+      } catch (error) {
+        if (error instanceof InvalidInputError) throw new PolicyRefusedError(error.message);
+        throw error;
+      }
+    },
+  };
+  return Object.assign(policy, { [Symbol.asyncDispose]: () => engine.close() });
+}
+
+const REASONS = {
+  [Ended.stop]: FinishReason.stop,
+  [Ended.length]: FinishReason.length,
+  [Ended.aborted]: FinishReason.aborted,
+  [Ended.deadline]: FinishReason.aborted,
+} as const;

@@ -1,0 +1,59 @@
+/** Policies that need no model: answers that are written beforehand, and random tokens. */
+
+import { FinishReason, type GenerateCall, type Generation, type Policy } from "@hone/agents";
+import { Random } from "@hone/core";
+import type { Tokenizer } from "@hone/tokenizer";
+
+/**
+ * Writes texts, one for each call in order, the last one again and again; nobody sampled them, so they have no logprobs.
+ * @param answers at least one.
+ */
+export function answersPolicy(answers: readonly string[], tokenizer: Tokenizer): Policy {
+  let calls = 0;
+  return {
+    async generate(call) {
+      const text = answers[Math.min(calls++, answers.length - 1)] ?? "";
+      const end = tokenizer.eosTokenId;
+      const ids = [...tokenizer.encode(text), ...(end === undefined ? [] : [end])];
+      return generationOf(call, ids, { logprobs: [], isEnded: end !== undefined });
+    },
+  };
+}
+
+/** Draws each token from all of the vocabulary alike; the call's seed decides. */
+export function randomPolicy(tokenizer: Tokenizer): Policy {
+  const logprob = -Math.log(tokenizer.vocabSize);
+  return {
+    async generate(call) {
+      const random = new Random(call.seed);
+      const ids: number[] = [];
+      let isEnded = false;
+      while (ids.length < call.sampling.maxNewTokens && !isEnded) {
+        const id = random.nextInt(tokenizer.vocabSize);
+        ids.push(id);
+        isEnded = call.stopTokenIds.includes(id);
+      }
+      return generationOf(call, ids, { logprobs: ids.map(() => logprob), isEnded });
+    },
+  };
+}
+
+/** Cut at what the call allows. */
+function generationOf(
+  { sampling, onTokens }: GenerateCall,
+  ids: readonly number[],
+  { logprobs, isEnded }: { readonly logprobs: readonly number[]; readonly isEnded: boolean },
+): Generation {
+  const tokenIds = ids.slice(0, sampling.maxNewTokens);
+  for (const id of tokenIds) onTokens?.([id]);
+  const isWhole = isEnded && tokenIds.length === ids.length;
+  return {
+    tokenIds,
+    logprobs,
+    versions: logprobs.length === 0 ? [] : [{ version: 0, tokenCount: tokenIds.length }],
+    finishReason: isWhole ? FinishReason.stop : FinishReason.length,
+    cachedTokens: 0,
+    generationMs: 0,
+    replica: "",
+  };
+}

@@ -1,0 +1,148 @@
+/** What is seen of a rollout while it is played: its turns with their tokens, tools and environment. */
+
+import type { EnvironmentReset, EnvironmentStep, RolloutWitness, WitnessedCall } from "@hone/agents";
+import type { ChatMessage, Tokenizer } from "@hone/tokenizer";
+
+/** A token of a sample. */
+export interface SeenToken {
+  readonly id: number;
+  readonly text: string;
+  /** 1 = sampled, and so trained. */
+  readonly mask: 0 | 1;
+  /** Of a sampled token, under the sampling distribution; absent where nobody knows it. */
+  readonly logprob?: number;
+}
+
+export interface SeenToolCall {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** How it ended: `answered`, `failed`, `invalid`, `not_run`. */
+  readonly kind: string;
+  readonly text: string;
+}
+
+export interface SeenStep extends EnvironmentStep {
+  /** What it was given. */
+  readonly answer: string;
+}
+
+export interface SeenTurn {
+  /** From 0. */
+  readonly turn: number;
+  /** The training row that it belongs to, from 0, and whether it begins it. */
+  readonly sample: number;
+  readonly isNewSample: boolean;
+  /** What the model was shown that it had not been shown in this sample before. */
+  readonly messages: readonly ChatMessage[];
+  /** Names of the tools that it was shown. */
+  readonly tools: readonly string[];
+  /** Where {@link tokens} begin in the sample. */
+  readonly begin: number;
+  /** Those that the turn adds to the sample: what it was shown, then what it sampled. */
+  readonly tokens: readonly SeenToken[];
+  readonly answer: string;
+  readonly finishReason: string;
+  readonly generationMs: number;
+  readonly toolCalls: readonly SeenToolCall[];
+  readonly steps: readonly SeenStep[];
+}
+
+/** The parts that follow the answer are added while the turn goes on. */
+interface OpenTurn extends SeenTurn {
+  readonly toolCalls: SeenToolCall[];
+  readonly steps: SeenStep[];
+}
+
+/** Told as it happens. */
+export interface RolloutListener {
+  onAttempt(attempt: number): void;
+  onReset(reset: EnvironmentReset): void;
+  onTurn(turn: SeenTurn): void;
+  onToolCall(call: SeenToolCall): void;
+  onStep(step: SeenStep): void;
+  onFailure(error: unknown): void;
+}
+
+export interface TurnRecorderOptions {
+  readonly tokenizer: Tokenizer;
+  /** Whether what is sampled may be trained: not what a model outside wrote. */
+  readonly isTrainable: boolean;
+  readonly listener: RolloutListener;
+}
+
+/** Keeps the latest attempt. */
+export class TurnRecorder implements RolloutWitness {
+  turns: OpenTurn[] = [];
+  reset: EnvironmentReset | undefined;
+  readonly #options: TurnRecorderOptions;
+  /** Of each sample: how much of it has been seen. */
+  #seen = new Map<number, { readonly tokens: number; readonly messages: number }>();
+
+  constructor(options: TurnRecorderOptions) {
+    this.#options = options;
+  }
+
+  onAttempt(attempt: number): void {
+    this.turns = [];
+    this.reset = undefined;
+    this.#seen = new Map();
+    this.#options.listener.onAttempt(attempt);
+  }
+
+  onReset(reset: EnvironmentReset): void {
+    this.reset ??= reset;
+    this.#options.listener.onReset(reset);
+  }
+
+  onAnswer({ turn, messages, tools, contextIds, generation }: WitnessedCall): void {
+    const before = this.#seen.get(turn.sample) ?? { tokens: 0, messages: 0 };
+    const added: OpenTurn = {
+      turn: turn.index,
+      sample: turn.sample,
+      isNewSample: before.tokens === 0,
+      messages: messages.slice(before.messages),
+      tools: tools.map((tool) => tool.function.name),
+      begin: before.tokens,
+      tokens: [
+        ...contextIds.slice(before.tokens).map((id) => this.#token(id, 0)),
+        ...generation.tokenIds.map((id, index) =>
+          this.#token(id, this.#options.isTrainable ? 1 : 0, generation.logprobs[index]),
+        ),
+      ],
+      answer: turn.responseText,
+      finishReason: turn.finishReason,
+      generationMs: generation.generationMs,
+      toolCalls: [],
+      steps: [],
+    };
+    // The answer will be a message of the next call.
+    this.#seen.set(turn.sample, { tokens: turn.sampledEnd, messages: messages.length + 1 });
+    this.turns[turn.index] = added;
+    this.#options.listener.onTurn(added);
+  }
+
+  onToolReply(
+    { function: { name, arguments: args } }: Parameters<RolloutWitness["onToolReply"]>[0],
+    { kind, text }: Parameters<RolloutWitness["onToolReply"]>[1],
+    turn: Parameters<RolloutWitness["onToolReply"]>[2],
+  ): void {
+    const call = { name, arguments: args, kind, text };
+    if (turn !== undefined) this.turns[turn.index]?.toolCalls.push(call);
+    this.#options.listener.onToolCall(call);
+  }
+
+  onStep(answer: string, step: EnvironmentStep, turn: Parameters<RolloutWitness["onStep"]>[2]): void {
+    const seen = { answer, ...step };
+    if (turn !== undefined) this.turns[turn.index]?.steps.push(seen);
+    this.#options.listener.onStep(seen);
+  }
+
+  onFailure(error: unknown): void {
+    this.#options.listener.onFailure(error);
+  }
+
+  #token(id: number, mask: 0 | 1, logprob?: number): SeenToken {
+    const text = this.#options.tokenizer.decode([id]);
+    return { id, text, mask, ...(logprob !== undefined && { logprob }) };
+  }
+}

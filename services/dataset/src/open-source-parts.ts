@@ -1,0 +1,23 @@
+/** What sources are opened with, from the service's configuration. */
+
+import path from "node:path";
+import { DatasetHub } from "@hone/hub";
+import type { Logger } from "@hone/telemetry";
+import type { DatasetConfig } from "./config.ts";
+import { HubDatasets } from "./files/hub-datasets.ts";
+import type { SourceParts } from "./files/open-source.ts";
+import { RowFiles } from "./files/row-files.ts";
+
+/** Dispose ends what is being fetched. */
+export function openSourceParts(
+  { stateDir, filesDir, hub, keys }: DatasetConfig,
+  logger: Logger,
+): SourceParts & Disposable {
+  const closing = new AbortController();
+  return {
+    files: new RowFiles({ root: filesDir, cacheFolder: path.join(stateDir, "dataset"), logger }),
+    hub: new HubDatasets({ root: filesDir, hub: new DatasetHub(hub), signal: closing.signal, logger }),
+    keys,
+    [Symbol.dispose]: () => closing.abort(),
+  };
+}

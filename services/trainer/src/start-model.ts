@@ -1,0 +1,80 @@
+/** The model that a run starts from, without a run: what the command line plays with, and checks a run file's model with. */
+
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import type { RunConfig } from "@hone/config";
+import { deriveSeed } from "@hone/core";
+import type { HubSettings } from "@hone/hub";
+import { initialiseWeights, type ModelConfig } from "@hone/nn";
+import { loadTokenizer } from "@hone/tokenizer";
+import { saveCheckpoint } from "@hone/train";
+import { prepareModel } from "./domain/prepare-model.ts";
+import type { Problem } from "./domain/run-event.ts";
+import { RunFolders } from "./domain/run-folders.ts";
+import { loadRunModel } from "./domain/run-model.ts";
+import { findModels } from "./find-models.ts";
+
+export { readTrainerConfig } from "./config.ts";
+export { memoryProblems } from "./engine-memory.ts";
+
+export type StartModel =
+  | { readonly kind: "refused"; readonly problems: readonly Problem[] }
+  | {
+      readonly kind: "ready";
+      readonly config: ModelConfig;
+      /** Absolute folder of the tokenizer. */
+      readonly tokenizer: string;
+      /** The weights as a folder; those of a model from scratch are made at the call. */
+      weights(): Promise<StartWeights>;
+    };
+
+export interface StartWeights {
+  readonly folder: string;
+  /** Of a folder that holds adapters: the model that they are merged into. */
+  readonly base?: string;
+}
+
+export interface StartModelOptions {
+  /** Empty; takes the tokenizer, and the weights of a model from scratch. */
+  readonly folder: string;
+  readonly hub: HubSettings;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
+}
+
+const RUN = "start";
+
+/**
+ * Finds (and fetches) the start model of a run and checks it, as admission does.
+ * @throws {RetryableError} when the hub is away.
+ */
+export async function openStartModel(run: RunConfig, options: StartModelOptions): Promise<StartModel> {
+  const { hub, signal, onProgress = () => undefined } = options;
+  const folders = new RunFolders(options.folder, RUN);
+  const prepared = await prepareModel(run, folders, findModels(hub), { signal, onProgress });
+  if (prepared.kind === "refused") return prepared;
+  const tokenizer = folders.absolute(folders.tokenizer);
+  return {
+    kind: "ready",
+    config: prepared.config,
+    tokenizer,
+    weights: () => startWeights(run, folders, tokenizer),
+  };
+}
+
+/** Adapters begin as no change: their base is where a run of them starts. */
+async function startWeights(run: RunConfig, folders: RunFolders, tokenizer: string): Promise<StartWeights> {
+  const { spec, origin } = await loadRunModel(run, folders, await loadTokenizer(tokenizer));
+  if (origin !== undefined) {
+    return { folder: origin.folder, ...(origin.base !== undefined && { base: origin.base }) };
+  }
+  const companions: Record<string, Uint8Array> = {};
+  for (const name of await readdir(tokenizer)) companions[name] = await readFile(path.join(tokenizer, name));
+  const weights = initialiseWeights(spec, deriveSeed(run.seed, "weights"));
+  return {
+    folder: await folders.writeWhole(folders.state(0, 0), async (folder) => {
+      await saveCheckpoint(folder, { spec, weights, companions });
+      return folders.absolute(folders.state(0, 0));
+    }),
+  };
+}
