@@ -4,12 +4,11 @@ import { eventually } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
-import { startStack, type TestStack } from "../support/stack.ts";
+import { SERVICES, startStack, type TestStack } from "../support/stack.ts";
 
 /* What /metrics says after a short run, held against what the run left in the database. */
 
 const RUN = { steps: 5, tasksPerStep: 4, minibatches: 1, warmStartTasks: 40, evalTasks: 4 };
-const SERVICES = ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"] as const;
 /** Warm start, steps of four groups of eight, and two evaluations in two modes. */
 const ROLLOUTS = 40 + RUN.steps * 4 * 8 + 2 * 4 * 2;
 

@@ -10,6 +10,14 @@ import postgres from "postgres";
 
 export const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
 const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
+export const SERVICES = [
+  "dataset",
+  "agent-rollout",
+  "inference-gateway",
+  "judge",
+  "trainer",
+  "tracer",
+] as const;
 const UP_DEADLINE_MS = 120_000;
 /** Of each log, in the message of a failed test. */
 const LOG_LINES = 12;
@@ -70,6 +78,8 @@ export interface StackOptions {
   readonly without?: readonly string[];
   /** Services that run as several processes, as `--replicas` takes them. */
   readonly replicas?: Readonly<Record<string, number>>;
+  /** Whether the services run in the process of `hone up`. @default false */
+  readonly isInProcess?: boolean;
 }
 
 /** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
@@ -101,7 +111,8 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     const without = options.without === undefined ? [] : ["--without", options.without.join(",")];
     const counts = Object.entries(options.replicas ?? {}).map(([name, count]) => `${name}=${count}`);
     const replicas = counts.length === 0 ? [] : ["--replicas", counts.join(",")];
-    const ended = hone("up", ...without, ...replicas).then((result) => {
+    const inProcess = options.isInProcess === true ? ["--in-process"] : [];
+    const ended = hone("up", ...without, ...replicas, ...inProcess).then((result) => {
       ending = result;
     });
     const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;

@@ -13,9 +13,11 @@ import { chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import type { AgentDefinition, AgentResult } from "./agent.ts";
 import { AttemptClock } from "./attempt-clock.ts";
 import { Conversation, type RecordedTurn } from "./conversation.ts";
+import type { EnvironmentDefinition } from "./environment.ts";
 import { HoneChatModel } from "./hone-chat-model.ts";
 import { ModelSession } from "./model-session.ts";
 import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
+import { RolloutEnvironment } from "./rollout-environment.ts";
 import { toolsOfRow } from "./task-row.ts";
 import { RolloutTools } from "./tools/rollout-tools.ts";
 import type { Tool } from "./tools/tool.ts";
@@ -23,6 +25,14 @@ import type { Tool } from "./tools/tool.ts";
 export interface PlayOptions {
   /** The dataset row; absent = the task has none. */
   readonly row?: Readonly<Record<string, unknown>>;
+  /** The task's environment; absent = the task has none. */
+  readonly environment?: {
+    readonly definition: EnvironmentDefinition<unknown>;
+    /** @default its defaults */
+    readonly config?: Readonly<Record<string, unknown>>;
+    /** @default 0 */
+    readonly seed?: number;
+  };
   /** The agent's file. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>;
   /** What the model writes, one text for each call; the last one again and again. */
@@ -45,6 +55,9 @@ export interface PlayedRollout {
   /** Figures and rewards of the tools. */
   readonly toolMetrics: Readonly<Record<string, number>>;
   readonly toolReward: number;
+  /** Sum of the rewards of the environment, and its figures. */
+  readonly environmentReturn: number;
+  readonly environmentMetrics: Readonly<Record<string, number>>;
 }
 
 const MAX_NEW_TOKENS = 2_000;
@@ -93,12 +106,15 @@ export async function playAgent(
     onClose: (close) => opened.defer(close),
   });
   const task = { id: "test", row };
+  const environment = options.environment && openEnvironment(options.environment, trace);
+  environment?.attach(session);
+  opened.defer(async () => environment?.close());
   const rolloutTools: RolloutTools[] = [];
   const result = await agent.run(graph, {
     config: parsed,
     task,
     model: new HoneChatModel(session),
-    environment: undefined,
+    environment,
     maxTurns,
     maxNewTokens: MAX_NEW_TOKENS,
     signal: over.signal,
@@ -124,7 +140,17 @@ export async function playAgent(
     prompts: calls.map(({ promptIds }) => renderer.tokenizer.decode(promptIds)),
     toolMetrics: Object.assign({}, ...rolloutTools.map((tools) => tools.metrics())) as Record<string, number>,
     toolReward: rolloutTools.reduce((sum, tools) => sum + tools.totalReward, 0),
+    environmentReturn: environment?.totalReward ?? 0,
+    environmentMetrics: environment?.metrics() ?? {},
   };
+}
+
+function openEnvironment(
+  { definition, config = {}, seed = 0 }: NonNullable<PlayOptions["environment"]>,
+  trace: ReturnType<typeof contextOfTraceparent>,
+): RolloutEnvironment {
+  const inner = definition.create(definition.configSchema.parse(config));
+  return new RolloutEnvironment({ inner, name: "test", seed, trace });
 }
 
 /** Writes the answers, and remembers what it was asked. */

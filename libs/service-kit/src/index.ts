@@ -33,5 +33,7 @@ export type {
   ServiceDefinition,
 } from "./service.ts";
 export type { StopReport } from "./stages.ts";
+export type { BesideService, StartBesideOptions } from "./start-beside.ts";
+export { startBeside } from "./start-beside.ts";
 export type { RunningService, StartServiceOptions, StopOptions } from "./start-service.ts";
 export { DEFAULT_GRACE_MS, startService } from "./start-service.ts";

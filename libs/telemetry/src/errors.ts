@@ -2,7 +2,7 @@
 
 import { TerminalError } from "@hone/core";
 
-/** Telemetry was started twice in one process: OpenTelemetry's context and tracer are one per process. */
+/** Telemetry was started twice in one process, for no service of several or for the same one. */
 export class TelemetryStartedError extends TerminalError {
   constructor(serviceName: string) {
     super(

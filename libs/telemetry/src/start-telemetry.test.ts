@@ -10,6 +10,7 @@ import {
   extractContext,
   type HeaderCarrier,
   injectContext,
+  inOwnScope,
   type Link,
   linkToTraceparent,
   SpanKind,
@@ -172,6 +173,40 @@ describe("startTelemetry()", () => {
     assert.ok(receiver.spans.length < numSpans);
     assert.equal(receiver.spans.at(-1)?.name, "after");
     assert.match(lines.join(""), /Dropped \d+ spans/);
+  });
+
+  test("services of one process are told apart, whoever runs between them", async () => {
+    await using receiver = await startOtlpReceiver();
+    const { promise: go, resolve } = Promise.withResolvers<void>();
+    const start = (serviceName: string) =>
+      inOwnScope(async () => {
+        const telemetry = await startTelemetry({ serviceName, otlpEndpoint: receiver.url });
+        // What a service starts goes on in its scope: a timer, a callback, what waits for another service.
+        const work = go.then(() =>
+          withSpan(`work of ${serviceName}`, { parent: "root" }, async () => {
+            await new Promise((next) => setTimeout(next, 1));
+            startSpan(`part of ${serviceName}`).end();
+          }),
+        );
+        return { telemetry, work };
+      });
+    const services = await Promise.all(["judge", "dataset", "trainer"].map(start));
+    await assert.rejects(start("judge"), TelemetryStartedError);
+    resolve();
+    await Promise.all(services.map(({ work }) => work));
+    startSpan("of nobody", { parent: "root" }).end();
+    await services[0]?.telemetry.shutdown();
+    assert.ok(services[1]?.telemetry.isEnabled);
+    await Promise.all(services.map(({ telemetry }) => telemetry.shutdown()));
+    assert.deepEqual(
+      receiver.spans.map(({ service, name }) => `${service}: ${name}`).sort(),
+      ["dataset", "judge", "trainer"].flatMap((name) => [
+        `${name}: part of ${name}`,
+        `${name}: work of ${name}`,
+      ]),
+    );
+    const parts = receiver.spans.filter(({ name }) => name.startsWith("part"));
+    for (const { parentSpanId } of parts) assert.notEqual(parentSpanId, "");
   });
 
   test("refuses an address that is none, a ratio outside [0, 1], and a second start", async () => {

@@ -1,5 +1,5 @@
 /**
- * OpenTelemetry for one process.
+ * OpenTelemetry for one service: that of this process, or one of several in it, each of which is a resource of its own.
  *
  * Without an endpoint nothing is loaded and nothing is recorded. With one, spans go to an OTLP/HTTP receiver in
  * protobuf, through a bounded queue: a receiver that is slow or away costs spans, never work. The SDK is loaded
@@ -12,7 +12,7 @@ import { throttledDiagLogger } from "./diag-logger.ts";
 import { TelemetryStartedError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 import { Attr, AttrValue } from "./semconv.ts";
-import { setRecording } from "./tracing.ts";
+import { currentScope } from "./tracing.ts";
 
 export interface TelemetryOptions {
   /** `service.name`: dataset, agent-rollout, … */
@@ -57,19 +57,28 @@ const DEFAULT_SHUTDOWN_DEADLINE_MS = 2_000;
 
 const DISABLED: Telemetry = { isEnabled: false, shutdown: async () => true };
 
-let runningService: string | undefined;
+/** Services that record, each with its instance: replicas may share a process. */
+const recording = new Set<string>();
+let areGlobalsRegistered = false;
 
 /**
- * Starts telemetry for this process, or does nothing when there is no endpoint.
+ * Starts telemetry for this process, or for the service in whose scope it is called ({@link inOwnScope}), or does nothing when
+ * there is no endpoint.
  * @throws {InvalidInputError} for a malformed endpoint or a ratio outside [0, 1].
- * @throws {TelemetryStartedError} when it runs already.
+ * @throws {TelemetryStartedError} when it runs already, for this process or for a service of this name.
  */
 export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const sampleRatio = checkedRatio(options.sampleRatio ?? 1);
   if (options.otlpEndpoint === undefined || options.otlpEndpoint === "") return DISABLED;
   const url = tracesUrl(options.otlpEndpoint);
-  if (runningService !== undefined) throw new TelemetryStartedError(runningService);
-  runningService = options.serviceName;
+  const { serviceName } = options;
+  const scope = currentScope();
+  const [other] = recording;
+  const own = `${serviceName} ${options.instanceId ?? ""}`.trim();
+  if (other !== undefined && (!scope.isOwn || recording.has(own))) {
+    throw new TelemetryStartedError(scope.isOwn ? own : other);
+  }
+  recording.add(own);
 
   const [
     { OTLPTraceExporter },
@@ -84,7 +93,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
     import("@opentelemetry/core"),
     import("@opentelemetry/context-async-hooks"),
   ]);
-  if (options.logger !== undefined) {
+  if (options.logger !== undefined && !areGlobalsRegistered) {
     diag.setLogger(throttledDiagLogger(options.logger), {
       logLevel: DiagLogLevel.WARN,
       suppressOverrideMessage: true,
@@ -98,7 +107,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   });
   const provider = new sdkTrace.TracerProvider({
     resource: resourceFromAttributes({
-      [Attr.serviceName]: options.serviceName,
+      [Attr.serviceName]: serviceName,
       [Attr.serviceNamespace]: AttrValue.serviceNamespaceHone,
       ...(options.instanceId !== undefined && { [Attr.serviceInstanceId]: options.instanceId }),
     }),
@@ -114,14 +123,18 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
       }),
     ],
   });
-  trace.setGlobalTracerProvider(provider);
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  setRecording(true);
+  if (!scope.isOwn) trace.setGlobalTracerProvider(provider);
+  // One for the process: services of one process share them, and nothing of theirs tells one from another.
+  if (!areGlobalsRegistered) {
+    areGlobalsRegistered = true;
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  }
+  scope.record(provider);
 
   let ended: Promise<boolean> | undefined;
   const end = async (deadlineMs: number): Promise<boolean> => {
-    setRecording(false);
+    scope.record(undefined);
     try {
       await deadline("the last spans to be sent", deadlineMs, () => provider.shutdown());
       return true;
@@ -130,7 +143,8 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
       options.logger?.warn(`the last spans are lost: ${why}`, { error });
       return false;
     } finally {
-      unregister();
+      recording.delete(own);
+      if (recording.size === 0) unregister();
     }
   };
   return {
@@ -148,7 +162,7 @@ function unregister(): void {
   context.disable();
   propagation.disable();
   diag.disable();
-  runningService = undefined;
+  areGlobalsRegistered = false;
 }
 
 function tracesUrl(endpoint: string): string {

@@ -5,8 +5,10 @@
  * T2: below an unrecorded root a span costs next to nothing: no id, no attributes, no clock.
  * T3: a span always ends: `withSpan` ends it in `finally`, whoever calls `startSpan` owns the end.
  * T4: texts of errors are redacted before they reach a span.
+ * T5: a span is made by the service whose work it is: in a process of several, whatever a service starts runs in its scope.
  */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { HoneError } from "@hone/core";
 import {
   type Attributes,
@@ -21,6 +23,7 @@ import {
   type TimeInput,
   TraceFlags,
   type Tracer,
+  type TracerProvider,
   trace,
 } from "@opentelemetry/api";
 import { redactText } from "./redact.ts";
@@ -41,12 +44,41 @@ export interface SpanOptions {
 const INSTRUMENTATION_SCOPE = "hone";
 const DETACHED_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
-// Set by startTelemetry. OpenTelemetry's context is one per process, so this is too.
-let activeTracer: Tracer | undefined;
+/** Makes the spans of one service; undefined = it records none. */
+interface Scope {
+  tracer: Tracer | undefined;
+}
 
-/** Starts (or, with `isRecording` false, stops) making real spans. Only startTelemetry calls this. */
-export function setRecording(isRecording: boolean): void {
-  activeTracer = isRecording ? trace.getTracer(INSTRUMENTATION_SCOPE) : undefined;
+/** Of a process that is one service. */
+const processScope: Scope = { tracer: undefined };
+/** Of the services of one process (T5). */
+const ownScopes = new AsyncLocalStorage<Scope>();
+
+/**
+ * Runs one of several services of this process: telemetry that is started in it is its own, and so are the spans of all that
+ * it starts, for as long as that lives.
+ */
+export function inOwnScope<T>(work: () => T): T {
+  return ownScopes.run({ tracer: undefined }, work);
+}
+
+/** Where the code that runs now makes its spans. Only startTelemetry calls this. */
+export function currentScope(): {
+  readonly isOwn: boolean;
+  record(provider: TracerProvider | undefined): void;
+} {
+  const own = ownScopes.getStore();
+  const scope = own ?? processScope;
+  return {
+    isOwn: own !== undefined,
+    record: (provider) => {
+      scope.tracer = provider?.getTracer(INSTRUMENTATION_SCOPE);
+    },
+  };
+}
+
+function activeTracer(): Tracer | undefined {
+  return processScope.tracer ?? ownScopes.getStore()?.tracer;
 }
 
 /**
@@ -57,11 +89,12 @@ export function startSpan(name: string, options: SpanOptions = {}): Span {
   const parent = options.parent === "root" ? ROOT_CONTEXT : (options.parent ?? context.active());
   const parentSpan = trace.getSpan(parent);
   // T2: the parent itself stands for what is not recorded; ending it does nothing, its ids travel on.
-  if (activeTracer === undefined) return nonRecording(parentSpan);
+  const tracer = activeTracer();
+  if (tracer === undefined) return nonRecording(parentSpan);
   if (parentSpan !== undefined && (parentSpan.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) {
     return nonRecording(parentSpan);
   }
-  return activeTracer.startSpan(
+  return tracer.startSpan(
     name,
     {
       kind: options.kind ?? SpanKind.INTERNAL,

@@ -5,4 +5,5 @@ export { judgedRowOf } from "./domain/judged-episode.ts";
 export { assemblePanel, type Panel } from "./domain/panel.ts";
 export type { JudgeParts } from "./domain/registry.ts";
 export { type DetailedScore, scoreEpisode, type Verdict } from "./domain/score-episode.ts";
+export { answerValidate } from "./nats/answer-validate.ts";
 export { openJudgeParts } from "./open-judge-parts.ts";

@@ -2,20 +2,20 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import type { RunConfig } from "@hone/config";
+import { isTraining, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { HubSettings } from "@hone/hub";
-import { initialiseWeights, type ModelConfig } from "@hone/nn";
+import { initialiseWeights, type ModelConfig, specFromConfig } from "@hone/nn";
 import { loadTokenizer } from "@hone/tokenizer";
 import { saveCheckpoint } from "@hone/train";
 import { prepareModel } from "./domain/prepare-model.ts";
 import type { Problem } from "./domain/run-event.ts";
 import { RunFolders } from "./domain/run-folders.ts";
 import { loadRunModel } from "./domain/run-model.ts";
+import { type EngineResources, fitEngine, memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 
 export { readTrainerConfig } from "./config.ts";
-export { memoryProblems } from "./engine-memory.ts";
 
 export type StartModel =
   | { readonly kind: "refused"; readonly problems: readonly Problem[] }
@@ -60,6 +60,18 @@ export async function openStartModel(run: RunConfig, options: StartModelOptions)
     tokenizer,
     weights: () => startWeights(run, folders, tokenizer),
   };
+}
+
+/** What a run's training is predicted to take, and what is wrong where that is not there; nothing for a run without training. */
+export function predictMemory(
+  run: RunConfig,
+  model: ModelConfig,
+  resources: EngineResources,
+): { readonly totalBytes: number; readonly problems: readonly Problem[] } {
+  if (!isTraining(run)) return { totalBytes: 0, problems: [] };
+  const spec = specFromConfig(model);
+  const { memory } = fitEngine(spec, run, resources);
+  return { totalBytes: memory.total, problems: memoryProblems(spec, run, resources) };
 }
 
 /** Adapters begin as no change: their base is where a run of them starts. */

@@ -1,6 +1,7 @@
 /** `hone run FILE`: trains what a run file says. */
 
 import { resolve } from "node:path";
+import { inProcessArgs, openInProcess } from "../debug/debugger-args.ts";
 import { honeCommand } from "../define.ts";
 import { userFolder } from "../project.ts";
 import { runOnStack } from "../run/run-on-stack.ts";
@@ -14,7 +15,12 @@ export const runCommand = honeCommand({
       type: "boolean",
       description: "Keep a stack that this command started, and its page, until Ctrl-C",
     },
+    ...inProcessArgs,
   },
   run: (session, args) =>
-    runOnStack(session, { file: resolve(userFolder(), args.file), isKept: args.keep === true }),
+    runOnStack(session, {
+      file: resolve(userFolder(), args.file),
+      isKept: args.keep === true,
+      isInProcess: openInProcess(session.terminal, args),
+    }),
 });

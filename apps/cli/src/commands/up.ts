@@ -5,6 +5,7 @@ import { mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { delay, raceAbortable } from "@hone/core";
 import { identifyProcess, isRunning, logTail } from "@hone/embedded";
+import { inProcessArgs, openInProcess } from "../debug/debugger-args.ts";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { shownPath } from "../project.ts";
@@ -33,6 +34,7 @@ export const upCommand = honeCommand({
       description: `Services that run as several processes, instead of ${REPLICAS_VARIABLE}`,
       valueHint: "NAME=COUNT,NAME=COUNT",
     },
+    ...inProcessArgs,
     "log-level": {
       type: "enum",
       options: ["debug", "info", "warn", "error"],
@@ -48,8 +50,14 @@ export const upCommand = honeCommand({
       args.replicas === undefined ? REPLICAS_VARIABLE : "--replicas",
       without,
     );
+    const isInProcess = openInProcess(session.terminal, args);
+    if (args.detach && isInProcess) {
+      throw new UsageError(
+        "Cannot leave a debugger's process as --in-process stays in this one: current value is --detach",
+      );
+    }
     if (args.detach) return detach(session, args["log-level"], without, text);
-    const stack = await startAndTell(session, { logLevel: args["log-level"], replicas });
+    const stack = await startAndTell(session, { logLevel: args["log-level"], replicas, isInProcess });
     try {
       session.terminal.line("hone run FILE trains on it; Ctrl-C or hone down ends it");
       throw await raceAbortable(stack.failed, session.signal);

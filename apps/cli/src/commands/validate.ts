@@ -1,76 +1,58 @@
-/** `hone validate FILE`: checks a run file, and where a stack is up asks the services as well. */
+/** `hone validate FILE`: checks a run file and all that it names before anything starts. */
 
 import { resolve } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import { ConfigError } from "@hone/config";
-import { BusUnavailableError, request, subjects, ValidatingService } from "@hone/messaging";
-import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import type { CheckedPart } from "../check/check-run.ts";
 import { honeCommand } from "../define.ts";
-import { shownPath, userFolder } from "../project.ts";
+import { localEnvironment, shownPath, userFolder } from "../project.ts";
 import { type LoadedRun, loadRunFile, problemLines } from "../run/load-run-file.ts";
 import type { Session } from "../session.ts";
-import { readStack, type StackRecord } from "../stack/stack-file.ts";
-import { connectTo } from "../stack/use-stack.ts";
-
-const ANSWER_TIMEOUT_MS = 5_000;
+import { readStack } from "../stack/stack-file.ts";
+import { table } from "../terminal.ts";
 
 export const validateCommand = honeCommand({
   name: "validate",
-  description: "Check a run file; with a stack up, also ask the services that the run needs",
+  description:
+    "Check a run file: its model, rows, agents, tools and judges; where a stack is up its services are asked",
   args: {
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
   },
   run: async (session, args) => {
     const file = resolve(userFolder(), args.file);
-    const { terminal, project } = session;
+    const { project } = session;
     let loaded: LoadedRun;
     try {
       loaded = await loadRunFile(file, project.folder);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      return tellProblems(session, file, problemLines(error.problems));
+      return tell(session, file, [{ name: "run file", text: "", problems: problemLines(error.problems) }]);
     }
-    const stack = readStack(project);
-    const problems = stack === undefined ? [] : await askServices(session, stack, loaded);
-    if (problems.length > 0) return tellProblems(session, file, problems);
-    const asked =
-      stack === undefined
-        ? "no stack is up: agents, environments and judges were not checked"
-        : "the services agree";
-    terminal.line(`${shownPath(file)} is valid (${asked})`);
-    return 0;
+    const { name, seed } = loaded.config;
+    const runFile = { name: "run file", text: `${name}, seed ${seed}`, problems: [] };
+    return tell(session, file, [runFile, ...(await checkParts(session, loaded))]);
   },
 });
 
-function tellProblems({ terminal }: Session, file: string, lines: readonly string[]): number {
-  terminal.line(`${shownPath(file)} is not valid:`);
-  for (const line of lines) terminal.line(`  ${line}`);
-  return 1;
+/** The services of a stack know their own settings; where none is up, their code is asked here. */
+async function checkParts(session: Session, loaded: LoadedRun): Promise<CheckedPart[]> {
+  const { project } = session;
+  const stack = readStack(project);
+  const { checkModel, checkRun } = await import("../check/check-run.ts");
+  if (stack === undefined) return checkRun(loaded, session);
+  const { askServices } = await import("../check/ask-services.ts");
+  const model = await checkModel(loaded, localEnvironment(project), session);
+  return [...model.filter(({ name }) => name !== "engine"), ...(await askServices(session, stack, loaded))];
 }
 
-async function askServices(session: Session, stack: StackRecord, loaded: LoadedRun): Promise<string[]> {
-  const bus = await connectTo(stack, "validate", session.signal);
-  try {
-    const answers = await Promise.all(
-      Object.values(ValidatingService).map(async (service) => {
-        try {
-          const reply = await request(
-            bus,
-            subjects.validate(service),
-            ValidateRequestSchema,
-            create(ValidateRequestSchema, { configJson: loaded.text }),
-            ValidateReplySchema,
-            { timeoutMs: ANSWER_TIMEOUT_MS, signal: session.signal },
-          );
-          return problemLines(reply.problems);
-        } catch (error) {
-          if (!(error instanceof BusUnavailableError)) throw error;
-          return [`${service} does not answer, so its part was not checked`];
-        }
-      }),
-    );
-    return answers.flat();
-  } finally {
-    await bus.close();
-  }
+/** @returns the exit code. */
+function tell({ terminal }: Session, file: string, parts: readonly CheckedPart[]): number {
+  const problems = parts.flatMap((part) => part.problems);
+  terminal.line(`${shownPath(file)} is ${problems.length === 0 ? "valid" : "not valid:"}`);
+  for (const problem of problems) terminal.line(`  ${problem}`);
+  const rows = parts.map(({ name, text, problems: found, skipped }) => {
+    if (skipped !== undefined) return [terminal.style("yellow", "not checked"), name, skipped];
+    return [found.length === 0 ? terminal.style("green", "ok") : terminal.style("red", "wrong"), name, text];
+  });
+  for (const line of table(rows)) terminal.line(`  ${line}`);
+  return problems.length === 0 ? 0 : 1;
 }

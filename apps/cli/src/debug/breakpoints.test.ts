@@ -94,8 +94,7 @@ async function connect(address: string) {
   socket.addEventListener("message", ({ data }) => {
     const message = JSON.parse(String(data));
     if (message.id !== undefined) calls.get(message.id)?.(message);
-    if (message.method === "Debugger.scriptParsed")
-      scripts.set(message.params.scriptId, message.params.url);
+    if (message.method === "Debugger.scriptParsed") scripts.set(message.params.scriptId, message.params.url);
     if (message.method !== "Debugger.paused") return;
     if (waiting === undefined) pauses.push(message.params);
     else waiting(message.params);

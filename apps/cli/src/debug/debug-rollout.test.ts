@@ -52,7 +52,7 @@ describe("debugRollout()", () => {
       const tokens = turns.filter(({ sample }) => sample === index).flatMap((turn) => turn.tokens);
       assert.deepEqual(
         tokens.map(({ id }) => id),
-        [...tokenIds],
+        Array.from(tokenIds),
       );
       assert.deepEqual(
         tokens.map(({ mask }) => mask),

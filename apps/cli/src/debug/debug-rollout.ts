@@ -14,6 +14,7 @@ import {
   readConfig as readRolloutConfig,
   runRollout,
 } from "@hone/agent-rollout/playing";
+import { installLeanRunContext } from "@hone/agents";
 import { ConfigError, type RunConfig } from "@hone/config";
 import { parseJson } from "@hone/core";
 import { openSource, openSourceParts, readDatasetConfig, type Task } from "@hone/dataset/tasks";
@@ -66,6 +67,7 @@ const STEP = 1;
 export async function debugRollout(run: RunConfig, options: DebugOptions): Promise<DebuggedRollout> {
   const { project, policy: choice, signal, listener } = options;
   const environment = localEnvironment(project);
+  installLeanRunContext(environment);
   await using opened = new AsyncDisposableStack();
   const task = await taskOf(run, options, environment);
   const judges = opened.use(openJudgeParts(project.folder, environment));

@@ -15,6 +15,12 @@ export const debuggerArgs = {
   },
 } as const;
 
+/** Those of the commands that start a stack. */
+export const inProcessArgs = {
+  "in-process": { type: "boolean", description: "Run the services in this process, as for a debugger" },
+  ...debuggerArgs,
+} as const;
+
 const DEFAULT_PORT = 9_229;
 const MAX_PORT = 65_535;
 const HOST = "127.0.0.1";
@@ -50,6 +56,25 @@ export function openDebugger(
   terminal.live(`waiting for a debugger at ${address} …`);
   inspector.waitForDebugger();
   terminal.live("");
+}
+
+/** @returns whether the services are to run in this process; a debugger has nothing to see otherwise. */
+export function openInProcess(
+  terminal: Terminal,
+  args: Parameters<typeof openDebugger>[1] & { readonly "in-process"?: boolean | undefined },
+): boolean {
+  const isInProcess = args["in-process"] === true;
+  const given = Object.keys(debuggerArgs).find((name) => {
+    const value = args[name as keyof typeof debuggerArgs];
+    return value !== undefined && value !== false;
+  });
+  if (given !== undefined && !isInProcess) {
+    throw new UsageError(
+      `Cannot debug the services as --${given} goes with --in-process: current value is none`,
+    );
+  }
+  if (isInProcess) openDebugger(terminal, args);
+  return isInProcess;
 }
 
 function readPort(text: string | undefined): number {

@@ -21,7 +21,7 @@ export const JUDGE_LINE = "const isRight = solution.includes(String(groundTruth)
 
 export const AGENT = `
 import { buildToolbox, defineAgent, defineEnvironment, defineTool, promptOfRow, toLangChainMessages, toLangChainTools, toolConfigShape } from "@hone/agents";
-import { HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { HumanMessage, ToolMessage } from ${JSON.stringify("@langchain/core/messages")};
 import { z } from "zod";
 
 export const tools = {

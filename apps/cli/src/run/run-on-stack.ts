@@ -29,6 +29,8 @@ export interface RunOnStackOptions {
   readonly file: string;
   /** Keeps an own stack, and so its page, until Ctrl-C. */
   readonly isKept: boolean;
+  /** Runs the services of an own stack in this process. @default false */
+  readonly isInProcess?: boolean;
 }
 
 /**
@@ -65,7 +67,7 @@ export async function followOnStack(
   options: FollowOnStackOptions,
 ): Promise<void> {
   const { terminal, signal } = session;
-  await using stack = await useStack(session);
+  await using stack = await useStack(session, { isInProcess: options.isInProcess === true });
   const bus = await connectTo(stack, "run", signal);
   try {
     const following = new AbortController();

@@ -40,7 +40,7 @@ export interface RunningService extends Child {
 }
 
 /** Six Node processes starting on two busy cores, behind a database that is made, or recovers for as long as it may. */
-const START_DEADLINE_MS = 180_000;
+export const START_DEADLINE_MS = 180_000;
 /** Services drain within 8 s by themselves; the rest is for a busy machine. */
 export const SERVICE_GRACE_MS = 10_000;
 const BAD_SETTINGS = 2;

@@ -7,6 +7,7 @@
  * T3: what was started is ended when a later part fails to start.
  * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
  * T5: who runs but does not answer is told of in the stack file, and left alone.
+ * T6: in one process, as a debugger wants them, services are started, told of and ended as child processes are.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -47,6 +48,8 @@ export interface StartStackOptions {
   readonly onEvent?: (event: StackEvent) => void;
   readonly signal: AbortSignal;
   readonly replicas: Replicas;
+  /** Whether the services run in this process instead of in one each. @default false */
+  readonly isInProcess?: boolean;
   /** @default "info" */
   readonly logLevel?: string;
 }
@@ -138,8 +141,10 @@ export async function startStack(project: Project, options: StartStackOptions): 
         record();
       };
       const port = service === "tracer" ? tracerPort : 0;
-      const settings = settingsOf(service);
-      services.set(name, await superviseService(project, replica, settings, port, signal, onEvent));
+      const start = options.isInProcess === true ? await inThisProcess() : startServiceProcess;
+      const begin: StartAt = (at, startSignal) =>
+        start(project, replica, settingsOf(service), at, startSignal);
+      services.set(name, await superviseService(replica, begin, port, signal, onEvent));
     };
     await allOrNothing([nats.url, postgres.url, ...replicas.map(startOne)], abandon);
     const natsUrl = await nats.url;
@@ -173,10 +178,17 @@ export async function startStack(project: Project, options: StartStackOptions): 
   }
 }
 
+/** T6. Loads the code of services only where it is asked for. */
+async function inThisProcess(): Promise<typeof startServiceProcess> {
+  return (await import("./service-in-process.ts")).startServiceInProcess;
+}
+
+/** Starts a service on a port, 0 = any free one. */
+type StartAt = (port: number, signal: AbortSignal) => Promise<RunningService>;
+
 async function superviseService(
-  project: Project,
   replica: ServiceReplica,
-  settings: ServiceSettings,
+  begin: StartAt,
   wantedPort: number,
   signal: AbortSignal,
   onEvent: (event: SupervisedEvent) => void,
@@ -190,7 +202,7 @@ async function superviseService(
     start: async (startSignal) => {
       // The port that it had; should somebody have taken it meanwhile, any other (the tracer's is in its address).
       const isTaken = port !== 0 && replica.service !== "tracer" && !(await isPortFree(port));
-      const service = await startServiceProcess(project, replica, settings, isTaken ? 0 : port, startSignal);
+      const service = await begin(isTaken ? 0 : port, startSignal);
       port = service.httpPort;
       return service;
     },

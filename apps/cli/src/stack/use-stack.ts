@@ -4,8 +4,8 @@ import { unreachable } from "@hone/core";
 import { type Bus, connectBus } from "@hone/messaging";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
-import { describeReplicas, parseReplicas, REPLICAS_VARIABLE, type Replicas } from "./replicas.ts";
-import { type Stack, type StackEvent, startStack } from "./stack.ts";
+import { describeReplicas, parseReplicas, REPLICAS_VARIABLE } from "./replicas.ts";
+import { type Stack, type StackEvent, type StartStackOptions, startStack } from "./stack.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
 /** A stack that this session may use. */
@@ -19,6 +19,12 @@ export interface UsableStack extends AsyncDisposable {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
+
+/** How a stack of one's own is started. */
+export type OwnStackOptions = Pick<StartStackOptions, "logLevel" | "isInProcess"> & {
+  /** @default those of HONE_REPLICAS */
+  readonly replicas?: StartStackOptions["replicas"];
+};
 
 /** Connects to the bus of a stack. */
 export function connectTo(
@@ -47,8 +53,13 @@ export function requireStack({ project }: Session): StackRecord {
 }
 
 /** Uses the stack that runs, or starts one and tells about it. Dispose ends an own stack, and leaves another alone. */
-export async function useStack(session: Session): Promise<UsableStack> {
+export async function useStack(session: Session, options: OwnStackOptions = {}): Promise<UsableStack> {
   const record = readStack(session.project);
+  if (record !== undefined && options.isInProcess === true) {
+    throw new UsageError(
+      `Cannot run in this process as no stack may run in ${session.project.folder}: current value is process ${record.supervisor.pid}; end it with hone down`,
+    );
+  }
   if (record !== undefined) {
     session.terminal.line(`using the stack that runs here (process ${record.supervisor.pid})`);
     const failed = new Promise<never>(() => undefined);
@@ -60,7 +71,7 @@ export async function useStack(session: Session): Promise<UsableStack> {
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
-  const stack = await startAndTell(session);
+  const stack = await startAndTell(session, options);
   return {
     isOwn: true,
     natsUrl: stack.natsUrl,
@@ -71,15 +82,8 @@ export async function useStack(session: Session): Promise<UsableStack> {
 }
 
 /** Starts a stack, with a live line while it comes up and its addresses when it is there. */
-export async function startAndTell(
-  session: Session,
-  options: {
-    readonly logLevel?: string;
-    /** @default those of HONE_REPLICAS */
-    readonly replicas?: Replicas;
-  } = {},
-): Promise<Stack> {
-  const { logLevel, replicas = parseReplicas(process.env[REPLICAS_VARIABLE] ?? "", REPLICAS_VARIABLE) } =
+export async function startAndTell(session: Session, options: OwnStackOptions = {}): Promise<Stack> {
+  const { replicas = parseReplicas(process.env[REPLICAS_VARIABLE] ?? "", REPLICAS_VARIABLE), ...rest } =
     options;
   const { terminal, project, signal } = session;
   const startedAt = performance.now();
@@ -98,12 +102,7 @@ export async function startAndTell(
         return unreachable(event);
     }
   };
-  const stack = await startStack(project, {
-    signal,
-    onEvent,
-    replicas,
-    ...(logLevel === undefined ? {} : { logLevel }),
-  });
+  const stack = await startStack(project, { signal, onEvent, replicas, ...rest });
   terminal.live("");
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   terminal.line(`bus    ${stack.natsUrl}`);

@@ -8,7 +8,7 @@ import { agentOf } from "@hone/agents";
 import { playAgent } from "@hone/agents/testing";
 import "./built-ins.ts";
 
-/* The examples of docs/agents.md and docs/tools.md, as they stand there. */
+/* The examples of docs/agents.md, docs/tools.md and docs/environments.md, as they stand there. */
 
 const run = promisify(execFile);
 const REPOSITORY = path.join(import.meta.dirname, "../../../..");
@@ -19,7 +19,7 @@ describe("the examples of the documentation", () => {
   before(async () => {
     await mkdir(path.join(REPOSITORY, ".hone"), { recursive: true });
     folder = await mkdtemp(path.join(REPOSITORY, ".hone", "docs-"));
-    for (const page of ["agents.md", "tools.md"]) {
+    for (const page of ["agents.md", "tools.md", "environments.md"]) {
       const text = await readFile(path.join(REPOSITORY, "docs", page), "utf8");
       for (const [, name = "", code = ""] of text.matchAll(/```\w+\n(?:\/\/|#) file: (\S+)\n(.*?)```/gs)) {
         await writeFile(path.join(folder, name), code);
@@ -28,7 +28,7 @@ describe("the examples of the documentation", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  for (const name of ["guesser.test.ts", "dice.test.ts"]) {
+  for (const name of ["guesser.test.ts", "dice.test.ts", "numbers.test.ts"]) {
     test(`${name} passes`, async () => {
       const { NODE_TEST_CONTEXT: _, ...env } = process.env;
       const { stdout } = await run(

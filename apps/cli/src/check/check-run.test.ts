@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { type TestProject, testProject } from "../debug/testing-project.ts";
+import { loadRunFile } from "../run/load-run-file.ts";
+import { type CheckedPart, checkRun } from "./check-run.ts";
+
+/* What `hone validate` finds without a stack: each part by the code of the service that would do it. */
+
+describe("checkRun()", () => {
+  let own: TestProject;
+  before(async () => {
+    own = await testProject();
+    await mkdir(join(own.project.folder, "empty"));
+    await own.writeFile("no-prompt.jsonl", '{"prompt": "1+1?"}\n{"question": "2+2?"}\n');
+    await own.writeFile("no-truth.jsonl", '{"prompt": "1+1?", "reward_model": {"style": "rule"}}\n');
+    await own.writeFile("bad-agent.jsonl", '{"prompt": "1+1?", "agent_name": "addr"}\n');
+    await own.writeFile("tools.yaml", "tools: [{ class_name: calculatr }]");
+    await own.writeFile("no-score.ts", "export const computeScores = 1;");
+  });
+  after(() => own[Symbol.asyncDispose]());
+
+  const check = async (runFile: string): Promise<CheckedPart[]> => {
+    const { project } = own;
+    const loaded = await loadRunFile(runFile, project.folder);
+    return checkRun(loaded, { project, signal: new AbortController().signal });
+  };
+
+  test("tells what it looked at, and finds nothing wrong with a sound file", async () => {
+    const parts = await check(own.runFile);
+    assert.deepEqual(
+      parts.map(({ name, problems, skipped }) => [name, problems, skipped]),
+      ["model", "memory", "engine", "dataset", "agent", "judges"].map((name) => [name, [], undefined]),
+    );
+    const textOf = (wanted: string) => parts.find(({ name }) => name === wanted)?.text ?? "";
+    assert.match(textOf("model"), /made from scratch: qwen3, 1 layers of 16/);
+    assert.match(textOf("memory"), /predicted to take \d+ of \d+ MiB/);
+    assert.match(textOf("dataset"), /train: 2 tasks, rows up to rows\.jsonl:2/);
+    assert.match(textOf("agent"), /^adder with agent\.ts/);
+  });
+
+  const rows = (path: string) => ({ dataset: { train: { source: "jsonl", path } } });
+  const agent = (config: object, name = "adder") => ({ agent: { name, modules: ["agent.ts"], config } });
+  for (const [what, part, changes, problem] of [
+    [
+      "a row without what its agent needs",
+      "agent",
+      rows("no-prompt.jsonl"),
+      /no-prompt\.jsonl:2 as `prompt`/,
+    ],
+    [
+      "a row without what a judge needs",
+      "dataset",
+      { ...rows("no-truth.jsonl"), judge: [{ kind: "exact" }] },
+      /reward_model\.ground_truth.*no-truth\.jsonl:1/,
+    ],
+    [
+      "a row that names no agent",
+      "agent",
+      rows("bad-agent.jsonl"),
+      /bad-agent\.jsonl:1.*did you mean "adder"/,
+    ],
+    ["a file that is not there", "dataset", rows("none.jsonl"), /dataset.*"none\.jsonl"/],
+    ["a wrong key of the agent", "agent", agent({ tols: [] }), /agent\.config\.tols.*did you mean "tools"/],
+    ["a tool that nobody has", "agent", agent({ tools: ["ad"] }), /did you mean "add"/],
+    [
+      "a file of tools with an unknown class_name",
+      "agent",
+      agent({ toolFile: "tools.yaml" }, "tool_agent"),
+      /calculatr/,
+    ],
+    [
+      "a module that is not there",
+      "agent",
+      { agent: { name: "adder", modules: ["other.ts"] } },
+      /agent\.modules.*other\.ts|other\.ts.*agent\.modules/,
+    ],
+    [
+      "an environment that nobody has",
+      "agent",
+      {
+        dataset: { train: { source: "environment", environment: "coins", seeds: { from: 0, to: 9 } } },
+        agent: { name: "tosser", modules: ["agent.ts"] },
+        judge: [{ kind: "environment" }],
+      },
+      /dataset\.train\.environment.*did you mean "coin"/,
+    ],
+    [
+      "a judge's module without its function",
+      "judges",
+      { judge: [{ kind: "module", path: "no-score.ts" }] },
+      /judge\[0\].*computeScore.*no-score\.ts/,
+    ],
+    ["a folder that is no model", "model", { model: { path: "empty" } }, /model\.path.*empty/],
+  ] as const) {
+    test(`names ${what}`, async () => {
+      const parts = await check(await own.writeRun("changed.json", changes));
+      const found = parts.filter(({ problems }) => problems.length > 0);
+      assert.deepEqual(
+        found.map(({ name }) => name),
+        [part],
+      );
+      assert.match(found[0]?.problems.join("\n") ?? "", problem);
+    });
+  }
+
+  test("fetches no model: one that is not in the hub's cache is told of as not checked", async () => {
+    const cache = process.env.HF_HUB_CACHE;
+    process.env.HF_HUB_CACHE = join(own.project.folder, "cache");
+    try {
+      const [model] = await check(await own.writeRun("hub.json", { model: { path: "someone/something" } }));
+      assert.match(model?.skipped ?? "", /someone\/something .* the run fetches it/);
+    } finally {
+      if (cache === undefined) delete process.env.HF_HUB_CACHE;
+      else process.env.HF_HUB_CACHE = cache;
+    }
+  });
+});

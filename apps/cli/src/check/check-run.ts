@@ -1,0 +1,209 @@
+/**
+ * Whether a run file can start, found out in this process: each part is checked by the code of the service that will do it,
+ * before anything is started.
+ */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import {
+  openRolloutParts,
+  type RowsOfSplit,
+  readConfig as readRolloutConfig,
+  answerValidate as validateAgents,
+} from "@hone/agent-rollout/playing";
+import type { RunConfig } from "@hone/config";
+import { describeError, parseJson, RetryableError } from "@hone/core";
+import {
+  openSource,
+  openSourceParts,
+  readDatasetConfig,
+  type SourceParts,
+  answerValidate as validateDataset,
+} from "@hone/dataset/tasks";
+import { readInferenceGatewayConfig, answerValidate as validateEngine } from "@hone/inference-gateway/engine";
+import { openJudgeParts, answerValidate as validateJudges } from "@hone/judge/scoring";
+import { type ValidateReply, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { createLogger } from "@hone/telemetry";
+import { openStartModel, predictMemory, readTrainerConfig, type StartModel } from "@hone/trainer/start-model";
+import { localEnvironment, type Project } from "../project.ts";
+import { type LoadedRun, problemLines } from "../run/load-run-file.ts";
+
+/** What came of checking one part of a run file. */
+export interface CheckedPart {
+  readonly name: string;
+  /** What was looked at. */
+  readonly text: string;
+  /** Each names the key, the value and what is allowed. */
+  readonly problems: readonly string[];
+  /** Why it could not be looked at; undefined where it was. */
+  readonly skipped?: string;
+}
+
+export interface CheckOptions {
+  readonly project: Project;
+  readonly signal: AbortSignal;
+}
+
+type Environment = ReturnType<typeof localEnvironment>;
+
+/** Rows that are held against what agent and judges need, of each split. */
+const ROWS_LOOKED_AT = 20;
+const MIB = 2 ** 20;
+
+/** Checks everything; a part that cannot be checked for what is wrong with another is told of as well. */
+export async function checkRun(loaded: LoadedRun, options: CheckOptions): Promise<CheckedPart[]> {
+  const environment = localEnvironment(options.project);
+  const logger = createLogger({ service: "hone", level: "warn", sink: process.stderr });
+  using sources = openSourceParts(readDatasetConfig(environment), logger);
+  const { config } = loaded;
+  const request = create(ValidateRequestSchema, { configJson: loaded.text });
+  const dataset = linesOf(await validateDataset(request, sources));
+  const found = dataset.length === 0 ? await firstRows(config, sources) : [];
+  return [
+    ...(await checkModel(loaded, environment, options)),
+    { name: "dataset", text: datasetText(config, found), problems: dataset },
+    await checkAgents(loaded, found, environment),
+    await checkJudges(loaded, environment, options),
+  ];
+}
+
+/** The model itself, the memory of its training, and whether the engine can generate with it. */
+export async function checkModel(
+  { config, text }: LoadedRun,
+  environment: Environment,
+  { signal }: CheckOptions,
+): Promise<CheckedPart[]> {
+  const folder = await mkdtemp(join(tmpdir(), "hone-check-"));
+  try {
+    const trainer = readTrainerConfig(environment);
+    // Nothing is fetched to look at it.
+    const hub = { ...trainer.hub, isOffline: true };
+    const model = await openStartModel(config, { folder, hub, signal });
+    if (model.kind === "refused") return [refusedModel(config, model)];
+    const memory = predictMemory(config, model.config, trainer);
+    const [needed, available] = [memory.totalBytes, trainer.engineMemoryBytes].map((bytes) =>
+      Math.round(bytes / MIB),
+    );
+    const { maxCacheBytes } = readInferenceGatewayConfig(environment);
+    const request = create(ValidateRequestSchema, {
+      configJson: text,
+      modelConfigJson: JSON.stringify(model.config),
+    });
+    const { model_type: type, num_hidden_layers: layers, hidden_size: size } = model.config;
+    const from = "path" in config.model ? config.model.path : "made from scratch";
+    return [
+      {
+        name: "model",
+        text: `${from}: ${type}, ${layers} layers of ${size}, with its tokenizer and chat template`,
+        problems: [],
+      },
+      {
+        name: "memory",
+        text:
+          memory.totalBytes === 0
+            ? "nothing is trained"
+            : `training is predicted to take ${needed} of ${available} MiB on ${availableParallelism()} cores`,
+        problems: problemLines(memory.problems),
+      },
+      {
+        name: "engine",
+        text: `contexts of ${config.rollout.maxContextTokens} tokens`,
+        problems: linesOf(validateEngine(request, maxCacheBytes)),
+      },
+    ];
+  } catch (error) {
+    if (!(error instanceof RetryableError)) throw error;
+    return [{ name: "model", text: modelName(config), problems: [], skipped: describeError(error) }];
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const HUB_ID = /^[\w-][\w.-]*\/[\w.-]+$/;
+
+function refusedModel(
+  config: RunConfig,
+  { problems }: Extract<StartModel, { kind: "refused" }>,
+): CheckedPart {
+  const name = modelName(config);
+  const isOfHub = "path" in config.model && !isAbsolute(config.model.path) && HUB_ID.test(config.model.path);
+  if (!isOfHub) return { name: "model", text: name, problems: problemLines(problems) };
+  const skipped = `${name} is no folder and not in the hub's cache: the run fetches it when it starts`;
+  return { name: "model", text: name, problems: [], skipped };
+}
+
+function modelName({ model }: RunConfig): string {
+  return "path" in model ? model.path : "a model made from scratch";
+}
+
+/** The first tasks of each split, with how many there are. */
+interface FoundSplit {
+  readonly split: "train" | "eval";
+  readonly size: number;
+  readonly rows: RowsOfSplit["rows"];
+}
+
+async function firstRows({ dataset, seed }: RunConfig, parts: SourceParts): Promise<FoundSplit[]> {
+  const found: FoundSplit[] = [];
+  for (const split of ["train", "eval"] as const) {
+    const source = dataset[split];
+    if (source === undefined) continue;
+    const order = await openSource(source, parts);
+    const count = Math.min(ROWS_LOOKED_AT, order.size);
+    const tasks = await order.take({ runSeed: seed, cursor: 0, count, isShuffled: false });
+    const rows = tasks.flatMap((task) =>
+      task.kind === "row"
+        ? [{ id: task.id, row: parseJson(task.rowJson) as Readonly<Record<string, unknown>> }]
+        : [],
+    );
+    found.push({ split, size: order.size, rows });
+  }
+  return found;
+}
+
+function datasetText({ dataset }: RunConfig, found: readonly FoundSplit[]): string {
+  if (found.length === 0) return Object.keys(dataset).join(" and ");
+  return found
+    .map(({ split, size, rows }) => {
+      const looked = rows.length === 0 ? "" : `, rows up to ${rows.at(-1)?.id} held against agent and judges`;
+      return `${split}: ${size} tasks${looked}`;
+    })
+    .join("; ");
+}
+
+async function checkAgents(
+  { config, text }: LoadedRun,
+  found: readonly FoundSplit[],
+  environment: Environment,
+): Promise<CheckedPart> {
+  await using parts = openRolloutParts(readRolloutConfig(environment));
+  const rows = found.flatMap(({ split, rows }) =>
+    rows.length === 0 ? [] : [{ key: `dataset.${split}`, rows }],
+  );
+  const request = create(ValidateRequestSchema, { configJson: text });
+  const reply = await validateAgents(request, { ...parts, rowsOf: async () => rows });
+  const { name, modules = [] } = config.agent;
+  const from = modules.length === 0 ? "" : ` with ${modules.join(", ")}`;
+  return {
+    name: "agent",
+    text: `${name}${from}, built with its configuration and tools`,
+    problems: linesOf(reply),
+  };
+}
+
+async function checkJudges(
+  { config, text }: LoadedRun,
+  environment: Environment,
+  { project }: CheckOptions,
+): Promise<CheckedPart> {
+  await using parts = openJudgeParts(project.folder, environment);
+  const reply = await validateJudges(create(ValidateRequestSchema, { configJson: text }), parts);
+  const names = config.judge.map(({ kind, name }) => name ?? kind);
+  return { name: "judges", text: names.join(", "), problems: linesOf(reply) };
+}
+
+function linesOf({ problems }: ValidateReply): string[] {
+  return problemLines(problems);
+}

@@ -1,0 +1,102 @@
+/**
+ * One service in this process, for a debugger: to the stack it is like a service as a child process.
+ *
+ * Code of the services is loaded here and nowhere else of the command line's stack, and only where it is asked for.
+ */
+
+import { createWriteStream, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { deadline } from "@hone/core";
+import { type ChildExit, identifyProcess, StartError } from "@hone/embedded";
+import { type ServiceDefinition, StoppingError, startBeside } from "@hone/service-kit";
+import type { Project } from "../project.ts";
+import {
+  type RunningService,
+  SERVICE_GRACE_MS,
+  type ServiceSettings,
+  START_DEADLINE_MS,
+  serviceEnvironment,
+} from "./service-process.ts";
+import type { ServiceName, ServiceReplica } from "./services.ts";
+
+const DEFINITIONS: Readonly<Record<ServiceName, () => Promise<ServiceDefinition>>> = {
+  tracer: async () => (await import("@hone/tracer/service")).tracerService,
+  dataset: async () => (await import("@hone/dataset/service")).datasetService,
+  judge: async () => (await import("@hone/judge/service")).judgeService,
+  "inference-gateway": async () => (await import("@hone/inference-gateway/service")).inferenceGatewayService,
+  "agent-rollout": async () => {
+    const [{ agentRolloutService }, { installLeanRunContext }] = await Promise.all([
+      import("@hone/agent-rollout/service"),
+      import("@hone/agents"),
+    ]);
+    installLeanRunContext(process.env);
+    return agentRolloutService;
+  },
+  trainer: async () => (await import("@hone/trainer/service")).trainerService,
+};
+
+/**
+ * Starts a service and waits until it is ready.
+ * @param httpPort 0 = any free one; the result tells which.
+ * @throws {StartError} when it does not get there.
+ */
+export async function startServiceInProcess(
+  project: Project,
+  replica: ServiceReplica,
+  settings: ServiceSettings,
+  httpPort: number,
+  signal: AbortSignal,
+): Promise<RunningService> {
+  endOnUncaught();
+  const { service: kind, name } = replica;
+  const logFile = join(project.logs, `${name}.log`);
+  mkdirSync(dirname(logFile), { recursive: true });
+  const log = createWriteStream(logFile, { flags: "a" });
+  // A log that cannot be written, as on a full disk, ends nothing.
+  log.on("error", () => undefined);
+  const environment = { ...process.env, ...serviceEnvironment(project, replica, settings, httpPort) };
+  try {
+    const service = await startBeside(await DEFINITIONS[kind](), { environment, sink: log, signal });
+    const exited = service.ended.then(({ isClean }): ChildExit => {
+      log.end();
+      return { code: isClean ? 0 : 1, signal: null };
+    });
+    const stop = async ({ graceMs = SERVICE_GRACE_MS } = {}) => {
+      await service.stop({ graceMs });
+      return exited;
+    };
+    await deadline(`${name} to be ready`, START_DEADLINE_MS, () => service.becameReady, { signal }).catch(
+      async (error: unknown) => {
+        await stop();
+        throw error;
+      },
+    );
+    return {
+      name,
+      pid: process.pid,
+      identity: identifyProcess(process.pid) ?? { pid: process.pid, startedAt: "" },
+      logFile,
+      httpPort: service.http.port,
+      exited,
+      stop,
+      [Symbol.asyncDispose]: async () => void (await stop()),
+    };
+  } catch (cause) {
+    log.end();
+    if (signal.aborted) throw signal.reason;
+    throw new StartError(name, `Cannot start ${name} as its start must succeed`, "", { cause });
+  }
+}
+
+let isEnding = false;
+
+/** What a service's stop ended is no failure; after any other error that nobody caught the process cannot be trusted. */
+function endOnUncaught(): void {
+  if (isEnding) return;
+  isEnding = true;
+  process.on("uncaughtException", (error) => {
+    if (error instanceof StoppingError) return;
+    process.stderr.write(`uncaught error, ending: ${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exit(1);
+  });
+}

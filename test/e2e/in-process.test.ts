@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { eventually } from "@hone/testing";
+import { lakeRun } from "../support/lake-run.ts";
+import { SERVICES, startStack, type TestStack } from "../support/stack.ts";
+
+/* The six services in one process, as for a debugger: a run trains on them as on six, and its traces tell them apart. */
+
+const RUN = {
+  name: "together",
+  steps: 2,
+  tasksPerStep: 2,
+  minibatches: 1,
+  warmStartTasks: 8,
+  evalTasks: 2,
+};
+/** All that make spans; the tracer stores those of the others. */
+const SPEAKING = ["agent-rollout", "dataset", "inference-gateway", "judge", "trainer"];
+const WAIT_MS = 60_000;
+
+describe("a stack in one process", () => {
+  let stack: TestStack;
+  before(async () => {
+    stack = await startStack({ isInProcess: true });
+  });
+  after(() => stack?.[Symbol.asyncDispose]());
+
+  test("is one process", () => {
+    const pids = SERVICES.map((name) => stack.pidOf(name));
+    assert.deepEqual([...new Set(pids)], [stack.pidOf("supervisor")]);
+  });
+
+  test("trains, and each span is told by the service that made it", async () => {
+    const file = path.join(stack.stateFolder, "together.json");
+    await writeFile(file, JSON.stringify(await lakeRun(RUN)));
+    const run = await stack.hone("run", file);
+    assert.equal(run.code, 0, `${run.output}\n${await stack.describe()}`);
+    const services = await eventually(
+      "spans of every service",
+      async () => {
+        const traces = await stack.sql<
+          { id: string }[]
+        >`select distinct trace_id as id from tracer.span_pieces`;
+        const found = new Map<string, Set<string>>();
+        for (const { id } of traces) {
+          const answer = await fetch(`${stack.pageUrl}/api/traces/${id}`);
+          const { spans } = (await answer.json()) as { spans: { name: string; service: string }[] };
+          for (const { name, service } of spans) {
+            const first = name.split(" ", 1)[0] ?? "";
+            found.set(first, (found.get(first) ?? new Set()).add(service));
+          }
+        }
+        const all = [...new Set([...found.values()].flatMap((each) => [...each]))].sort();
+        return all.length >= SPEAKING.length && { all, found };
+      },
+      { deadlineMs: WAIT_MS },
+    );
+    assert.deepEqual(services.all, SPEAKING);
+    for (const [name, service] of [
+      ["invoke_agent", "agent-rollout"],
+      ["judge", "judge"],
+      ["step", "trainer"],
+    ] as const) {
+      assert.deepEqual([...(services.found.get(name) ?? [])], [service], name);
+    }
+    // The one is the client's span of a call, the other the server's.
+    assert.deepEqual([...(services.found.get("chat") ?? [])].sort(), ["agent-rollout", "inference-gateway"]);
+  });
+
+  test("refuses to run another in its place", async () => {
+    const refused = await stack.hone("run", "examples/01-frozen-lake/run.yaml", "--in-process");
+    assert.deepEqual([refused.code, /end it with hone down/.test(refused.output)], [1, true]);
+  });
+});
