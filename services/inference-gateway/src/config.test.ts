@@ -38,4 +38,48 @@ describe("readInferenceGatewayConfig()", () => {
     await writeFile(file, "\n");
     assert.throws(() => read({ HONE_INFERENCE_API_KEY_FILE: file }), SettingError);
   });
+
+  test("reads the engine: embedded, or a server with its address and keys", async () => {
+    const read = (environment: Record<string, string>) => readInferenceGatewayConfig(environment).engine;
+    assert.deepEqual(read({}), { kind: "onnx" });
+    const url = "http://127.0.0.1:8000";
+    assert.deepEqual(read({ HONE_INFERENCE_ENGINE: "vllm", HONE_INFERENCE_ENGINE_URL: url }), {
+      kind: "vllm",
+      url,
+      apiKey: undefined,
+      adminKey: undefined,
+      loadDeadlineMs: 900_000,
+    });
+    await using folder = await temporaryFolder("config");
+    const file = path.join(folder.path, "key");
+    await writeFile(file, "admin");
+    const keyed = read({
+      HONE_INFERENCE_ENGINE: "sglang",
+      HONE_INFERENCE_ENGINE_URL: url,
+      HONE_INFERENCE_ENGINE_API_KEY: "plain",
+      HONE_INFERENCE_ENGINE_ADMIN_KEY_FILE: file,
+    });
+    assert.ok(keyed.kind === "sglang" && keyed.apiKey === "plain" && keyed.adminKey === "admin");
+  });
+
+  test("refuses an engine without its server, and settings that the engine would ignore", () => {
+    const url = "http://127.0.0.1:8000";
+    const vllm = { HONE_INFERENCE_ENGINE: "vllm", HONE_INFERENCE_ENGINE_URL: url };
+    const wrong: [string, Record<string, string>][] = [
+      ["HONE_INFERENCE_ENGINE_URL", { HONE_INFERENCE_ENGINE: "vllm" }],
+      ["HONE_INFERENCE_ENGINE_URL", { HONE_INFERENCE_ENGINE_URL: url }],
+      ["HONE_INFERENCE_ENGINE_API_KEY", { HONE_INFERENCE_ENGINE_API_KEY: "key" }],
+      ["HONE_INFERENCE_ENGINE_ADMIN_KEY", { ...vllm, HONE_INFERENCE_ENGINE_ADMIN_KEY: "key" }],
+      ["HONE_INFERENCE_SERVE", { ...vllm, HONE_INFERENCE_SERVE: "/a/model" }],
+    ];
+    for (const [variable, environment] of wrong) {
+      assert.throws(
+        () => readInferenceGatewayConfig(environment),
+        (error) => error instanceof SettingError && error.message.includes(variable),
+        variable,
+      );
+    }
+    assert.throws(() => readInferenceGatewayConfig({ ...vllm, HONE_INFERENCE_ENGINE_URL: "ftp://host" }));
+    assert.throws(() => readInferenceGatewayConfig({ HONE_INFERENCE_ENGINE: "tgi" }));
+  });
 });

@@ -10,6 +10,7 @@ import { z } from "zod";
 import type { WantedCheckpoint } from "./domain/serving/served-checkpoints.ts";
 
 const MIB = 2 ** 20;
+const ENGINE_KINDS = ["onnx", "vllm", "sglang"] as const;
 
 const schema = z.object({
   /** Sequences that run at once, over all models. */
@@ -28,6 +29,22 @@ const schema = z.object({
   HONE_INFERENCE_VERSION_WAIT_MS: environmentInteger(0, 600_000).default(10_000),
   /** Time between two reports of this replica's state; changes are reported at once. */
   HONE_INFERENCE_REPORT_MS: environmentInteger(100, 10_000).default(2_000),
+  /** What generates: the embedded engine, or an inference server beside this gateway. */
+  HONE_INFERENCE_ENGINE: z.enum(ENGINE_KINDS).default("onnx"),
+  /** Where that server answers. */
+  HONE_INFERENCE_ENGINE_URL: z
+    .url({ protocol: /^https?$/, error: "an address that begins with http:// or https://" })
+    .optional(),
+  /** Its key, where it was started with one. */
+  HONE_INFERENCE_ENGINE_API_KEY: z.string().regex(/^\S+$/, "no spaces").optional(),
+  /** File that holds it, as a mounted secret. */
+  HONE_INFERENCE_ENGINE_API_KEY_FILE: z.string().optional(),
+  /** Key of its routes that change weights, where it is another one (SGLang's `--admin-api-key`). */
+  HONE_INFERENCE_ENGINE_ADMIN_KEY: z.string().regex(/^\S+$/, "no spaces").optional(),
+  /** File that holds it, as a mounted secret. */
+  HONE_INFERENCE_ENGINE_ADMIN_KEY_FILE: z.string().optional(),
+  /** Longest load of weights at that server. */
+  HONE_INFERENCE_ENGINE_LOAD_MS: environmentInteger(1_000, 86_400_000).default(900_000),
   /** Checkpoints to serve, separated by commas: `[<name>=]<place>`, where a place is a folder or an id of the hub. */
   HONE_INFERENCE_SERVE: z.string().default(""),
   /** Bearer token of the API; absent = none is needed. */
@@ -36,7 +53,19 @@ const schema = z.object({
   HONE_INFERENCE_API_KEY_FILE: z.string().optional(),
 });
 
+/** Which engine generates. */
+export type EngineConfig =
+  | { readonly kind: "onnx" }
+  | {
+      readonly kind: "vllm" | "sglang";
+      readonly url: string;
+      readonly apiKey: string | undefined;
+      readonly adminKey: string | undefined;
+      readonly loadDeadlineMs: number;
+    };
+
 export interface InferenceGatewayConfig extends BaseConfig {
+  readonly engine: EngineConfig;
   readonly maxSequences: number;
   readonly maxWaiting: number;
   readonly maxCacheBytes: number;
@@ -60,6 +89,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
   const base = readBaseConfig(environment);
   return {
     ...base,
+    engine: readEngine(read),
     maxSequences: read.HONE_INFERENCE_MAX_SEQUENCES,
     maxWaiting: read.HONE_INFERENCE_MAX_WAITING,
     maxCacheBytes: read.HONE_INFERENCE_CACHE_MIB * MIB,
@@ -69,7 +99,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,
     checkpoints: readCheckpoints(read.HONE_INFERENCE_SERVE, base.filesDir),
-    apiKey: read.HONE_INFERENCE_API_KEY ?? readKeyFile(read.HONE_INFERENCE_API_KEY_FILE),
+    apiKey: readKey(read, "HONE_INFERENCE_API_KEY"),
     hub: readHubSettings(environment, homedir()),
   };
 }
@@ -93,15 +123,55 @@ function readCheckpoints(text: string, filesDir: string): WantedCheckpoint[] {
   return checkpoints;
 }
 
-function readKeyFile(file: string | undefined): string | undefined {
-  if (file === undefined) return undefined;
-  const variable = "HONE_INFERENCE_API_KEY_FILE";
+type Variables = z.output<typeof schema>;
+
+/** What the engine would ignore is refused. */
+function readEngine(read: Variables): EngineConfig {
+  const { HONE_INFERENCE_ENGINE: kind, HONE_INFERENCE_ENGINE_URL: url } = read;
+  const absent = (variable: keyof Variables, why: string) => {
+    const value = read[variable];
+    if (value !== undefined && value !== "")
+      throw new SettingError(variable, `must be left out, as ${why}`, "set");
+  };
+  if (kind === "onnx") {
+    const why = "HONE_INFERENCE_ENGINE is onnx, which has no server";
+    absent("HONE_INFERENCE_ENGINE_URL", why);
+    absent("HONE_INFERENCE_ENGINE_API_KEY", why);
+    absent("HONE_INFERENCE_ENGINE_ADMIN_KEY", why);
+    return { kind };
+  }
+  if (url === undefined) {
+    throw new SettingError("HONE_INFERENCE_ENGINE_URL", `must be the address of the ${kind} server`, "none");
+  }
+  absent("HONE_INFERENCE_SERVE", `a gateway of ${kind} serves the run that it claims`);
+  if (kind === "vllm")
+    absent("HONE_INFERENCE_ENGINE_ADMIN_KEY", "vLLM has no key of its own for these routes");
+  return {
+    kind,
+    url,
+    apiKey: readKey(read, "HONE_INFERENCE_ENGINE_API_KEY"),
+    adminKey: readKey(read, "HONE_INFERENCE_ENGINE_ADMIN_KEY"),
+    loadDeadlineMs: read.HONE_INFERENCE_ENGINE_LOAD_MS,
+  };
+}
+
+type KeyVariable =
+  | "HONE_INFERENCE_API_KEY"
+  | "HONE_INFERENCE_ENGINE_API_KEY"
+  | "HONE_INFERENCE_ENGINE_ADMIN_KEY";
+
+/** From the variable, or else from the file that its sister names. */
+function readKey(read: Variables, variable: KeyVariable): string | undefined {
+  const fileVariable = `${variable}_FILE` as const;
+  const file = read[fileVariable];
+  if (read[variable] !== undefined || file === undefined) return read[variable];
   let key: string;
   try {
     key = readFileSync(file, "utf8").trim();
   } catch (cause) {
-    throw new SettingError(variable, "must be a readable file", file, { cause });
+    throw new SettingError(fileVariable, "must be a readable file", file, { cause });
   }
-  if (key === "" || /\s/.test(key)) throw new SettingError(variable, "must hold a key without spaces", file);
+  if (key === "" || /\s/.test(key))
+    throw new SettingError(fileVariable, "must hold a key without spaces", file);
   return key;
 }

@@ -1,5 +1,6 @@
 /**
- * The inference gateway: one engine replica that serves the policies of all active runs, and chosen checkpoints.
+ * The inference gateway: one engine replica. The embedded engine serves the policies of all active runs and chosen
+ * checkpoints, an inference server beside it the run that this replica claims.
  *
  * Drain: the replica's entries are taken back, so that callers go elsewhere; what runs may end, and is cut off and
  * answered as unavailable when the time for that is over.
@@ -7,16 +8,10 @@
 
 import { respond, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import {
-  processMemory,
-  READY,
-  type Service,
-  type ServiceContext,
-  type ServiceDefinition,
-} from "@hone/service-kit";
+import { processMemory, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import { histogramOf, Instrument, type Logger, observeMetric } from "@hone/telemetry";
+import { chooseEngine } from "./choose-engine.ts";
 import { type InferenceGatewayConfig, readInferenceGatewayConfig } from "./config.ts";
-import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
 import { type PolicyChange, PolicyKeeper } from "./domain/policy-keeper.ts";
 import { OpenCompletions } from "./domain/serving/open-completions.ts";
 import { ServedCheckpoints } from "./domain/serving/served-checkpoints.ts";
@@ -24,8 +19,9 @@ import { ServedModels } from "./domain/serving/served-models.ts";
 import { findCheckpoints } from "./find-checkpoints.ts";
 import { createApp } from "./http/app.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
+import { claimRun } from "./nats/claim-run.ts";
 import { followRuns } from "./nats/follow-runs.ts";
-import { reportReplica } from "./nats/report-replica.ts";
+import { type ReplicaReporter, reportReplica } from "./nats/report-replica.ts";
 import { serveGenerate } from "./nats/serve-generate.ts";
 
 const loadSeconds = histogramOf(Instrument.policyLoadSeconds);
@@ -43,21 +39,16 @@ export const inferenceGatewayService: ServiceDefinition<InferenceGatewayConfig> 
 
 async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<Service> {
   const { bus, config, logger, fail } = context;
-  const { instanceId: replica, maxSequences, maxWaiting, maxCacheBytes, intraOpThreads, stateDir } = config;
-  const engine = new EmbeddedEngine({
-    maxSequences,
-    maxWaiting,
-    maxCacheBytes,
-    maxStepMs: config.maxStepMs,
-    intraOpThreads,
-    onFailure: fail,
-  });
+  const { instanceId: replica, stateDir } = config;
+  let reporter: ReplicaReporter | undefined;
+  const chosen = chooseEngine({ config, logger, onFailure: fail, onChange: () => reporter?.report() });
+  const { engine } = chosen;
   const keeper = new PolicyKeeper({
     engine,
     onChange: (change) => {
       logChange(logger, change);
       checkpoints.note(change);
-      if (change.kind !== "progress") reporter.report();
+      if (change.kind !== "progress") reporter?.report();
     },
   });
   const checkpoints = new ServedCheckpoints({
@@ -66,10 +57,10 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     keeper,
     onTrouble: (id, error) => logger.warn("a checkpoint is not served yet", { checkpoint: id, error }),
   });
-  const models = new ServedModels({ keeper, checkpoints, maxCacheBytes });
+  const models = new ServedModels({ keeper, checkpoints, contextTokens: chosen.contextTokens });
   const open = new OpenCompletions();
   const { heartbeatMs, versionWaitMs, reportMs } = config;
-  const reporter = await reportReplica({ bus, engine, keeper, replica, everyMs: reportMs, logger });
+  reporter = await reportReplica({ bus, engine, keeper, replica, everyMs: reportMs, logger });
   const generates = serveGenerate({ bus, engine, keeper, replica, heartbeatMs, versionWaitMs, logger });
   const validator = respond(
     bus,
@@ -78,7 +69,11 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     ValidateReplySchema,
     {
       queue: QUEUE_GROUP,
-      handle: ({ message, reply }) => reply(answerValidate(message, maxCacheBytes)),
+      async handle({ message, reply }) {
+        const answer = answerValidate(message, chosen.checkRun);
+        if (answer !== undefined) await reply(answer);
+        else logger.info("a run is not checked yet, as the inference server is not there");
+      },
       onError: (error, subject) => logger.error("a request failed", { subject, error }),
     },
   );
@@ -87,15 +82,18 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
     observeMetric(Instrument.engineWaiting, () => [{ labels: {}, value: engine.capacity().waiting }]),
   ];
   const following = new AbortController();
-  const followed = followRuns({ bus, keeper, stateDir, logger }, following.signal);
+  const follow = { bus, keeper, stateDir, logger, replica };
+  const followed = chosen.isSingleModel
+    ? claimRun(follow, following.signal)
+    : followRuns(follow, following.signal);
   followed.catch(fail);
   const serving = checkpoints.start(following.signal);
   return {
     routes: createApp({ engine, models, open, replica, apiKey: config.apiKey, logger }),
-    readiness: () => READY,
+    readiness: chosen.readiness,
     async drain(signal) {
       following.abort();
-      await reporter.withdraw();
+      await reporter?.withdraw();
       await Promise.all([generates.drain(signal), open.drain(signal), validator.drain()]);
     },
     async close() {

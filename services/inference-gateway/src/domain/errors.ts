@@ -120,3 +120,30 @@ export class CheckpointPlaceError extends TerminalError {
     );
   }
 }
+
+/** The inference server cannot be reached, or broke off: it starts, restarts or is dead. */
+export class ServerGoneError extends RetryableError {
+  constructor(server: string, reason: string, options?: ErrorOptions) {
+    super("SERVER_GONE", `Cannot reach ${server} as it must answer: current value is ${reason}`, options);
+  }
+}
+
+/** The inference server answered that it will not do this. */
+export class ServerRefusedError extends TerminalError {
+  readonly status: number;
+
+  constructor(server: string, action: string, status: number, answer: string) {
+    super(
+      "SERVER_REFUSED",
+      `Cannot ${action} as ${server} must accept it: current value is ${status}, ${answer}`,
+    );
+    this.status = status;
+  }
+}
+
+/** The inference server runs without something that a run needs: it must be started differently. */
+export class ServerUnfitError extends TerminalError {
+  constructor(server: string, rule: string, found: string) {
+    super("SERVER_UNFIT", `Cannot use ${server} as it must ${rule}: current value is ${found}`);
+  }
+}

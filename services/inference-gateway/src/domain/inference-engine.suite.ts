@@ -2,7 +2,7 @@
  * What every engine behind the port must do. An engine's test file calls {@link testInferenceEngine} with a factory.
  *
  * Exact engines (`isExact`) keep G1 bit by bit; the others only have to keep it in distribution, which no suite can
- * tell from a handful of samples.
+ * tell from a handful of samples. What an engine says that it cannot do, it has to refuse.
  */
 
 import assert from "node:assert/strict";
@@ -31,6 +31,10 @@ export interface EngineUnderTest {
 export interface EngineSuiteOptions {
   /** Whether equal requests have bitwise equal answers, whatever runs beside them. */
   readonly isExact: boolean;
+  /** Whether it holds one model at a time. @default false */
+  readonly isSingleModel?: boolean;
+  /** Whether its logprobs are those after top-p, top-k and min-p. @default true */
+  readonly canTruncate?: boolean;
 }
 
 let called = 0;
@@ -39,7 +43,7 @@ let called = 0;
 export function testInferenceEngine(
   name: string,
   setUp: () => Promise<EngineUnderTest>,
-  { isExact }: EngineSuiteOptions,
+  { isExact, isSingleModel = false, canTruncate = true }: EngineSuiteOptions,
 ): void {
   async function withEngine(use: (subject: EngineUnderTest) => Promise<void>): Promise<void> {
     const subject = await setUp();
@@ -117,6 +121,14 @@ export function testInferenceEngine(
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const sampling = { ...ask(subject).sampling, topK: 1 };
+        if (!canTruncate) {
+          const refused = subject.engine.generate(ask(subject, { sampling }));
+          await assert.rejects(
+            refused,
+            (error) => error instanceof InvalidRequestError && error.path === "sampling.topK",
+          );
+          return;
+        }
         const result = await subject.engine.generate(ask(subject, { sampling }));
         const greedy = await subject.engine.generate(
           ask(subject, { sampling: { ...sampling, topK: 0, temperature: 0 } }),
@@ -246,10 +258,20 @@ export function testInferenceEngine(
         assert.deepEqual(result.versions, [{ version: 1, tokenCount: 8 }]);
       }));
 
-    test("serves several models beside each other, and unloads one", () =>
+    test("serves several models beside each other, or one after the other, and unloads one", () =>
       withEngine(async (subject) => {
         const { engine, first, other } = subject;
         await engine.loadPolicy(first);
+        if (isSingleModel) {
+          await assert.rejects(engine.loadPolicy(other), PolicyLoadError);
+          await engine.generate(ask(subject));
+          await engine.unload(first.model);
+          await engine.unload("never loaded");
+          await assert.rejects(engine.generate(ask(subject)), VersionBehindError);
+          await engine.loadPolicy(other);
+          await engine.generate(ask(subject, { model: other.model }));
+          return;
+        }
         await engine.loadPolicy(other);
         const [a, b] = await Promise.all([
           engine.generate(ask(subject)),

@@ -1,7 +1,7 @@
 /** Answers `hone.v1.inference-gateway.validate`: whether this engine can generate for a run. */
 
 import { create } from "@bufbuild/protobuf";
-import { ConfigError, type ConfigProblem, resolveRunConfig } from "@hone/config";
+import { ConfigError, type ConfigProblem, type RunConfig, resolveRunConfig } from "@hone/config";
 import { parseJson } from "@hone/core";
 import type { ModelConfig } from "@hone/nn";
 import {
@@ -10,12 +10,20 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
-import { checkRun } from "../domain/check-run.ts";
 
-export function answerValidate(request: ValidateRequest, maxCacheBytes: number): ValidateReply {
+/** What of a run an engine cannot do; undefined while that is not known. */
+export type RunCheck = (
+  run: RunConfig,
+  model: ModelConfig | undefined,
+) => readonly ConfigProblem[] | undefined;
+
+/** @returns undefined while the engine cannot tell: whoever asks asks again. */
+export function answerValidate(request: ValidateRequest, check: RunCheck): ValidateReply | undefined {
+  const problems = problemsOf(request, check);
+  if (problems === undefined) return undefined;
   return create(ValidateReplySchema, {
     service: "inference-gateway",
-    problems: problemsOf(request, maxCacheBytes).map(({ key, value, allowed, message }) =>
+    problems: problems.map(({ key, value, allowed, message }) =>
       create(ProblemSchema, { key, valueJson: JSON.stringify(value ?? null), allowed, message }),
     ),
   });
@@ -23,11 +31,11 @@ export function answerValidate(request: ValidateRequest, maxCacheBytes: number):
 
 function problemsOf(
   { configJson, modelConfigJson }: ValidateRequest,
-  maxCacheBytes: number,
-): readonly ConfigProblem[] {
+  check: RunCheck,
+): readonly ConfigProblem[] | undefined {
   try {
     const model = modelConfigJson === "" ? undefined : (JSON.parse(modelConfigJson) as ModelConfig);
-    return checkRun(resolveRunConfig(parseJson(configJson)), model, maxCacheBytes);
+    return check(resolveRunConfig(parseJson(configJson)), model);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     if (!(error instanceof SyntaxError)) throw error;

@@ -3,9 +3,9 @@
  * asked for by their names. Its tokenizer is read when a model is first asked for: most runs are never talked to.
  */
 
+import type { ModelSpec } from "@hone/nn";
 import { ChatRenderer, makeTokenizer, type Tokenizer } from "@hone/tokenizer";
 import { inspectMerged } from "@hone/train";
-import { contextTokensIn } from "../embedded/kv-pool.ts";
 import { ModelLoadingError, UnknownModelError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import type { LoadedPolicy, PolicyKeeper } from "../policy-keeper.ts";
@@ -42,8 +42,8 @@ export interface ListedModel {
 export interface ServedModelsOptions {
   readonly keeper: PolicyKeeper;
   readonly checkpoints: ServedCheckpoints;
-  /** Memory for keys and values of one policy version. */
-  readonly maxCacheBytes: number;
+  /** Longest prompt and answer together that the engine takes of a model. */
+  readonly contextTokens: (spec: ModelSpec) => number;
 }
 
 export class ServedModels {
@@ -76,7 +76,7 @@ export class ServedModels {
     this.#forgetDropped();
     let language = this.#languages.get(source.model);
     if (language === undefined) {
-      language = readLanguage(source, this.#options.maxCacheBytes);
+      language = readLanguage(source, this.#options.contextTokens);
       this.#languages.set(source.model, language);
       // The folder may just have made room for a newer version: the next request reads that one.
       language.catch(() => this.#languages.delete(source.model));
@@ -104,7 +104,10 @@ export class ServedModels {
   }
 }
 
-async function readLanguage({ folder, base }: PolicySource, maxCacheBytes: number): Promise<ModelLanguage> {
+async function readLanguage(
+  { folder, base }: PolicySource,
+  contextTokens: ServedModelsOptions["contextTokens"],
+): Promise<ModelLanguage> {
   const findBase = base === undefined ? undefined : async () => base;
   const { spec, companions } = await inspectMerged(folder, findBase);
   const texts = Object.entries(companions).map(([name, content]) => [
@@ -118,6 +121,6 @@ async function readLanguage({ folder, base }: PolicySource, maxCacheBytes: numbe
     renderer: tokenizer.chatTemplate === undefined ? undefined : new ChatRenderer(tokenizer),
     stopTokenIds: [...new Set([...tokenizer.stopTokenIds, ...spec.eosTokenIds])],
     defaults: readSamplingDefaults(files["generation_config.json"]),
-    maxContextTokens: Math.min(spec.maxPositions, contextTokensIn(spec, maxCacheBytes)),
+    maxContextTokens: contextTokens(spec),
   };
 }

@@ -1,0 +1,117 @@
+/** The engine that the configuration names, with all that differs by its kind. */
+
+import type { ConfigProblem, RunConfig } from "@hone/config";
+import type { ModelConfig, ModelSpec } from "@hone/nn";
+import { notReady, READY, type Readiness } from "@hone/service-kit";
+import type { Logger } from "@hone/telemetry";
+import type { EngineConfig, InferenceGatewayConfig } from "./config.ts";
+import { checkRun } from "./domain/check-run.ts";
+import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
+import { contextTokensIn } from "./domain/embedded/kv-pool.ts";
+import type { InferenceEngine } from "./domain/inference-engine.ts";
+import { checkServerRun } from "./domain/server/check-server-run.ts";
+import type { EngineServer } from "./domain/server/engine-server.ts";
+import { type ServerChange, ServerEngine } from "./domain/server/server-engine.ts";
+import { SglangServer } from "./servers/sglang-server.ts";
+import { VllmServer } from "./servers/vllm-server.ts";
+
+export interface ChosenEngine {
+  readonly engine: InferenceEngine;
+  /** Whether it has one model at a time: such a replica claims one run, the other serves all. */
+  readonly isSingleModel: boolean;
+  readiness(): Readiness;
+  /** What of a run it cannot do; undefined while that is not known, as its server is not there yet. */
+  checkRun(run: RunConfig, model: ModelConfig | undefined): ConfigProblem[] | undefined;
+  /** Longest prompt and answer together, of a model. */
+  contextTokens(spec: ModelSpec): number;
+}
+
+export interface ChooseEngineOptions {
+  readonly config: InferenceGatewayConfig;
+  readonly logger: Logger;
+  /** Told once when an engine within this process has failed. */
+  readonly onFailure: (error: Error) => void;
+  /** What the engine has loaded changed by itself. */
+  readonly onChange: () => void;
+}
+
+export function chooseEngine(options: ChooseEngineOptions): ChosenEngine {
+  const { engine } = options.config;
+  return engine.kind === "onnx" ? embeddedEngine(options) : serverEngine(engine, options);
+}
+
+function embeddedEngine({ config, onFailure }: ChooseEngineOptions): ChosenEngine {
+  const { maxSequences, maxWaiting, maxCacheBytes, maxStepMs, intraOpThreads } = config;
+  return {
+    engine: new EmbeddedEngine({
+      maxSequences,
+      maxWaiting,
+      maxCacheBytes,
+      maxStepMs,
+      intraOpThreads,
+      onFailure,
+    }),
+    isSingleModel: false,
+    readiness: () => READY,
+    checkRun: (run, model) => checkRun(run, model, maxCacheBytes),
+    contextTokens: (spec) => Math.min(spec.maxPositions, contextTokensIn(spec, maxCacheBytes)),
+  };
+}
+
+function serverEngine(
+  settings: Exclude<EngineConfig, { kind: "onnx" }>,
+  { config, logger, onChange }: ChooseEngineOptions,
+): ChosenEngine {
+  const { maxSequences, maxWaiting } = config;
+  const server: EngineServer =
+    settings.kind === "vllm" ? new VllmServer(settings) : new SglangServer(settings);
+  const tell = (change: ServerChange) => {
+    logServerChange(logger, server.name, change);
+    onChange();
+  };
+  const engine = new ServerEngine({ server, maxSequences, maxWaiting, onChange: tell });
+  return {
+    engine,
+    isSingleModel: true,
+    readiness: () => (engine.state.kind === "ready" ? READY : notReady(engine.state.reason)),
+    checkRun: (run, model) => engine.facts && checkServerRun(run, model, engine.facts, server.bounds),
+    contextTokens: (spec) => Math.min(spec.maxPositions, engine.facts?.maxContextTokens ?? spec.maxPositions),
+  };
+}
+
+function logServerChange(logger: Logger, server: string, change: ServerChange): void {
+  switch (change.kind) {
+    case "ready": {
+      const { name, scoring, maxContextTokens, takesAdapters, startModel } = change.facts;
+      logger.info("the inference server is ready", {
+        server,
+        is: name,
+        model: startModel,
+        scoring,
+        maxContextTokens,
+        takesAdapters,
+      });
+      return;
+    }
+    case "away":
+      logger.warn("the inference server is not there", { server, reason: change.reason });
+      return;
+    case "restored": {
+      const { model, version } = change.source;
+      logger.info("the inference server has its weights again", { server, model, version });
+      return;
+    }
+    case "not restored": {
+      const { model, version } = change.source;
+      logger.warn("the inference server has not taken its weights, trying again", {
+        server,
+        model,
+        version,
+        error: change.error,
+      });
+      return;
+    }
+    default:
+      change satisfies never;
+  }
+}

@@ -1,0 +1,27 @@
+/** What RUN_STATE says of a run's policy, as an engine loads it. */
+
+import path from "node:path";
+import { RunPhase, type RunState } from "@hone/proto-gen/run";
+import type { Logger } from "@hone/telemetry";
+import type { PolicySource } from "../domain/inference-engine.ts";
+
+/** @returns undefined before the run has weights, and where they lie outside of the state folder. */
+export function policySourceOf(
+  run: string,
+  { location, version, digest }: RunState,
+  stateDir: string,
+  logger: Logger,
+): PolicySource | undefined {
+  // Before its first weights are written a run has no location.
+  if (location === "") return undefined;
+  const folder = path.resolve(stateDir, location);
+  if (folder !== stateDir && !folder.startsWith(stateDir + path.sep)) {
+    logger.error("a run's weights lie outside the state folder", { run, location });
+    return undefined;
+  }
+  return { model: run, version, folder, digest };
+}
+
+export function hasEnded({ phase }: RunState): boolean {
+  return phase === RunPhase.COMPLETED || phase === RunPhase.FAILED || phase === RunPhase.CANCELLED;
+}

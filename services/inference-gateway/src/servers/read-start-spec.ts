@@ -1,0 +1,16 @@
+/** The shape of the model that an inference server was started with, where its folder can be read here. */
+
+import path from "node:path";
+import type { ModelSpec } from "@hone/nn";
+import { inspectMerged } from "@hone/train";
+
+/** @returns undefined for an id of the hub, a folder of another file system, and a family that Hone does not know. */
+export async function readStartSpec(place: string): Promise<ModelSpec | undefined> {
+  if (!path.isAbsolute(place)) return undefined;
+  try {
+    return (await inspectMerged(place)).spec;
+  } catch {
+    // Nothing is compared then; what does not fit is refused by the server itself.
+    return undefined;
+  }
+}
