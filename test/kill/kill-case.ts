@@ -45,10 +45,10 @@ export interface KillHarnessOptions {
 }
 
 /** Start-up of what was killed, leases and redeliveries included, on a busy machine. */
-const RUN_DEADLINE_MS = 150_000;
-const MOMENT_DEADLINE_MS = 120_000;
+const RUN_DEADLINE_MS = 300_000;
+const MOMENT_DEADLINE_MS = 240_000;
 /** Above the time after which what a dead process had in work comes again. */
-const TIDY_DEADLINE_MS = 70_000;
+const TIDY_DEADLINE_MS = 120_000;
 const OUTCOME_DEADLINE_MS = 60_000;
 /** For what is on its way through bus and database while a process stands still. */
 const EVIDENCE_DEADLINE_MS = 5_000;
