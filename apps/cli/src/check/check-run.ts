@@ -22,7 +22,11 @@ import {
   type SourceParts,
   answerValidate as validateDataset,
 } from "@hone/dataset/tasks";
-import { readInferenceGatewayConfig, answerValidate as validateEngine } from "@hone/inference-gateway/engine";
+import {
+  checkEmbeddedRun,
+  readInferenceGatewayConfig,
+  answerValidate as validateEngine,
+} from "@hone/inference-gateway/engine";
 import { openJudgeParts, answerValidate as validateJudges } from "@hone/judge/scoring";
 import { type ValidateReply, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { createLogger } from "@hone/telemetry";
@@ -86,11 +90,15 @@ export async function checkModel(
     const [needed, available] = [memory.totalBytes, trainer.engineMemoryBytes].map((bytes) =>
       Math.round(bytes / MIB),
     );
-    const { maxCacheBytes } = readInferenceGatewayConfig(environment);
+    const { engine, maxCacheBytes } = readInferenceGatewayConfig(environment);
     const request = create(ValidateRequestSchema, {
       configJson: text,
       modelConfigJson: JSON.stringify(model.config),
     });
+    // An inference server is asked what it can do when the run is submitted.
+    const canGenerate = validateEngine(request, (run, shape) =>
+      engine.kind === "onnx" ? checkEmbeddedRun(run, shape, maxCacheBytes) : undefined,
+    );
     const { model_type: type, num_hidden_layers: layers, hidden_size: size } = model.config;
     const from = "path" in config.model ? config.model.path : "made from scratch";
     return [
@@ -110,7 +118,10 @@ export async function checkModel(
       {
         name: "engine",
         text: `contexts of ${config.rollout.maxContextTokens} tokens`,
-        problems: linesOf(validateEngine(request, maxCacheBytes)),
+        problems: canGenerate === undefined ? [] : linesOf(canGenerate),
+        ...(canGenerate === undefined && {
+          skipped: `the ${engine.kind} server says what it can do when the run is submitted`,
+        }),
       },
     ];
   } catch (error) {
