@@ -56,7 +56,61 @@ describe("the columns of a row", () => {
     assert.deepEqual(agentOfRow(row), { name: undefined, configPath: undefined });
   });
 
+  test("takes calls of tools and what tools said, as OpenAI and as chat templates write them", () => {
+    const called = (args: unknown) => ({
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "c1", type: "function", function: { name: "calculator", arguments: args } }],
+    });
+    const answered = {
+      role: "tool",
+      content: "42",
+      tool_call_id: "c1",
+      name: "calculator",
+      tool_calls: null,
+    };
+    const asked = { role: "user", content: "6*7?", name: null };
+    for (const args of ['{"expression":"6*7"}', { expression: "6*7" }]) {
+      const row = { prompt: [asked, called(args), answered, { role: "assistant", content: "42" }] };
+      assert.deepEqual(promptOfRow({ id: "r", row }), [
+        { role: "user", content: "6*7?" },
+        {
+          role: "assistant",
+          content: "",
+          tool_calls: [
+            {
+              id: "c1",
+              type: "function",
+              function: { name: "calculator", arguments: { expression: "6*7" } },
+            },
+          ],
+        },
+        { role: "tool", content: "42", tool_call_id: "c1", name: "calculator" },
+        { role: "assistant", content: "42" },
+      ]);
+    }
+  });
+
   for (const [what, row, rule] of [
+    [
+      "a message without a text and without calls",
+      { prompt: [{ role: "user" }] },
+      /`prompt\.0` must be a message with a text/,
+    ],
+    [
+      "arguments of a call that are no object",
+      {
+        prompt: [
+          { role: "assistant", content: "", tool_calls: [{ function: { name: "f", arguments: "[1]" } }] },
+        ],
+      },
+      /`prompt` must be/,
+    ],
+    [
+      "calls of the user",
+      { prompt: [{ role: "user", content: "a", tool_calls: [{ function: { name: "f", arguments: {} } }] }] },
+      /`prompt\.0` must be the assistant's where it has calls/,
+    ],
     ["a task without a row", undefined, /must be a row of a dataset/],
     [
       "a row without a prompt",

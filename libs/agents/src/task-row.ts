@@ -5,7 +5,8 @@
  * Only `prompt` is required; columns beside these are passed on as they are.
  */
 
-import type { ChatMessage } from "@hone/tokenizer";
+import { parseJson } from "@hone/core";
+import type { ChatMessage, ChatToolCall } from "@hone/tokenizer";
 import { z } from "zod";
 import { BadRowError } from "./errors.ts";
 
@@ -17,10 +18,50 @@ const content = z.union([
     .transform((parts) => parts.map(({ text }) => text).join("")),
 ]);
 
-const message = z.object({
-  role: z.enum(["system", "user", "assistant", "tool"]),
-  content,
-});
+/** As OpenAI has it: JSON in a text, or, as chat templates have it, an object. */
+const callArguments = z.union([
+  z.record(z.string(), z.unknown()),
+  z.string().transform((text, context): Record<string, unknown> => {
+    const value = objectOf(text);
+    if (value !== undefined) return value;
+    context.addIssue({ code: "custom", message: "an object, or one as JSON" });
+    return z.NEVER;
+  }),
+]);
+
+const toolCall = z
+  .object({
+    id: z.string().nullish(),
+    function: z.object({ name: z.string().min(1), arguments: callArguments }),
+  })
+  .transform(
+    ({ id, function: called }): ChatToolCall => ({ id: id ?? "", type: "function", function: called }),
+  );
+
+const message = z
+  .object({
+    role: z.enum(["system", "user", "assistant", "tool"]),
+    content: content.nullish(),
+    tool_calls: z.array(toolCall).nullish(),
+    tool_call_id: z.string().nullish(),
+    name: z.string().nullish(),
+  })
+  .refine(({ content, tool_calls: calls }) => typeof content === "string" || (calls ?? []).length > 0, {
+    message: "a message with a text, or calls of tools in its place",
+  })
+  .refine(({ role, tool_calls: calls }) => role === "assistant" || (calls ?? []).length === 0, {
+    message: "the assistant's where it has calls of tools",
+  })
+  .transform(
+    ({ role, content, tool_calls: calls, tool_call_id: id, name }): ChatMessage => ({
+      role,
+      content: content ?? "",
+      // Parquet's files say nothing with a null.
+      ...(calls != null && calls.length > 0 && { tool_calls: calls }),
+      ...(id != null && { tool_call_id: id }),
+      ...(name != null && { name }),
+    }),
+  );
 
 const prompt = z.union([z.string().min(1), z.array(message).min(1)], {
   error: "a text, or a list of messages with a role and a text",
@@ -74,6 +115,17 @@ function parse<T>(schema: z.ZodType<T>, taskId: string, row: NonNullable<Row>): 
   const issue = parsed.error.issues[0];
   const value: unknown = issue?.path.reduce<unknown>(childOf, row);
   throw new BadRowError(taskId, `\`${issue?.path.join(".")}\` must be ${issue?.message}`, shown(value));
+}
+
+function objectOf(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = parseJson(json);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** The agent that a row asks for, beside that of its run; its files come by the name `agent_cfg_path`. */

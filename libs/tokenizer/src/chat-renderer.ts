@@ -9,12 +9,15 @@
  * C3: An answer with calls of tools is shown to the template as it was written (C1). Where the template refuses that, or
  *     makes something else of it, it is shown the calls as data, and what follows the answer is taken from there.
  * C4: The same messages give the same prompt on every day: where a template asks for the date, it is told a fixed one.
+ * C5: Control tokens that users, tools or system prompts spell out stay text (spelled-tokens.ts).
+ * C6: Where a template knows no calls, those of an answer stand in its text, in the words in which models are asked for them.
  */
 
 import { describeError } from "@hone/core";
 import { BoundedTemplate } from "./bounded-template.ts";
 import type { ChatMessage, ChatTool } from "./chat-message.ts";
 import { ChatTemplateError, TemplateLimitError } from "./errors.ts";
+import { encodeSpelled, markSpelled, type SpelledText, unmarkSpelled } from "./spelled-tokens.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** What the model was shown first. */
@@ -49,6 +52,7 @@ export class ChatRenderer {
   readonly tokenizer: Tokenizer;
   /** Whether the template shows the model what tools there are. */
   readonly showsTools: boolean;
+  readonly #showsCalls: boolean;
   readonly #template: BoundedTemplate;
 
   /**
@@ -69,6 +73,7 @@ export class ChatRenderer {
       });
     }
     this.showsTools = /\btools\b/.test(tokenizer.chatTemplate);
+    this.#showsCalls = /\btool_calls\b/.test(tokenizer.chatTemplate);
     this.#probe();
   }
 
@@ -77,8 +82,8 @@ export class ChatRenderer {
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
   render(messages: readonly ChatMessage[], tools: readonly ChatTool[] = []): RenderedPrompt {
-    const text = this.#renderText(messages.map(asData), tools);
-    return { text, ids: this.tokenizer.encode(text) };
+    const rendered = this.#renderText(messages.map(this.#asData), tools);
+    return { text: rendered.text, ids: encodeSpelled(this.tokenizer, rendered) };
   }
 
   /**
@@ -86,8 +91,8 @@ export class ChatRenderer {
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
   renderEnded(messages: readonly ChatMessage[]): RenderedPrompt {
-    const text = this.#renderText(messages.map(asData), [], false);
-    return { text, ids: this.tokenizer.encode(text) };
+    const rendered = this.#renderText(messages.map(this.#asData), [], false);
+    return { text: rendered.text, ids: encodeSpelled(this.tokenizer, rendered) };
   }
 
   /**
@@ -112,6 +117,14 @@ export class ChatRenderer {
     return this.#extendData(shownText, answer, messages, tools); // C3
   }
 
+  /** As data, without what was written. */
+  #asData = ({ written: _, ...message }: ChatMessage): ChatMessage =>
+    this.#showsCalls || message.tool_calls === undefined ? message : withCallsAsText(message);
+
+  /** As it was written, where that is known. */
+  #asWritten = (message: ChatMessage): ChatMessage =>
+    message.written === undefined ? this.#asData(message) : { role: message.role, content: message.written };
+
   /** With answers as they were written. */
   #extendWritten(
     shownText: string,
@@ -119,7 +132,8 @@ export class ChatRenderer {
     messages: readonly ChatMessage[],
     tools: readonly ChatTool[],
   ): RenderedExtension {
-    const text = this.#renderText(messages.map(asWritten), tools);
+    const rendered = this.#renderText(messages.map(this.#asWritten), tools);
+    const { text } = rendered;
     if (!text.startsWith(shownText)) return { kind: "rewrites" };
     const answerEnd = endOfAnswer(text, shownText.length, answer.content);
     if (answerEnd === undefined) return { kind: "rewrites" };
@@ -129,7 +143,8 @@ export class ChatRenderer {
     if (stopToken !== undefined && addedText.startsWith(stopToken)) {
       addedText = addedText.slice(stopToken.length);
     }
-    return { kind: "extends", text, addedText, addedIds: this.tokenizer.encode(addedText) };
+    const addedIds = encodeSpelled(this.tokenizer, rendered, text.length - addedText.length);
+    return { kind: "extends", text, addedText, addedIds };
   }
 
   /** With calls as data: what follows the answer is the difference of two renderings, with and without what comes after it. */
@@ -142,14 +157,16 @@ export class ChatRenderer {
     const { messageIndex } = answer;
     const stopToken = this.#stopTokenOf(answer);
     if (messageIndex === undefined || stopToken === undefined) return { kind: "rewrites" };
-    const asDataAll = messages.map(asData);
-    const before = this.#renderText(asDataAll.slice(0, messageIndex + 1), tools, false);
-    const text = this.#renderText(asDataAll, tools);
+    const asDataAll = messages.map(this.#asData);
+    const { text: before } = this.#renderText(asDataAll.slice(0, messageIndex + 1), tools, false);
+    const rendered = this.#renderText(asDataAll, tools);
+    const { text } = rendered;
     if (!before.startsWith(shownText) || !text.startsWith(before)) return { kind: "rewrites" };
     const stopAt = before.lastIndexOf(stopToken);
     const closing = stopAt < shownText.length ? "" : before.slice(stopAt + stopToken.length);
     const addedText = closing + text.slice(before.length);
-    return { kind: "extends", text, addedText, addedIds: this.tokenizer.encode(addedText) };
+    const addedIds = encodeSpelled(this.tokenizer, rendered, text.length - addedText.length);
+    return { kind: "extends", text, addedText, addedIds };
   }
 
   #stopTokenOf({ stopTokenId }: RenderedAnswer): string | undefined {
@@ -165,18 +182,24 @@ export class ChatRenderer {
     }
   }
 
-  #renderText(messages: readonly ChatMessage[], tools: readonly ChatTool[] = [], hasPrompt = true): string {
+  #renderText(
+    messages: readonly ChatMessage[],
+    tools: readonly ChatTool[] = [],
+    hasPrompt = true,
+  ): SpelledText {
+    const marked = markSpelled(messages, this.tokenizer);
     try {
-      return this.#template.render(
+      const rendered = this.#template.render(
         {
           ...this.tokenizer.specialTokens,
-          messages,
+          messages: marked.messages,
           // Templates ask whether there are any by asking whether the name is set.
           ...(tools.length > 0 && { tools }),
           add_generation_prompt: hasPrompt,
         },
         { strftime_now: fixedDate }, // C4
       );
+      return unmarkSpelled(rendered, marked.spelled); // C5
     } catch (error) {
       const roles = messages.map((message) => message.role).join(", ");
       throw new ChatTemplateError(
@@ -188,12 +211,13 @@ export class ChatRenderer {
   }
 }
 
-function asWritten(message: ChatMessage): ChatMessage {
-  return message.written === undefined ? message : { role: message.role, content: message.written };
-}
-
-function asData({ written: _, ...message }: ChatMessage): ChatMessage {
-  return message;
+/** Calls in the words of libs/agents/src/tool-prompt.ts (C6). */
+function withCallsAsText({ tool_calls: calls = [], ...message }: ChatMessage): ChatMessage {
+  const texts = calls.map(
+    ({ function: { name, arguments: args } }) =>
+      `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`,
+  );
+  return { ...message, content: [message.content, ...texts].filter((text) => text !== "").join("\n") };
 }
 
 /** Of a template that is wrong. */

@@ -42,6 +42,8 @@ export class Tokenizer {
   readonly vocabSize: number;
   /** Special tokens by the names that chat templates use: `bos_token`, `eos_token` and so on. */
   readonly specialTokens: Readonly<Record<string, string>>;
+  /** Finds control tokens that are spelled out in a text; nothing where the tokenizer has none. */
+  readonly controlPattern: RegExp;
   readonly #inner: HuggingFaceTokenizer;
   readonly #encodings = new EncodingCache(MAX_CACHED_ENCODINGS);
   readonly #specialIds: ReadonlySet<number>;
@@ -58,7 +60,10 @@ export class Tokenizer {
     if (this.eosTokenId !== undefined) stopIds.add(this.eosTokenId);
     this.stopTokenIds = [...stopIds].sort((a, b) => a - b);
     const addedTokens = this.#inner.get_added_tokens_decoder();
-    this.#specialIds = new Set([...addedTokens].filter(([, token]) => token.special).map(([id]) => id));
+    const special = [...addedTokens].filter(([, token]) => token.special);
+    this.#specialIds = new Set(special.map(([id]) => id));
+    const stops = this.stopTokenIds.flatMap((id) => this.tokenOf(id) ?? []);
+    this.controlPattern = patternOf([...special.map(([, { content }]) => content), ...stops]);
     let largestId = -1;
     for (const id of this.#inner.get_vocab().values()) largestId = Math.max(largestId, id);
     this.vocabSize = largestId + 1;
@@ -105,6 +110,16 @@ export class Tokenizer {
 }
 
 const NO_IDS: readonly number[] = [];
+
+/** The longest first, as one may begin with another. */
+function patternOf(tokens: readonly string[]): RegExp {
+  const spelled = [...new Set(tokens)].filter((token) => token !== "").sort((a, b) => b.length - a.length);
+  return spelled.length === 0 ? /(?!)/ : new RegExp(spelled.map(escaped).join("|"));
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
 
 /** Before the library makes arrays as long as the largest id. */
 function checkIds({ model, added_tokens: added }: Record<string, unknown>): void {

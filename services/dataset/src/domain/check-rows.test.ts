@@ -10,6 +10,7 @@ describe("problemOfRow()", () => {
     { prompt: "2+2?" },
     { prompt: [{ role: "user", content: "2+2?" }], agent_name: "tool_agent", agent_cfg_path: "a.yaml" },
     { prompt: [{ role: "user", content: [{ type: "text", text: "a" }] }] },
+    { prompt: [{ role: "assistant", content: null, tool_calls: [{ function: { name: "f" } }] }] },
     // Not every agent reads a prompt.
     { question: "2+2?", prompt: null, agent_name: null },
   ]) {

@@ -43,8 +43,9 @@ function isMessage(message: unknown): boolean {
     message !== null &&
     "role" in message &&
     typeof message.role === "string" &&
-    "content" in message &&
-    (typeof message.content === "string" || Array.isArray(message.content))
+    (("content" in message && (typeof message.content === "string" || Array.isArray(message.content))) ||
+      // Calls of tools may stand in the place of a text.
+      ("tool_calls" in message && Array.isArray(message.tool_calls) && message.tool_calls.length > 0))
   );
 }
 
