@@ -6,6 +6,7 @@ export { advantagesOf } from "./advantages/registry.ts";
 export type { TurnRewardConfig } from "./advantages/turn-advantages.ts";
 export type { Credit, CreditedGroup, CreditedRollout } from "./credit.ts";
 export { assignCredit, hasAdvantage, tokenAdvantages } from "./credit.ts";
+export { type CurriculumConfig, successOf, TaskHistory, type TaskVisit } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
 export { Aggregation, lossWeights } from "./loss-weights.ts";
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";

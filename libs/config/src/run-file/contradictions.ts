@@ -24,6 +24,10 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* evaluationContradictions(run);
   yield* judgeContradictions(run);
   yield* turnContradictions(run);
+  const { curriculum } = run.dataset;
+  if (curriculum !== undefined && curriculum.low > curriculum.high) {
+    yield { path: ["dataset", "curriculum", "low"], allowed: `at most high (${curriculum.high})` };
+  }
   yield* warmStartContradictions(run);
   if (!isTraining(run) && run.dataset.eval === undefined) {
     yield {

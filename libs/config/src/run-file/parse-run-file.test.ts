@@ -178,6 +178,13 @@ describe("parseRunFile()", () => {
       /"math" compares with the ground truth of rows and an environment has none/,
     ],
     [
+      "bounds of a curriculum that hold nothing",
+      "dataset:\n",
+      "dataset:\n  curriculum: { kind: success, low: 0.8, high: 0.2 }\n",
+      "dataset.curriculum.low",
+      /at most high \(0\.2\): current value is 0\.8/,
+    ],
+    [
       "rewards of turns where no judge gives any",
       "seed: 7",
       "seed: 7\njudge: [ { kind: format } ]\nalgorithm: { advantage: { kind: grpo, turnRewards: {} } }",

@@ -10,7 +10,7 @@ import { z } from "zod";
 import { contradictions } from "./contradictions.ts";
 import { isHttpUrl } from "./http-url.ts";
 import { judgesSchema } from "./judges.ts";
-import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
+import { curriculumSchema, fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
@@ -262,7 +262,12 @@ export const runFileSchema = z
         batchSize: wholeNumber.min(1).max(10_000).default(64),
       })
       .optional(),
-    dataset: z.strictObject({ train: taskSourceSchema, eval: taskSourceSchema.optional() }),
+    dataset: z.strictObject({
+      train: taskSourceSchema,
+      eval: taskSourceSchema.optional(),
+      /** Absent = every task comes as often as every other. */
+      curriculum: curriculumSchema.optional(),
+    }),
     agent: z.strictObject({
       name: z.string().min(1).max(MAX_NAME_CHARACTERS),
       /** YAML file below the project folder; the command line inlines it as `config`. */

@@ -58,7 +58,8 @@ export function passAtK(n: number, c: number, k: number): number {
   return 1 - failing;
 }
 
-function isPassed(rollout: Rollout, reward: number | undefined, passReward: number): boolean {
+/** Whether a rollout did what was asked: by the agent's own word, or by its reward. */
+export function isPassed(rollout: Rollout, reward: number | undefined, passReward: number): boolean {
   if (reward === undefined) return false;
   const success = rollout.metrics[SUCCESS];
   const isAgentsWord = success !== undefined && rollout.outcome === Outcome.completed;

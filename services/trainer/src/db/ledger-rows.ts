@@ -8,18 +8,19 @@
 
 import { compareSlots, parseSlotKey, slotKey } from "@hone/core";
 import { rolloutTokenCount, versionRange } from "@hone/rl";
-import { and, type Database, eq, isNull, query, sql, transaction } from "@hone/storage";
+import { and, asc, type Database, eq, isNull, query, sql, transaction } from "@hone/storage";
 import type {
   Commit,
   EvaluationRecord,
   RunEnding,
   RunLedger,
   RunWishes,
+  TaskVisitRow,
   TrainedRollout,
 } from "../domain/ports.ts";
 import { type Recovery, type RunRecord, RunStage } from "../domain/run-record.ts";
 import { RunRows } from "./run-rows.ts";
-import { evaluations, ledger, runs, steps } from "./schema.ts";
+import { evaluations, ledger, runs, steps, visits } from "./schema.ts";
 
 type LedgerColumn = (typeof ledger)["_"]["columns"][keyof (typeof ledger)["_"]["columns"]]["_"]["name"];
 
@@ -71,6 +72,11 @@ export class LedgerRows implements RunLedger {
         await tx.execute(
           sql`insert into ledger select * from json_populate_recordset(null::ledger, ${rows}::json)`,
         );
+        if (commit.visits !== undefined && commit.visits.length > 0) {
+          await tx
+            .insert(visits)
+            .values(commit.visits.map((visit) => ({ ...visit, runId, success: visit.success ?? null })));
+        }
         return true;
       },
       { action: `commit version ${version} of ${runId}` },
@@ -146,6 +152,16 @@ export class LedgerRows implements RunLedger {
       episodes,
       metrics,
     }));
+  }
+
+  async visits(runId: string): Promise<TaskVisitRow[]> {
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db.select().from(visits).where(eq(visits.runId, runId)).orderBy(asc(visits.step), asc(visits.task)),
+      { action: `read visits of tasks of ${runId}`, isRepeatable: true },
+    );
+    return rows.map(({ runId: _, success, ...row }) => ({ ...row, success: success ?? undefined }));
   }
 
   async trained(runId: string, version: number): Promise<TrainedRollout[]> {

@@ -244,6 +244,19 @@ describe("ledger and ownership", () => {
     assert.deepEqual(worth, expected);
   });
 
+  test("keeps how the tasks of a step went, of committed steps only", async () => {
+    const run = await claimedRun();
+    const visitsOf = (step: number) => [
+      { step, task: 0, taskId: "rows.jsonl:7", success: 1 / 3, nextCursor: 12 * step },
+      { step, task: 1, taskId: "rows.jsonl:2", success: undefined, nextCursor: 12 * step },
+    ];
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    assert.equal(await ledger.commit(commitOf(run, 1, { visits: visitsOf(1) })), true);
+    assert.equal(await ledger.commit(commitOf(run, 1, { visits: visitsOf(1) })), false);
+    assert.equal(await ledger.commit(commitOf(run, 2, { visits: visitsOf(2) })), true);
+    assert.deepEqual(await ledger.visits(run.runId), [...visitsOf(1), ...visitsOf(2)]);
+  });
+
   test("gives the advantages of turns back bit by bit", async () => {
     const run = await claimedRun();
     const turnAdvantages = [0.1 + 0.2, -1 / 3, 1e-300, 0];

@@ -87,4 +87,18 @@ alter table runs
     name: "advantages-of-turns",
     sql: "alter table ledger add column turn_advantages jsonb",
   },
+  {
+    id: 5,
+    name: "visits-of-tasks",
+    sql: `
+create table visits (
+  run_id text not null references runs on delete cascade,
+  step integer not null,
+  task integer not null,
+  task_id text not null,
+  success double precision,
+  next_cursor bigint not null,
+  primary key (run_id, step, task)
+)`,
+  },
 ];

@@ -4,6 +4,7 @@
  *   runs          one row a run: its file, its owner, the last committed version
  *   ledger        one row a trained rollout; unique, so none is trained twice
  *   steps         one row a committed version, with its figures
+ *   visits        one row a task of a committed step, where the run has a curriculum
  *   evaluations   one row a version and mode
  */
 
@@ -100,4 +101,20 @@ export const evaluations = pgTable(
     finishedAt: timestamp("finished_at", { withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.version, table.mode] })],
+);
+
+export const visits = pgTable(
+  "visits",
+  {
+    runId: text("run_id").notNull(),
+    step: integer("step").notNull(),
+    /** Index within the step's batch. */
+    task: integer("task").notNull(),
+    taskId: text("task_id").notNull(),
+    /** Share of its rollouts that passed; null = none of them counts. */
+    success: doublePrecision("success"),
+    /** Where the step after this one looks for tasks. */
+    nextCursor: bigint("next_cursor", { mode: "number" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.step, table.task] })],
 );

@@ -12,7 +12,7 @@
  */
 
 import { OwnershipLostError } from "./errors.ts";
-import type { Commit, LedgerEntry } from "./ports.ts";
+import type { Commit, LedgerEntry, TaskVisitRow } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import { hasOptimizer, isReplayFree } from "./state-cadence.ts";
@@ -22,12 +22,14 @@ export interface VersionToCommit {
   readonly version: number;
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
+  /** Of a run with a curriculum. */
+  readonly visits?: readonly TaskVisitRow[];
 }
 
 /** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
 export async function commitVersion(
   context: RunContext,
-  { version, entries, metrics }: VersionToCommit,
+  { version, entries, metrics, visits }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
@@ -46,6 +48,7 @@ export async function commitVersion(
     isWhole,
     entries,
     metrics,
+    ...(visits !== undefined && { visits }),
     nextSequence: isReplayFree(run.config, engine, version) ? inbox.nextSequence : progress.neededFrom,
   };
   await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>

@@ -31,6 +31,7 @@ function configOf(
   warmStart: Record<string, unknown> | undefined,
   trainer: Record<string, unknown>,
   algorithm: Record<string, unknown> = {},
+  curriculum?: Record<string, unknown>,
 ) {
   return testConfig({
     algorithm,
@@ -38,6 +39,7 @@ function configOf(
     dataset: {
       train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
       eval: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
+      curriculum,
     },
     trainer: { ...TRAINER, ...trainer },
   });
@@ -94,6 +96,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
     trained: 2 * 4,
     checkpoints: ["step-2"],
     states: 3,
+    points: 40,
+  },
+  "a run with a curriculum": {
+    config: configOf(
+      undefined,
+      { steps: 4, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+      {},
+      { kind: "success", chance: 0.5 },
+    ),
+    trained: 4 * 4,
+    checkpoints: ["step-4"],
+    states: 2,
     points: 40,
   },
   "an evaluation": {
@@ -162,6 +176,8 @@ async function outcomeOf(world: MemoryWorld, stateRoot: string) {
     events: important.map(({ messageId }) => messageId).sort(),
     evaluations: world.records.map(({ version, mode, metrics }) => [version, mode, metrics.success]),
     executions: [...world.executions].sort(),
+    tasks: [...world.tasks].sort(),
+    visits: world.taskVisits,
     phase: world.status?.phase,
     served: [world.status?.version, world.status?.digest],
     checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),

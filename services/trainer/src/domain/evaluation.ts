@@ -94,7 +94,7 @@ async function gatherEvaluation(
   const jobs: Job[] = batchSlots(Split.eval, version, batch.tasks.length, modes.length).map((slot) => ({
     slot,
     task: batch.tasks[slot.task]!,
-    cursor: batch.cursor + slot.task,
+    cursor: batch.cursors[slot.task]!,
     sampling: modes[slot.index] === EvaluationMode.greedy ? { ...sampling, temperature: 0 } : sampling,
     ...(evaluation.endpoint === undefined ? {} : { endpoint: evaluation.endpoint }),
     lowestVersion: version, // E1

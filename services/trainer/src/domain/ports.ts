@@ -7,7 +7,7 @@
 
 import type { Endpoint, GroupJudgeConfig } from "@hone/config";
 import type { Slot } from "@hone/core";
-import type { CreditedRollout, Score } from "@hone/rl";
+import type { CreditedRollout, Score, TaskVisit } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
@@ -133,6 +133,15 @@ export interface TrainedRollout extends Omit<CreditedRollout, "rollout"> {
   readonly slot: Slot;
 }
 
+/** How a task of a step went, and where the next step looks for tasks. */
+export interface TaskVisitRow extends TaskVisit {
+  readonly step: number;
+  /** Index within the step's batch. */
+  readonly task: number;
+  /** The same for all tasks of a step. */
+  readonly nextCursor: number;
+}
+
 /** What one transaction makes durable. */
 export interface Commit {
   readonly runId: string;
@@ -145,6 +154,8 @@ export interface Commit {
   readonly isWhole: boolean;
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
+  /** Of a run with a curriculum. */
+  readonly visits?: readonly TaskVisitRow[];
   /** First position of the stream that is still needed. */
   readonly nextSequence: number;
 }
@@ -252,6 +263,8 @@ export interface RunLedger {
     nextSequence: number,
   ): Promise<boolean>;
   evaluations(runId: string, version: number): Promise<EvaluationRecord[]>;
+  /** Visits of all committed steps, in order of step and task. */
+  visits(runId: string): Promise<TaskVisitRow[]>;
   /** The rollouts that the training of a version was made of, in order of their slots. */
   trained(runId: string, version: number): Promise<TrainedRollout[]>;
   /** Figures of a committed step; undefined when there is none. */

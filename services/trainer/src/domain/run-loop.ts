@@ -38,12 +38,19 @@ export async function runLoop(context: RunContext, wishes: WishBoard): Promise<v
 
 /** Brings engine and published state to the last commit; makes version 0 where there is none. */
 async function restore(context: RunContext): Promise<void> {
-  const { run, engine, folders, reporter, ledger, progress } = context;
+  const { run, engine, folders, reporter, ledger, progress, tasks } = context;
   if (progress.version === undefined) {
     await makeFirstVersion(context);
     return;
   }
   const { version, recovery } = progress;
+  if (tasks.curriculum !== undefined) {
+    const visits = await reporter.untilAvailable(
+      { text: "the database (visits of tasks)", owner: WaitOwner.database },
+      () => ledger.visits(run.runId),
+    );
+    tasks.curriculum.record(visits);
+  }
   const needsOptimizer = version < run.config.trainer.steps;
   await folders.removeOldStates({
     committed: run.stateFolder,

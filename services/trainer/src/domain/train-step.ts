@@ -11,18 +11,20 @@ import {
   MetricSet,
   Reduction,
   rolloutTokenCount,
+  successOf,
   versionRange,
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { commitVersion } from "./commit.ts";
 import { compareGroups } from "./compare-groups.ts";
 import { type Optimised, optimise } from "./optimise.ts";
-import type { Job, LedgerEntry } from "./ports.ts";
+import type { Job, LedgerEntry, TaskVisitRow } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
 import { countStepPhase } from "./run-metrics.ts";
 import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import type { StepTasks } from "./split-tasks.ts";
 import { sendStepEvent } from "./step-event.ts";
 import { traceTraining } from "./trace-training.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
@@ -46,7 +48,8 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   const parent = contextOf(span);
   const began = performance.now();
   reporter.phase(RunPhase.rollout, step);
-  const jobs = await withSpan(SpanName.stepBatch, { parent }, () => jobsOf(context, step));
+  const batch = await withSpan(SpanName.stepBatch, { parent }, () => context.tasks.step(step));
+  const jobs = jobsOf(context, step, batch);
   const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
   const gathered = performance.now();
 
@@ -62,9 +65,17 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   addTimes(metrics, { rollout: gathered - began, train: trained - gathered });
 
   const entries = ledgerEntries(credit, scored);
+  const visits = visitsOf(context, step, batch, scored);
+  if (batch.numPassedOver !== undefined) metrics.add("tasks/passed_over", Reduction.sum, batch.numPassedOver);
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
-    commitVersion(context, { version: step, entries, metrics: metrics.toRecord() }),
+    commitVersion(context, {
+      version: step,
+      entries,
+      metrics: metrics.toRecord(),
+      ...(visits !== undefined && { visits }),
+    }),
   );
+  if (visits !== undefined) context.tasks.curriculum?.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
   finishStep(context, step, { metrics, credit, optimised, scored, span });
 }
@@ -99,13 +110,12 @@ function finishStep(
   });
 }
 
-async function jobsOf({ run, tasks }: RunContext, step: number): Promise<Job[]> {
+function jobsOf({ run }: RunContext, step: number, batch: StepTasks): Job[] {
   const { groupSize, sampling } = run.config.rollout;
-  const batch = await tasks.step(step);
   return batchSlots(Split.train, step, batch.tasks.length, groupSize).map((slot) => ({
     slot,
     task: batch.tasks[slot.task]!,
-    cursor: batch.cursor + slot.task,
+    cursor: batch.cursors[slot.task]!,
     sampling,
     lowestVersion: step - 1,
     highestVersion: step - 1,
@@ -161,6 +171,29 @@ function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit
   }
   const { outcomes, advantage } = run.config.algorithm;
   return assignCredit(groups, outcomes, advantage);
+}
+
+/** How each task of the step went, for the curriculum; undefined where there is none. */
+function visitsOf(
+  { run }: RunContext,
+  step: number,
+  { tasks, nextCursor }: StepTasks,
+  scored: readonly ScoredRollout[],
+): TaskVisitRow[] | undefined {
+  if (nextCursor === undefined) return undefined;
+  const { rollout, algorithm, trainer } = run.config;
+  return tasks.map(({ id }, task) => {
+    const rollouts = scored
+      .slice(task * rollout.groupSize, (task + 1) * rollout.groupSize)
+      .map((entry) => entry.rollout);
+    return {
+      step,
+      task,
+      taskId: id,
+      success: successOf(rollouts, algorithm.outcomes, trainer.eval),
+      nextCursor,
+    };
+  });
 }
 
 function addStepMetrics(

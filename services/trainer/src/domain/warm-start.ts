@@ -64,7 +64,7 @@ async function gatherDemonstrations(
   const jobs: Job[] = batchSlots(Split.warmStart, 0, batch.tasks.length, 1).map((slot) => ({
     slot,
     task: batch.tasks[slot.task]!,
-    cursor: batch.cursor + slot.task,
+    cursor: batch.cursors[slot.task]!,
     sampling: run.config.rollout.sampling,
     scriptedPolicy: policy,
     lowestVersion: 0,

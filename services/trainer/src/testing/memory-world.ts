@@ -27,6 +27,7 @@ import type {
   Task,
   TaskRequest,
   TaskSource,
+  TaskVisitRow,
   TrainedRollout,
 } from "../domain/ports.ts";
 import type { RunEvent } from "../domain/run-event.ts";
@@ -46,6 +47,8 @@ const VOCABULARY = [5, 6, 7];
 /** Ids are below this: above all that is sampled here. */
 const VOCABULARY_SIZE = 8;
 const EVAL_SIZE = 3;
+/** Of the training split: few, so that they come again. */
+const NUM_TASKS = 5;
 
 export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   /** Called before and after each effect with its name; throwing is the process's death. */
@@ -54,6 +57,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly ledger = new Map<string, number>();
   readonly steps = new Map<number, Record<string, number>>();
   readonly records: EvaluationRecord[] = [];
+  readonly taskVisits: TaskVisitRow[] = [];
+  /** Task of each slot that was executed. */
+  readonly tasks = new Map<string, string>();
   /** Of every file. */
   rows: readonly Record<string, unknown>[] = [];
   readonly stream: ScoredRollout[] = [];
@@ -117,6 +123,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       if (this.ledger.has(key)) throw new Error(`${key} is trained twice`);
       this.ledger.set(key, version);
     }
+    this.taskVisits.push(...(commit.visits ?? []));
     this.steps.set(version, { ...commit.metrics });
     const recovery = commit.isWhole
       ? { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 }
@@ -128,6 +135,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
   async trained(_runId: string, version: number): Promise<TrainedRollout[]> {
     return this.#worth.get(version) ?? [];
+  }
+
+  async visits(): Promise<TaskVisitRow[]> {
+    return this.taskVisits;
   }
 
   async recordRecovery(
@@ -208,7 +219,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   async batch(request: TaskRequest): Promise<{ tasks: Task[]; size: number }> {
     if (this.rows.length > 0 && request.sourceJson.includes("jsonl")) return this.#rowBatch(request);
     const tasks = Array.from({ length: request.count }, (_, i) => ({
-      id: `task-${request.cursor + i}`,
+      id: `task-${(request.cursor + i) % NUM_TASKS}`,
       environment: "e",
       environmentSeed: BigInt(request.cursor + i),
       environmentConfigJson: "",
@@ -248,6 +259,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     if (this.#jobIds.has(key)) return false;
     this.#jobIds.add(key);
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
+    this.tasks.set(key, job.task.id);
     const random = new Random(turnSeed(run.config.seed, job.slot, 0));
     const tokens = [1, random.pick(VOCABULARY), random.pick(VOCABULARY)];
     const sequence = (this.stream.at(-1)?.sequence ?? this.run.nextSequence - 1) + 1;
