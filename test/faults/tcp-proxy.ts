@@ -41,12 +41,15 @@ export class TcpProxy implements AsyncDisposable {
     server.on("connection", (near) => this.#accept(near));
   }
 
-  /** @param url of the server behind it, such as `nats://127.0.0.1:4222`. */
-  static async start(url: string): Promise<TcpProxy> {
+  /**
+   * @param url of the server behind it, such as `nats://127.0.0.1:4222`.
+   * @param at where clients connect to. @default a free port
+   */
+  static async start(url: string, at = { host: LOOPBACK, port: 0 }): Promise<TcpProxy> {
     const { hostname, port } = new URL(url);
     // Half-open connections are the two sides' own affair.
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
-    server.listen(0, LOOPBACK);
+    server.listen(at.port, at.host);
     await once(server, "listening");
     return new TcpProxy(server, { host: hostname, port: Number(port) });
   }

@@ -28,6 +28,7 @@ await runMain(
       up: () => import("./commands/up.ts").then((module) => module.upCommand),
       down: () => import("./commands/down.ts").then((module) => module.downCommand),
       run: () => import("./commands/run.ts").then((module) => module.runCommand),
+      submit: () => import("./commands/submit.ts").then((module) => module.submitCommand),
       status: () => import("./commands/status.ts").then((module) => module.statusCommand),
       evaluations: () => import("./commands/evaluations.ts").then((module) => module.evaluationsCommand),
       eval: () => import("./commands/eval.ts").then((module) => module.evalCommand),

@@ -24,3 +24,4 @@ export type { ProcessIdentity } from "./process-identity.ts";
 export { identifyProcess, isRunning } from "./process-identity.ts";
 export type { Supervised, SupervisedEvent, SuperviseOptions } from "./supervise.ts";
 export { supervise } from "./supervise.ts";
+export { readZipEntry } from "./zip-entry.ts";

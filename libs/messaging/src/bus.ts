@@ -8,18 +8,21 @@ import { Objm } from "@nats-io/obj";
 import { connect } from "@nats-io/transport-node";
 import { BusUnavailableError } from "./errors.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
+import { splitCredentials } from "./server-address.ts";
 
 /** Options of {@link connectBus}. */
 export interface BusOptions {
-  /** Such as `nats://127.0.0.1:4222`; several, separated by commas. */
+  /** Such as `nats://user:password@127.0.0.1:4222`; several, separated by commas. */
   readonly url: string;
   /** Shown in the server's list of connections. */
   readonly name: string;
   /** How long the first connection may take. @default 20_000 */
   readonly connectTimeoutMs?: number;
-  /** User and password, where the server wants them. */
-  readonly user?: string;
-  readonly password?: string;
+  /**
+   * First token of every subject on which this connection hears answers, so that a server can keep others from
+   * listening to them. @default _INBOX
+   */
+  readonly inboxPrefix?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -50,9 +53,11 @@ const CLOSE_DEADLINE_MS = 3_000;
  * Connects, and stays connected: a lost server is tried again for ever, and what is published meanwhile is refused or
  * buffered by the client as its deadline allows.
  * @throws {BusUnavailableError} when there is no server within the time allowed.
+ * @throws {InvalidInputError} for a malformed address.
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
-  const { url, name, connectTimeoutMs = 20_000, user, password, signal } = options;
+  const { name, connectTimeoutMs = 20_000, inboxPrefix, signal } = options;
+  const { servers: url, user, password } = splitCredentials(options.url);
   let connection: NatsConnection;
   try {
     connection = await deadline(
@@ -71,13 +76,14 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
           noAsyncTraces: true,
           ...(user === undefined ? {} : { user }),
           ...(password === undefined ? {} : { pass: password }),
+          ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
         }),
       { signal },
     );
   } catch (error) {
     throw new BusUnavailableError(`connect to NATS (${describeError(error)})`, url, { cause: error });
   }
-  const replies = new ReplyInbox(connection);
+  const replies = new ReplyInbox(connection, inboxPrefix);
   let closing: Promise<void> | undefined;
   return {
     connection,

@@ -39,7 +39,15 @@ export {
   respondToHealth,
   type ServiceHealth,
 } from "./service-health.ts";
-export { BucketName, DurableName, ensureTopology, REPLICA_TTL_MS, StreamName } from "./streams.ts";
+export type { TopologyOptions } from "./streams.ts";
+export {
+  BucketName,
+  DurableName,
+  ensureTopology,
+  REPLICA_TTL_MS,
+  StreamName,
+  StreamsRole,
+} from "./streams.ts";
 export {
   EventKind,
   isSubjectToken,

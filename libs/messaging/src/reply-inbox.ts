@@ -25,9 +25,10 @@ export class ReplyInbox {
   #isSubscribed = false;
   #next = 0;
 
-  constructor(connection: NatsConnection) {
+  /** @param inboxPrefix first token of the reply subjects. @default _INBOX */
+  constructor(connection: NatsConnection, inboxPrefix?: string) {
     this.#connection = connection;
-    this.#prefix = `${createInbox()}.`;
+    this.#prefix = `${createInbox(inboxPrefix)}.`;
   }
 
   /** Opens a reply subject; `close` gives it back (R1). `onLost` is told when the connection ends (R2). */

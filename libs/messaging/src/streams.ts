@@ -2,15 +2,15 @@
  * Streams and buckets: what is kept, how long, and what happens when it is full.
  *
  * Every service calls {@link ensureTopology} when it starts; what exists already is brought to these settings, or left as
- * it is where it has them, so the order in which services come up does not matter. Nothing here needs a server newer
- * than 2.9.
+ * it is where it has them, so the order in which services come up does not matter. Where a server allows only some
+ * services to make streams, the others wait for them. Nothing here needs a server newer than 2.9.
  *
  * Every stream has a size. A full one of work (RUNS, JOBS, EPISODES) refuses what is new, and its publisher gets a
  * StreamFullError: nothing is lost, somebody waits. A full one of reports (EVENTS, DEAD) drops its oldest. The server
  * sets the sizes aside; where it has less, its own bound, three quarters of what was free when it started, is the only one.
  */
 
-import { retry } from "@hone/core";
+import { deadline, delay, retry } from "@hone/core";
 import {
   DiscardPolicy,
   JetStreamApiError,
@@ -122,28 +122,81 @@ const DEFINITIONS: readonly Definition[] = [
   },
 ];
 
-/**
- * Creates the streams and buckets that are missing, and updates streams with other settings.
- * @throws when the server does not answer within `deadlineMs`.
- */
-export async function ensureTopology(bus: Bus, options: { signal?: AbortSignal } = {}): Promise<void> {
-  const maxAttempts = 20;
-  await retry(() => createAll(bus), { maxAttempts, isRetryable: () => true, ...options });
+/** What a service does about streams when it starts. */
+export const StreamsRole = {
+  /** Makes what is missing, and brings what is there to these settings. */
+  make: "make",
+  /** Waits until another service has made them; needs no right to change a stream. */
+  await: "await",
+} as const;
+export type StreamsRole = (typeof StreamsRole)[keyof typeof StreamsRole];
+
+/** Options of {@link ensureTopology}. */
+export interface TopologyOptions {
+  /** @default make */
+  readonly role?: StreamsRole | undefined;
+  /** Servers that hold a copy of each stream and bucket; at most as many as the bus has. @default 1 */
+  readonly replicas?: number | undefined;
+  /** How long `await` waits. @default 180_000 */
+  readonly awaitDeadlineMs?: number | undefined;
+  readonly signal?: AbortSignal;
 }
 
-async function createAll(bus: Bus): Promise<void> {
-  for (const definition of DEFINITIONS) {
-    await addStream(bus, definition);
+/** As long as a service waits for its servers. */
+const AWAIT_DEADLINE_MS = 180_000;
+const AWAIT_LOOK_MS = 250;
+
+/**
+ * Creates the streams and buckets that are missing, and updates streams with other settings; or, in the role `await`,
+ * returns once they are there.
+ * @throws when the server does not answer.
+ * @throws {DeadlineError} when nobody made them in time.
+ */
+export async function ensureTopology(bus: Bus, options: TopologyOptions = {}): Promise<void> {
+  const { role = StreamsRole.make, replicas = 1, awaitDeadlineMs = AWAIT_DEADLINE_MS, signal } = options;
+  const waiting = signal === undefined ? {} : { signal };
+  if (role === StreamsRole.await) {
+    const what = "the streams that the trainer makes";
+    return deadline(what, awaitDeadlineMs, (looking) => untilMade(bus, looking), waiting);
   }
-  await bus.keyValue.create(BucketName.runState, { history: 1 });
-  await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS });
-  await bus.keyValue.create(DEATHS_BUCKET, { history: 1, ttl: DEATHS_TTL_MS });
-  await bus.objects.create(PAYLOAD_STORE, {});
+  const maxAttempts = 20;
+  await retry(() => createAll(bus, replicas), { maxAttempts, isRetryable: () => true, ...waiting });
+}
+
+/** Every stream of Hone's, those below the buckets included. */
+const ALL_STREAMS: readonly string[] = [
+  ...DEFINITIONS.map(({ name }) => name),
+  ...[BucketName.runState, BucketName.replicas, DEATHS_BUCKET].map((bucket) => `KV_${bucket}`),
+  `OBJ_${PAYLOAD_STORE}`,
+];
+
+async function untilMade(bus: Bus, signal: AbortSignal): Promise<void> {
+  for (const name of ALL_STREAMS) {
+    while (!(await isStreamThere(bus, name))) await delay(AWAIT_LOOK_MS, { signal });
+  }
+}
+
+/** A server that is busy or on its way says as little as one without the stream. */
+async function isStreamThere(bus: Bus, name: string): Promise<boolean> {
+  return bus.manager.streams.info(name).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function createAll(bus: Bus, replicas: number): Promise<void> {
+  for (const definition of DEFINITIONS) {
+    await addStream(bus, { ...definition, num_replicas: replicas });
+  }
+  await bus.keyValue.create(BucketName.runState, { history: 1, replicas });
+  await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS, replicas });
+  await bus.keyValue.create(DEATHS_BUCKET, { history: 1, ttl: DEATHS_TTL_MS, replicas });
+  await bus.objects.create(PAYLOAD_STORE, { replicas });
 }
 
 /** With its size where the server has room for it, without one where it has not. */
 async function addStream(bus: Bus, definition: Definition): Promise<void> {
-  const config = { storage: StorageType.File, num_replicas: 1, ...definition };
+  const config = { storage: StorageType.File, ...definition };
   try {
     await addOrUpdate(bus, config);
   } catch (error) {

@@ -11,6 +11,9 @@ describe("readBaseConfig()", () => {
     assert.deepEqual(config, {
       nats: { kind: "known", url: "nats://127.0.0.1:4222" },
       database: undefined,
+      streams: "make",
+      streamReplicas: 1,
+      inboxPrefix: undefined,
       stateDir: resolve(".hone"),
       filesDir: resolve("."),
       httpHost: "127.0.0.1",

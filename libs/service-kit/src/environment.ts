@@ -8,6 +8,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { readEnvironment } from "@hone/config";
+import { StreamsRole } from "@hone/messaging";
 import { LOG_LEVELS, LogLevel } from "@hone/telemetry";
 import { z } from "zod";
 import { SettingError } from "./errors.ts";
@@ -23,6 +24,12 @@ export const EnvironmentVariable = {
   natsUrlFile: "HONE_NATS_URL_FILE",
   /** The same for HONE_DATABASE_URL. */
   databaseUrlFile: "HONE_DATABASE_URL_FILE",
+  /** `make` the streams that are missing, or `await` the service that makes them (docs/cluster.md). */
+  streams: "HONE_STREAMS",
+  /** Servers of NATS that hold a copy of each stream. */
+  streamReplicas: "HONE_STREAM_REPLICAS",
+  /** First token of the subjects on which the service hears answers, where the bus keeps services from hearing others'. */
+  inboxPrefix: "HONE_NATS_INBOX_PREFIX",
   /** Folder of what the services write: weights, checkpoints. Shared by all that load them. */
   stateDir: "HONE_STATE_DIR",
   /** Folder under which paths in run files resolve. */
@@ -46,6 +53,9 @@ export const EnvironmentVariable = {
 export interface BaseConfig {
   readonly nats: ServerAddress;
   readonly database: ServerAddress | undefined;
+  readonly streams: StreamsRole;
+  readonly streamReplicas: number;
+  readonly inboxPrefix: string | undefined;
   /** Absolute. */
   readonly stateDir: string;
   /** Absolute. */
@@ -68,11 +78,19 @@ const MAX_PORT = 65_535;
 /** Fits a NATS subject token and a key of a bucket. */
 const INSTANCE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** One token of a subject. */
+const INBOX_PREFIX = /^[A-Za-z0-9_-]{1,64}$/;
+/** NATS' own limit. */
+const MAX_STREAM_REPLICAS = 5;
+
 const baseShape = {
   [EnvironmentVariable.natsUrl]: z.string().optional(),
   [EnvironmentVariable.databaseUrl]: z.string().optional(),
   [EnvironmentVariable.natsUrlFile]: z.string().optional(),
   [EnvironmentVariable.databaseUrlFile]: z.string().optional(),
+  [EnvironmentVariable.streams]: z.enum(StreamsRole).default(StreamsRole.make),
+  [EnvironmentVariable.streamReplicas]: z.coerce.number().int().min(1).max(MAX_STREAM_REPLICAS).default(1),
+  [EnvironmentVariable.inboxPrefix]: z.string().regex(INBOX_PREFIX).optional(),
   [EnvironmentVariable.stateDir]: z.string().default(DEFAULT_STATE_DIR),
   [EnvironmentVariable.filesDir]: z.string().default("."),
   [EnvironmentVariable.httpHost]: z.string().default("127.0.0.1"),
@@ -94,6 +112,9 @@ export function readBaseConfig(environment: Environment): BaseConfig {
   return {
     nats: addressIn(read, "natsUrl") ?? { kind: "known", url: DEFAULT_NATS_URL },
     database: addressIn(read, "databaseUrl"),
+    streams: read.HONE_STREAMS,
+    streamReplicas: read.HONE_STREAM_REPLICAS,
+    inboxPrefix: read.HONE_NATS_INBOX_PREFIX,
     stateDir: resolve(read.HONE_STATE_DIR),
     filesDir: resolve(read.HONE_FILES),
     httpHost: read.HONE_HTTP_HOST,

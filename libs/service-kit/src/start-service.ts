@@ -138,7 +138,9 @@ export async function startService<Config extends BaseConfig>(
       (error) => logger.debug("a question for this service's health is not answered", { error }),
     ); // ends with the bus
     void busHealth.lost.then((error) => failed.resolve(error));
-    await raceAbortable(ensureTopology(bus, { signal: starting }), starting);
+    phase = notReady(`starting: waiting for the streams (${config.streams})`);
+    const { streams: role, streamReplicas: replicas } = config;
+    await raceAbortable(ensureTopology(bus, { role, replicas, signal: starting }), starting);
     phase = notReady("starting");
     service = await raceAbortable(
       definition.start({
@@ -227,31 +229,12 @@ export async function startService<Config extends BaseConfig>(
 }
 
 async function openBus(config: BaseConfig, name: string, signal: AbortSignal): Promise<Bus> {
-  const { servers, user, password } = splitUserinfo(await resolveAddress(config.nats, { signal }));
   return connectBus({
-    url: servers,
+    url: await resolveAddress(config.nats, { signal }),
     name: `${name}/${config.instanceId}`,
     signal,
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { password }),
+    ...(config.inboxPrefix !== undefined && { inboxPrefix: config.inboxPrefix }),
   });
-}
-
-/** The client takes credentials apart from the addresses; the first address that has some gives them. */
-function splitUserinfo(natsUrl: string): { servers: string; user?: string; password?: string } {
-  let credentials: { user: string; password: string } | undefined;
-  const servers = natsUrl.split(",").map((address) => {
-    const text = address.trim();
-    if (!text.includes("@")) return text;
-    const withScheme = text.includes("://") ? text : `nats://${text}`;
-    if (!URL.canParse(withScheme)) {
-      throw new SettingError(EnvironmentVariable.natsUrl, "must be a NATS address", `"${redactText(text)}"`);
-    }
-    const url = new URL(withScheme);
-    credentials ??= { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) };
-    return `${url.protocol}//${url.host}`;
-  });
-  return { servers: servers.join(","), ...credentials };
 }
 
 /** Loaded only by services that keep rows. */

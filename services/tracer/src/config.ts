@@ -7,6 +7,8 @@ import { z } from "zod";
 export interface TracerConfig extends BaseConfig {
   /** OTLP/HTTP receiver that gets every accepted export too, such as Jaeger's http://127.0.0.1:4318; absent = none. */
   readonly otlpForward: string | undefined;
+  /** Jaeger's UI as a browser reaches it, for links to the same trace there; without a slash at its end. Absent = no links. */
+  readonly jaegerUrl: string | undefined;
   /** Largest body that the intake takes, unpacked. */
   readonly maxBodyBytes: number;
   /** Spans kept; the oldest go. */
@@ -24,6 +26,7 @@ const DEFAULT_MAX_ROLLOUTS = 100_000;
 
 const shape = z.object({
   HONE_OTLP_FORWARD: z.url({ protocol: /^https?$/ }).optional(),
+  HONE_JAEGER_URL: z.url({ protocol: /^https?$/ }).optional(),
   HONE_TRACER_MAX_BODY_BYTES: environmentInteger(1_024, 256 * 1024 * 1024).default(DEFAULT_MAX_BODY_BYTES),
   HONE_TRACER_MAX_SPANS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_SPANS),
   HONE_TRACER_MAX_ROLLOUTS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_ROLLOUTS),
@@ -35,6 +38,7 @@ export function readTracerConfig(environment: Environment): TracerConfig {
   return {
     ...readBaseConfig(environment),
     otlpForward: own.HONE_OTLP_FORWARD,
+    jaegerUrl: own.HONE_JAEGER_URL?.replace(/\/+$/, ""),
     maxBodyBytes: own.HONE_TRACER_MAX_BODY_BYTES,
     maxSpans: own.HONE_TRACER_MAX_SPANS,
     maxRollouts: own.HONE_TRACER_MAX_ROLLOUTS,

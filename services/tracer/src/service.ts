@@ -93,6 +93,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       tokenTexts: new TokenTexts(config.stateDir, logger),
       health: () => watch.health,
       intakeCounts,
+      jaegerUrl: config.jaegerUrl,
       logger,
     },
     otlp: { intake, forwarder, maxBodyBytes: config.maxBodyBytes },

@@ -34,7 +34,11 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
   let tracer: RunningService;
   let run: SampleRun;
 
-  const start = () => stack.startTracer({ HONE_TRACER_MAX_BODY_BYTES: "1000000" });
+  const start = () =>
+    stack.startTracer({
+      HONE_TRACER_MAX_BODY_BYTES: "1000000",
+      HONE_JAEGER_URL: "https://jaeger.example.org/ui/",
+    });
 
   before(async () => {
     stack = await startStack(Date.UTC(2026, 10, 20, 9));
@@ -174,6 +178,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
       "judge",
       "trainer",
     ]);
+    assert.equal(body.jaegerUrl, `https://jaeger.example.org/ui/trace/${body.traceId}`);
     const byTrace = await get(`/api/traces/${body.traceId}`);
     assert.deepEqual(byTrace.body, body);
   });

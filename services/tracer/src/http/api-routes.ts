@@ -37,6 +37,8 @@ export interface ApiOptions {
   readonly health: () => StackHealth;
   /** Totals of the intake, for whoever looks after this service. */
   readonly intakeCounts: () => Readonly<Record<string, number>>;
+  /** Jaeger's UI as a browser reaches it; answers then say where it has the same trace. */
+  readonly jaegerUrl: string | undefined;
   readonly logger: Logger;
 }
 
@@ -61,7 +63,7 @@ const rolloutsQuery = z.object({
 });
 
 export function apiRoutes(options: ApiOptions): Hono {
-  const { store, tokenTexts, health, intakeCounts, logger } = options;
+  const { store, tokenTexts, health, intakeCounts, jaegerUrl, logger } = options;
   const app = createHttpApp(logger);
   app.use(async function neverCached(c, next) {
     await next();
@@ -115,12 +117,12 @@ export function apiRoutes(options: ApiOptions): Hono {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
     const stored = await store.readRollout(run, slot);
     if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
-    return traceAnswer(c, store, stored.traceId);
+    return traceAnswer(c, store, stored.traceId, jaegerUrl);
   });
 
   app.get("/traces/:trace", async (c) => {
     const { trace } = parseParameters(traceParameters, c.req.param());
-    return traceAnswer(c, store, trace);
+    return traceAnswer(c, store, trace, jaegerUrl);
   });
 
   app.get("/metrics", (c) => c.json(METRICS));
@@ -131,11 +133,16 @@ export function apiRoutes(options: ApiOptions): Hono {
   return app;
 }
 
-async function traceAnswer(c: Context, store: TracerStore, traceId: string): Promise<Response> {
+async function traceAnswer(
+  c: Context,
+  store: TracerStore,
+  traceId: string,
+  jaegerUrl: string | undefined,
+): Promise<Response> {
   const view = traceId === "" ? undefined : traceViewOf(traceId, await store.readPieces(traceId));
   return view === undefined
     ? notFound(c, `spans of trace ${traceId || "(none was recorded)"}`)
-    : c.json(view);
+    : c.json({ ...view, jaegerUrl: jaegerUrl === undefined ? "" : `${jaegerUrl}/trace/${traceId}` });
 }
 
 function notFound(c: Context, what: string): Response {

@@ -59,6 +59,8 @@ export async function traceView({ root, params, signal, setPlace }) {
         { class: "soft small num" },
         `${count(view.spans.length)} spans, ${milliseconds(view.durationMs)}`,
       ),
+      view.jaegerUrl !== "" &&
+        h("a", { class: "button head-link", href: view.jaegerUrl, rel: "noreferrer" }, "In Jaeger"),
     ),
     h("p", { class: "small faint mono trace-id" }, view.traceId),
     view.unreadablePieces > 0 &&

@@ -1,0 +1,6 @@
+-- Run once, when the database is made: a role for each service that keeps rows, which owns the schema of its name.
+create role trainer login password :'trainer_password';
+create role tracer login password :'tracer_password';
+revoke all on database hone from public;
+grant connect, create on database hone to trainer, tracer;
+revoke all on schema public from public;

@@ -1,0 +1,98 @@
+{{/* Names, labels and images: the same for every component. Components are written as the services are, "agent-rollout". */}}
+
+{{/* Name of the release's objects: the release's own where it says "hone", so that `helm install hone` gives "hone-judge". */}}
+{{- define "hone.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Key of a component in values.yaml: "agent-rollout" -> "agentRollout". */}}
+{{- define "hone.key" -}}
+{{- range $i, $part := splitList "-" . }}{{ if eq $i 0 }}{{ $part }}{{ else }}{{ title $part }}{{ end }}{{ end -}}
+{{- end -}}
+
+{{/* (root, name) -> name of a component's objects. */}}
+{{- define "hone.name" -}}
+{{- printf "%s-%s" (include "hone.fullname" .root) .name -}}
+{{- end -}}
+
+{{/* (root, name) -> labels that select a component's pods; they never change. */}}
+{{- define "hone.selector" -}}
+app.kubernetes.io/name: hone
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .name }}
+{{- end -}}
+
+{{- define "hone.labels" -}}
+{{ include "hone.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* (root, name) -> address inside the cluster, in full, so that no search domain is tried first. */}}
+{{- define "hone.host" -}}
+{{- printf "%s.%s.svc.%s" (include "hone.name" .) .root.Release.Namespace .root.Values.clusterDomain -}}
+{{- end -}}
+
+{{/* (root, image) -> registry/repository:tag@digest. `registry` of the image wins over the global one; a digest over a tag. */}}
+{{- define "hone.image" -}}
+{{- $registry := .image.registry | default .root.Values.global.imageRegistry -}}
+{{- $tag := .image.tag | default .root.Chart.AppVersion -}}
+{{- if $registry }}{{ $registry }}/{{ end }}{{ .image.repository }}:{{ $tag }}{{ with .image.digest }}@{{ . }}{{ end -}}
+{{- end -}}
+
+{{- define "hone.imagePullSecrets" -}}
+{{- with .Values.global.imagePullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* (root, name) -> name of the Secret with a service's addresses and passwords. */}}
+{{- define "hone.credentials" -}}
+{{- $own := index .root.Values (include "hone.key" .name) -}}
+{{- $own.existingSecret | default (printf "%s-credentials" (include "hone.name" .)) -}}
+{{- end -}}
+
+{{- define "hone.natsSecret" -}}
+{{- .Values.nats.existingSecret | default (printf "%s-users" (include "hone.name" (dict "root" . "name" "nats"))) -}}
+{{- end -}}
+
+{{- define "hone.postgresSecret" -}}
+{{- .Values.postgres.existingSecret | default (printf "%s-passwords" (include "hone.name" (dict "root" . "name" "postgres"))) -}}
+{{- end -}}
+
+{{/* The six services, and who else speaks on the bus. */}}
+{{- define "hone.services" -}}
+["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"]
+{{- end -}}
+{{- define "hone.databaseServices" -}}
+["trainer", "tracer"]
+{{- end -}}
+
+{{/* Where spans go: base addresses of OTLP/HTTP. Empty = nowhere. */}}
+{{- define "hone.jaegerEndpoint" -}}
+{{- if .Values.jaeger.enabled -}}
+http://{{ include "hone.host" (dict "root" . "name" "jaeger") }}:4318
+{{- else -}}
+{{ .Values.telemetry.externalEndpoint }}
+{{- end -}}
+{{- end -}}
+{{- define "hone.otlpEndpoint" -}}
+{{- if eq .Values.telemetry.route "tracer" -}}
+http://{{ include "hone.host" (dict "root" . "name" "tracer") }}:8080
+{{- else if eq .Values.telemetry.route "straight" -}}
+{{ include "hone.jaegerEndpoint" . }}
+{{- end -}}
+{{- end -}}

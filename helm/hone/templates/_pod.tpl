@@ -1,0 +1,281 @@
+{{/* What the pods of Hone's own services have in common. */}}
+
+{{/* Facts about a service that its operator cannot change: how it uses the shared folder, and whether it loads models. */}}
+{{- define "hone.facts" -}}
+dataset: { state: rw, models: true, streams: await }
+agent-rollout: { state: ro, models: false, streams: await }
+inference-gateway: { state: ro, models: true, streams: await }
+judge: { state: none, models: false, streams: await }
+trainer: { state: rw, models: true, streams: make }
+tracer: { state: ro, models: false, streams: await }
+{{- end -}}
+
+{{/* For pod security "restricted". */}}
+{{- define "hone.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ .user }}
+runAsGroup: {{ .user }}
+fsGroup: {{ .user }}
+# Changing the owner of a large volume at every start takes minutes.
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+{{- define "hone.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end -}}
+
+{{/* (root, name) -> environment of a service. */}}
+{{- define "hone.env" -}}
+{{- $root := .root -}}
+{{- $values := index $root.Values (include "hone.key" .name) -}}
+{{- $facts := index (include "hone.facts" $root | fromYaml) .name -}}
+{{- $nats := $root.Values.nats -}}
+# A replica keeps its name over restarts where its pod does; a trainer takes its own runs back by it.
+- name: HONE_INSTANCE_ID
+  valueFrom: { fieldRef: { fieldPath: metadata.name } }
+- name: HONE_NATS_URL_FILE
+  value: /etc/hone/credentials/nats-url
+- name: HONE_NATS_INBOX_PREFIX
+  value: {{ printf "_INBOX_%s" .name }}
+- name: HONE_STREAMS
+  value: {{ $facts.streams }}
+- name: HONE_STREAM_REPLICAS
+  value: {{ $nats.streamReplicas | quote }}
+{{- if has .name (include "hone.databaseServices" $root | fromYamlArray) }}
+- name: HONE_DATABASE_URL_FILE
+  value: /etc/hone/credentials/database-url
+{{- end }}
+- name: HONE_STATE_DIR
+  value: /var/lib/hone
+- name: HONE_FILES
+  value: /files
+- name: HONE_HTTP_HOST
+  value: {{ $root.Values.httpHost | quote }}
+- name: HONE_HTTP_PORT
+  value: "8080"
+- name: HONE_LOG_LEVEL
+  value: {{ $root.Values.logLevel }}
+{{- with include "hone.otlpEndpoint" $root }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ . }}
+{{- end }}
+- name: HONE_TRACE_SAMPLE_RATIO
+  value: {{ $root.Values.telemetry.sampleRatio | quote }}
+# The root is read-only: what programs write beside their work goes here.
+- name: HOME
+  value: /tmp
+- name: NODE_COMPILE_CACHE
+  value: /tmp/node-compile-cache
+{{- if $facts.models }}
+{{ include "hone.hubEnv" $root }}
+{{- end }}
+{{- if $root.Values.extraCa.configMap }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/hone/ca/{{ $root.Values.extraCa.key }}
+{{- end }}
+{{- with $values.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Where models of the hub come from, and where they are kept: the same for services and engines. */}}
+{{- define "hone.hubEnv" -}}
+- name: HF_HOME
+  value: /models
+- name: HF_HUB_OFFLINE
+  value: {{ ternary "1" "0" .Values.hub.offline | quote }}
+{{- with .Values.hub.endpoint }}
+- name: HF_ENDPOINT
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.hub.tokenSecret }}
+- name: HF_TOKEN
+  valueFrom: { secretKeyRef: { name: {{ .name }}, key: {{ .key }} } }
+{{- end }}
+{{- end -}}
+
+{{/* (root, name) -> mounts of a service's container, and the volumes behind them. */}}
+{{- define "hone.mounts" -}}
+{{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
+- { name: credentials, mountPath: /etc/hone/credentials, readOnly: true }
+- { name: tmp, mountPath: /tmp }
+- { name: files, mountPath: /files, readOnly: true }
+- { name: state, mountPath: /var/lib/hone{{ if eq $facts.state "ro" }}, readOnly: true{{ end }} }
+{{- if $facts.models }}
+- { name: models, mountPath: /models }
+{{- end }}
+{{- if .root.Values.extraCa.configMap }}
+- { name: extra-ca, mountPath: /etc/hone/ca, readOnly: true }
+{{- end }}
+{{- end -}}
+{{- define "hone.volumes" -}}
+{{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
+{{- $storage := .root.Values.storage -}}
+- name: credentials
+  # 288 is 0440: for the account of the pod and nobody else.
+  secret: { secretName: {{ include "hone.credentials" . }}, defaultMode: 288 }
+- name: tmp
+  emptyDir: { sizeLimit: 1Gi }
+- name: files
+{{- if $storage.files.existingClaim }}
+  persistentVolumeClaim: { claimName: {{ $storage.files.existingClaim }}, readOnly: true }
+{{- else if $storage.files.configMap }}
+  configMap: { name: {{ $storage.files.configMap }} }
+{{- else }}
+  emptyDir: {}
+{{- end }}
+- name: state
+{{- if eq $facts.state "none" }}
+  emptyDir: {}
+{{- else }}
+  persistentVolumeClaim:
+    claimName: {{ $storage.state.existingClaim | default (printf "%s-state" (include "hone.fullname" .root)) }}
+{{- end }}
+{{- if $facts.models }}
+- name: models
+{{- if or $storage.models.existingClaim $storage.models.size }}
+  persistentVolumeClaim:
+    claimName: {{ $storage.models.existingClaim | default (printf "%s-models" (include "hone.fullname" .root)) }}
+{{- else }}
+  emptyDir: {}
+{{- end }}
+{{- end }}
+{{- with .root.Values.extraCa.configMap }}
+- name: extra-ca
+  configMap: { name: {{ . }} }
+{{- end }}
+{{- end -}}
+
+{{/* Probes of a service. HTTP answers from the first moment, before bus and database are there (/readyz says what is missing). */}}
+{{- define "hone.probes" -}}
+# 90 * 2 s = 3 min for a process to load its code on a busy node.
+startupProbe:
+  httpGet: { path: /livez, port: http }
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 90
+# 2 * 5 s = 10 s until a service that lost its bus or database gets no HTTP.
+readinessProbe:
+  httpGet: { path: /readyz, port: http }
+  periodSeconds: 5
+  timeoutSeconds: 3
+  failureThreshold: 2
+# 6 * 10 s = 1 min: an event loop that stands still for so long will not turn again.
+livenessProbe:
+  httpGet: { path: /livez, port: http }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end -}}
+
+{{/* (root, name, image) -> the container of a service. */}}
+{{- define "hone.container" -}}
+{{- $values := index .root.Values (include "hone.key" .name) -}}
+{{- $image := .image | default .root.Values.image -}}
+- name: {{ .name }}
+  image: {{ include "hone.image" (dict "root" .root "image" $image) }}
+  imagePullPolicy: {{ $image.pullPolicy }}
+  command: [node, /app/services/{{ .name }}/src/main.ts]
+  env:
+    {{- include "hone.env" . | nindent 4 }}
+    {{- with .env }}
+    {{- . | nindent 4 }}
+    {{- end }}
+  ports:
+    - { name: http, containerPort: 8080, protocol: TCP }
+  {{- include "hone.probes" . | nindent 2 }}
+  {{- if has .name (list "agent-rollout" "inference-gateway" "tracer") }}
+  # Whoever still routes to this pod has 3 s to hear that it ends; the drain takes at most 8 s more.
+  lifecycle: { preStop: { sleep: { seconds: 3 } } }
+  {{- end }}
+  resources:
+    {{- .resources | default (toYaml $values.resources) | nindent 4 }}
+  securityContext:
+    {{- include "hone.containerSecurity" . | nindent 4 }}
+  volumeMounts:
+    {{- include "hone.mounts" . | nindent 4 }}
+    {{- with .mounts }}
+    {{- . | nindent 4 }}
+    {{- end }}
+{{- end -}}
+
+{{/* (root, name) -> where a component's pods may run. `gpu` (a block of values) pins them to nodes with GPUs. */}}
+{{- define "hone.placement" -}}
+{{- $values := index .root.Values (include "hone.key" .name) -}}
+{{- $gpu := .gpu | default dict -}}
+{{- $isGpu := gt (int ($gpu.count | default 0)) 0 -}}
+{{- $selector := merge (dict) ($values.nodeSelector | default dict) -}}
+{{- if $isGpu }}{{ $selector = merge $selector $gpu.nodeSelector }}{{ end -}}
+{{- with $selector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $affinity := $values.affinity | default dict -}}
+{{- if and $isGpu $gpu.products }}
+affinity:
+  {{- with $affinity.podAffinity }}
+  podAffinity: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $affinity.podAntiAffinity }}
+  podAntiAffinity: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+        - matchExpressions:
+            - key: nvidia.com/gpu.product
+              operator: In
+              values: {{ toJson $gpu.products }}
+{{- else }}
+{{- with $affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- $tolerations := $values.tolerations | default list -}}
+{{- if $isGpu }}{{ $tolerations = concat $tolerations $gpu.tolerations }}{{ end -}}
+{{- with $tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if and $isGpu $gpu.runtimeClassName }}
+runtimeClassName: {{ $gpu.runtimeClassName }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- if gt (int ($values.replicas | default 1)) 1 }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "hone.selector" . | nindent 8 }}
+{{- end }}
+{{- end -}}
+
+{{/* (root, name) -> metadata of a component's pods. A change of what they read makes new pods. */}}
+{{- define "hone.podMetadata" -}}
+{{- $values := index .root.Values (include "hone.key" .name) -}}
+labels:
+  {{- include "hone.labels" . | nindent 2 }}
+{{- with merge (dict) ($values.podAnnotations | default dict) (.annotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* (root, name) -> spec of a service's pods up to its containers. The token of the service account is of no use to them. */}}
+{{- define "hone.podHead" -}}
+serviceAccountName: {{ include "hone.name" . }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- include "hone.imagePullSecrets" .root }}
+# 3 s preStop + 8 s drain and close, and the rest for a busy node: a rollout that is cut off goes back to the queue.
+terminationGracePeriodSeconds: {{ (index .root.Values (include "hone.key" .name)).terminationGracePeriodSeconds }}
+securityContext:
+  {{- include "hone.podSecurity" (dict "user" 1000) | nindent 2 }}
+{{- end -}}

@@ -1,0 +1,129 @@
+{{/* The engine server beside the gateway, in the same pod: vLLM or SGLang. It listens on the pod's loopback address alone. */}}
+
+{{- define "hone.engine.port" -}}8000{{- end -}}
+
+{{/* What the gateway is told of its engine. */}}
+{{- define "hone.inferenceGateway.env" -}}
+{{- $own := .Values.inferenceGateway -}}
+- name: HONE_INFERENCE_ENGINE
+  value: {{ $own.engine.kind }}
+{{- if ne $own.engine.kind "onnx" }}
+- name: HONE_INFERENCE_ENGINE_URL
+  value: http://127.0.0.1:{{ include "hone.engine.port" . }}
+- name: HONE_INFERENCE_ENGINE_LOAD_MS
+  value: {{ mul $own.engine.loadSeconds 1000 | quote }}
+{{- end }}
+- name: HONE_INFERENCE_MAX_SEQUENCES
+  value: {{ $own.maxSequences | quote }}
+- name: HONE_INFERENCE_MAX_WAITING
+  value: {{ $own.maxWaiting | quote }}
+- name: HONE_INFERENCE_CACHE_MIB
+  value: {{ $own.cacheMib | quote }}
+{{- with $own.serve }}
+- name: HONE_INFERENCE_SERVE
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with $own.apiKeySecret }}
+- name: HONE_INFERENCE_API_KEY_FILE
+  value: /etc/hone/api-key/{{ .key }}
+{{- end }}
+{{- end -}}
+
+{{- define "hone.engine.args" -}}
+{{- $engine := .Values.inferenceGateway.engine -}}
+{{- if eq $engine.kind "vllm" -}}
+- --model={{ $engine.model }}
+- --served-model-name=policy
+- --host=127.0.0.1
+- --port={{ include "hone.engine.port" . }}
+- --tensor-parallel-size={{ $engine.gpu.count }}
+- --dtype={{ $engine.dtype }}
+- --gpu-memory-utilization={{ $engine.memoryShare }}
+# Sampling is what Hone asks for, not what the model's own file suggests.
+- --generation-config=vllm
+{{- with $engine.maxContextTokens }}
+- --max-model-len={{ . | int64 }}
+{{- end }}
+{{- else -}}
+- --model-path={{ $engine.model }}
+- --served-model-name=policy
+- --host=127.0.0.1
+- --port={{ include "hone.engine.port" . }}
+- --tp-size={{ $engine.gpu.count }}
+- --dtype={{ $engine.dtype }}
+- --mem-fraction-static={{ $engine.memoryShare }}
+{{- with $engine.maxContextTokens }}
+- --context-length={{ . | int64 }}
+{{- end }}
+{{- end }}
+{{- with $engine.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "hone.engine.container" -}}
+{{- $engine := .Values.inferenceGateway.engine -}}
+{{- $image := index $engine.images $engine.kind -}}
+- name: engine
+  image: {{ include "hone.image" (dict "root" . "image" $image) }}
+  imagePullPolicy: {{ $image.pullPolicy }}
+  {{- if eq $engine.kind "vllm" }}
+  command: [python3, -m, vllm.entrypoints.openai.api_server]
+  {{- else }}
+  command: [python3, -m, sglang.launch_server]
+  {{- end }}
+  args:
+    {{- include "hone.engine.args" . | nindent 4 }}
+  env:
+    {{- include "hone.hubEnv" . | nindent 4 }}
+    - name: HOME
+      value: /tmp
+    {{- if eq $engine.kind "vllm" }}
+    # Pause, resume and new weights are answered only with this; the port is open to this pod alone.
+    - name: VLLM_SERVER_DEV_MODE
+      value: "1"
+    {{- end }}
+    {{- with $engine.env }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  ports:
+    - { name: engine, containerPort: {{ include "hone.engine.port" . }}, protocol: TCP }
+  # The engine listens on the pod's loopback address, where the kubelet cannot ask it: each probe runs inside.
+  # {{ $engine.startupMinutes }} min for the download and load of the weights, every 10 s.
+  startupProbe:
+    exec: { command: {{ include "hone.engine.probe" . }} }
+    periodSeconds: 10
+    timeoutSeconds: 20
+    failureThreshold: {{ mul $engine.startupMinutes 6 }}
+  readinessProbe:
+    exec: { command: {{ include "hone.engine.probe" . }} }
+    periodSeconds: 10
+    timeoutSeconds: 20
+    failureThreshold: 3
+  # 20 * 30 s = 10 min: an update of the weights in place, or a long prefill, is no reason to lose the model.
+  livenessProbe:
+    exec: { command: {{ include "hone.engine.probe" . }} }
+    periodSeconds: 30
+    timeoutSeconds: 20
+    failureThreshold: 20
+  resources:
+    limits:
+      {{ $engine.gpu.resourceName }}: {{ $engine.gpu.count }}
+      {{- with $engine.resources.limits }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    requests:
+      {{- toYaml $engine.resources.requests | nindent 6 }}
+  securityContext:
+    {{- toYaml $engine.securityContext | nindent 4 }}
+  volumeMounts:
+    - { name: shm, mountPath: /dev/shm }
+    - { name: engine-tmp, mountPath: /tmp }
+    - { name: models, mountPath: /models }
+    # New weights are read from where the trainer writes them.
+    - { name: state, mountPath: /var/lib/hone, readOnly: true }
+{{- end -}}
+
+{{- define "hone.engine.probe" -}}
+[python3, -c, "import urllib.request as r; r.urlopen('http://127.0.0.1:{{ include "hone.engine.port" . }}/health', timeout=18)"]
+{{- end -}}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Builds the images with BuildKit, each with an SBOM and its provenance attached, and pushes them.
+#
+#   images/build.sh REGISTRY/hone TAG [linux/amd64,linux/arm64]
+#
+# Needs docker with buildx, and Node 24 for the context. NODE_IMAGE names another base, such as a mirror's by digest.
+set -eu
+repository=${1:?usage: images/build.sh REGISTRY/hone TAG [PLATFORMS]}
+tag=${2:?usage: images/build.sh REGISTRY/hone TAG [PLATFORMS]}
+platforms=${3:-linux/amd64}
+root=$(cd "$(dirname "$0")/.." && pwd)
+context=$(mktemp -d)
+trap 'rm -rf "$context"' EXIT
+
+if [ "$tag" = latest ]; then
+  echo "Cannot tag images as latest, which moves: the chart refuses it" >&2
+  exit 2
+fi
+
+node "$root/scripts/image-context.ts" "$context"
+docker buildx build --push --sbom=true --provenance=mode=max --platform "$platforms" \
+  ${NODE_IMAGE:+--build-arg NODE_IMAGE="$NODE_IMAGE"} \
+  --file "$root/images/services.Dockerfile" --tag "$repository/services:$tag" "$context"
+
+# What npm installed, for whoever has no registry that shows attached SBOMs.
+mkdir -p "$root/images/out"
+(cd "$root" && npm sbom --package-lock-only --omit=dev --omit=optional --sbom-format=cyclonedx \
+  --workspace services/agent-rollout --workspace services/dataset --workspace services/inference-gateway \
+  --workspace services/judge --workspace services/tracer --workspace services/trainer --workspace apps/cli \
+  > "$root/images/out/services.cdx.json")
+echo "pushed $repository/services:$tag; SBOM in images/out/services.cdx.json"

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { splitCredentials } from "./server-address.ts";
+
+describe("splitCredentials()", () => {
+  test("takes user and password from the first address that has them", () => {
+    assert.deepEqual(splitCredentials("nats://a:4222, judge:p%40ss@b:4223,nats://x:y@c"), {
+      servers: "nats://a:4222,nats://b:4223,nats://c",
+      user: "judge",
+      password: "p@ss",
+    });
+  });
+
+  test("leaves an address without them as it is", () => {
+    assert.deepEqual(splitCredentials("127.0.0.1:4222"), { servers: "127.0.0.1:4222" });
+  });
+
+  test("refuses what is no address without telling the password", () => {
+    assert.throws(
+      () => splitCredentials("nats://judge:hidden@ho st"),
+      (error) =>
+        error instanceof Error &&
+        /must have a NATS address/.test(error.message) &&
+        !/hidden/.test(error.message),
+    );
+  });
+});

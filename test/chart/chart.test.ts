@@ -1,0 +1,334 @@
+/** The chart as helm renders it: each profile, what it refuses, and what every pod has. */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { inlineFiles } from "@hone/config";
+import { lakeRun } from "../support/index.ts";
+import { CHART, findHelm, helm, type Manifest, NAMESPACE, RELEASE, render, valuesOf } from "./helm.ts";
+
+const PROFILES = readdirSync(path.join(CHART, "ci")).map((name) => path.basename(name, ".yaml"));
+const WORKLOADS = ["Deployment", "StatefulSet"];
+const SERVICES = ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"];
+/** Drain and close of a service, `DEFAULT_GRACE_MS` in libs/service-kit, and what preStop may take before it. */
+const DRAIN_SECONDS = 8;
+
+const found = await findHelm();
+const skip = found.kind === "missing" ? found.why : false;
+const program = found.kind === "found" ? found.program : "";
+
+/** The profiles that a test speaks of, each rendered once. */
+const rendered = new Map<string, Promise<Manifest[]>>();
+function manifestsOf(profile: string): Promise<Manifest[]> {
+  const known = rendered.get(profile) ?? render(program, { profile });
+  rendered.set(profile, known);
+  return known;
+}
+
+/** Every pod that a profile asks for, hooks included. */
+function podsOf(manifests: readonly Manifest[]): { name: string; component: string; spec: Manifest }[] {
+  return manifests.flatMap((manifest) => {
+    const templates = WORKLOADS.includes(manifest.kind)
+      ? [manifest.spec.template]
+      : manifest.kind === "Pod"
+        ? [manifest]
+        : [];
+    return templates.map(({ metadata, spec }) => ({
+      name: manifest.metadata.name,
+      component: metadata.labels["app.kubernetes.io/component"],
+      spec,
+    }));
+  });
+}
+
+function podOf(manifests: readonly Manifest[], component: string): Manifest {
+  const pod = podsOf(manifests).find((each) => each.component === component);
+  assert.ok(pod !== undefined, `no pod of ${component}`);
+  return pod.spec;
+}
+
+describe("the chart", { skip }, () => {
+  test("helm lint --strict has nothing to say of any profile", async () => {
+    for (const profile of PROFILES) {
+      const said = await helm(program, [
+        "lint",
+        CHART,
+        "--strict",
+        "--namespace",
+        NAMESPACE,
+        ...valuesOf({ profile }),
+      ]);
+      assert.match(said, /0 chart\(s\) failed/, profile);
+    }
+  });
+
+  const refusals: [string, string[], RegExp][] = [
+    ["a number that is a text", ["trainer.replicas=two"], /\/trainer\/replicas': got string, want integer/],
+    ["a misspelt key", ["judge.replica=3"], /\/judge': additional properties 'replica' not allowed/],
+    [
+      "a kind of engine that there is not",
+      ["inferenceGateway.engine.kind=llamacpp"],
+      /engine\/kind'.*onnx.*vllm.*sglang/,
+    ],
+    ["a grace period below the drain", ["judge.terminationGracePeriodSeconds=5"], /minimum: got 5, want 12/],
+    ["the tag latest", ["nats.image.tag=latest"], /Cannot pin nats as its tag is latest/],
+    [
+      "an engine on GPUs without any",
+      ["inferenceGateway.engine.kind=vllm"],
+      /Cannot run the engine vllm without a GPU/,
+    ],
+    ["GPUs for an engine on CPUs", ["trainer.engine.gpu.count=1"], /Cannot use GPUs with the engine onnx/],
+    [
+      "a bus outside with passwords of the chart's own",
+      ["nats.enabled=false"],
+      /set credentials.create to false/,
+    ],
+    [
+      "more copies than servers",
+      ["nats.streamReplicas=3"],
+      /Cannot keep 3 copies of each stream on 1 servers/,
+    ],
+    [
+      "spans straight to nowhere",
+      ["telemetry.route=straight", "jaeger.enabled=false"],
+      /Cannot send spans straight to nowhere/,
+    ],
+    [
+      "a claim and a ConfigMap for the same files",
+      ["storage.files.existingClaim=a", "storage.files.configMap=b"],
+      /storage.files/,
+    ],
+  ];
+  for (const [what, set, message] of refusals) {
+    test(`refuses ${what}`, async () => {
+      await assert.rejects(render(program, { set }), message);
+    });
+  }
+
+  test("values.yaml explains each key", () => {
+    const lines = readFileSync(path.join(CHART, "values.yaml"), "utf8").split("\n");
+    const bare = lines.filter((line, index) => {
+      if (!/^\s*[A-Za-z]\w*:/.test(line)) return false;
+      // A group whose first key has its comment on the next line explains itself by its keys.
+      const isGroup = /:\s*$/.test(line) && /^\s*#/.test(lines[index + 1] ?? "");
+      return !/^\s*#/.test(lines[index - 1] ?? "") && !isGroup;
+    });
+    assert.deepEqual(bare, []);
+  });
+
+  test("the run of `helm test` is what the first example gives", async () => {
+    const kept = JSON.parse(readFileSync(path.join(CHART, "files", "test-run.json"), "utf8"));
+    const made = await lakeRun({
+      name: "helm-test",
+      steps: 2,
+      tasksPerStep: 4,
+      minibatches: 1,
+      warmStartTasks: 40,
+      evalTasks: 4,
+    });
+    assert.deepEqual(kept, JSON.parse(JSON.stringify(await inlineFiles(made, CHART))));
+  });
+});
+
+for (const profile of PROFILES) {
+  describe(`the profile ${profile}`, { skip }, () => {
+    test("has every service, with a pod, a policy, an account and a disruption budget of its own", async () => {
+      const manifests = await manifestsOf(profile);
+      for (const component of SERVICES) {
+        podOf(manifests, component);
+        for (const kind of ["NetworkPolicy", "ServiceAccount", "PodDisruptionBudget", "Service"]) {
+          assert.ok(
+            manifests.some((each) => each.kind === kind && each.metadata.name === `${RELEASE}-${component}`),
+            `${kind} of ${component}`,
+          );
+        }
+      }
+    });
+
+    test("denies all traffic that no policy allows", async () => {
+      const policies = (await manifestsOf(profile)).filter(({ kind }) => kind === "NetworkPolicy");
+      const base = policies.find(({ metadata }) => metadata.name === `${RELEASE}-default-deny`);
+      assert.deepEqual(base?.spec.policyTypes, ["Ingress", "Egress"]);
+      assert.equal(base?.spec.ingress, undefined);
+      const { "app.kubernetes.io/component": component, ...all } = base?.spec.podSelector.matchLabels ?? {};
+      assert.equal(component, undefined, "it is for every pod");
+      for (const { spec, name } of podsOf(await manifestsOf(profile)))
+        assert.ok(Object.keys(all).length === 2 && spec, name);
+      for (const { metadata, spec } of policies) {
+        for (const rule of spec.ingress ?? [])
+          assert.ok(rule.from?.length > 0, `${metadata.name} lets everybody in`);
+        const open = (spec.egress ?? []).filter((rule: Manifest) => !(rule.to?.length > 0));
+        assert.deepEqual(open, [], `${metadata.name} lets out to everywhere`);
+      }
+    });
+
+    test("gives no pod a token, a root file system to write to, or more rights than it needs", async () => {
+      for (const { name, component, spec } of podsOf(await manifestsOf(profile))) {
+        assert.equal(spec.automountServiceAccountToken, false, name);
+        assert.equal(spec.enableServiceLinks, false, name);
+        for (const container of spec.containers) {
+          const { securityContext: own } = container;
+          assert.equal(own.allowPrivilegeEscalation, false, container.name);
+          assert.deepEqual(own.capabilities, { drop: ["ALL"] }, container.name);
+          if (container.name === "engine") continue; // the engines' own images run as root
+          assert.equal(own.readOnlyRootFilesystem, true, container.name);
+          assert.equal(spec.securityContext.runAsNonRoot, true, component);
+          assert.deepEqual(spec.securityContext.seccompProfile, { type: "RuntimeDefault" }, component);
+        }
+      }
+    });
+
+    test("pins each image", async () => {
+      for (const { spec } of podsOf(await manifestsOf(profile))) {
+        for (const { image } of spec.containers)
+          assert.match(image, /:[\w][\w.-]*(@sha256:[0-9a-f]{64})?$/, image);
+        for (const { image } of spec.containers) assert.doesNotMatch(image, /:latest/);
+      }
+    });
+
+    test("has all three probes on each container that stays", async () => {
+      const pods = podsOf(await manifestsOf(profile)).filter(({ component }) => component !== "test");
+      for (const { name, spec } of pods) {
+        for (const container of spec.containers) {
+          for (const kind of ["startupProbe", "readinessProbe", "livenessProbe"]) {
+            const probe = container[kind];
+            assert.ok(probe?.periodSeconds > 0 && probe.timeoutSeconds > 0, `${kind} of ${name}`);
+            const port = probe.httpGet?.port;
+            const names = container.ports.map((each: Manifest) => each.name);
+            assert.ok(port === undefined || names.includes(port), `${kind} of ${name} asks ${port}`);
+          }
+          const { failureThreshold, periodSeconds } = container.livenessProbe;
+          assert.ok(failureThreshold * periodSeconds >= 60, `${name} is not killed for a minute of silence`);
+        }
+      }
+    });
+
+    test("gives services longer to end than they take", async () => {
+      for (const component of SERVICES) {
+        const { terminationGracePeriodSeconds, containers } = podOf(await manifestsOf(profile), component);
+        const preStop = containers[0].lifecycle?.preStop.sleep.seconds ?? 0;
+        assert.ok(terminationGracePeriodSeconds > preStop + DRAIN_SECONDS, component);
+      }
+    });
+
+    test("names secrets and never holds one, but in the Secrets that it makes", async () => {
+      const manifests = await manifestsOf(profile);
+      const secrets = manifests.filter(({ kind }) => kind === "Secret");
+      const values = secrets.flatMap(({ stringData }) => Object.values<string>(stringData));
+      const others = JSON.stringify(manifests.filter(({ kind }) => kind !== "Secret"));
+      for (const value of values) assert.ok(!others.includes(value));
+      for (const { name, spec } of podsOf(manifests)) {
+        for (const container of spec.containers) {
+          for (const variable of container.env ?? []) {
+            const isSecret = /PASSWORD|TOKEN$|_KEY$/.test(variable.name);
+            assert.ok(
+              !isSecret || variable.valueFrom?.secretKeyRef !== undefined,
+              `${variable.name} of ${name}`,
+            );
+          }
+        }
+      }
+      for (const { metadata } of secrets)
+        assert.equal(metadata.annotations["helm.sh/resource-policy"], "keep");
+    });
+
+    test("refers to nothing that is not there", async () => {
+      const manifests = await manifestsOf(profile);
+      const names = (kind: string) =>
+        new Set(manifests.filter((each) => each.kind === kind).map(({ metadata }) => metadata.name));
+      const accounts = names("ServiceAccount");
+      const maps = names("ConfigMap");
+      for (const { name, component, spec } of podsOf(manifests)) {
+        if (component !== "test") assert.ok(accounts.has(spec.serviceAccountName), name);
+        const volumes = new Set((spec.volumes ?? []).map((volume: Manifest) => volume.name));
+        for (const container of spec.containers) {
+          for (const mount of container.volumeMounts ?? []) {
+            assert.ok(volumes.has(mount.name) || ["data"].includes(mount.name), `${mount.name} of ${name}`);
+          }
+        }
+        for (const volume of spec.volumes ?? []) {
+          const map = volume.configMap?.name;
+          assert.ok(map === undefined || maps.has(map) || map === "cluster-ca", `${map} of ${name}`);
+        }
+      }
+    });
+  });
+}
+
+describe("the profiles with GPUs", { skip }, () => {
+  for (const [profile, gpus, engine] of [
+    ["vllm-fsdp2", { "inference-gateway": 2, trainer: 8 }, "vllm"],
+    ["sglang-fsdp2", { "inference-gateway": 1, trainer: 4 }, "sglang"],
+    ["multi-node", { "inference-gateway": 4, trainer: 8 }, "vllm"],
+  ] as const) {
+    test(`${profile} pins inference and training to nodes with GPUs, and nothing else`, async () => {
+      for (const { component, spec } of podsOf(await manifestsOf(profile))) {
+        const wanted = spec.containers.map(
+          (each: Manifest) => each.resources?.limits?.["nvidia.com/gpu"] ?? 0,
+        );
+        const sum = wanted.reduce((total: number, each: number) => total + each, 0);
+        assert.equal(sum, (gpus as Record<string, number>)[component] ?? 0, component);
+        if (sum === 0) {
+          assert.equal(spec.nodeSelector?.["nvidia.com/gpu.present"], undefined, component);
+          continue;
+        }
+        assert.equal(spec.nodeSelector["nvidia.com/gpu.present"], "true");
+        assert.ok(spec.tolerations.some((each: Manifest) => each.key === "nvidia.com/gpu"));
+        const shm = spec.volumes.find((volume: Manifest) => volume.name === "shm");
+        assert.equal(shm?.emptyDir.medium, "Memory");
+      }
+    });
+
+    test(`${profile} keeps the engine's control port inside its pod`, async () => {
+      const { containers } = podOf(await manifestsOf(profile), "inference-gateway");
+      const server = containers.find(({ name }: Manifest) => name === "engine");
+      assert.ok(server.args.includes("--host=127.0.0.1"));
+      assert.ok(server.command.join(" ").includes(engine));
+      // Startup: the figure of values.yaml, 45 min, every 10 s.
+      assert.equal(server.startupProbe.failureThreshold * server.startupProbe.periodSeconds, 45 * 60);
+    });
+  }
+
+  test("vllm-fsdp2 takes the products that it names and no others", async () => {
+    const { affinity } = podOf(await manifestsOf("vllm-fsdp2"), "trainer");
+    const [term] = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
+    assert.deepEqual(term.matchExpressions[0].values, ["NVIDIA-H100-80GB-HBM3", "NVIDIA-H200"]);
+  });
+
+  test("sglang-fsdp2 leaves the number of agent-rollout's pods to KEDA", async () => {
+    const manifests = await manifestsOf("sglang-fsdp2");
+    const deployment = manifests.find(
+      ({ kind, metadata }) => kind === "Deployment" && metadata.name === `${RELEASE}-agent-rollout`,
+    );
+    assert.equal(deployment?.spec.replicas, undefined);
+    const scaled = manifests.find(({ kind }) => kind === "ScaledObject");
+    const [trigger] = scaled?.spec.triggers ?? [];
+    assert.equal(trigger.metadata.stream, "JOBS");
+    assert.equal(trigger.metadata.consumer, "agent-rollout");
+  });
+});
+
+describe("the profile external-services", { skip }, () => {
+  test("brings no server and makes no Secret", async () => {
+    const manifests = await manifestsOf("external-services");
+    assert.deepEqual(
+      manifests.filter(({ kind }) => kind === "Secret" || kind === "PersistentVolumeClaim"),
+      [],
+    );
+    for (const component of ["nats", "postgres", "jaeger"]) {
+      assert.ok(!podsOf(manifests).some((each) => each.component === component), component);
+    }
+    const tracer = podOf(manifests, "tracer").containers[0].env.find(
+      ({ name }: Manifest) => name === "HONE_OTLP_FORWARD",
+    );
+    assert.equal(tracer.value, "http://collector.observability.svc.cluster.local:4318");
+  });
+
+  test("lets no pod reach the internet when models are offline", async () => {
+    for (const { kind, spec } of await manifestsOf("external-services")) {
+      if (kind !== "NetworkPolicy") continue;
+      assert.ok(!JSON.stringify(spec).includes("0.0.0.0/0"));
+    }
+  });
+});

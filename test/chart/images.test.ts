@@ -1,0 +1,143 @@
+/** The container images, as far as they can be checked without a container runtime: what they copy, run and hold. */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
+import { findHelm, render } from "./helm.ts";
+
+const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
+const IMAGES = path.join(REPOSITORY, "images");
+const TIMEOUT_MS = 60_000;
+const DOCKERFILES = readdirSync(IMAGES).filter((name) => name.endsWith(".Dockerfile"));
+
+/** One instruction: its word, and the rest of it with continued lines joined. */
+interface Instruction {
+  readonly word: string;
+  readonly rest: string;
+}
+
+function instructionsOf(file: string): Instruction[] {
+  const text = readFileSync(path.join(IMAGES, file), "utf8")
+    .split("\n")
+    .filter((line) => !line.trimStart().startsWith("#"))
+    .join("\n")
+    .replace(/\\\n/g, " ");
+  return text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => {
+      const [word = "", ...rest] = line.split(" ");
+      return { word, rest: rest.join(" ").trim() };
+    });
+}
+
+/** Lays the context out as images/build.sh does. */
+async function layOut() {
+  const folder = await temporaryFolder("image");
+  const context = path.join(folder.path, "context");
+  execFileSync(process.execPath, [path.join(REPOSITORY, "scripts", "image-context.ts"), context], {
+    timeout: TIMEOUT_MS,
+  });
+  return { context, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    statSync(path.join(folder, name)).isFile(),
+  );
+}
+
+for (const file of DOCKERFILES) {
+  describe(`images/${file}`, () => {
+    const instructions = instructionsOf(file);
+
+    test("names its base by an exact tag, and ends as an account that is not root", () => {
+      const base = instructions.find(({ word }) => word === "ARG")?.rest ?? "";
+      assert.match(base, /^\w+_IMAGE=\S+:\d[\w.-]+$/);
+      const last = instructions.filter(({ word }) => word === "USER").at(-1)?.rest;
+      assert.equal(last, "1000:1000");
+    });
+
+    test("runs what a shell can read", () => {
+      for (const { rest } of instructions.filter(({ word }) => word === "RUN")) {
+        const read = spawnSync("sh", ["-n"], { input: rest, encoding: "utf8", timeout: TIMEOUT_MS });
+        assert.equal(read.status, 0, `${rest}\n${read.stderr}`);
+      }
+    });
+
+    test("copies from earlier stages and from the context only", () => {
+      const stages = instructions.flatMap(({ word, rest }) =>
+        word === "FROM" ? [/ AS (\w+)$/.exec(rest)?.[1]] : [],
+      );
+      for (const { rest } of instructions.filter(({ word }) => word === "COPY" || word === "ADD")) {
+        const from = /--from=(\S+)/.exec(rest)?.[1];
+        assert.ok(from === undefined || stages.includes(from), rest);
+      }
+    });
+  });
+}
+
+describe("the context of the images", () => {
+  test("holds every program that an image or a manifest starts, and installs every package that has one", async (t) => {
+    await using laidOut = await layOut();
+    const { context } = laidOut;
+    const helm = await findHelm();
+    if (helm.kind === "missing") return t.skip(helm.why);
+    const manifests = JSON.stringify(await render(helm.program, { profile: "cpu" }));
+    const dockerfiles = DOCKERFILES.map((file) => readFileSync(path.join(IMAGES, file), "utf8")).join("\n");
+    const programs = new Set(`${manifests}${dockerfiles}`.match(/\/app\/[\w/-]+\.ts/g));
+    assert.ok(programs.size >= 7, [...programs].join(" "));
+    for (const program of programs) {
+      const inContext = program.replace("/app/", "");
+      assert.ok(existsSync(path.join(context, inContext)), program);
+      const owner = inContext.split("/").slice(0, 2).join("/");
+      assert.ok(dockerfiles.includes(`--workspace ${owner}`), `${owner} is not installed`);
+    }
+  });
+
+  test("holds what its code imports, and no test", async () => {
+    await using laidOut = await layOut();
+    const { context } = laidOut;
+    const files = filesBelow(context);
+    assert.deepEqual(
+      files.filter((name) => /\.test\.ts$|^(test|bench)\/(?!package\.json)/.test(name)),
+      [],
+    );
+    for (const file of files.filter((name) => name.endsWith(".ts"))) {
+      const text = readFileSync(path.join(context, file), "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
+      for (const [, specifier = ""] of text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)) {
+        const target = path.join(context, path.dirname(file), specifier);
+        assert.ok(existsSync(target), `${file} imports ${specifier}`);
+      }
+      for (const [, name = ""] of text.matchAll(/from "@hone\/([a-z-]+)/g)) {
+        const isThere = ["libs", "services", "apps"].some((group) =>
+          existsSync(path.join(context, group, name, "src")),
+        );
+        assert.ok(isThere, `${file} imports @hone/${name}`);
+      }
+    }
+  });
+
+  test("is as small as images/README.md says", async () => {
+    await using laidOut = await layOut();
+    const bytes = filesBelow(laidOut.context).reduce(
+      (sum, name) => sum + statSync(path.join(laidOut.context, name)).size,
+      0,
+    );
+    assert.ok(bytes < 8 * 2 ** 20, `${bytes} bytes`);
+  });
+
+  test("build.sh is a script that a shell can read, and refuses the tag latest", () => {
+    const script = path.join(IMAGES, "build.sh");
+    assert.equal(spawnSync("sh", ["-n", script], { timeout: TIMEOUT_MS }).status, 0);
+    const refused = spawnSync("sh", [script, "example/hone", "latest"], {
+      encoding: "utf8",
+      timeout: TIMEOUT_MS,
+    });
+    assert.equal(refused.status, 2);
+    assert.match(refused.stderr, /latest, which moves/);
+  });
+});

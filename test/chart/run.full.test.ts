@@ -1,0 +1,256 @@
+/**
+ * The chart's profile `cpu`, rendered and run: each container of Hone's is a process here, with the command, variables,
+ * files, ports and probes of its manifest. `npm run test:chart`.
+ */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { deadline } from "@hone/core";
+import { type Bus, connectBus, readOrdered, runOfEvent, StreamName, subjects } from "@hone/messaging";
+import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+import { eventually } from "@hone/testing";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import postgres from "postgres";
+import { lakeRun } from "../support/index.ts";
+import { type LocalCluster, startLocalCluster } from "./cluster/local-cluster.ts";
+import { Pod } from "./cluster/pod.ts";
+import { findHelm, render } from "./helm.ts";
+
+const RUN_DEADLINE_MS = 600_000;
+const STEPS = 9;
+/** Everything that can be lost, one at a time: Hone's own, and the servers. */
+const VICTIMS = [
+  "dataset",
+  "agent-rollout",
+  "inference-gateway",
+  "judge",
+  "tracer",
+  "trainer",
+  "nats",
+  "postgres",
+] as const;
+
+const helm = await findHelm();
+const skip = helm.kind === "missing" ? helm.why : false;
+
+describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
+  let cluster: LocalCluster;
+  let client: NatsConnection;
+  let bus: Bus;
+
+  before(async () => {
+    assert.ok(helm.kind === "found");
+    cluster = await startLocalCluster(await render(helm.program, { profile: "cpu" }));
+    client = await connect({
+      servers: `${cluster.addressOf("nats")}:4222`,
+      user: "client",
+      pass: cluster.secret("hone-nats-users", "client"),
+      maxReconnectAttempts: -1,
+    });
+    const password = cluster.secret("hone-nats-users", "client");
+    bus = await connectBus({
+      url: `nats://client:${password}@${cluster.addressOf("nats")}:4222`,
+      name: "test",
+    });
+  });
+  after(async () => {
+    await client?.close();
+    await bus?.close();
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  test("each service is ready by its own probes, and serves what the manifest says", async () => {
+    for (const component of ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"]) {
+      const answer = await fetch(`http://${cluster.addressOf(component)}:8080/readyz`);
+      assert.equal(answer.status, 200, component);
+      assert.equal(((await answer.json()) as { service: string }).service, component);
+    }
+  });
+
+  test("`helm test` publishes a run and sees its end", async () => {
+    const exit = await deadline("helm test", RUN_DEADLINE_MS, () => cluster.hookPod("test").runOnce());
+    assert.deepEqual(exit, { code: 0, signal: null }, cluster.describe());
+  });
+
+  test("a run that is published as NOTES says ends, and its traces arrive where Jaeger is", async () => {
+    const run = await lakeRun(undisturbed);
+    const events = await publishAndFollow(cluster, client, bus, JSON.stringify(run));
+    assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
+
+    const services = ["agent-rollout", "inference-gateway", "judge", "trainer"];
+    const wholeTraces = () => {
+      const byTrace = Map.groupBy(cluster.jaeger.spans, ({ traceId }) => traceId);
+      return [...byTrace.values()].filter((spans) =>
+        services.every((name) => spans.some((s) => s.service === name)),
+      );
+    };
+    await eventually("a rollout's whole trace", () => wholeTraces().length > 0, { deadlineMs: 60_000 });
+    const [trace = []] = wholeTraces();
+    const named = (begin: string) => trace.find(({ name }) => name === begin || name.startsWith(`${begin} `));
+    // What Jaeger's page tells models, tokens and agents by.
+    assert.equal(named("chat")?.attributes["gen_ai.operation.name"], "chat");
+    assert.ok(Number(named("chat")?.attributes["gen_ai.usage.output_tokens"]) > 0);
+    assert.equal(named("invoke_agent")?.attributes["gen_ai.operation.name"], "invoke_agent");
+    // What the link patterns of the chart need to lead to Hone's page.
+    const rollout = named("rollout");
+    assert.ok(rollout?.attributes["hone.run.id"] && rollout.attributes["hone.slot"], JSON.stringify(rollout));
+    await eventually("a step with its links", () => ofSteps(cluster).some(({ numLinks }) => numLinks > 0));
+  });
+
+  test("no service asked the bus for what it may not", () => {
+    assert.deepEqual(violations(cluster), []);
+  });
+
+  test("a service's password opens only what the service does", async () => {
+    const open = (user: string) =>
+      connect({
+        servers: `${cluster.addressOf("nats")}:4222`,
+        user,
+        pass: cluster.secret("hone-nats-users", user),
+        reconnect: false,
+      });
+    const forbidden: [string, (connection: NatsConnection) => void, RegExp][] = [
+      ["judge", (c) => c.publish("hone.v1.run.request", "x"), /hone\.v1\.run\.request/],
+      ["agent-rollout", (c) => c.publish("hone.v1.rollout.scored.r", "x"), /rollout\.scored/],
+      ["agent-rollout", (c) => c.publish("$JS.API.STREAM.PURGE.EPISODES", "x"), /PURGE\.EPISODES/],
+      ["dataset", (c) => c.publish("$JS.API.STREAM.DELETE.RUNS", "x"), /DELETE\.RUNS/],
+      ["client", (c) => c.publish("$KV.RUN_STATE.r", "x"), /KV\.RUN_STATE/],
+    ];
+    for (const [user, act, subject] of forbidden) {
+      const connection = await open(user);
+      const refused = (async () => {
+        for await (const status of connection.status()) {
+          if (status.type === "error") return status.error.message;
+        }
+        return "";
+      })();
+      act(connection);
+      await connection.flush();
+      assert.match(await deadline(`the refusal of ${user}`, 10_000, () => refused), subject);
+      await connection.close();
+    }
+    const listener = await open("judge");
+    const heard = listener.subscribe("_INBOX_trainer.>");
+    await assert.rejects(async () => {
+      for await (const _ of heard) break;
+    }, /permission/i);
+    await listener.close();
+    await assert.rejects(
+      connect({ servers: `${cluster.addressOf("nats")}:4222`, reconnect: false }),
+      /authorization/i,
+    );
+  });
+
+  test("pods that are lost one at a time, and started again by their manifest, lose nothing", async () => {
+    const run = await lakeRun({ ...undisturbed, name: "disturbed" });
+    const left = [...VICTIMS];
+    const events = await publishAndFollow(cluster, client, bus, JSON.stringify(run), async (event) => {
+      if (event.kind.case !== "stepCompleted") return;
+      const victim = left.shift();
+      if (victim !== undefined) await cluster.replace(victim);
+    });
+    assert.deepEqual(left, [], "each was killed");
+    assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
+    assert.deepEqual(
+      stepsOf(events),
+      Array.from({ length: STEPS }, (_, i) => i + 1),
+    );
+
+    const kept = await trainedBy(cluster, "disturbed");
+    const { tasksPerStep, warmStartTasks } = undisturbed;
+    assert.equal(kept.rollouts.length, warmStartTasks + STEPS * tasksPerStep * run.rollout.groupSize);
+    assert.deepEqual(
+      kept,
+      await trainedBy(cluster, "undisturbed"),
+      "the same rollouts, each once, and the same bits",
+    );
+  });
+
+  test("liveness would have killed nobody", () => {
+    const dead = [...cluster.pods.values()].filter(
+      (pod) => pod instanceof Pod && pod.livenessDeaths.length > 0,
+    );
+    assert.deepEqual(dead, []);
+  });
+});
+
+const undisturbed = {
+  name: "undisturbed",
+  steps: STEPS,
+  tasksPerStep: 2,
+  minibatches: 1,
+  warmStartTasks: 24,
+  evalTasks: 2,
+};
+
+/**
+ * Publishes the text of a run file as `nats pub` does, and reads what is told of it from the stream, so that nothing is
+ * missed while the bus itself is away.
+ */
+async function publishAndFollow(
+  cluster: LocalCluster,
+  client: NatsConnection,
+  bus: Bus,
+  text: string,
+  onEvent: (event: RunEvent) => Promise<void> = async () => undefined,
+): Promise<RunEvent[]> {
+  const { name } = JSON.parse(text) as { name: string };
+  const events: RunEvent[] = [];
+  client.publish("hone.v1.run.request", text);
+  await client.flush();
+  try {
+    await deadline(`the end of ${name}`, RUN_DEADLINE_MS, async (signal) => {
+      const told = readOrdered(bus, RunEventSchema, {
+        stream: StreamName.events,
+        filter: subjects.event("*", "*"),
+        signal,
+      });
+      for await (const { message, subject } of told) {
+        if (message.kind.case === "refused") assert.fail(JSON.stringify(message.kind.value.problems));
+        if (!runOfEvent(subject).startsWith(`${name}-`)) continue;
+        events.push(message);
+        if (message.kind.case === "ended") return;
+        await onEvent(message);
+      }
+    });
+  } catch (error) {
+    throw new Error(cluster.describe(), { cause: error });
+  }
+  return events;
+}
+
+/** What the bus refused its users, as its log tells it. */
+function violations(cluster: LocalCluster): string[] {
+  const { logFile } = cluster.pods.get("nats") as Pod;
+  const lines = readFileSync(logFile, "utf8").split("\n");
+  return lines.filter((line) => /Violation/i.test(line)).map((line) => line.replace(/^.*?\[ERR\]/, ""));
+}
+
+function endOf(events: readonly RunEvent[]) {
+  const last = events.at(-1)?.kind;
+  return last?.case === "ended" ? last.value : undefined;
+}
+
+function stepsOf(events: readonly RunEvent[]): number[] {
+  return events.flatMap(({ kind }) => (kind.case === "stepCompleted" ? [Number(kind.value.step)] : []));
+}
+
+function ofSteps(cluster: LocalCluster) {
+  return cluster.jaeger.spans.filter(({ name }) => name === "step");
+}
+
+/** What the ledger says of a run: every trained rollout, and the digest of the state after each step. */
+async function trainedBy(cluster: LocalCluster, runName: string) {
+  const sql = postgres(cluster.database.url, { max: 1 });
+  try {
+    const rollouts = await sql`
+      select slot, version, outcome, reward, advantage, sampled_tokens from trainer.ledger
+      where run_id like ${`${runName}-%`} order by slot`;
+    const states = await sql`
+      select version, state_digest from trainer.steps where run_id like ${`${runName}-%`} order by version`;
+    return { rollouts: [...rollouts], states: [...states] };
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
