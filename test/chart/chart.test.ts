@@ -285,6 +285,14 @@ describe("the profiles with GPUs", { skip }, () => {
       const server = containers.find(({ name }: Manifest) => name === "engine");
       assert.ok(server.args.includes("--host=127.0.0.1"));
       assert.ok(server.command.join(" ").includes(engine));
+      const gateway = containers.find(({ name }: Manifest) => name === "inference-gateway");
+      const told = Object.fromEntries(gateway.env.map(({ name, value }: Manifest) => [name, value]));
+      assert.equal(told.HONE_INFERENCE_ENGINE, engine);
+      assert.equal(told.HONE_INFERENCE_ENGINE_URL, "http://127.0.0.1:8000");
+      // It reads each version's weights itself, under the path that it is told.
+      const place = (each: Manifest) =>
+        each.volumeMounts.find(({ name }: Manifest) => name === "state").mountPath;
+      assert.equal(place(server), place(gateway));
       // Startup: the figure of values.yaml, 45 min, every 10 s.
       assert.equal(server.startupProbe.failureThreshold * server.startupProbe.periodSeconds, 45 * 60);
     });

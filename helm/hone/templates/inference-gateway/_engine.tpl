@@ -39,8 +39,16 @@
 - --tensor-parallel-size={{ $engine.gpu.count }}
 - --dtype={{ $engine.dtype }}
 - --gpu-memory-utilization={{ $engine.memoryShare }}
-# Sampling is what Hone asks for, not what the model's own file suggests.
+# Sampling and stop tokens are what Hone asks for, not what the model's own file suggests.
 - --generation-config=vllm
+# Logprobs are those of the distribution that was drawn from (docs/engines.md).
+- --logprobs-mode=processed_logprobs
+- --enable-prompt-tokens-details
+- --max-num-seqs={{ .Values.inferenceGateway.maxSequences }}
+{{- if $engine.maxLoraRank }}
+- --enable-lora
+- --max-lora-rank={{ $engine.maxLoraRank }}
+{{- end }}
 {{- with $engine.maxContextTokens }}
 - --max-model-len={{ . | int64 }}
 {{- end }}
@@ -52,6 +60,11 @@
 - --tp-size={{ $engine.gpu.count }}
 - --dtype={{ $engine.dtype }}
 - --mem-fraction-static={{ $engine.memoryShare }}
+- --max-running-requests={{ .Values.inferenceGateway.maxSequences }}
+{{- if $engine.maxLoraRank }}
+- --enable-lora
+- --max-lora-rank={{ $engine.maxLoraRank }}
+{{- end }}
 {{- with $engine.maxContextTokens }}
 - --context-length={{ . | int64 }}
 {{- end }}
@@ -82,6 +95,14 @@
     # Pause, resume and new weights are answered only with this; the port is open to this pod alone.
     - name: VLLM_SERVER_DEV_MODE
       value: "1"
+    {{- if $engine.maxLoraRank }}
+    - name: VLLM_ALLOW_RUNTIME_LORA_UPDATING
+      value: "True"
+    {{- end }}
+    {{- else }}
+    # /health generates a token otherwise.
+    - name: SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION
+      value: "false"
     {{- end }}
     {{- with $engine.env }}
     {{- toYaml . | nindent 4 }}
