@@ -43,11 +43,11 @@
 {{- fail "Cannot use GPUs with the engine onnx, which runs on CPUs: set inferenceGateway.engine.gpu.count to 0 or engine.kind to vllm or sglang" -}}
 {{- end -}}
 {{- $trainer := $values.trainer -}}
-{{- if and (eq $trainer.engine.kind "torch") (lt (int $trainer.engine.gpu.count) 1) -}}
-{{- fail "Cannot run the engine torch without a GPU: trainer.engine.gpu.count is at least 1" -}}
+{{- if and (eq $trainer.engine.kind "fsdp2") (lt (int $trainer.engine.gpu.count) 1) -}}
+{{- fail "Cannot run the engine fsdp2 without a GPU: trainer.engine.gpu.count is at least 1" -}}
 {{- end -}}
 {{- if and (eq $trainer.engine.kind "onnx") (gt (int $trainer.engine.gpu.count) 0) -}}
-{{- fail "Cannot use GPUs with the engine onnx, which runs on CPUs: set trainer.engine.gpu.count to 0 or engine.kind to torch" -}}
+{{- fail "Cannot use GPUs with the engine onnx, which runs on CPUs: set trainer.engine.gpu.count to 0 or engine.kind to fsdp2" -}}
 {{- end -}}
 {{- if and (ne $engine.kind "onnx") $values.inferenceGateway.serve -}}
 {{- fail (printf "Cannot serve checkpoints beside the run that a server of %s has: inferenceGateway.serve is for the engine onnx" $engine.kind) -}}

@@ -1,7 +1,7 @@
 {{/* The pods of the trainer. */}}
 
 {{- define "hone.trainer.image" -}}
-{{- toYaml (ternary .Values.trainer.engine.image .Values.image (eq .Values.trainer.engine.kind "torch")) -}}
+{{- toYaml (ternary .Values.trainer.engine.image .Values.image (eq .Values.trainer.engine.kind "fsdp2")) -}}
 {{- end -}}
 
 {{- define "hone.trainer.env" -}}
@@ -11,6 +11,11 @@
 {{- if eq $own.engine.kind "onnx" }}
 - name: HONE_TRAINER_THREADS
   value: {{ $own.engine.threads | quote }}
+{{- else }}
+- name: HONE_TRAINER_PYTHON
+  value: /opt/torch/bin/python
+- name: HONE_TRAINER_TORCH_DEVICE
+  value: cuda
 {{- end }}
 {{- end -}}
 
@@ -26,7 +31,7 @@
 {{- define "hone.trainer.podSpec" -}}
 {{- $args := dict "root" . "name" "trainer" -}}
 {{- $own := .Values.trainer -}}
-{{- $isTorch := eq $own.engine.kind "torch" -}}
+{{- $isTorch := eq $own.engine.kind "fsdp2" -}}
 {{- $mounts := ternary "- { name: shm, mountPath: /dev/shm }" "" $isTorch -}}
 {{- include "hone.podHead" $args }}
 {{- include "hone.placement" (merge (dict "gpu" $own.engine.gpu) $args) }}
