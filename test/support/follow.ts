@@ -31,7 +31,7 @@ export async function publishRequest(bus: Bus, text: string): Promise<number> {
 /** Publishes a run and follows it until it ends. Fails when it is refused or does not complete. */
 export async function runToEnd(
   { bus, describe }: TestStack,
-  run: { readonly name: string },
+  run: Readonly<Record<string, unknown>> & { readonly name: string },
   options: FollowOptions,
 ): Promise<FinishedRun> {
   const sequence = await publishRequest(bus, JSON.stringify(run));
