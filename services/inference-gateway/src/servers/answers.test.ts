@@ -123,13 +123,15 @@ describe("probeScoring()", () => {
   const probe = (logits: readonly number[], scoring: "processed" | "tempered" | "raw") =>
     probeScoring(
       {
-        async *generate({ sampling: { temperature, topK } }) {
-          const kept = logits.toSorted((a, b) => b - a).slice(0, topK);
+        async *generate({ sampling: { temperature, topK, topLogprobs = 0 } }) {
+          const sorted = logits.toSorted((a, b) => b - a);
           const scale = scoring === "raw" ? 1 : temperature;
-          const all = scoring === "processed" ? kept : logits;
+          const all = scoring === "processed" ? sorted.slice(0, topK) : sorted;
           const total = Math.log(all.reduce((sum, logit) => sum + Math.exp(logit / scale), 0));
+          const told = all.map((logit, id) => ({ id, logprob: logit / scale - total }));
           // The last of those that are kept is drawn.
-          yield { ids: [0], logprobs: [kept.at(-1)! / scale - total] };
+          const { id, logprob } = told[topK - 1]!;
+          yield { ids: [id], logprobs: [logprob], topLogprobs: [told.slice(0, topLogprobs)] };
         },
       },
       { kind: "whole", label: "", folder: "" },
@@ -139,7 +141,7 @@ describe("probeScoring()", () => {
   test("tells the distributions apart, of flat models and of sure ones", async () => {
     for (const logits of [
       [0.1, 0.2, 0.3],
-      [0, 0, 12],
+      [0, 0, 9],
       [5, -5, 1],
     ]) {
       for (const scoring of ["processed", "tempered", "raw"] as const) {

@@ -9,7 +9,7 @@ import { saveAdapter } from "@hone/train";
 import { EngineFailedError, PolicyLoadError } from "../domain/errors.ts";
 import type { PolicySource } from "../domain/inference-engine.ts";
 import { labelOf } from "../domain/server/read-server-policy.ts";
-import type { ServerEngineOptions } from "../domain/server/server-engine.ts";
+import { ServerEngine, type ServerEngineOptions } from "../domain/server/server-engine.ts";
 import { SglangServer } from "./sglang-server.ts";
 import { ask, engineOver } from "./testing-engine-subject.ts";
 import { TEST_SPEC, writePolicy } from "./testing-policies.ts";
@@ -120,6 +120,10 @@ describe("versions of an engine over a server", () => {
     await using subject = await overVllm({ takesAdapters: true });
     await subject.engine.loadPolicy(first);
     await assert.rejects(subject.engine.loadPolicy(adapter), /until it restarts/);
+    // A gateway that is started again finds them there.
+    const later = new ServerEngine({ server: new VllmServer({ url: subject.test.url }), lookEveryMs: 20 });
+    await assert.rejects(later.loadPolicy(adapter), /until it restarts/);
+    await later.close();
     const stranger = { ...adapter, base: first.folder, digest: (await writeAdapter(4, first)).digest };
     await assert.rejects(subject.engine.loadPolicy(stranger), PolicyLoadError);
   });

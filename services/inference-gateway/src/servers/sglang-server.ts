@@ -11,13 +11,15 @@
 
 import { delay } from "@hone/core";
 import { ServerRefusedError, ServerUnfitError } from "../domain/errors.ts";
-import type {
-  EngineServer,
-  SamplingBounds,
-  ServerCall,
-  ServerChunk,
-  ServerFacts,
-  ServerWeights,
+import {
+  ADAPTER_MARK,
+  type EngineServer,
+  type SamplingBounds,
+  type ServerCall,
+  type ServerChunk,
+  type ServerFacts,
+  type ServerWeights,
+  START_LABEL,
 } from "../domain/server/engine-server.ts";
 import { probeScoring } from "../domain/server/probe-scoring.ts";
 import { AnswerReader, type Fields } from "./fields.ts";
@@ -39,13 +41,12 @@ const DEFAULT_LOAD_DEADLINE_MS = 900_000;
 const IDENTIFY_DEADLINE_MS = 10_000;
 /** How long an answer to an aborted call is waited for: it has the tokens made so far. */
 const ABORT_GRACE_MS = 400;
-const START_LABEL = "start";
 const EITHER = [200, 404];
 
 export class SglangServer implements EngineServer {
   readonly name: string;
   // sampling_params.py: below _SAMPLING_EPS it is greedy.
-  readonly bounds: SamplingBounds = { minTemperature: 1e-6, maxRepetitionPenalty: 2 };
+  readonly bounds: SamplingBounds = { minTemperature: 1e-6, maxTemperature: 100, maxRepetitionPenalty: 2 };
   readonly #http: HttpClient;
   readonly #loadDeadlineMs: number;
   #canPause = false;
@@ -71,7 +72,8 @@ export class SglangServer implements EngineServer {
     await http.get("/health", { signal });
     const { status } = await http.get("/model_info", { signal, accepted: EITHER });
     this.#infoRoute = status === 200 ? "/model_info" : "/get_model_info";
-    const startModel = read.text((await this.#info(signal)).model_path, "model_path");
+    const { model_path: path, weight_version: label } = await this.#info(signal);
+    const startModel = read.text(path, "model_path");
     if (!(await http.hasPost("/update_weights_from_disk", signal))) {
       throw new ServerUnfitError(this.name, "have /update_weights_from_disk", "a release without it");
     }
@@ -85,6 +87,7 @@ export class SglangServer implements EngineServer {
       maxContextTokens: read.number(read.fields(model, "a model").max_model_len, "max_model_len"),
       takesAdapters:
         (settings.enable_lora ?? false) !== false && (await http.hasPost("/load_lora_adapter", signal)),
+      hasStartWeights: label === START_LABEL || String(label).startsWith(ADAPTER_MARK),
       startModel,
       startSpec: await readStartSpec(startModel),
       scoring: await probeScoring(this, { kind: "whole", label: START_LABEL, folder: startModel }, signal),
@@ -230,7 +233,7 @@ export class SglangServer implements EngineServer {
     // One of this name may be there from a try whose answer was lost.
     await this.#unload(label, signal);
     await this.#control("/load_lora_adapter", { lora_name: label, lora_path: folder }, signal);
-    const version = { new_version: label, abort_all_requests: false };
+    const version = { new_version: ADAPTER_MARK + label, abort_all_requests: false };
     await this.#http.post("/update_weight_version", version, { signal, isControl: true, accepted: EITHER });
   }
 

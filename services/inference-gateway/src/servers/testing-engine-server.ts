@@ -192,11 +192,11 @@ export abstract class TestEngineServer {
     const { scoring } = this.options;
     // Both engines tell the model's own where they take the most likely token.
     const isOwn = scoring === "raw" || temperature === 0;
-    const told =
-      scoring === "processed" && !isOwn ? sampler.logprob : logSoftmax(logits, isOwn ? 1 : temperature)[id]!;
+    const isProcessed = scoring === "processed" && !isOwn;
+    const told = isProcessed ? [] : logSoftmax(logits, isOwn ? 1 : temperature);
     ids.push(id);
-    request.logprobs.push(told);
-    if (topLogprobs > 0) request.tops.push(top);
+    request.logprobs.push(isProcessed ? sampler.logprob : told[id]!);
+    if (topLogprobs > 0) request.tops.push(isProcessed ? top : likeliest(told, topLogprobs));
     request.labels.push(this.label);
     if (stopTokenIds.includes(id) || this.options.eosTokenIds?.includes(id)) {
       request.end = "stop";
@@ -269,6 +269,13 @@ function logSoftmax(logits: Float32Array, temperature: number): number[] {
   const max = Math.max(...scaled);
   const total = Math.log(scaled.reduce((sum, value) => sum + Math.exp(value - max), 0)) + max;
   return scaled.map((value) => value - total);
+}
+
+function likeliest(logprobs: readonly number[], count: number): TokenLogprob[] {
+  return logprobs
+    .map((logprob, id) => ({ id, logprob }))
+    .sort((a, b) => b.logprob - a.logprob)
+    .slice(0, count);
 }
 
 function mix(state: number, value: number): number {

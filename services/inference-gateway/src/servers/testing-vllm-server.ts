@@ -110,6 +110,9 @@ export class TestVllmServer extends TestEngineServer {
     if (model !== MODEL && !this.adapters.has(model)) {
       return answerJson(response, errorOf(`The model \`${model}\` does not exist.`, 404), 404);
     }
+    if ((body.temperature as number) > 2) {
+      return answerJson(response, errorOf("temperature must be in [0, 2]", 400), 400);
+    }
     if (prompt.length + maxTokens > this.options.maxContextTokens) {
       const message = `This model's maximum context length is ${this.options.maxContextTokens} tokens.`;
       return answerJson(response, errorOf(message, 400), 400);

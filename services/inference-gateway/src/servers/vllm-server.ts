@@ -10,13 +10,15 @@
  */
 
 import { ServerUnfitError } from "../domain/errors.ts";
-import type {
-  EngineServer,
-  SamplingBounds,
-  ServerCall,
-  ServerChunk,
-  ServerFacts,
-  ServerWeights,
+import {
+  ADAPTER_MARK,
+  type EngineServer,
+  type SamplingBounds,
+  type ServerCall,
+  type ServerChunk,
+  type ServerFacts,
+  type ServerWeights,
+  START_LABEL,
 } from "../domain/server/engine-server.ts";
 import { probeScoring } from "../domain/server/probe-scoring.ts";
 import { AnswerReader } from "./fields.ts";
@@ -36,14 +38,13 @@ const DEFAULT_LOAD_DEADLINE_MS = 900_000;
 const IDENTIFY_DEADLINE_MS = 10_000;
 /** Tokens in a chunk for callers that want the whole only; releases without the field send one each. */
 const CHUNK_TOKENS = 8;
-const START_LABEL = "start";
 const PAUSE = "/pause?mode=abort&clear_cache=true";
 const LOAD_ADAPTER = "/v1/load_lora_adapter";
 
 export class VllmServer implements EngineServer {
   readonly name: string;
-  // vLLM raises lower temperatures to it (sampling_params.py, _MAX_TEMP).
-  readonly bounds: SamplingBounds = { minTemperature: 0.01, maxRepetitionPenalty: 100 };
+  // sampling_params.py: lower temperatures than _MAX_TEMP are raised to it, higher ones than 2 refused.
+  readonly bounds: SamplingBounds = { minTemperature: 0.01, maxTemperature: 2, maxRepetitionPenalty: 100 };
   readonly #http: HttpClient;
   readonly #loadDeadlineMs: number;
   /** As `/v1/models` names what it was started with. */
@@ -69,6 +70,7 @@ export class VllmServer implements EngineServer {
     }
     const labelled = await http.get("/weight_info", { signal, accepted: [200, 404] });
     this.#keepsLabel = labelled.status === 200;
+    const label = this.#keepsLabel ? read.fields(labelled.body, "the label").weight_version : undefined;
     // A gateway that was killed within a change leaves it paused.
     await http.post("/resume", {}, { signal });
     const models = read.list(
@@ -83,6 +85,7 @@ export class VllmServer implements EngineServer {
       name: `vLLM ${String(version)}`,
       maxContextTokens: read.number(served.max_model_len, "max_model_len"),
       takesAdapters: await http.hasPost(LOAD_ADAPTER, signal),
+      hasStartWeights: label === START_LABEL || String(label).startsWith(ADAPTER_MARK),
       startModel,
       startSpec: await readStartSpec(startModel),
       scoring: await probeScoring(this, { kind: "whole", label: START_LABEL, folder: startModel }, signal),
@@ -169,7 +172,7 @@ export class VllmServer implements EngineServer {
     // One of this name may be there from a try whose answer was lost.
     await this.#unload(label, signal);
     await this.#http.post(LOAD_ADAPTER, { lora_name: label, lora_path: folder }, { signal, deadlineMs });
-    await this.#label(label, signal);
+    await this.#label(ADAPTER_MARK + label, signal);
   }
 
   async #label(label: string, signal: AbortSignal): Promise<void> {

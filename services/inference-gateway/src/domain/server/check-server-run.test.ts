@@ -13,12 +13,13 @@ const spec = resolveModelSpec({
   maxPositions: 2_048,
 });
 const model = configFromSpec(spec) as ModelConfig;
-const bounds = { minTemperature: 0.01, maxRepetitionPenalty: 2 };
+const bounds = { minTemperature: 0.01, maxTemperature: 2, maxRepetitionPenalty: 2 };
 const facts: ServerFacts = {
   name: "vLLM 0.32.0",
   maxContextTokens: 1_024,
   scoring: "processed",
   takesAdapters: true,
+  hasStartWeights: true,
   startModel: "/models/base",
   startSpec: spec,
 };
@@ -62,6 +63,7 @@ describe("checkServerRun()", () => {
       "rollout.sampling.temperature",
       "rollout.sampling.repetitionPenalty",
     ]);
+    assert.deepEqual(keysOf({ sampling: { temperature: 2.5 } }), ["rollout.sampling.temperature"]);
     assert.deepEqual(keysOf({ maxContextTokens: 2_000 }), ["rollout.maxContextTokens"]);
   });
 

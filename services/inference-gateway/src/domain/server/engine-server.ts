@@ -21,6 +21,7 @@ export type Scoring = (typeof Scoring)[keyof typeof Scoring];
 export interface SamplingBounds {
   /** Lower ones that are not 0 are raised to it silently, so they are refused. */
   readonly minTemperature: number;
+  readonly maxTemperature: number;
   readonly maxRepetitionPenalty: number;
 }
 
@@ -33,6 +34,8 @@ export interface ServerFacts {
   readonly scoring: Scoring;
   /** Whether adapters can be loaded while it runs. */
   readonly takesAdapters: boolean;
+  /** Whether it says that its whole weights are those that it was started with: a gateway before may have replaced them. */
+  readonly hasStartWeights: boolean;
   /** What it was started with: a folder or an id of the hub. */
   readonly startModel: string;
   /** Shape of that model, where the folder can be read here. */
@@ -64,7 +67,7 @@ export interface ServerCall {
 export interface ServerChunk {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
-  /** At each place, where they were asked for; in any order, maybe more than asked for. */
+  /** At each place, where they were asked for; in any order, maybe one more. Those that cannot be drawn are left out. */
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
   /** On the last chunk: a stop token, the most tokens or the context, or an end that somebody asked for. */
   readonly end?: "stop" | "length" | "abort";
@@ -78,6 +81,11 @@ export interface LabelSpan {
   readonly label: string;
   readonly tokenCount: number;
 }
+
+/** What a server says of its weights before anybody gave it others. */
+export const START_LABEL = "default";
+/** Begins what a server is told when it has an adapter beside them. */
+export const ADAPTER_MARK = "adapter.";
 
 export interface EngineServer {
   /** For people: `vllm at http://127.0.0.1:8000`. */

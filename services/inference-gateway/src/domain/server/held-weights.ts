@@ -6,7 +6,7 @@
 
 import { PolicyLoadError, ServerGoneError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
-import type { EngineServer } from "./engine-server.ts";
+import type { EngineServer, ServerFacts } from "./engine-server.ts";
 import type { ServerPolicy } from "./read-server-policy.ts";
 import type { ServerKeeper } from "./server-keeper.ts";
 
@@ -34,8 +34,8 @@ export class HeldWeights {
   readonly #options: HeldWeightsOptions;
   #held: ServerPolicy | undefined;
   #missing: ServerPolicy | undefined;
-  /** Whether whole weights of a run are there in the place of those that the server was started with. */
-  #isStartReplaced = false;
+  /** Whether other whole weights are there, or may be, than those that the server was started with. */
+  #isStartReplaced = true;
   #change: (Change & { isLoading: boolean }) | undefined;
 
   constructor(options: HeldWeightsOptions) {
@@ -98,9 +98,9 @@ export class HeldWeights {
     if (before !== undefined && before.weights.label !== next.weights.label) await this.#forget(before);
   }
 
-  /** S3: there is a server whose weights are those that it was started with. */
-  async met(): Promise<void> {
-    this.#isStartReplaced = false;
+  /** S3: there is a server. */
+  async met({ hasStartWeights }: Pick<ServerFacts, "hasStartWeights">): Promise<void> {
+    this.#isStartReplaced = !hasStartWeights;
     await this.restore();
   }
 

@@ -27,12 +27,12 @@ export function brokenSamplingRules(
   const rule = (key: keyof Shape, value: number, isKept: boolean, allowed: string) => {
     if (!isKept) broken.push({ key, value, allowed });
   };
-  const { minTemperature, maxRepetitionPenalty } = bounds;
+  const { minTemperature, maxTemperature, maxRepetitionPenalty } = bounds;
   rule(
     "temperature",
     temperature,
-    temperature === 0 || temperature >= minTemperature,
-    `0, or at least ${minTemperature}, which the inference server takes`,
+    temperature === 0 || (temperature >= minTemperature && temperature <= maxTemperature),
+    `0, or ${minTemperature} to ${maxTemperature}, which the inference server takes`,
   );
   rule(
     "repetitionPenalty",

@@ -95,7 +95,7 @@ export class ServerEngine implements InferenceEngine {
       inTurn: (work) => this.#inTurn(work),
       onReady: async (facts) => {
         this.#onChange({ kind: "ready", facts });
-        await this.#weights.met();
+        await this.#weights.met(facts);
       },
       onAway: (reason) => this.#lost(reason),
       onSteady: () => this.#weights.restore(),
