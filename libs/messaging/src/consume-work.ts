@@ -7,7 +7,8 @@
  *     a report came too late and the message comes here once more, it is not begun twice.
  * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
  * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
- * W6: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew; what the stream holds comes again.
+ * W6: a message in work is held as what was decoded, and no longer as it came (delivery.ts).
+ * W7: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew; what the stream holds comes again.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -19,6 +20,7 @@ import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { consumerMetrics } from "./consumer-metrics.ts";
 import { reportDead } from "./dead-letter.ts";
+import { Delivery } from "./delivery.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody, fetchBody } from "./payload.ts";
 import { PoisonLane } from "./poison-lane.ts";
@@ -116,53 +118,63 @@ function consumeDecoded<Message>(
   let pull: ConsumerMessages | undefined;
   let onFree: (() => void) | undefined;
 
-  /** The delivery that the server waits for. */
-  const latest = (message: JsMsg): JsMsg => inWork.get(message.seq)?.message ?? message;
-
-  const work = async (message: JsMsg): Promise<void> => {
-    const where = { subject: message.subject, sequence: message.seq };
-    const itemOf = async (): Promise<WorkItem<Message>> => ({
-      ...where,
-      message: await decode(message),
-      deliveries: message.info.deliveryCount,
-      trace: extractTrace(message.headers),
-    });
+  /** @param received forgets the message once it is decoded (W6). */
+  const work = async (entry: InWork, received: { message: JsMsg | undefined }): Promise<void> => {
+    const { subject, sequence, deliveries } = entry.delivery;
+    const where = { subject, sequence };
+    const itemOf = async (): Promise<WorkItem<Message>> => {
+      const item = await decodeReceived(received);
+      return { ...where, ...item, deliveries };
+    };
     try {
       const perform = async () => options.handle(await itemOf());
       const { putAside } = options;
       await (putAside === undefined
         ? perform()
-        : lane.run(message, { perform, putAside: async (deaths) => putAside(await itemOf(), deaths) }));
-      if (!isGivingBack) latest(message).ack();
-      metrics.consumed(message.info.deliveryCount);
+        : lane.run(entry.delivery, {
+            perform,
+            putAside: async (deaths) => putAside(await itemOf(), deaths),
+          }));
+      if (!isGivingBack) entry.delivery.ack();
+      metrics.consumed(deliveries);
     } catch (error) {
       options.onError(error, where);
       if (error instanceof UndecodableMessageError) {
         metrics.dead();
-        await reportDead(bus, options.stream, message, describeError(error), message.seq);
-        // Without a reason: a server before 2.10 takes no notice of a term that has one, and the message comes for ever.
-        latest(message).term();
+        await buryMessage(bus, entry.delivery, received.message, describeError(error));
+        entry.delivery.term();
       } else if (!isGivingBack) {
         metrics.failed();
-        latest(message).nak(retryDelayMs);
+        entry.delivery.nak(retryDelayMs);
       }
     }
   };
 
+  /** W6 */
+  const decodeReceived = async (received: { message: JsMsg | undefined }) => {
+    const { message } = received;
+    if (message === undefined) throw new TypeError("a message is decoded once");
+    const item = { message: await decode(message), trace: extractTrace(message.headers) };
+    received.message = undefined;
+    return item;
+  };
+
   /** @param pulledAt when it was asked for: the earliest time that its acknowledgement may be counted from. */
   const start = (message: JsMsg, pulledAt: number): void => {
-    const known = inWork.get(message.seq);
+    const delivery = new Delivery(bus, message);
+    const { subject, sequence } = delivery;
+    const known = inWork.get(sequence);
     if (known !== undefined) {
-      known.message = message;
-      message.working(); // W3
+      known.delivery = delivery;
+      delivery.working(); // W3
       return;
     }
-    const entry: InWork = { message, toldAt: pulledAt, done: Promise.resolve() };
-    inWork.set(message.seq, entry);
-    entry.done = work(message)
-      .catch((error: unknown) => options.onError(error, { subject: message.subject, sequence: message.seq }))
+    const entry: InWork = { delivery, toldAt: pulledAt, done: Promise.resolve() };
+    inWork.set(sequence, entry);
+    entry.done = work(entry, { message })
+      .catch((error: unknown) => options.onError(error, { subject, sequence }))
       .finally(() => {
-        inWork.delete(message.seq);
+        inWork.delete(sequence);
         onFree?.();
       });
   };
@@ -173,7 +185,7 @@ function consumeDecoded<Message>(
     for (const entry of inWork.values()) {
       if (now - entry.toldAt < ackWaitMs / 2) continue;
       entry.toldAt = now;
-      entry.message.working();
+      entry.delivery.working();
     }
   }, ackWaitMs / 4);
 
@@ -202,7 +214,7 @@ function consumeDecoded<Message>(
           await nextTurn();
           busySince = performance.now();
         }
-        if (count === 0) consumer = undefined; // W6: silence is looked into
+        if (count === 0) consumer = undefined; // W7: silence is looked into
       } catch (error) {
         if (stopping.signal.aborted) return;
         options.onError(error, { subject: options.filter, sequence: 0 });
@@ -234,18 +246,35 @@ function consumeDecoded<Message>(
       await stopPulling();
       clearInterval(keepAlive);
       metrics[Symbol.dispose]();
-      for (const { message } of inWork.values()) message.nak();
+      for (const { delivery } of inWork.values()) delivery.nak();
     },
   };
 }
 
 /** A message that is worked on. */
 interface InWork {
-  /** As it was delivered last. */
-  message: JsMsg;
+  /** The latest: the one that the server waits for. */
+  delivery: Delivery;
   /** When the server was told of it last. */
   toldAt: number;
   done: Promise<void>;
+}
+
+/**
+ * Puts a copy of a message into DEAD.
+ * @param message undefined where it was decoded before and let go: it still lies in the stream, as it is not acknowledged.
+ */
+async function buryMessage(
+  bus: Bus,
+  { stream, sequence }: Delivery,
+  message: JsMsg | undefined,
+  reason: string,
+): Promise<void> {
+  if (message !== undefined) return reportDead(bus, stream, message, reason, sequence);
+  const stored = await bus.manager.streams.getMessage(stream, { seq: sequence });
+  if (stored === null) return; // purged meanwhile: nobody misses it
+  const { subject, data, header: headers } = stored;
+  await reportDead(bus, stream, { subject, data, headers }, reason, sequence);
 }
 
 async function openConsumer<Message>(
@@ -263,7 +292,7 @@ async function openConsumer<Message>(
   const { delivered } = await bus.manager.consumers.add(options.stream, config);
   if (await isBeyondStream(bus, options.stream, delivered.stream_seq + 1)) {
     await bus.manager.consumers.delete(options.stream, options.durable);
-    await bus.manager.consumers.add(options.stream, config); // W6
+    await bus.manager.consumers.add(options.stream, config); // W7
   }
   return bus.stream.consumers.get(options.stream, options.durable);
 }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { DeadlineError, deadline, delay } from "@hone/core";
 import { RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import { eventually, startNats } from "@hone/testing";
+import { headers } from "@nats-io/nats-core";
 import {
   BucketName,
   type Bus,
@@ -24,6 +25,7 @@ import {
   respond,
   StreamName,
   subjects,
+  UndecodableMessageError,
 } from "./index.ts";
 
 const job = (runId: string, cursor = 0) => create(RolloutJobSchema, { runId, cursor: BigInt(cursor) });
@@ -227,6 +229,39 @@ describe("the bus", () => {
     });
     assert.equal(dead?.header.get(DeadHeader.subject), filter);
     assert.match(dead?.header.get(DeadHeader.reason) ?? "", /RolloutJob/);
+  });
+
+  test("what only its handler finds undecodable goes to DEAD as it came, headers included", async () => {
+    const filter = subjects.rolloutJob("unfit");
+    const consumer = consumeWork(bus, RolloutJobSchema, {
+      stream: StreamName.jobs,
+      durable: "unfit",
+      filter,
+      concurrency: 1,
+      handle: async ({ message, subject }) => {
+        await delay(1);
+        throw new UndecodableMessageError(subject, `nobody can run ${message.runId}`);
+      },
+      onError: ignore,
+    });
+    const body = job("unfit", 7);
+    const noted = headers();
+    noted.set("hone-note", "kept");
+    await publishBytes(bus, filter, toBinary(RolloutJobSchema, body), noted);
+    const dead = await eventually("the dead letter", async () => {
+      const last = await bus.manager.streams.getMessage(StreamName.dead, {
+        last_by_subj: subjects.dead(StreamName.jobs),
+      });
+      return last?.header.get(DeadHeader.subject) === filter ? last : undefined;
+    });
+    await consumer.drain();
+    assert.deepEqual(new Uint8Array(dead.data), toBinary(RolloutJobSchema, body));
+    assert.equal(dead.header.get("hone-note"), "kept");
+    assert.match(dead.header.get(DeadHeader.reason), /nobody can run unfit/);
+    await eventually("the job to be gone", async () => {
+      const { num_ack_pending } = await bus.manager.consumers.info(StreamName.jobs, "unfit");
+      return num_ack_pending === 0;
+    });
   });
 
   test("a body above the server's limit travels through the object store and is purged with its message", async () => {

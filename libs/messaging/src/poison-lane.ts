@@ -9,8 +9,8 @@
  */
 
 import { TerminalError } from "@hone/core";
-import type { JsMsg } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
+import type { DeliveryInfo } from "./delivery.ts";
 import { UndecodableMessageError } from "./errors.ts";
 
 /** Bucket with the marks: key `<stream>.<durable>.<sequence>`, value the number of deaths so far. */
@@ -41,17 +41,17 @@ export class PoisonLane {
   }
 
   /** Works on a message, at once or when its turn in the lane comes. @throws what the work throws. */
-  run(message: JsMsg, work: LaneWork): Promise<void> {
-    if (message.info.deliveryCount <= FREE_DELIVERIES) return work.perform(); // L1
+  run(message: DeliveryInfo, work: LaneWork): Promise<void> {
+    if (message.deliveries <= FREE_DELIVERIES) return work.perform(); // L1
     const turn = this.#tail.then(() => this.#alone(message, work));
     this.#tail = turn.catch(() => undefined);
     return turn;
   }
 
   /** L2 */
-  async #alone(message: JsMsg, work: LaneWork): Promise<void> {
+  async #alone(message: DeliveryInfo, work: LaneWork): Promise<void> {
     const store = await this.#bus.keyValue.open(DEATHS_BUCKET);
-    const key = `${message.info.stream}.${this.#durable}.${message.seq}`;
+    const key = `${message.stream}.${this.#durable}.${message.sequence}`;
     const deaths = Number((await store.get(key))?.string() || 0);
     if (!Number.isSafeInteger(deaths)) {
       throw new TerminalError(
