@@ -4,6 +4,8 @@
  * M1  A worker has one job at a time; jobs are given out in their order as workers become free.
  * M2  Results come back in the order of the jobs, so whoever adds them up does not see which thread was faster.
  * M3  A worker that dies fails every job that is open and all later ones.
+ * M4  Workers that had nothing to do for a while end and give their memory back, about 40 MiB each; the next jobs start
+ *     new ones, which takes a few tenths of a second. A run waits for its rollouts longer than it computes.
  */
 import { Worker } from "node:worker_threads";
 import type { AdaptedModel, Weights } from "@hone/nn";
@@ -28,26 +30,56 @@ export type PoolAnswer =
 
 interface PoolWorker {
   readonly thread: Worker;
+  /** It ends because it is not needed (M4). */
+  isReleased: boolean;
   weights: Weights | undefined;
   job: PromiseWithResolvers<MicrobatchResult> | undefined;
 }
 
+/** Hundreds of times what starting them again takes. */
+const DEFAULT_IDLE_MS = 30_000;
+
 export class MicrobatchPool {
-  readonly #workers: PoolWorker[];
+  readonly #workerData: PoolWorkerData;
+  readonly #size: number;
+  readonly #idleMs: number;
+  #workers: PoolWorker[];
+  #idle: NodeJS.Timeout | undefined;
+  #ending: Promise<unknown> = Promise.resolve();
   #lost: MicrobatchError | undefined;
 
-  /** @param size number of threads. */
-  constructor(model: AdaptedModel, options: MicrobatchRunnerOptions, size: number) {
-    const workerData: PoolWorkerData = {
+  /**
+   * @param size number of threads.
+   * @param idleMs time without a job after which they end (M4).
+   */
+  constructor(
+    model: AdaptedModel,
+    options: MicrobatchRunnerOptions,
+    size: number,
+    idleMs: number = DEFAULT_IDLE_MS,
+  ) {
+    this.#workerData = {
       model,
       options: { ...options, session: { ...options.session, intraOpThreads: 1 } },
     };
-    this.#workers = Array.from({ length: size }, () => this.#start(workerData));
+    this.#size = size;
+    this.#idleMs = idleMs;
+    // At once: the first jobs come soon, and do not wait for them.
+    this.#workers = this.#startAll();
+    this.#restIn();
+  }
+
+  /** Threads that there are now. */
+  get threadCount(): number {
+    return this.#workers.length;
   }
 
   /** Runs the jobs and hands their results over in order; one run at a time. @throws MicrobatchError where one fails. */
   async *run(weights: Weights, jobs: readonly MicrobatchJob[]): AsyncGenerator<MicrobatchResult> {
     requireShared(weights);
+    if (this.#lost !== undefined) throw this.#lost;
+    clearTimeout(this.#idle);
+    if (this.#workers.length === 0) this.#workers = this.#startAll(); // M4
     const results = jobs.map(() => Promise.withResolvers<MicrobatchResult>());
     let next = 0;
     const work = async (worker: PoolWorker) => {
@@ -64,17 +96,37 @@ export class MicrobatchPool {
     } finally {
       next = jobs.length;
       await working;
+      this.#restIn();
     }
   }
 
   async close(): Promise<void> {
     this.#lost ??= new MicrobatchError("the pool is open", "closed");
-    await Promise.all(this.#workers.map(({ thread }) => thread.terminate()));
+    clearTimeout(this.#idle);
+    await Promise.all([this.#ending, ...this.#workers.map(({ thread }) => thread.terminate())]);
   }
 
-  #start(workerData: PoolWorkerData): PoolWorker {
-    const thread = new Worker(new URL("./microbatch-worker.ts", import.meta.url), { workerData });
-    const worker: PoolWorker = { thread, weights: undefined, job: undefined };
+  /** M4 */
+  #restIn(): void {
+    if (this.#lost !== undefined) return;
+    this.#idle = setTimeout(() => {
+      const workers = this.#workers;
+      this.#workers = [];
+      for (const worker of workers) worker.isReleased = true;
+      this.#ending = Promise.all([this.#ending, ...workers.map(({ thread }) => thread.terminate())]);
+    }, this.#idleMs);
+    this.#idle.unref();
+  }
+
+  #startAll(): PoolWorker[] {
+    return Array.from({ length: this.#size }, () => this.#start());
+  }
+
+  #start(): PoolWorker {
+    const thread = new Worker(new URL("./microbatch-worker.ts", import.meta.url), {
+      workerData: this.#workerData,
+    });
+    const worker: PoolWorker = { thread, isReleased: false, weights: undefined, job: undefined };
     thread.on("message", (answer: PoolAnswer) => {
       const { job } = worker;
       worker.job = undefined;
@@ -82,7 +134,9 @@ export class MicrobatchPool {
       else job?.reject(new MicrobatchError("it computes", answer.message));
     });
     thread.on("error", (error) => this.#end(String(error)));
-    thread.on("exit", (code) => this.#end(`exit code ${code}`));
+    thread.on("exit", (code) => {
+      if (!worker.isReleased) this.#end(`exit code ${code}`);
+    });
     return worker;
   }
 

@@ -14,10 +14,14 @@ import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts
 /**
  * V8 lets a heap grow to several times what lives in it before it collects, and takes up to 128 MB for what is young. With
  * 10,000 open rollouts agent-rollout goes to 1.5 GiB that way, and stays below 1 GiB with these (docs/performance.md,
- * Load). They cost a tenth of the episodes per second, so they are for many rollouts only, and can only be told at a
- * process's start.
+ * Load). There they cost a tenth of the episodes per second, so they are for many rollouts only. A trainer has a heap for each
+ * thread of each run's engine, of which little is ever young. Both can only be told at a process's start.
  */
-const LEAN_HEAP = ["--heap-growing-percent=15", "--max-semi-space-size=8"];
+const LEAN_HEAP: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
+  "agent-rollout": ["--heap-growing-percent=15", "--max-semi-space-size=8"],
+  trainer: ["--heap-growing-percent=15", "--max-semi-space-size=2"],
+};
+/** Of one process of agent-rollout. */
 const MANY_ROLLOUTS = 2_048;
 
 /** Where a server is, or the file that tells it as soon as it is there. */
@@ -117,9 +121,9 @@ export async function startServiceProcess(
   return Object.assign(child, { httpPort: port });
 }
 
-function nodeFlags(name: ServiceName): string[] {
+function nodeFlags(service: ServiceName): readonly string[] {
   const isLarge = Number(process.env.HONE_ROLLOUT_CONCURRENCY ?? 0) > MANY_ROLLOUTS;
-  return name === "agent-rollout" && isLarge ? LEAN_HEAP : [];
+  return isLarge ? (LEAN_HEAP[service] ?? []) : [];
 }
 
 /** For the watchdog: higher stages end first, and the bus and the database have 0. */

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { eventually } from "@hone/testing";
+import { MicrobatchError } from "./errors.ts";
+import { MicrobatchPool } from "./microbatch-pool.ts";
+import { MicrobatchRunner } from "./microbatch-runner.ts";
+import { planMicrobatches } from "./microbatches.ts";
+import { shareWeights } from "./shared-weights.ts";
+
+const spec = resolveModelSpec({ vocabSize: 20, hiddenSize: 8, numLayers: 1, numHeads: 2, headDim: 4 });
+const options = { session: {}, maxTokens: 16, headChunkValues: undefined, recomputedLayers: 0 };
+const weights = shareWeights(initialiseWeights(spec, 7));
+const { microbatches } = planMicrobatches(
+  [
+    { tokenIds: [1, 2, 3, 4], lossMask: [0, 0, 1, 1] },
+    { tokenIds: [5, 6, 7, 8], lossMask: [0, 1, 1, 1] },
+    { tokenIds: [9, 2, 3, 1], lossMask: [0, 1, 0, 1] },
+  ],
+  { maxRowTokens: 4, maxMicrobatchTokens: 4 },
+);
+const jobs = microbatches.map((batch) => ({ batch, temperature: 1, objective: undefined }));
+
+async function all(pool: MicrobatchPool) {
+  const results = [];
+  for await (const result of pool.run(weights, jobs)) results.push(result);
+  return results;
+}
+
+test("threads that have nothing to do end, and the next jobs start new ones that compute the same", async () => {
+  assert.ok(jobs.length > 1);
+  const runner = new MicrobatchRunner({ spec }, options);
+  const expected = [];
+  for (const job of jobs) expected.push(await runner.run(weights, job));
+  await runner.close();
+  const pool = new MicrobatchPool({ spec }, options, 2, 1);
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual(await all(pool), expected);
+    await eventually("the threads to end", () => pool.threadCount === 0);
+  }
+  await pool.close();
+  await assert.rejects(all(pool), MicrobatchError);
+});
+
+test("threads that work stay, and are those of the next jobs", async () => {
+  const pool = new MicrobatchPool({ spec }, options, 2);
+  for (let round = 0; round < 3; round++) await all(pool);
+  assert.equal(pool.threadCount, 2);
+  await pool.close();
+  await assert.rejects(all(pool), MicrobatchError);
+});
