@@ -204,17 +204,14 @@ describe("a run over the rows of a file", () => {
     const { rollout, trainer, ...run } = parseRunFile(
       await readFile(path.join(files, example, "run.yaml"), "utf8"),
     );
-    const { steps, evaluations, ended } = await runToEnd(
-      stack,
-      {
-        ...run,
-        model: { path: path.join(folder.path, "model") },
-        // This model's tokens are characters.
-        rollout: { ...rollout, tasksPerStep: TASKS_PER_STEP, groupSize: GROUP_SIZE, maxContextTokens: 512 },
-        trainer: { ...trainer, steps: 3 },
-      },
-      { deadlineMs: RUN_DEADLINE_MS },
-    );
+    const smaller = {
+      ...run,
+      model: { path: path.join(folder.path, "model") },
+      // This model's tokens are characters.
+      rollout: { ...rollout, tasksPerStep: TASKS_PER_STEP, groupSize: GROUP_SIZE, maxContextTokens: 512 },
+      trainer: { ...trainer, steps: 3 },
+    };
+    const { steps, evaluations, ended } = await runToEnd(stack, smaller, { deadlineMs: RUN_DEADLINE_MS });
     assert.equal(steps.length, 3);
     assert.ok(evaluations.length > 0);
     assert.notEqual(ended.checkpoint, "");
