@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { eventually } from "@hone/testing";
+import { pathToFileURL } from "node:url";
+import { freePort } from "@hone/embedded";
+import { connectInspector, eventually } from "@hone/testing";
 import { lakeRun } from "../support/lake-run.ts";
-import { SERVICES, startStack, type TestStack } from "../support/stack.ts";
+import { REPOSITORY, SERVICES, startStack, type TestStack } from "../support/stack.ts";
 
 /* The six services in one process, as for a debugger: a run trains on them as on six, and its traces tell them apart. */
 
@@ -19,17 +21,46 @@ const RUN = {
 /** All that make spans; the tracer stores those of the others. */
 const SPEAKING = ["agent-rollout", "dataset", "inference-gateway", "judge", "trainer"];
 const WAIT_MS = 60_000;
+const JUDGE = path.join(REPOSITORY, "services", "judge", "src", "domain", "judges", "environment.ts");
+const JUDGE_LINE = "return { value: environmentReturn";
 
 describe("a stack in one process", () => {
   let stack: TestStack;
+  let inspectPort: number;
   before(async () => {
-    stack = await startStack({ isInProcess: true });
+    inspectPort = await freePort();
+    stack = await startStack({ isInProcess: true, inspectPort });
   });
   after(() => stack?.[Symbol.asyncDispose]());
 
   test("is one process", () => {
     const pids = SERVICES.map((name) => stack.pidOf(name));
     assert.deepEqual([...new Set(pids)], [stack.pidOf("supervisor")]);
+  });
+
+  test("halts at a breakpoint in a judge, and goes on afterwards", async () => {
+    const [target] = (await (await fetch(`http://127.0.0.1:${inspectPort}/json/list`)).json()) as {
+      webSocketDebuggerUrl: string;
+    }[];
+    using inspector = await connectInspector(target?.webSocketDebuggerUrl ?? "");
+    const url = pathToFileURL(JUDGE).href;
+    const lines = (await readFile(JUDGE, "utf8")).split("\n");
+    const remove = await inspector.breakAt(
+      url,
+      lines.findIndex((line) => line.includes(JUDGE_LINE)),
+    );
+    const file = path.join(stack.stateFolder, "halted.json");
+    await writeFile(
+      file,
+      JSON.stringify(await lakeRun({ ...RUN, name: "halted", steps: 1, warmStartTasks: 8 })),
+    );
+    const running = stack.hone("run", file);
+    const halt = await inspector.nextHalt();
+    assert.deepEqual([halt.url, lines[halt.lineNumber]?.includes(JUDGE_LINE)], [url, true]);
+    await remove();
+    await inspector.resume();
+    const run = await running;
+    assert.equal(run.code, 0, run.output);
   });
 
   test("trains, and each span is told by the service that made it", async () => {

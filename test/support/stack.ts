@@ -80,6 +80,8 @@ export interface StackOptions {
   readonly replicas?: Readonly<Record<string, number>>;
   /** Whether the services run in the process of `hone up`. @default false */
   readonly isInProcess?: boolean;
+  /** Port at which a debugger may attach to that process. */
+  readonly inspectPort?: number;
 }
 
 /** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
@@ -112,6 +114,8 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     const counts = Object.entries(options.replicas ?? {}).map(([name, count]) => `${name}=${count}`);
     const replicas = counts.length === 0 ? [] : ["--replicas", counts.join(",")];
     const inProcess = options.isInProcess === true ? ["--in-process"] : [];
+    const { inspectPort } = options;
+    if (inspectPort !== undefined) inProcess.push("--inspect", "--inspect-port", String(inspectPort));
     const ended = hone("up", ...without, ...replicas, ...inProcess).then((result) => {
       ending = result;
     });

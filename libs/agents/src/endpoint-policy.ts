@@ -2,13 +2,20 @@
  * A model behind an OpenAI-compatible API in the policy's place, for evaluations.
  *
  * P1: what it samples is not known as tokens: its text is tokenized for the conversation to go on, without logprobs and
- *     versions, so reinforcement learning refuses it.
+ *     versions, so reinforcement learning refuses it. Calls of tools come as data and are written as the run's own model
+ *     would write them, for the agent reads what a model wrote.
  * P2: what may pass (no connection, 408, 409, 425, 429, 5xx) is tried again with growing pauses; then the attempt has failed
  *     for a reason outside the agent. A refusal is told at once.
  */
 
 import { deadline, RetryableError, type Room, retry } from "@hone/core";
-import type { Tokenizer } from "@hone/tokenizer";
+import type { ChatRenderer } from "@hone/tokenizer";
+import {
+  type EndpointAnswer,
+  type EndpointCall,
+  toEndpointMessages,
+  writeAnswer,
+} from "./endpoint-messages.ts";
 import { PolicyRefusedError } from "./errors.ts";
 import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
 
@@ -19,7 +26,7 @@ export interface EndpointOptions {
   /** Sent as bearer token; undefined = none is. */
   readonly key: string | undefined;
   /** Of the conversation's record. */
-  readonly tokenizer: Tokenizer;
+  readonly renderer: ChatRenderer;
   /** Requests under way at once; shared by all who ask this endpoint. */
   readonly room: Room;
   /** First pause before another try; it doubles each time. @default 500 */
@@ -64,7 +71,7 @@ export class EndpointPolicy implements Policy {
             (signal) => this.#ask(body, signal),
             { signal: call.signal },
           );
-          return this.#generationOf(answer, performance.now() - startedAt);
+          return this.#generationOf(answer, call, performance.now() - startedAt);
         } finally {
           room.leave();
         }
@@ -79,16 +86,15 @@ export class EndpointPolicy implements Policy {
     ); // P2
   }
 
-  #bodyOf({ messages, sampling, seed, tools }: GenerateCall): unknown {
-    if (messages === undefined || (tools !== undefined && tools.length > 0)) {
-      throw new PolicyRefusedError(
-        `${this.#url} is asked for text only, and the agent shows the model tools`,
-      );
+  #bodyOf({ messages, sampling, seed, tools = [] }: GenerateCall): unknown {
+    if (messages === undefined) {
+      throw new PolicyRefusedError(`${this.#url} is asked for messages, and the call has tokens alone`);
     }
     const { temperature, topP, topK, maxNewTokens } = sampling;
     return {
       model: this.#options.model,
-      messages: messages.map(({ role, content }) => ({ role, content })),
+      messages: toEndpointMessages(messages, tools),
+      ...(tools.length > 0 ? { tools } : {}),
       temperature,
       top_p: topP,
       ...(topK > 0 ? { top_k: topK } : {}),
@@ -131,10 +137,16 @@ export class EndpointPolicy implements Policy {
   }
 
   /** P1 */
-  #generationOf(answer: unknown, generationMs: number): Generation {
-    const { tokenizer } = this.#options;
-    const { content, isCutOff } = this.#textOf(answer);
-    const ids = tokenizer.encode(content);
+  #generationOf(
+    answer: unknown,
+    { messages = [], tools = [] }: GenerateCall,
+    generationMs: number,
+  ): Generation {
+    const { renderer } = this.#options;
+    const { tokenizer } = renderer;
+    const read = this.#answerOf(answer);
+    const { isCutOff } = read;
+    const ids = tokenizer.encode(writeAnswer(read, messages, tools, renderer));
     const stopTokenId = tokenizer.eosTokenId;
     // An answer is at least its end.
     const isStopped = stopTokenId !== undefined && (!isCutOff || ids.length === 0);
@@ -149,16 +161,30 @@ export class EndpointPolicy implements Policy {
     };
   }
 
-  #textOf(answer: unknown): { content: string; isCutOff: boolean } {
+  #answerOf(answer: unknown): EndpointAnswer {
     const { choices } = recordOf(answer);
     const choice = recordOf(Array.isArray(choices) ? choices[0] : undefined);
-    const { content } = recordOf(choice.message);
-    // A model that only thought, or was cut off while it did, has said nothing.
-    if (content === null || content === "")
-      return { content: "", isCutOff: choice.finish_reason === "length" };
-    if (typeof content === "string") return { content, isCutOff: choice.finish_reason === "length" };
+    const { content, tool_calls: calls } = recordOf(choice.message);
+    const isCutOff = choice.finish_reason === "length";
+    const found = (Array.isArray(calls) ? calls : []).map((call): EndpointCall => {
+      const { name, arguments: args } = recordOf(recordOf(call).function);
+      return {
+        name: String(name),
+        argumentsText: typeof args === "string" ? args : JSON.stringify(args ?? {}),
+      };
+    });
+    // A model that only thought or called, or was cut off while it did, has said nothing.
+    if (content === null || content === undefined || content === "") {
+      if (content === undefined && found.length === 0) throw this.#noText(answer);
+      return { content: "", calls: found, isCutOff };
+    }
+    if (typeof content === "string") return { content, calls: found, isCutOff };
+    throw this.#noText(answer);
+  }
+
+  #noText(answer: unknown): EndpointUnavailableError {
     const shown = JSON.stringify(answer).slice(0, SHOWN_CHARACTERS);
-    throw new EndpointUnavailableError(this.#url, `an answer without text: ${shown}`);
+    return new EndpointUnavailableError(this.#url, `an answer without text: ${shown}`);
   }
 }
 

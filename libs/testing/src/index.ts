@@ -2,6 +2,8 @@
 
 export type { EventuallyOptions } from "./eventually.ts";
 export { eventually } from "./eventually.ts";
+export type { Halt, InspectorClient } from "./inspector-client.ts";
+export { connectInspector } from "./inspector-client.ts";
 export type { Tolerance } from "./matchers.ts";
 export { assertAllClose, assertClose } from "./matchers.ts";
 export type { TemporaryFolder, TestServerOptions } from "./servers.ts";

@@ -90,8 +90,8 @@ export class ChatRenderer {
    * A conversation that is over: without what asks the model for another answer.
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
-  renderEnded(messages: readonly ChatMessage[]): RenderedPrompt {
-    const rendered = this.#renderText(messages.map(this.#asData), [], false);
+  renderEnded(messages: readonly ChatMessage[], tools: readonly ChatTool[] = []): RenderedPrompt {
+    const rendered = this.#renderText(messages.map(this.#asData), tools, false);
     return { text: rendered.text, ids: encodeSpelled(this.tokenizer, rendered) };
   }
 

@@ -45,6 +45,8 @@ export const newCommand = honeCommand({
       await writeFile(join(folder, file), text);
     terminal.line(`${shownPath(folder)}: agent.ts, agent.test.ts, agent.yaml, rows.jsonl, run.yaml`);
     terminal.line(`test it:   node --test ${shownPath(join(folder, "agent.test.ts"))}`);
+    terminal.line(`check it:  npm run hone -- validate ${shownPath(join(folder, "run.yaml"))}`);
+    terminal.line(`play it:   npm run hone -- debug ${shownPath(join(folder, "run.yaml"))}`);
     terminal.line(`train it:  npm run hone -- run ${shownPath(join(folder, "run.yaml"))}`);
     return 0;
   },

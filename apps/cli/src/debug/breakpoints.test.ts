@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { deadline } from "@hone/core";
+import { connectInspector } from "@hone/testing";
 import { REPOSITORY } from "../project.ts";
 import { AGENT_LINE, JUDGE_LINE, TOOL_LINE, testProject } from "./testing-project.ts";
 
@@ -12,12 +13,6 @@ import { AGENT_LINE, JUDGE_LINE, TOOL_LINE, testProject } from "./testing-projec
 
 const MAIN = join(REPOSITORY, "apps", "cli", "src", "main.ts");
 const WAIT_MS = 60_000;
-
-interface Paused {
-  readonly callFrames: readonly {
-    readonly location: { readonly scriptId: string; readonly lineNumber: number };
-  }[];
-}
 
 test("breakpoints in the agent, the tool and the judge halt `hone debug`", async () => {
   await using own = await testProject();
@@ -46,9 +41,8 @@ test("breakpoints in the agent, the tool and the judge halt `hone debug`", async
       }
       return promise;
     });
-    const inspector = await connect(address);
-    await inspector.send("Debugger.enable");
-    const wanted = new Map<string, number>();
+    using inspector = await connectInspector(address);
+    const wanted = new Map<string, string>();
     for (const [name, line] of [
       ["agent.ts", AGENT_LINE],
       ["agent.ts", TOOL_LINE],
@@ -57,21 +51,17 @@ test("breakpoints in the agent, the tool and the judge halt `hone debug`", async
       const file = join(own.project.folder, name);
       const lines = (await readFile(file, "utf8")).split("\n");
       const lineNumber = lines.findIndex((text) => text.includes(line));
-      assert.ok(lineNumber > 0);
-      wanted.set(line, lineNumber);
-      await inspector.send("Debugger.setBreakpointByUrl", { url: pathToFileURL(file).href, lineNumber });
+      const url = pathToFileURL(file).href;
+      wanted.set(line, `${url}:${lineNumber}`);
+      await inspector.breakAt(url, lineNumber);
     }
-    await inspector.send("Runtime.runIfWaitingForDebugger");
-    const halts: string[] = [];
+    await inspector.begin();
     for (const line of [AGENT_LINE, TOOL_LINE, AGENT_LINE, JUDGE_LINE]) {
-      const { callFrames } = await inspector.nextPause();
-      const { location } = callFrames[0] ?? assert.fail("no frame");
-      assert.equal(location.lineNumber, wanted.get(line));
-      halts.push(inspector.urlOf(location.scriptId)?.split("/").at(-1) ?? "");
-      await inspector.send("Debugger.resume");
+      const { url, lineNumber } = await inspector.nextHalt();
+      assert.equal(`${url}:${lineNumber}`, wanted.get(line));
+      await inspector.resume();
     }
-    assert.deepEqual(halts, ["agent.ts", "agent.ts", "agent.ts", "judge.ts"]);
-    inspector.close();
+    inspector[Symbol.dispose]();
     assert.equal(await deadline("the command to end", WAIT_MS, () => ended), 0, output);
     assert.match(output, /reward +1\b/);
   } finally {
@@ -79,46 +69,3 @@ test("breakpoints in the agent, the tool and the judge halt `hone debug`", async
     await ended;
   }
 });
-
-/** The part of an inspector's client that the test needs. */
-async function connect(address: string) {
-  const socket = new WebSocket(address);
-  const calls = new Map<number, (answer: { error?: { message: string } }) => void>();
-  const pauses: Paused[] = [];
-  const scripts = new Map<string, string>();
-  let waiting: ((paused: Paused) => void) | undefined;
-  await new Promise((resolve, reject) => {
-    socket.addEventListener("open", resolve, { once: true });
-    socket.addEventListener("error", reject, { once: true });
-  });
-  socket.addEventListener("message", ({ data }) => {
-    const message = JSON.parse(String(data));
-    if (message.id !== undefined) calls.get(message.id)?.(message);
-    if (message.method === "Debugger.scriptParsed") scripts.set(message.params.scriptId, message.params.url);
-    if (message.method !== "Debugger.paused") return;
-    if (waiting === undefined) pauses.push(message.params);
-    else waiting(message.params);
-    waiting = undefined;
-  });
-  let count = 0;
-  return {
-    send: (method: string, params: object = {}) =>
-      deadline(method, WAIT_MS, async () => {
-        const id = ++count;
-        const answered = new Promise<{ error?: { message: string } }>((resolve) => calls.set(id, resolve));
-        socket.send(JSON.stringify({ id, method, params }));
-        const { error } = await answered;
-        assert.equal(error, undefined);
-      }),
-    nextPause: (): Promise<Paused> =>
-      deadline("a breakpoint", WAIT_MS, async () => {
-        const known = pauses.shift();
-        if (known !== undefined) return known;
-        return new Promise<Paused>((resolve) => {
-          waiting = resolve;
-        });
-      }),
-    urlOf: (scriptId: string) => scripts.get(scriptId),
-    close: () => socket.close(),
-  };
-}

@@ -140,15 +140,15 @@ describe("debugRollout()", () => {
 
   describe("with an endpoint", () => {
     let server: Server;
-    let bodies: { messages: unknown; model: unknown }[] = [];
+    let bodies: { messages: { role: string }[]; tools?: unknown[] }[] = [];
+    let answers: object[] = [];
     before(async () => {
       server = createServer(async (request, response) => {
         const chunks: Buffer[] = [];
         for await (const chunk of request) chunks.push(chunk as Buffer);
         bodies.push(JSON.parse(Buffer.concat(chunks).toString()));
-        response.end(
-          JSON.stringify({ choices: [{ message: { content: "It is 5." }, finish_reason: "stop" }] }),
-        );
+        const message = answers.length > 1 ? answers.shift() : answers[0];
+        response.end(JSON.stringify({ choices: [{ message, finish_reason: "stop" }] }));
       });
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     });
@@ -157,11 +157,47 @@ describe("debugRollout()", () => {
       server.close();
     });
 
+    const endpoint = () => {
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+      return { kind: "endpoint", endpoint: { baseUrl, model: "far" } } as const;
+    };
+
+    test("its calls of tools are run, and told to it in its own words", async () => {
+      bodies = [];
+      const calls = ['{"a": 2, "b": 3}', '{"a": 2'].map((args, index) => ({
+        id: `far_${index}`,
+        type: "function",
+        function: { name: "add", arguments: args },
+      }));
+      answers = [
+        { content: null, tool_calls: calls.slice(0, 1) },
+        { content: "Hm.", tool_calls: calls.slice(1) },
+        { content: "It is 5." },
+      ];
+      const played = await play(endpoint());
+      assert.deepEqual(
+        played.turns[0]?.toolCalls.map(({ text }) => text),
+        ["5"],
+      );
+      assert.deepEqual(
+        bodies[1]?.messages.map(({ role }) => role),
+        ["user", "assistant", "tool"],
+      );
+      assert.match(JSON.stringify(bodies[1]), /"arguments":"\{\\"a\\":2,\\"b\\":3\}"/);
+      assert.equal(bodies[0]?.tools?.length, 1);
+      // What cannot be read as a call is text that the agent takes for an answer.
+      assert.match(
+        played.turns[1]?.answer ?? "",
+        /^Hm\.\n<tool_call>\n\{"name": "add", "arguments": \{"a": 2\}\n/,
+      );
+      assert.equal(played.turns.length, 2);
+    });
+
     test("its answers are text, which is never trained", async () => {
       bodies = [];
+      answers = [{ content: "It is 5." }];
       const runFile = await own.writeRun("single.json", { agent: { name: "single_turn" } });
-      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-      const played = await play({ kind: "endpoint", endpoint: { baseUrl, model: "far" } }, { runFile });
+      const played = await play(endpoint(), { runFile });
       assert.deepEqual(bodies[0]?.messages, [{ role: "user", content: "2 + 3?" }]);
       assert.equal(played.turns[0]?.answer, "It is 5.");
       assert.equal(played.turns[0]?.tokens.filter(({ mask }) => mask === 1).length, 0);

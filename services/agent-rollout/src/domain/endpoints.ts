@@ -7,7 +7,7 @@
 
 import { EndpointPolicy, type Policy } from "@hone/agents";
 import { Room } from "@hone/core";
-import type { Tokenizer } from "@hone/tokenizer";
+import type { ChatRenderer } from "@hone/tokenizer";
 import { UnusableJobError } from "./errors.ts";
 import type { JobEndpoint } from "./rollout-job.ts";
 
@@ -32,10 +32,10 @@ export class Endpoints {
   }
 
   /**
-   * @param tokenizer of the conversation's record.
+   * @param renderer of the conversation's record.
    * @throws {UnusableJobError} when the key is missing.
    */
-  policyOf({ baseUrl, model, keyVariable, concurrency }: JobEndpoint, tokenizer: Tokenizer): Policy {
+  policyOf({ baseUrl, model, keyVariable, concurrency }: JobEndpoint, renderer: ChatRenderer): Policy {
     const key = keyVariable === undefined ? undefined : this.#keys.get(keyVariable);
     if (keyVariable !== undefined && key === undefined) {
       throw new UnusableJobError("the key of its endpoint must be set for agent-rollout", keyVariable);
@@ -43,6 +43,6 @@ export class Endpoints {
     const name = `${baseUrl} ${concurrency}`;
     const room = this.#rooms.get(name) ?? new Room(concurrency);
     this.#rooms.set(name, room);
-    return new EndpointPolicy({ baseUrl, model, key, tokenizer, room });
+    return new EndpointPolicy({ baseUrl, model, key, renderer, room });
   }
 }

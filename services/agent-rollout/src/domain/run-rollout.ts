@@ -107,7 +107,7 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
   const policy =
     job.endpoint === undefined
       ? dependencies.policy
-      : dependencies.endpoints.policyOf(job.endpoint, renderer.tokenizer);
+      : dependencies.endpoints.policyOf(job.endpoint, renderer);
   return { agent, script, makeEnvironment, policy, renderer };
 }
 

@@ -1,0 +1,82 @@
+/** A conversation as an OpenAI-compatible API takes it, and its answers as the run's own model would have written them. */
+
+import type { ChatMessage, ChatRenderer, ChatTool, ChatToolCall } from "@hone/tokenizer";
+
+/** An answer of such an API. */
+export interface EndpointAnswer {
+  readonly content: string;
+  readonly calls: readonly EndpointCall[];
+  /** The most tokens allowed were used up. */
+  readonly isCutOff: boolean;
+}
+
+export interface EndpointCall {
+  readonly name: string;
+  /** As the model wrote them: JSON, or what was meant for it. */
+  readonly argumentsText: string;
+}
+
+/** @param tools that the API is told of; where there are none, calls and what tools said are text like any other. */
+export function toEndpointMessages(messages: readonly ChatMessage[], tools: readonly ChatTool[]): unknown[] {
+  return messages.map(({ role, content, tool_calls: calls, tool_call_id: id, written }) => {
+    if (tools.length === 0) {
+      if (role === "tool") return { role: "user", content };
+      return { role, content: calls === undefined ? content : (written ?? content) };
+    }
+    return {
+      role,
+      content,
+      ...(calls !== undefined && { tool_calls: calls.map(toEndpointCall) }),
+      ...(id !== undefined && { tool_call_id: id }),
+    };
+  });
+}
+
+function toEndpointCall({ id, type, function: { name, arguments: args } }: ChatToolCall): unknown {
+  return { id, type, function: { name, arguments: JSON.stringify(args) } };
+}
+
+/**
+ * The text of an answer: its calls in the format of the chat template, which is how the agent's model would write them and how
+ * they are read again. Calls whose arguments are no JSON object, or that the template cannot show, are written as `<tool_call>`
+ * blocks.
+ */
+export function writeAnswer(
+  { content, calls }: EndpointAnswer,
+  messages: readonly ChatMessage[],
+  tools: readonly ChatTool[],
+  renderer: ChatRenderer,
+): string {
+  if (calls.length === 0) return content;
+  const parsed = calls.map(parseCall);
+  const known = parsed.filter((call) => call !== undefined);
+  if (known.length === calls.length && tools.length > 0) {
+    const answer: ChatMessage = { role: "assistant", content, tool_calls: known };
+    const shown = renderer.render(messages, tools).text;
+    const ended = renderer.renderEnded([...messages, answer], tools).text;
+    const { eosTokenId } = renderer.tokenizer;
+    const end = eosTokenId === undefined ? undefined : renderer.tokenizer.tokenOf(eosTokenId);
+    if (ended.startsWith(shown)) return withoutEnd(ended.slice(shown.length), end);
+  }
+  const blocks = calls.map(
+    ({ name, argumentsText }) =>
+      `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${argumentsText}}\n</tool_call>`,
+  );
+  return [content, ...blocks].filter((text) => text !== "").join("\n");
+}
+
+function parseCall({ name, argumentsText }: EndpointCall, index: number): ChatToolCall | undefined {
+  try {
+    const args: unknown = JSON.parse(argumentsText === "" ? "{}" : argumentsText);
+    if (typeof args !== "object" || args === null || Array.isArray(args)) return undefined;
+    return { id: `call${index}`, type: "function", function: { name, arguments: { ...args } } };
+  } catch {
+    return undefined; // the agent is told that it cannot be read, as of any call that its model wrote
+  }
+}
+
+/** The end of the turn is a token of its own, and what the template puts behind it belongs to the next prompt. */
+function withoutEnd(text: string, end: string | undefined): string {
+  const at = end === undefined ? -1 : text.lastIndexOf(end);
+  return at < 0 ? text.trimEnd() : text.slice(0, at);
+}
