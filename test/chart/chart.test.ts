@@ -304,6 +304,22 @@ describe("the profiles with GPUs", { skip }, () => {
     assert.deepEqual(term.matchExpressions[0].values, ["NVIDIA-H100-80GB-HBM3", "NVIDIA-H200"]);
   });
 
+  test("vllm-fsdp2 lets the engine send its spans to Jaeger, and the policies let them through", async () => {
+    const manifests = await manifestsOf("vllm-fsdp2");
+    const { containers } = podOf(manifests, "inference-gateway");
+    const server = containers.find(({ name }: Manifest) => name === "engine");
+    assert.ok(
+      server.args.includes(`--otlp-traces-endpoint=grpc://hone-jaeger.${NAMESPACE}.svc.cluster.local:4317`),
+    );
+    const policyOf = (component: string) =>
+      manifests.find(
+        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === `${RELEASE}-${component}`,
+      );
+    const out = JSON.stringify(policyOf("inference-gateway")?.spec.egress);
+    assert.match(out, /component":"jaeger"/);
+    assert.match(JSON.stringify(policyOf("jaeger")?.spec.ingress), /inference-gateway/);
+  });
+
   test("sglang-fsdp2 leaves the number of agent-rollout's pods to KEDA", async () => {
     const manifests = await manifestsOf("sglang-fsdp2");
     const deployment = manifests.find(

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
 import { findHelm, render } from "./helm.ts";
 
@@ -81,8 +81,13 @@ for (const file of DOCKERFILES) {
 }
 
 describe("the context of the images", () => {
+  let laidOut: Awaited<ReturnType<typeof layOut>>;
+  before(async () => {
+    laidOut = await layOut();
+  });
+  after(() => laidOut[Symbol.asyncDispose]());
+
   test("holds every program that an image or a manifest starts, and installs every package that has one", async (t) => {
-    await using laidOut = await layOut();
     const { context } = laidOut;
     const helm = await findHelm();
     if (helm.kind === "missing") return t.skip(helm.why);
@@ -99,7 +104,6 @@ describe("the context of the images", () => {
   });
 
   test("holds what its code imports, and no test", async () => {
-    await using laidOut = await layOut();
     const { context } = laidOut;
     const files = filesBelow(context);
     assert.deepEqual(
@@ -122,7 +126,6 @@ describe("the context of the images", () => {
   });
 
   test("is as small as images/README.md says", async () => {
-    await using laidOut = await layOut();
     const bytes = filesBelow(laidOut.context).reduce(
       (sum, name) => sum + statSync(path.join(laidOut.context, name)).size,
       0,

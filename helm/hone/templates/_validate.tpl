@@ -52,4 +52,7 @@
 {{- if and (ne $engine.kind "onnx") $values.inferenceGateway.serve -}}
 {{- fail (printf "Cannot serve checkpoints beside the run that a server of %s has: inferenceGateway.serve is for the engine onnx" $engine.kind) -}}
 {{- end -}}
+{{- if and $engine.tracing (or (eq $engine.kind "onnx") (not $values.jaeger.enabled)) -}}
+{{- fail "Cannot trace the engine itself: inferenceGateway.engine.tracing is for vllm and sglang, with jaeger.enabled" -}}
+{{- end -}}
 {{- end -}}

@@ -137,6 +137,11 @@ export function contextOf(span: Span, base: Context = context.active()): Context
   return trace.setSpan(base, span);
 }
 
+/** Runs `work`, and all that it awaits, with `below` as the active context: for a span that ends elsewhere. */
+export function runBelow<T>(below: Context, work: () => T): T {
+  return context.with(below, work);
+}
+
 /** Marks a span as failed, with the error's type, message and stack (T4). */
 export function recordError(span: Span, error: unknown): void {
   if (!span.isRecording()) return;

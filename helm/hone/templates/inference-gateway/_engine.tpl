@@ -69,6 +69,15 @@
 - --context-length={{ . | int64 }}
 {{- end }}
 {{- end }}
+{{- if $engine.tracing }}
+{{- $jaeger := printf "%s:4317" (include "hone.host" (dict "root" . "name" "jaeger")) }}
+{{- if eq $engine.kind "vllm" }}
+- --otlp-traces-endpoint=grpc://{{ $jaeger }}
+{{- else }}
+- --enable-trace
+- --otlp-traces-endpoint={{ $jaeger }}
+{{- end }}
+{{- end }}
 {{- with $engine.extraArgs }}
 {{ toYaml . }}
 {{- end }}
@@ -103,6 +112,12 @@
     # /health generates a token otherwise.
     - name: SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION
       value: "false"
+    {{- end }}
+    {{- if $engine.tracing }}
+    - name: OTEL_SERVICE_NAME
+      value: {{ $engine.kind }}
+    - name: OTEL_EXPORTER_OTLP_TRACES_INSECURE
+      value: "true"
     {{- end }}
     {{- with $engine.env }}
     {{- toYaml . | nindent 4 }}

@@ -14,6 +14,8 @@ import {
 import type { GenerateRequest, GenerateResult } from "./inference-engine.ts";
 
 export interface ChatSpan {
+  /** What is done for the generation stands below it. */
+  readonly below: Context;
   /** Ends it with what came out. */
   done(result: GenerateResult): void;
   failed(error: unknown): void;
@@ -29,6 +31,7 @@ export function startChatSpan(request: GenerateRequest, parent: Context, replica
   });
   if (span.isRecording()) span.setAttributes(requestAttributes(request, replica));
   return {
+    below: contextOf(span, parent),
     done(result) {
       if (span.isRecording()) {
         span.setAttributes(resultAttributes(request, result));

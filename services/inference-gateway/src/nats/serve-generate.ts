@@ -22,12 +22,17 @@ import {
   GenerateRequestSchema,
   type GenerateRequest as WireRequest,
 } from "@hone/proto-gen/policy";
-import { Instrument, type Logger, observeMetric } from "@hone/telemetry";
+import { Instrument, type Logger, observeMetric, runBelow } from "@hone/telemetry";
 import { type ChatSpan, startChatSpan } from "../domain/chat-span.ts";
 import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { generateWhenLoaded } from "../domain/generate-when-loaded.ts";
 import { countGeneration } from "../domain/generation-metrics.ts";
-import { FinishReason, type GenerateResult, type InferenceEngine } from "../domain/inference-engine.ts";
+import {
+  FinishReason,
+  type GenerateResult,
+  type InferenceEngine,
+  type TokenChunk,
+} from "../domain/inference-engine.ts";
 import type { PolicyKeeper } from "../domain/policy-keeper.ts";
 import { doneReply, errorReply, heartbeatReply, requestFromWire, tokensReply } from "./generate-codec.ts";
 
@@ -101,11 +106,13 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
     try {
       const request = requestFromWire(message, id);
       span = startChatSpan(request, trace, replica);
-      const result = await generateWhenLoaded(engine, keeper, request, {
+      const options = {
         versionWaitMs,
         signal: AbortSignal.any([controller.signal, stopping.signal]),
-        onTokens: message.isStreaming ? (chunk) => sendOnTheWay(tokensReply(chunk)) : undefined,
-      });
+        onTokens: message.isStreaming ? (chunk: TokenChunk) => sendOnTheWay(tokensReply(chunk)) : undefined,
+      };
+      // An inference server hears of the trace from whoever calls it.
+      const result = await runBelow(span.below, () => generateWhenLoaded(engine, keeper, request, options));
       checkNotCutOff(result, controller.signal);
       countGeneration(result);
       span.done(result);

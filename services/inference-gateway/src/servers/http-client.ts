@@ -9,6 +9,7 @@
 import { Agent, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
 import { deadline, describeError } from "@hone/core";
+import { injectContext } from "@hone/telemetry";
 import { ServerGoneError, ServerRefusedError } from "../domain/errors.ts";
 import { readEvents } from "./read-events.ts";
 
@@ -137,7 +138,8 @@ export class HttpClient {
     const { url, apiKey, adminKey } = this.#options;
     const key = isControl ? (adminKey ?? apiKey) : apiKey;
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const headers = {
+    const headers: Record<string, string | number> = {
+      ...traceHeaders(),
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
       ...(text !== undefined && {
         "content-type": "application/json",
@@ -206,4 +208,17 @@ export function messageOf(body: unknown): string {
   }
   const text = typeof found === "string" ? found : JSON.stringify(found ?? "");
   return text.slice(0, MAX_ERROR_CHARACTERS);
+}
+
+/** `traceparent` of the generation under way, by which a server that traces itself joins its trace; nothing elsewhere. */
+function traceHeaders(): Record<string, string> {
+  const found: Record<string, string> = {};
+  injectContext({
+    get: (key) => found[key],
+    set: (key, value) => {
+      found[key] = value;
+    },
+    keys: () => Object.keys(found),
+  });
+  return found;
 }

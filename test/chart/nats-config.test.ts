@@ -1,0 +1,63 @@
+/** The bus's configuration of each profile that brings a bus, read by a real nats-server. */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { findNatsServer } from "@hone/embedded";
+import { ServiceName, StreamName } from "@hone/messaging";
+import { temporaryFolder } from "@hone/testing";
+import { findHelm, type Manifest, render } from "./helm.ts";
+
+const TIMEOUT_MS = 30_000;
+const helm = await findHelm();
+const skip = helm.kind === "missing" ? helm.why : false;
+const program = helm.kind === "found" ? helm.program : "";
+
+async function busOf(profile: string): Promise<{ config: string; pod: Manifest }> {
+  const manifests = await render(program, { profile });
+  const named = (kind: string) =>
+    manifests.find((each) => each.kind === kind && each.metadata.name === "hone-nats") ?? assert.fail(kind);
+  return { config: named("ConfigMap").data["nats.conf"], pod: named("StatefulSet").spec.template.spec };
+}
+
+describe("the configuration of the bus", { skip }, () => {
+  for (const profile of ["cpu", "multi-node"]) {
+    test(`of ${profile} is one that nats-server takes`, async () => {
+      await using folder = await temporaryFolder("nats-config");
+      const { config, pod } = await busOf(profile);
+      const file = path.join(folder.path, "nats.conf");
+      await writeFile(file, config);
+      const { path: server } = await findNatsServer({ fallbackCacheDir: folder.path });
+      const names = pod.containers[0].env.map(({ name }: Manifest) => name);
+      const env = Object.fromEntries(names.map((name: string) => [name, "p4ssw0rd"]));
+      const read = (given: Record<string, string>) =>
+        spawnSync(server, ["-t", "-c", file], { env: given, encoding: "utf8", timeout: TIMEOUT_MS });
+      assert.equal(read(env).status, 0, read(env).stderr);
+      // Every variable is used: without one of them the configuration is refused.
+      for (const name of names) {
+        const { [name]: _, ...others } = env;
+        assert.notEqual(read(others).status, 0, `${name} is of no use`);
+      }
+    });
+  }
+
+  test("has a user for each service, and nobody but the trainer may make, change, purge or drop a stream of work", async () => {
+    const { config } = await busOf("cpu");
+    const users = config.split(/user: /).slice(1);
+    const mayOf = (user: string) => users.find((text) => text.startsWith(`"${user}"`)) ?? assert.fail(user);
+    for (const user of [...Object.values(ServiceName), "client"]) {
+      const may = mayOf(user);
+      assert.doesNotMatch(
+        may,
+        /\$JS\.API\.STREAM\.(DELETE|RESTORE|MSG\.DELETE)|"\$JS\.API\.>"|"hone\.>"|">"/,
+        user,
+      );
+      for (const stream of Object.values(StreamName)) {
+        const isAllowed = new RegExp(`STREAM\\.(CREATE|UPDATE|PURGE)\\.(${stream}|\\*|>)"`).test(may);
+        assert.equal(isAllowed, user === ServiceName.trainer, `${user} and ${stream}`);
+      }
+    }
+  });
+});
