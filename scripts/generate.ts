@@ -1,14 +1,20 @@
-/** `npm run generate`: writes libs/proto-gen/src/gen anew from proto/. */
+/**
+ * `npm run generate`: writes what is generated from proto/ anew: libs/proto-gen/src/gen, and the descriptors that the
+ * PyTorch workers make their messages of.
+ */
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { GENERATIONS } from "./generations.ts";
 
 const root = join(import.meta.dirname, "..");
-const ran = spawnSync(join(root, "node_modules", ".bin", "buf"), ["generate"], {
-  cwd: join(root, "proto"),
-  stdio: "inherit",
-  timeout: 60_000,
-});
-if (ran.error !== undefined)
-  console.error(`Cannot run buf as npm must have installed it: ${ran.error.message}`);
-process.exitCode = ran.status ?? 1;
+for (const { args } of GENERATIONS) {
+  const ran = spawnSync(join(root, "node_modules", ".bin", "buf"), args(root), {
+    cwd: join(root, "proto"),
+    stdio: "inherit",
+    timeout: 60_000,
+  });
+  if (ran.error !== undefined)
+    console.error(`Cannot run buf as npm must have installed it: ${ran.error.message}`);
+  process.exitCode ||= ran.status ?? 1;
+}

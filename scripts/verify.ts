@@ -10,9 +10,10 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { GENERATIONS } from "./generations.ts";
 
 /** What a check that could run found. */
 type Outcome =
@@ -22,7 +23,6 @@ type Outcome =
 
 const ROOT = join(import.meta.dirname, "..");
 const CHECK_TIMEOUT_MS = 300_000;
-const GENERATED = "libs/proto-gen/src/gen";
 
 const CHECKS: Readonly<Record<string, () => Outcome>> = {
   "format and lint": () => run("biome", ["ci", "--colors=off", "."]),
@@ -88,18 +88,22 @@ function checkBreaking(): Outcome {
   }
 }
 
-/** The generated code in the tree is what proto/ gives. */
+/** What is generated in the tree is what proto/ gives. */
 function checkGenerated(): Outcome {
   const folder = mkdtempSync(join(tmpdir(), "hone-generate-"));
   try {
-    const generated = run("buf", ["generate", "--output", join(folder, "a", "b")], "proto");
-    if (generated.kind !== "ok") return generated;
-    const same = runAt("diff", ["-r", join(ROOT, GENERATED), join(folder, "a", GENERATED)]);
-    if (same.kind !== "failed") return same;
-    return {
-      kind: "failed",
-      output: `${GENERATED} is not what proto/ gives: run npm run generate\n${same.output}`,
-    };
+    for (const { output, args } of GENERATIONS) {
+      mkdirSync(dirname(join(folder, output)), { recursive: true });
+      const generated = run("buf", args(folder), "proto");
+      if (generated.kind !== "ok") return generated;
+      const same = runAt("diff", ["-r", join(ROOT, output), join(folder, output)]);
+      if (same.kind !== "failed") continue;
+      return {
+        kind: "failed",
+        output: `${output} is not what proto/ gives: run npm run generate\n${same.output}`,
+      };
+    }
+    return { kind: "ok" };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -30,6 +30,7 @@ export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
 export {
   EMBEDDING,
   HEAD,
+  hasBias,
   headParameter,
   initialiseWeights,
   layerOf,
@@ -38,5 +39,6 @@ export {
 } from "./parameters.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./pooled-attention.ts";
 export { massBlocks } from "./probability-mass.ts";
+export { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
 export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, decoderOf, weightInitializers, weightInputs } from "./transformer.ts";

@@ -24,12 +24,13 @@ import {
 } from "./adapter-config.ts";
 import type { Companions, SavedModel } from "./checkpoint.ts";
 import { INDEX_FILE, MODEL_FILE } from "./checkpoint-layout.ts";
-import type { WeightAllocator } from "./checkpoint-weights.ts";
+import { placesIn, type TensorPlace, type WeightAllocator } from "./checkpoint-weights.ts";
 import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
+import type { WeightWriter } from "./safetensors-header.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
-import { writeSafeTensors } from "./safetensors-writer.ts";
+import { weightWriter } from "./safetensors-writer.ts";
 
 export const ADAPTER_FILE = "adapter_model.safetensors";
 const BASE_DIGEST = "base_model_sha256";
@@ -65,21 +66,36 @@ export async function saveAdapter(
   adapter: AdapterState,
   optimizer?: AdamWState,
 ): Promise<SavedModel> {
+  const saved = await saveAdapterWith(folder, adapter, weightWriter(adapter.weights));
+  if (optimizer === undefined) return saved;
+  const parameters = listAdapterParameters(adapter.spec, adapter.lora);
+  return { ...saved, bytes: saved.bytes + (await saveOptimizer(folder, parameters, optimizer)) };
+}
+
+/** The same with weights that lie elsewhere. @param writeWeights writes the file of weights. */
+export async function saveAdapterWith(
+  folder: string,
+  adapter: Omit<AdapterState, "weights">,
+  writeWeights: WeightWriter,
+): Promise<SavedModel> {
   await mkdir(folder, { recursive: true });
-  const { spec, lora, weights, type = ElementType.F32 } = adapter;
-  const parameters = listAdapterParameters(spec, lora);
-  const tensors = parameters.map(({ name, shape }) => ({ name, shape, type, data: weights[name]! }));
+  const { spec, lora, type = ElementType.F32 } = adapter;
+  const tensors = listAdapterParameters(spec, lora).map(({ name, shape }) => ({
+    name,
+    parameter: name,
+    shape,
+    type,
+  }));
   const metadata = { format: "pt", [BASE_DIGEST]: adapter.baseDigest };
-  const written = await writeSafeTensors(path.join(folder, ADAPTER_FILE), tensors, metadata);
-  let bytes = written.bytes;
+  const [written] = await writeWeights([{ path: path.join(folder, ADAPTER_FILE), tensors, metadata }]);
+  let bytes = written!.bytes;
   const texts = { [ADAPTER_CONFIG_FILE]: adapterConfigText(adapter), ...adapter.companions };
   for (const [name, content] of Object.entries(texts)) {
     const data = typeof content === "string" ? Buffer.from(content) : content;
     await writeFile(path.join(folder, name), data);
     bytes += data.length;
   }
-  if (optimizer !== undefined) bytes += await saveOptimizer(folder, parameters, optimizer);
-  return { digest: written.digest, bytes };
+  return { digest: written!.digest, bytes };
 }
 
 /** Reads what a folder says of its adapter, without the numbers. @throws CheckpointError */
@@ -109,6 +125,17 @@ export async function loadAdapter(
     return values;
   });
   return { ...described, weights, digest };
+}
+
+/** Reads what a folder says of its adapter, and where its tensors lie. @throws CheckpointError as {@link loadAdapter} does. */
+export async function locateAdapter(
+  folder: string,
+  spec: ModelSpec,
+): Promise<InspectedAdapter & { readonly places: readonly TensorPlace[] }> {
+  await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
+  const described = await describeAdapter(folder, reader);
+  checkTensors(spec, described.lora, reader);
+  return { ...described, places: placesIn(reader, (name) => name) };
 }
 
 async function describeAdapter(folder: string, { header }: SafeTensorsReader): Promise<InspectedAdapter> {

@@ -15,6 +15,7 @@ import {
   type OpenShards,
   openShards,
 } from "./checkpoint-layout.ts";
+import type { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import type { TensorEntry } from "./safetensors-header.ts";
 import type { SafeTensorsReader } from "./safetensors-reader.ts";
@@ -22,19 +23,20 @@ import type { SafeTensorsReader } from "./safetensors-reader.ts";
 /** Makes the array of a parameter. */
 export type WeightAllocator = (values: number) => Float32Array;
 
+/** Where the numbers of a parameter lie. */
+export interface TensorPlace {
+  /** Of the parameter. */
+  readonly name: string;
+  /** Absolute where the folder is. */
+  readonly file: string;
+  /** Of its first byte in the file. */
+  readonly begin: number;
+  readonly type: ElementType;
+  readonly shape: readonly number[];
+}
+
 /** Constants that older checkpoints store although they follow from the configuration. */
 const DERIVED = /\.rotary_emb\.inv_freq$/;
-
-/** The parameters by their names in the checkpoint, in order. */
-export function weightsByTensor(
-  spec: ModelSpec,
-  weights: Readonly<Record<string, Float32Array>>,
-): Map<string, { shape: readonly number[]; data: Float32Array }> {
-  const parameters = listParameters(spec);
-  return new Map(
-    parameters.map(({ name, shape }) => [tensorNameOf(spec, name), { shape, data: weights[name]! }]),
-  );
-}
 
 /** Checks the heads of a folder's files against the model. @returns what they hold. @throws CheckpointError */
 export async function inspectWeights(folder: string, spec: ModelSpec): Promise<CheckpointLayout> {
@@ -42,6 +44,25 @@ export async function inspectWeights(folder: string, spec: ModelSpec): Promise<C
   const parameters = parametersByTensor(spec);
   checkTensors(spec, shards, parameters);
   return layoutOf(shards.readers, (name) => parameters.has(name));
+}
+
+/** Where the numbers of every parameter lie, for whoever reads them itself. @throws CheckpointError as {@link readWeights} does, but for damage inside the numbers. */
+export async function locateWeights(folder: string, spec: ModelSpec): Promise<TensorPlace[]> {
+  await using shards = await openShards(folder);
+  const parameters = parametersByTensor(spec);
+  checkTensors(spec, shards, parameters);
+  return shards.readers.flatMap((reader) => placesIn(reader, (name) => parameters.get(name)?.name));
+}
+
+/** The places of the tensors of a file. @param parameterOf undefined = it is not wanted */
+export function placesIn(
+  { path: file, header }: SafeTensorsReader,
+  parameterOf: (tensor: string) => string | undefined,
+): TensorPlace[] {
+  return header.entries.flatMap(({ name: tensor, begin, type, shape }) => {
+    const name = parameterOf(tensor);
+    return name === undefined ? [] : [{ name, file, begin, type, shape }];
+  });
 }
 
 /**
@@ -85,7 +106,8 @@ async function digestOfShards(
   return combineDigests(digests);
 }
 
-function parametersByTensor(spec: ModelSpec): Map<string, ParameterInfo> {
+/** The parameters by their names in the checkpoint, in order. */
+export function parametersByTensor(spec: ModelSpec): Map<string, ParameterInfo> {
   return new Map(listParameters(spec).map((each) => [tensorNameOf(spec, each.name), each]));
 }
 

@@ -21,10 +21,16 @@ import {
   mainType,
   singleFileLayout,
 } from "./checkpoint-layout.ts";
-import { inspectWeights, readWeights, type WeightAllocator, weightsByTensor } from "./checkpoint-weights.ts";
+import {
+  inspectWeights,
+  parametersByTensor,
+  readWeights,
+  type WeightAllocator,
+} from "./checkpoint-weights.ts";
 import { CheckpointError } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
-import { type TensorToWrite, writeSafeTensors } from "./safetensors-writer.ts";
+import type { WeightWriter } from "./safetensors-header.ts";
+import { weightWriter } from "./safetensors-writer.ts";
 
 /** Files that belong to a model beside its weights, by name. */
 export type Companions = Readonly<Record<string, string | Uint8Array>>;
@@ -73,21 +79,35 @@ export async function saveCheckpoint(
   model: ModelState,
   optimizer?: AdamWState,
 ): Promise<SavedModel> {
+  const saved = await saveCheckpointWith(folder, model, weightWriter(model.weights));
+  if (optimizer === undefined) return saved;
+  const optimizerBytes = await saveOptimizer(folder, listParameters(model.spec), optimizer);
+  return { ...saved, bytes: saved.bytes + optimizerBytes };
+}
+
+/** The same with weights that lie elsewhere. @param writeWeights writes the files of weights. */
+export async function saveCheckpointWith(
+  folder: string,
+  { spec, companions, origin }: Omit<ModelState, "weights">,
+  writeWeights: WeightWriter,
+): Promise<SavedModel> {
   await mkdir(folder, { recursive: true });
-  const { spec, companions } = model;
-  const byTensor = weightsByTensor(spec, model.weights);
-  const { config, layout } = model.origin ?? {
+  const parameters = parametersByTensor(spec);
+  const { config, layout } = origin ?? {
     config: configFromSpec(spec),
-    layout: singleFileLayout([...byTensor.keys()]),
+    layout: singleFileLayout([...parameters.keys()]),
   };
-  let bytes = 0;
-  const digests = new Map<string, string>();
-  for (const { file, tensors } of layout.shards) {
-    const kept = tensors.map(({ name, type }): TensorToWrite => ({ name, type, ...byTensor.get(name)! }));
-    const written = await writeSafeTensors(path.join(folder, file), kept, { format: "pt" });
-    digests.set(file, written.digest);
-    bytes += written.bytes;
-  }
+  const files = layout.shards.map(({ file, tensors }) => ({
+    path: path.join(folder, file),
+    metadata: { format: "pt" },
+    tensors: tensors.map(({ name, type }) => {
+      const { name: parameter, shape } = parameters.get(name)!;
+      return { name, type, shape, parameter };
+    }),
+  }));
+  const written = await writeWeights(files);
+  const digests = new Map(layout.shards.map(({ file }, i) => [file, written[i]!.digest]));
+  let bytes = written.reduce((sum, file) => sum + file.bytes, 0);
   const texts: [string, string | Uint8Array | undefined][] = [
     [CONFIG_FILE, `${JSON.stringify(withDtype(config, layout), null, 2)}\n`],
     [INDEX_FILE, indexOf(layout, bytes)],
@@ -96,7 +116,6 @@ export async function saveCheckpoint(
   for (const [name, content] of texts) {
     if (content !== undefined) bytes += await write(path.join(folder, name), content);
   }
-  if (optimizer !== undefined) bytes += await saveOptimizer(folder, listParameters(spec), optimizer);
   return { digest: combineDigests(digests), bytes };
 }
 

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { initialiseAdapters, initialiseWeights, resolveLora, resolveModelSpec } from "@hone/nn";
-import { GradientRunner, type Objective } from "./gradient-runner.ts";
+import { GradientRunner } from "./gradient-runner.ts";
 import { estimateKl, KlKind } from "./kl.ts";
+import type { Objective } from "./microbatch-jobs.ts";
 import type { TrainingSample } from "./microbatches.ts";
 
 const spec = resolveModelSpec({

@@ -8,10 +8,15 @@
 import path from "node:path";
 import { adaptedParameter, type LoraSpec, listAdapterParameters, type ModelSpec } from "@hone/nn";
 import { Add, FusedMatMul, Graph, GraphSession } from "@hone/tensor";
-import { ADAPTER_FILE, inspectAdapter, isAdapterFolder, loadAdapter } from "./adapter.ts";
+import { ADAPTER_FILE, inspectAdapter, isAdapterFolder, loadAdapter, locateAdapter } from "./adapter.ts";
 import type { BaseReference } from "./adapter-config.ts";
 import { inspectModel, type LoadedModel, loadCompanions, loadModel } from "./checkpoint.ts";
-import { digestOfWeights, type WeightAllocator } from "./checkpoint-weights.ts";
+import {
+  digestOfWeights,
+  locateWeights,
+  type TensorPlace,
+  type WeightAllocator,
+} from "./checkpoint-weights.ts";
 import { CheckpointError } from "./errors.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
 
@@ -74,6 +79,35 @@ export async function digestOfMerged(folder: string): Promise<string> {
   if (!(await isAdapterFolder(folder))) return digestOfWeights(folder);
   await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
   return await reader.readInto(() => undefined);
+}
+
+/** Where the numbers of a parameter lie, and of the adapter that is added to it. */
+export interface MergedPlace extends TensorPlace {
+  /** factor B A */
+  readonly merged?: { readonly a: TensorPlace; readonly b: TensorPlace; readonly factor: number };
+}
+
+/** Where the numbers that {@link loadMerged} gives lie, for whoever reads them itself. @throws CheckpointError as it does. */
+export async function locateMerged(
+  folder: string,
+  spec: ModelSpec,
+  findBase?: FindBase,
+): Promise<MergedPlace[]> {
+  const base = await findBaseFolder(folder, findBase);
+  if (base === undefined) return locateWeights(folder, spec);
+  const { lora, baseDigest, places } = await locateAdapter(folder, spec);
+  if (baseDigest !== undefined) requireBase(folder, baseDigest, await digestOfWeights(base));
+  const halves = new Map(places.map((place) => [place.name, place]));
+  const merged = new Map<string, Required<MergedPlace>["merged"]>();
+  for (const { name } of places) {
+    const target = adaptedParameter(name)!;
+    const half = (part: string) => halves.get(name.replace(/lora_[AB]\.weight$/, `${part}.weight`))!;
+    merged.set(target, { a: half("lora_A"), b: half("lora_B"), factor: lora.alpha / lora.rank });
+  }
+  return (await locateWeights(base, spec)).map((place) => {
+    const adapter = merged.get(place.name);
+    return adapter === undefined ? place : { ...place, merged: adapter };
+  });
 }
 
 /** @throws CheckpointError where the base is not the one that the adapters were trained on. */

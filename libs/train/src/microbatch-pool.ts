@@ -10,7 +10,8 @@
 import { Worker } from "node:worker_threads";
 import type { AdaptedModel, Weights } from "@hone/nn";
 import { MicrobatchError, TrainingInputError } from "./errors.ts";
-import type { MicrobatchJob, MicrobatchResult, MicrobatchRunnerOptions } from "./microbatch-runner.ts";
+import type { MicrobatchJob } from "./microbatch-jobs.ts";
+import type { MicrobatchResult, MicrobatchRunnerOptions } from "./microbatch-runner.ts";
 
 /** What a worker is made with. */
 export interface PoolWorkerData {

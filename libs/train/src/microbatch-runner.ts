@@ -7,36 +7,10 @@
 import { type AdaptedModel, EMBEDDING, listAll, listTrained, type Weights } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
 import { type HeadChunks, headChunks } from "./head-loss.ts";
-import type { KlConfig } from "./kl.ts";
-import type { LossConfig } from "./losses.ts";
+import type { MicrobatchJob, MicrobatchObjective } from "./microbatch-jobs.ts";
 import { chunkFeeds, entryEnds, type Microbatch, microbatchFeeds, positionEnds } from "./microbatches.ts";
 import { buildForwardGraph, buildTrainingGraph } from "./training-graph.ts";
 import { gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
-
-/** What is differentiated: a loss with its numbers for each entry of the microbatch. */
-export interface MicrobatchObjective {
-  readonly loss: LossConfig;
-  /** [E] */
-  readonly behaviourLogprob: Float32Array;
-  /** [E] */
-  readonly advantage: Float32Array;
-  /** [E] */
-  readonly weight: Float32Array;
-  /** With the numbers that it compares with; undefined for none. */
-  readonly kl: KlConfig | undefined;
-  /** [E] undefined without kl. */
-  readonly referenceLogprob: Float32Array | undefined;
-  /** [U] factor of each position's entropy; undefined for no bonus. */
-  readonly entropyWeight: Float32Array | undefined;
-}
-
-/** A microbatch to run; without an objective it is only scored. */
-export interface MicrobatchJob {
-  readonly batch: Microbatch;
-  /** Logits are divided by it. */
-  readonly temperature: number;
-  readonly objective: MicrobatchObjective | undefined;
-}
 
 export interface MicrobatchResult {
   /** [E] */

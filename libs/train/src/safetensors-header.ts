@@ -66,6 +66,19 @@ export function parseHeader(header: Uint8Array, fileBytes: number, path: string)
 /** A tensor to lay out in a file. */
 export type TensorLayout = Pick<TensorEntry, "name" | "type" | "shape">;
 
+/** A file of weights that is to be written. */
+export interface WeightFile {
+  readonly path: string;
+  /** In their order; `parameter` is what Hone calls the numbers of a tensor. */
+  readonly tensors: ReadonlyArray<TensorLayout & { readonly parameter: string }>;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** What was written of each file: its SHA-256, hexadecimal, and its size. */
+export type WeightWriter = (
+  files: readonly WeightFile[],
+) => Promise<ReadonlyArray<{ readonly digest: string; readonly bytes: number }>>;
+
 /** The head of a file that holds the tensors in the order given, up to where their data begins. */
 export function encodeHeader(
   tensors: readonly TensorLayout[],

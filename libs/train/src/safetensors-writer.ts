@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { codecOf, ElementType } from "./element-types.ts";
-import { encodeHeader, type TensorLayout } from "./safetensors-header.ts";
+import { encodeHeader, type TensorLayout, type WeightWriter } from "./safetensors-header.ts";
 
 /** Values converted and written at once. */
 const CHUNK_VALUES = 2 ** 20;
@@ -10,6 +10,18 @@ const CHUNK_VALUES = 2 ** 20;
 /** A tensor with its values, as many as its shape says. */
 export interface TensorToWrite extends TensorLayout {
   readonly data: Float32Array;
+}
+
+/** Writes files one after the other from weights in memory. */
+export function weightWriter(weights: Readonly<Record<string, Float32Array>>): WeightWriter {
+  return async (files) => {
+    const written: { digest: string; bytes: number }[] = [];
+    for (const { path, tensors, metadata } of files) {
+      const filled = tensors.map((each) => ({ ...each, data: weights[each.parameter]! }));
+      written.push(await writeSafeTensors(path, filled, metadata));
+    }
+    return written;
+  };
 }
 
 /** Lays tensors out in the order given. @returns SHA-256 of the file, hexadecimal, and its size. */

@@ -16,9 +16,28 @@ export interface TrainerServiceConfig extends BaseConfig {
   readonly engineThreads: number;
   /** Memory that the training of a run may take; default: all that the machine or the container has. */
   readonly engineMemoryBytes: number;
+  /** Where PyTorch workers are run; undefined = this trainer has none. */
+  readonly torch: TorchSettings | undefined;
   /** Where pretrained models come from. */
   readonly hub: HubSettings;
 }
+
+/** How PyTorch workers are run. */
+export interface TorchSettings {
+  /** The interpreter that has PyTorch. */
+  readonly python: string;
+  /** auto = the GPUs where there are some. */
+  readonly device: "auto" | "cpu" | "cuda";
+  readonly startDeadlineMs: number;
+  readonly callDeadlineMs: number;
+  /** What the workers get of this process's environment: nothing that names Hone's servers or holds its secrets. */
+  readonly environment: Environment;
+}
+
+/** Importing PyTorch and meeting, on a cold disk. */
+const DEFAULT_START_DEADLINE_MS = 600_000;
+/** Loading or training a minibatch of a large model. */
+const DEFAULT_CALL_DEADLINE_MS = 3_600_000;
 
 /** Short, so that a killed trainer costs seconds; long against a slow database. */
 const DEFAULT_LEASE_MS = 5_000;
@@ -29,6 +48,14 @@ const shape = z.object({
   HONE_TRAINER_LEASE_MS: environmentInteger(500, 600_000).default(DEFAULT_LEASE_MS),
   HONE_TRAINER_THREADS: environmentInteger(0, 256).default(0),
   HONE_TRAINER_MEMORY_MIB: environmentInteger(0, 16 * 1_024 * 1_024).default(0),
+  HONE_TRAINER_PYTHON: z.string().default(""),
+  HONE_TRAINER_TORCH_DEVICE: z.enum(["auto", "cpu", "cuda"]).default("auto"),
+  HONE_TRAINER_TORCH_START_DEADLINE_MS: environmentInteger(1_000, 3_600_000).default(
+    DEFAULT_START_DEADLINE_MS,
+  ),
+  HONE_TRAINER_TORCH_CALL_DEADLINE_MS: environmentInteger(1_000, 86_400_000).default(
+    DEFAULT_CALL_DEADLINE_MS,
+  ),
 });
 
 /** @throws {ConfigError} with every variable that is wrong. */
@@ -40,8 +67,24 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
     engineThreads: own.HONE_TRAINER_THREADS,
     engineMemoryBytes:
       own.HONE_TRAINER_MEMORY_MIB === 0 ? machineMemory() : own.HONE_TRAINER_MEMORY_MIB * MIB,
+    torch:
+      own.HONE_TRAINER_PYTHON === ""
+        ? undefined
+        : {
+            python: own.HONE_TRAINER_PYTHON,
+            device: own.HONE_TRAINER_TORCH_DEVICE,
+            startDeadlineMs: own.HONE_TRAINER_TORCH_START_DEADLINE_MS,
+            callDeadlineMs: own.HONE_TRAINER_TORCH_CALL_DEADLINE_MS,
+            environment: withoutOwn(environment),
+          },
     hub: readHubSettings(environment, homedir()),
   };
+}
+
+/** What is not Hone's own, nor a token of the hub: workers read files only. */
+function withoutOwn(environment: Environment): Environment {
+  const kept = Object.entries(environment).filter(([name]) => !/^(HONE_|HF_TOKEN|OTEL_)/.test(name));
+  return Object.fromEntries(kept);
 }
 
 /** Of the machine, or of the container where that is less. */

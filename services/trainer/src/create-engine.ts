@@ -3,33 +3,51 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { deriveSeed } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import type { RunFolders } from "./domain/run-folders.ts";
 import { loadRunModel, type RunModel } from "./domain/run-model.ts";
 import type { RunRecord } from "./domain/run-record.ts";
 import type { TrainingEngine } from "./domain/training-engine.ts";
-import type { OnnxEngineConfig } from "./engine/engine-config.ts";
+import type { EngineConfig } from "./engine/engine-config.ts";
 import { OnnxTrainingEngine } from "./engine/onnx-training-engine.ts";
 import { type EngineResources, fitEngine } from "./engine-memory.ts";
+import type { TorchFinder } from "./fsdp/find-torch.ts";
+import { FsdpTrainingEngine } from "./fsdp/fsdp-training-engine.ts";
+
+/** What engines are made with. */
+export interface EngineMeans extends EngineResources {
+  readonly torch: TorchFinder;
+  readonly logger: Logger;
+}
 
 export async function createEngine(
   run: RunRecord,
   folders: RunFolders,
-  resources: EngineResources,
+  means: EngineMeans,
 ): Promise<TrainingEngine> {
   const folder = folders.absolute(folders.tokenizer);
   const { spec, origin, adapters } = await loadRunModel(run.config, folders, await loadTokenizer(folder));
   const companions: Record<string, Uint8Array> = {};
   for (const name of await readdir(folder)) companions[name] = await readFile(path.join(folder, name));
-  const plan = fitEngine(spec, run.config, resources);
-  return new OnnxTrainingEngine({
+  const { engine } = run.config.trainer;
+  const common: EngineConfig = {
     spec,
     companions,
+    maxMicrobatchTokens: engine.microbatchTokens,
+    ...startOf(run, origin, adapters),
+  };
+  if (engine.kind === "fsdp2") {
+    const logger = means.logger.child({ runId: run.runId, epoch: run.epoch });
+    const { plan, host } = await means.torch.plan(engine, logger);
+    return new FsdpTrainingEngine({ ...common, ...plan }, host);
+  }
+  const plan = fitEngine(spec, run.config, means);
+  return new OnnxTrainingEngine({
+    ...common,
     sharing: plan.sharing,
     recomputedLayers: plan.recomputedLayers,
-    maxMicrobatchTokens: run.config.trainer.engine.microbatchTokens,
-    ...startOf(run, origin, adapters),
-    ...(resources.engineThreads === 0 ? {} : { threads: resources.engineThreads }),
+    ...(means.engineThreads === 0 ? {} : { threads: means.engineThreads }),
   });
 }
 
@@ -38,7 +56,7 @@ function startOf(
   { config }: RunRecord,
   origin: RunModel["origin"],
   adapters: RunModel["adapters"],
-): Pick<OnnxEngineConfig, "start" | "origin" | "adapters"> {
+): Pick<EngineConfig, "start" | "origin" | "adapters"> {
   if (origin === undefined) return { start: { kind: "fresh", seed: deriveSeed(config.seed, "weights") } };
   if (adapters === undefined) {
     const { folder, base } = origin;

@@ -41,7 +41,7 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
 
 /** What is wrong where the run cannot fit: the key whose lowering frees most, with the numbers. */
 export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
-  if (!isTraining(config)) return [];
+  if (!isTraining(config) || config.trainer.engine.kind !== "onnx") return [];
   const { memory } = fitEngine(spec, config, resources);
   const availableBytes = resources.engineMemoryBytes;
   if (memory.total <= availableBytes) return [];

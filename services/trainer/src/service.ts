@@ -22,6 +22,7 @@ import { RunSupervisor } from "./domain/run-supervisor.ts";
 import { dropWorkOfEndedRuns } from "./domain/work-janitor.ts";
 import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
+import { TorchFinder } from "./fsdp/find-torch.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
 import { GroupJudgeClient } from "./nats/group-judge-client.ts";
@@ -45,6 +46,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     const events = new EventPublisher(bus);
     const rollouts = new ScoredReader(bus, logger);
     const jobs = new JobPublisher(bus, tokenizerFinder(stateRoot));
+    const torch = new TorchFinder(config.torch);
     const supervisor = new RunSupervisor(
       { owner: config.instanceId, leaseMs: config.leaseMs },
       {
@@ -57,7 +59,10 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           events,
           validators: new ValidateClient(bus),
           models: findModels(config.hub),
-          memoryProblems: (run, model) => memoryProblems(specFromConfig(model), run, config),
+          engineProblems: async (run, model) => [
+            ...memoryProblems(specFromConfig(model), run, config),
+            ...(await torch.problems(run)),
+          ],
           logger,
         }),
         tenure: {
@@ -70,7 +75,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           groupJudges: new GroupJudgeClient(bus),
           board,
           events,
-          createEngine: (run, folders) => createEngine(run, folders, config),
+          createEngine: (run, folders) => createEngine(run, folders, { ...config, torch, logger }),
           logger,
         },
         logger,

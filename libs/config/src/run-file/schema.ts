@@ -189,14 +189,29 @@ const endpointSchema = z.strictObject({
   concurrency: wholeNumber.min(1).max(1_024).default(16),
 });
 
+/** Tokens of a forward-backward pass, which bounds the memory of its activations. */
+const microbatchTokens = wholeNumber.min(1).max(1_048_576).default(1_024);
+
+/** The embedded engine. */
+const onnxEngine = z.strictObject({ kind: z.literal("onnx"), microbatchTokens });
+
+/** PyTorch workers, where the trainer has them. */
+const fsdpEngine = z.strictObject({
+  kind: z.literal("fsdp2"),
+  /** Of each worker's pass. */
+  microbatchTokens,
+  /** Workers that share the model. Default: every GPU of the trainer, or one on CPUs. */
+  worldSize: wholeNumber.min(1).max(1_024).optional(),
+  /** What layers compute with; weights, sums of gradients and the optimizer are float32. Default: bfloat16 on GPUs, float32 on CPUs. */
+  dtype: z.enum(["bfloat16", "float32"]).optional(),
+  /** Layers keep their inputs only and are computed again on the way back: less memory, a third more work. */
+  activationCheckpointing: z.boolean().default(false),
+  /** Weights, gradients and the optimizer lie in the host's memory, and visit the GPU. */
+  cpuOffload: z.boolean().default(false),
+});
+
 const trainer = z.strictObject({
-  engine: z
-    .strictObject({
-      kind: z.literal("onnx"),
-      /** Tokens of a forward-backward pass, which bounds the memory of its activations. */
-      microbatchTokens: wholeNumber.min(1).max(1_048_576).default(1_024),
-    })
-    .prefault({ kind: "onnx" }),
+  engine: z.discriminatedUnion("kind", [onnxEngine, fsdpEngine]).prefault({ kind: "onnx" }),
   steps: wholeNumber.min(0).max(10_000_000),
   epochs: wholeNumber.min(1).max(64).default(1),
   /** Optimizer updates per epoch; groups are split evenly. */

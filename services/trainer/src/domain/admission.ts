@@ -44,8 +44,8 @@ export interface AdmissionDeps {
   };
   readonly validators: Validators;
   readonly models: ModelSource;
-  /** What is wrong where the training of a model cannot fit into memory. */
-  readonly memoryProblems: (config: RunConfig, model: ModelConfig) => Problem[];
+  /** What is wrong where the run's engine is not there, or cannot train the model. */
+  readonly engineProblems: (config: RunConfig, model: ModelConfig) => Promise<Problem[]>;
   readonly logger: Logger;
 }
 
@@ -62,13 +62,15 @@ export class Admission {
 
   /** @returns whether the run may begin; when not, it is gone (A2). @throws the reason of the signal. */
   async admit(run: RunRecord, signal: AbortSignal): Promise<boolean> {
-    const { registry, events, stateRoot, memoryProblems, logger } = this.#deps;
+    const { registry, events, stateRoot, engineProblems, logger } = this.#deps;
     const folders = new RunFolders(stateRoot, run.runId);
     const prepared = await this.#untilPrepared(run, folders, signal);
     const modelConfigJson = prepared.kind === "ready" ? JSON.stringify(prepared.config) : "";
     const asked = { configJson: run.configJson, modelConfigJson };
     const problems = [
-      ...(prepared.kind === "refused" ? prepared.problems : memoryProblems(run.config, prepared.config)),
+      ...(prepared.kind === "refused"
+        ? prepared.problems
+        : await engineProblems(run.config, prepared.config)),
       ...(await this.#ask(run, asked, folders, signal)),
     ];
     if (problems.length > 0) {

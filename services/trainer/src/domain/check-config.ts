@@ -6,7 +6,7 @@ import type { Problem } from "./run-event.ts";
 /**
  * @returns what is wrong with a resolved run file for this trainer; empty when it can train it.
  *
- * The embedded engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts that sampled
+ * Every engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts that sampled
  * from another distribution (cut off by topP, topK or minP, bent by penalties, or not sampled at all) would be trained with wrong ratios.
  */
 export function checkConfig(run: RunConfig): Problem[] {
@@ -24,6 +24,6 @@ export function checkConfig(run: RunConfig): Problem[] {
 function problemUnless(isAllowed: boolean, name: string, value: number, rule: string): Problem[] {
   if (isAllowed) return [];
   const key = `rollout.sampling.${name}`;
-  const allowed = `${rule} with the training engine "onnx", which trains on the model's whole distribution`;
+  const allowed = `${rule} as training compares with the model's whole distribution`;
   return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
 }

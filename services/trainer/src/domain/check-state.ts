@@ -9,7 +9,8 @@ import { TerminalError } from "@hone/core";
 
 /** Of a whole model, and of adapters. */
 const WEIGHTS_FILES = ["model.safetensors", "adapter_model.safetensors"];
-const OPTIMIZER_FILE = "optimizer.safetensors";
+/** A file of the embedded engine, or a folder of shards, which has this file once it is whole. */
+const OPTIMIZER_FILES = ["optimizer.safetensors", "optimizer/.metadata"];
 
 /** The files of a committed version are not those that were committed: training on would make another run of it. */
 export class BrokenStateError extends TerminalError {
@@ -36,9 +37,9 @@ export async function checkState(
   const found = hash.digest("hex");
   if (found !== digest) throw new BrokenStateError(weights, `its SHA-256 must be ${digest}`, found);
   if (!hasOptimizer) return;
-  const optimizer = path.join(folder, OPTIMIZER_FILE);
-  if (!(await exists(optimizer)))
-    throw new BrokenStateError(optimizer, "it belongs to the state", "no such file");
+  const optimizers = OPTIMIZER_FILES.map((name) => path.join(folder, name));
+  if ((await firstOf(optimizers)) === undefined)
+    throw new BrokenStateError(optimizers.join(" or "), "it belongs to the state", "no such file");
 }
 
 async function firstOf(files: readonly string[]): Promise<string | undefined> {

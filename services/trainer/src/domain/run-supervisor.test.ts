@@ -40,7 +40,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
     events: { ...world.eventSink, refused: async () => undefined },
     validators: { services: [], validate: async () => [] },
     models: { folderOf: async ({ path: folder }) => folder },
-    memoryProblems: () => [],
+    engineProblems: async () => [],
     logger,
   });
   return new RunSupervisor(

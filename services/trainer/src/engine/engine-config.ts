@@ -1,4 +1,4 @@
-/** What an embedded engine is made for. */
+/** What an engine is made for. */
 import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
 import type { BaseReference, CheckpointOrigin, Companions, ElementType, ThreadSharing } from "@hone/train";
 
@@ -21,7 +21,8 @@ export interface AdapterConfig {
   readonly exportedType?: ElementType | undefined;
 }
 
-export interface OnnxEngineConfig {
+/** What every engine is told. */
+export interface EngineConfig {
   /** The model that `initialise` makes; `load` takes the one of its folder, which must have the same shape. */
   readonly spec: ModelSpec;
   readonly start: ModelStart;
@@ -31,16 +32,19 @@ export interface OnnxEngineConfig {
   readonly origin?: CheckpointOrigin;
   /** Files that are written beside the weights, such as tokenizer.json; `load` adds those of its folder. */
   readonly companions: Companions;
-  /** Threads that compute; default: one per core. The result does not depend on it. */
-  readonly threads?: number;
   /** Tokens of a packed row; default {@link DEFAULT_ROW_TOKENS}. */
   readonly maxRowTokens?: number;
+  /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */
+  readonly maxMicrobatchTokens?: number;
+}
+
+export interface OnnxEngineConfig extends EngineConfig {
+  /** Threads that compute; default: one per core. The result does not depend on it. */
+  readonly threads?: number;
   /** What the threads share; default microbatches. The result does not depend on it. */
   readonly sharing?: ThreadSharing;
   /** Layers that are computed again on the way back instead of being kept; default 0. The result does not depend on it. */
   readonly recomputedLayers?: number;
-  /** Tokens of a forward-backward pass; default {@link DEFAULT_MICROBATCH_TOKENS}. */
-  readonly maxMicrobatchTokens?: number;
 }
 
 /** Long enough for a prompt with the branches of a group, short enough that attention stays a small part. */
@@ -51,7 +55,7 @@ export const DEFAULT_MICROBATCH_TOKENS = 1024;
 const STATE_BYTES_PER_PARAMETER = 3 * 4;
 
 /** What the state of training takes on the disk, about. */
-export function stateBytesOf({ spec, adapters }: Pick<OnnxEngineConfig, "spec" | "adapters">): number {
+export function stateBytesOf({ spec, adapters }: Pick<EngineConfig, "spec" | "adapters">): number {
   const trained = listTrained({ spec, lora: adapters?.lora });
   return trained.reduce((sum, parameter) => sum + parameterSize(parameter), 0) * STATE_BYTES_PER_PARAMETER;
 }

@@ -1,4 +1,4 @@
-/** Errors of the embedded engine, as its caller sees them. */
+/** Errors of an engine, as its caller sees them. */
 import { RetryableError, TerminalError } from "@hone/core";
 
 /** The engine refused a call; `code` is that of the error inside the engine. */

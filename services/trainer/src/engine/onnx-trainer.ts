@@ -13,7 +13,6 @@ import {
   initialiseAdamW,
   NonFiniteError,
   releaseValues,
-  type ScoredEntries,
   TrainingInputError,
   type TrainingSample,
   UpdateThreads,
@@ -31,6 +30,7 @@ import {
   type OnnxEngineConfig,
   stateBytesOf,
 } from "./engine-config.ts";
+import { checkTemperature, splitScores } from "./split-scores.ts";
 import { type TrainerFiles, trainerFiles } from "./trainer-files.ts";
 
 interface TrainerState {
@@ -143,40 +143,5 @@ export class OnnxTrainer implements TrainingEngine {
       throw new TrainingInputError(action, "the engine has weights (initialise or load comes first)", "none");
     }
     return this.#state;
-  }
-}
-
-/** Cuts the flat numbers of all trained tokens into one array per sample. */
-function splitScores(
-  samples: readonly TrainingSample[],
-  scored: ScoredEntries,
-  started: number,
-): SampleScores {
-  const logprobs: Float32Array[] = [];
-  const entropies: Float32Array[] = [];
-  let from = 0;
-  for (const { lossMask } of samples) {
-    let to = from;
-    for (let i = 0; i < lossMask.length; i++) to += lossMask[i]!;
-    logprobs.push(scored.logprobs.slice(from, to));
-    entropies.push(scored.entropies.slice(from, to));
-    from = to;
-  }
-  return {
-    logprobs,
-    entropies,
-    sampleTokenCount: scored.sampleTokenCount,
-    packedTokenCount: scored.packedTokenCount,
-    elapsedMs: performance.now() - started,
-  };
-}
-
-function checkTemperature(temperature: number): void {
-  if (!(temperature > 0)) {
-    throw new TrainingInputError(
-      "compute log-probabilities",
-      "the temperature is above 0",
-      String(temperature),
-    );
   }
 }

@@ -167,7 +167,8 @@ function findBaseIn(folder: string | undefined) {
   return folder === undefined ? {} : { findBase: async () => folder };
 }
 
-function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
+/** @throws TrainingInputError naming the field in which the model of a folder is another one. */
+export function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
   for (const field of Object.keys(wanted) as (keyof ModelSpec)[]) {
     if (isDeepStrictEqual(wanted[field], found[field])) continue;
     const rule = `its ${field} is that of the run, ${JSON.stringify(wanted[field])}`;

@@ -1,0 +1,190 @@
+/**
+ * From samples and an objective to the passes that an engine makes, and back: what every training engine shares,
+ * whatever computes the passes.
+ *
+ * Letters as in training-graph.ts.
+ */
+import type { ModelSpec } from "@hone/nn";
+import type { PackableSample } from "@hone/rl";
+import type { KlConfig } from "./kl.ts";
+import { comparesWithBehaviour, type LossConfig } from "./losses.ts";
+import {
+  flattenEntries,
+  type Microbatch,
+  type MicrobatchPlan,
+  type PackingLimits,
+  planMicrobatches,
+  SMALL_MODEL_MICROBATCHES,
+  type TrainingSample,
+} from "./microbatches.ts";
+import { rowCostOf } from "./row-length.ts";
+import { isLargeModel } from "./training-memory.ts";
+
+/** What is differentiated: a loss with its numbers for each entry of the microbatch. */
+export interface MicrobatchObjective {
+  readonly loss: LossConfig;
+  /** [E] */
+  readonly behaviourLogprob: Float32Array;
+  /** [E] */
+  readonly advantage: Float32Array;
+  /** [E] */
+  readonly weight: Float32Array;
+  /** With the numbers that it compares with; undefined for none. */
+  readonly kl: KlConfig | undefined;
+  /** [E] undefined without kl. */
+  readonly referenceLogprob: Float32Array | undefined;
+  /** [U] factor of each position's entropy; undefined for no bonus. */
+  readonly entropyWeight: Float32Array | undefined;
+}
+
+/** A microbatch to run; without an objective it is only scored. */
+export interface MicrobatchJob {
+  readonly batch: Microbatch;
+  /** Logits are divided by it. */
+  readonly temperature: number;
+  readonly objective: MicrobatchObjective | undefined;
+}
+
+/** A loss with the factor of the entropy bonus, 0 for none. */
+export interface Objective {
+  readonly loss: LossConfig;
+  readonly entropyCoefficient: number;
+  /** Distance from the reference policy that is added to the loss; default none. */
+  readonly kl?: KlConfig | undefined;
+  /** Temperature that the tokens were sampled at, which all log-probabilities refer to; default 1. */
+  readonly temperature?: number;
+}
+
+/** The trained tokens of all samples under the weights, in order of (sample, token). N in all. */
+export interface ScoredEntries {
+  /** [N] */
+  readonly logprobs: Float32Array;
+  /** [N] entropy of the distribution that the token was scored under, in nats. */
+  readonly entropies: Float32Array;
+  /** Tokens of the samples, as separate sequences would compute them. */
+  readonly sampleTokenCount: number;
+  /** Tokens computed, without padding. */
+  readonly packedTokenCount: number;
+  /** Tokens computed, with padding. */
+  readonly paddedTokenCount: number;
+}
+
+/** The work of a call. */
+export interface PlannedJobs {
+  readonly plan: MicrobatchPlan;
+  readonly jobs: readonly MicrobatchJob[];
+}
+
+/** The limits of packing as they suit a model. */
+export function packingLimits(
+  spec: ModelSpec,
+  limits: Pick<PackingLimits, "maxRowTokens" | "maxMicrobatchTokens">,
+): PackingLimits {
+  return isLargeModel(spec)
+    ? { rowCost: rowCostOf(spec), ...limits }
+    : { ...limits, microbatchMultiple: SMALL_MODEL_MICROBATCHES };
+}
+
+/** The passes that score samples at a temperature. */
+export function planScoring(
+  samples: readonly PackableSample[],
+  limits: PackingLimits,
+  temperature: number,
+): PlannedJobs {
+  const plan = planMicrobatches(samples, limits);
+  const jobs = plan.microbatches.map(
+    (batch): MicrobatchJob => ({ batch, temperature, objective: undefined }),
+  );
+  return { plan, jobs };
+}
+
+/**
+ * The passes of one update.
+ * @throws TrainingInputError where a sample has not the numbers that the objective reads.
+ */
+export function planUpdate(
+  samples: readonly TrainingSample[],
+  limits: PackingLimits,
+  objective: Objective,
+): PlannedJobs {
+  const entries = entryArrays(samples, objective);
+  const plan = planMicrobatches(samples, limits);
+  return { plan, jobs: plan.microbatches.map((batch) => jobOf(batch, entries, objective)) };
+}
+
+type Scores = { -readonly [K in keyof ScoredEntries]: ScoredEntries[K] };
+
+/** Scores of a plan, to be filled by {@link takeScores}. */
+export function emptyScores({ packed }: MicrobatchPlan): Scores {
+  return {
+    logprobs: new Float32Array(packed.entryTarget.length),
+    entropies: new Float32Array(packed.entryTarget.length),
+    sampleTokenCount: packed.sampleTokenCount,
+    packedTokenCount: packed.packedTokenCount,
+    paddedTokenCount: packed.tokenIds.length,
+  };
+}
+
+/** Puts the results of a microbatch, log-probabilities [E] and entropies [U], where its entries belong. */
+export function takeScores(
+  scores: Scores,
+  batch: Microbatch,
+  result: { readonly logprob: Float32Array; readonly entropy: Float32Array },
+): void {
+  batch.entryIndex.forEach((entry, at) => {
+    scores.logprobs[entry] = result.logprob[at]!;
+    scores.entropies[entry] = result.entropy[batch.entryPosition[at]!]!;
+  });
+}
+
+interface EntryArrays {
+  readonly behaviourLogprob: Float32Array;
+  readonly advantage: Float32Array;
+  readonly weight: Float32Array;
+  readonly referenceLogprob: Float32Array | undefined;
+}
+
+function entryArrays(samples: readonly TrainingSample[], { loss, kl }: Objective): EntryArrays {
+  const weight = flattenEntries(samples, "weights");
+  const referenceLogprob = kl === undefined ? undefined : flattenEntries(samples, "referenceLogprobs");
+  if (!comparesWithBehaviour(loss)) {
+    const unused = new Float32Array(weight.length);
+    return { behaviourLogprob: unused, advantage: unused, weight, referenceLogprob };
+  }
+  return {
+    referenceLogprob,
+    behaviourLogprob: flattenEntries(samples, "logprobs"),
+    advantage: flattenEntries(samples, "advantages"),
+    weight,
+  };
+}
+
+function jobOf(batch: Microbatch, entries: EntryArrays, objective: Objective): MicrobatchJob {
+  const pick = (values: Float32Array) => Float32Array.from(batch.entryIndex, (entry) => values[entry]!);
+  const weight = pick(entries.weight);
+  return {
+    batch,
+    temperature: objective.temperature ?? 1,
+    objective: {
+      loss: objective.loss,
+      behaviourLogprob: pick(entries.behaviourLogprob),
+      advantage: pick(entries.advantage),
+      weight,
+      kl: objective.kl,
+      referenceLogprob: entries.referenceLogprob === undefined ? undefined : pick(entries.referenceLogprob),
+      entropyWeight:
+        objective.entropyCoefficient === 0
+          ? undefined
+          : positionWeights(batch, weight, objective.entropyCoefficient),
+    },
+  };
+}
+
+/** A position's entropy counts with the weights of all entries that read it. */
+function positionWeights(batch: Microbatch, weight: Float32Array, coefficient: number): Float32Array {
+  const weights = new Float32Array(batch.positions.length);
+  batch.entryPosition.forEach((position, entry) => {
+    weights[position]! += coefficient * weight[entry]!;
+  });
+  return weights;
+}

@@ -1,0 +1,38 @@
+/** From the flat numbers of all trained tokens to those of each sample, as the port has them. */
+import { type ScoredEntries, TrainingInputError, type TrainingSample } from "@hone/train";
+import type { SampleScores } from "../domain/training-engine.ts";
+
+/** Cuts the flat numbers of all trained tokens into one array per sample. @param started when the call began, of `performance.now` */
+export function splitScores(
+  samples: readonly Pick<TrainingSample, "lossMask">[],
+  scored: ScoredEntries,
+  started: number,
+): SampleScores {
+  const logprobs: Float32Array[] = [];
+  const entropies: Float32Array[] = [];
+  let from = 0;
+  for (const { lossMask } of samples) {
+    let to = from;
+    for (let i = 0; i < lossMask.length; i++) to += lossMask[i]!;
+    logprobs.push(scored.logprobs.slice(from, to));
+    entropies.push(scored.entropies.slice(from, to));
+    from = to;
+  }
+  return {
+    logprobs,
+    entropies,
+    sampleTokenCount: scored.sampleTokenCount,
+    packedTokenCount: scored.packedTokenCount,
+    elapsedMs: performance.now() - started,
+  };
+}
+
+/** @throws TrainingInputError where logits cannot be divided by it. */
+export function checkTemperature(temperature: number): void {
+  if (temperature > 0) return;
+  throw new TrainingInputError(
+    "compute log-probabilities",
+    "the temperature is above 0",
+    String(temperature),
+  );
+}

@@ -1,0 +1,154 @@
+/**
+ * Whether this trainer has PyTorch, and what the workers of a run are to be like.
+ *
+ * The interpreter is asked once, with the first run that wants it: importing PyTorch takes seconds.
+ */
+import { execFile } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { promisify } from "node:util";
+import { problemMessage, type RunConfig } from "@hone/config";
+import { describeError, TerminalError } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
+import type { TorchSettings } from "../config.ts";
+import type { Problem } from "../domain/run-event.ts";
+import type { FsdpEngineConfig, TorchDevice, TorchHost } from "./fsdp-config.ts";
+
+/** What the interpreter said of itself. */
+export interface TorchFacts {
+  readonly device: TorchDevice;
+  /** 0 on CPUs. */
+  readonly gpus: number;
+}
+
+/** PyTorch as the host has it, or why there is none. */
+export type FoundTorch =
+  | { readonly kind: "found"; readonly facts: TorchFacts }
+  | { readonly kind: "missing"; readonly reason: string };
+
+/** How the workers of a run compute: what is left open in the run file is decided by the devices. */
+export type WorkerPlan = Pick<
+  FsdpEngineConfig,
+  "worldSize" | "computeType" | "recomputesLayers" | "offloadsToHost"
+>;
+
+/** The release that contracts with PyTorch are written for (services/trainer/torch/pyproject.toml). */
+const TORCH_RELEASE = "2.13.";
+const PROBE = `
+import json, numpy, torch, google.protobuf
+print(json.dumps({"version": torch.__version__, "gpus": torch.cuda.device_count() if torch.cuda.is_available() else 0}))
+`;
+/** Ranks of one host on CPUs; more is a mistake. */
+const MAX_CPU_WORKERS = 64;
+
+export class TorchFinder {
+  readonly #settings: TorchSettings | undefined;
+  #asked: Promise<FoundTorch> | undefined;
+
+  constructor(settings: TorchSettings | undefined) {
+    this.#settings = settings;
+  }
+
+  /** Asks the interpreter, once; again after it was missing, as somebody may have installed it. */
+  async find(): Promise<FoundTorch> {
+    this.#asked ??= this.#ask();
+    const found = await this.#asked;
+    if (found.kind === "missing") this.#asked = undefined;
+    return found;
+  }
+
+  /** What is wrong with a run that trains with FSDP2; nothing for other engines. */
+  async problems({ trainer: { engine } }: RunConfig): Promise<Problem[]> {
+    if (engine.kind !== "fsdp2") return [];
+    const found = await this.find();
+    if (found.kind === "missing") {
+      return [problem("kind", engine.kind, `"onnx" where this trainer has no PyTorch: ${found.reason}`)];
+    }
+    const { device, gpus } = found.facts;
+    const most = device === "cuda" ? gpus : MAX_CPU_WORKERS;
+    const problems: Problem[] = [];
+    if (engine.worldSize !== undefined && engine.worldSize > most) {
+      const what = device === "cuda" ? "the GPUs of this trainer" : "the workers of a trainer without GPUs";
+      problems.push(problem("worldSize", engine.worldSize, `at most ${most}, ${what}`));
+    }
+    if (engine.cpuOffload && device === "cpu") {
+      problems.push(problem("cpuOffload", true, "false on a trainer without GPUs: all is on the CPU there"));
+    }
+    return problems;
+  }
+
+  /** The workers of a run that has no problems. @throws {TerminalError} where PyTorch is gone since. */
+  async plan(
+    engine: Extract<RunConfig["trainer"]["engine"], { kind: "fsdp2" }>,
+    logger: Logger,
+  ): Promise<{ readonly plan: WorkerPlan; readonly host: TorchHost }> {
+    const found = await this.find();
+    if (found.kind === "missing" || this.#settings === undefined) {
+      const reason = found.kind === "missing" ? found.reason : "no settings";
+      throw new TerminalError(
+        "NO_TORCH",
+        `Cannot train with fsdp2 as this trainer must have PyTorch: current value is ${reason}`,
+      );
+    }
+    const { device, gpus } = found.facts;
+    const { python, environment, startDeadlineMs, callDeadlineMs } = this.#settings;
+    const worldSize = engine.worldSize ?? Math.max(1, gpus);
+    const plan: WorkerPlan = {
+      worldSize,
+      computeType: engine.dtype ?? (device === "cuda" ? "bfloat16" : "float32"),
+      recomputesLayers: engine.activationCheckpointing,
+      offloadsToHost: engine.cpuOffload,
+    };
+    const threadsPerWorker = Math.max(1, Math.floor(availableParallelism() / worldSize));
+    return {
+      plan,
+      host: { python, device, threadsPerWorker, environment, startDeadlineMs, callDeadlineMs, logger },
+    };
+  }
+
+  async #ask(): Promise<FoundTorch> {
+    if (this.#settings === undefined) {
+      return { kind: "missing", reason: "HONE_TRAINER_PYTHON must name an interpreter that has it" };
+    }
+    const { python, environment, device, startDeadlineMs } = this.#settings;
+    try {
+      const { stdout } = await promisify(execFile)(python, ["-c", PROBE], {
+        env: { ...environment, PYTHONDONTWRITEBYTECODE: "1" },
+        timeout: startDeadlineMs,
+        killSignal: "SIGKILL",
+      });
+      return judge(parseProbe(stdout), device);
+    } catch (error) {
+      return { kind: "missing", reason: `${python} does not import it (${lastLine(describeError(error))})` };
+    }
+  }
+}
+
+function judge(
+  { version, gpus }: { readonly version: string; readonly gpus: number },
+  wanted: TorchSettings["device"],
+): FoundTorch {
+  if (!version.startsWith(TORCH_RELEASE)) {
+    return { kind: "missing", reason: `it must be of release ${TORCH_RELEASE}x, and is ${version}` };
+  }
+  if (wanted === "cuda" && gpus === 0) {
+    return { kind: "missing", reason: "HONE_TRAINER_TORCH_DEVICE is cuda, and it sees no GPU" };
+  }
+  const device = wanted === "auto" ? (gpus > 0 ? "cuda" : "cpu") : wanted;
+  return { kind: "found", facts: { device, gpus: device === "cuda" ? gpus : 0 } };
+}
+
+function parseProbe(text: string): { version: string; gpus: number } {
+  const { version, gpus } = JSON.parse(text) as { version?: unknown; gpus?: unknown };
+  if (typeof version !== "string" || !Number.isInteger(gpus)) throw new Error(`it answered ${text}`);
+  return { version, gpus: gpus as number };
+}
+
+function problem(name: string, value: unknown, allowed: string): Problem {
+  const key = `trainer.engine.${name}`;
+  return { key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) };
+}
+
+/** A traceback's last line says what is wrong. */
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
+}

@@ -1,0 +1,34 @@
+/** What an engine on PyTorch workers is made for, and what it is made with. */
+import type { Logger } from "@hone/telemetry";
+import type { EngineConfig } from "../engine/engine-config.ts";
+
+/** What layers compute with; weights, sums of gradients and the optimizer are float32. */
+export type ComputeType = "float32" | "bfloat16";
+
+export type TorchDevice = "cpu" | "cuda";
+
+export interface FsdpEngineConfig extends EngineConfig {
+  /** Processes that share the model, one per GPU. */
+  readonly worldSize: number;
+  readonly computeType: ComputeType;
+  /** Layers keep their inputs only and are computed again on the way back. */
+  readonly recomputesLayers: boolean;
+  /** Weights, gradients and the optimizer lie in the host's memory. */
+  readonly offloadsToHost: boolean;
+}
+
+/** How this machine runs workers. */
+export interface TorchHost {
+  /** The interpreter that has PyTorch. */
+  readonly python: string;
+  readonly device: TorchDevice;
+  /** Threads of each worker on the host. */
+  readonly threadsPerWorker: number;
+  /** Environment of the workers. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** From starting a group until it says hello. */
+  readonly startDeadlineMs: number;
+  /** Of one call; a load or an update of a large model takes minutes. */
+  readonly callDeadlineMs: number;
+  readonly logger: Logger;
+}

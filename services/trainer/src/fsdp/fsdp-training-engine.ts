@@ -1,0 +1,256 @@
+/**
+ * The engine on PyTorch workers: the same port as the embedded one, with the arithmetic in a group of processes.
+ *
+ * Packing, losses as data, the names and files of checkpoints are the embedded engine's own; what differs is who computes.
+ *
+ * E1  A call that fails because the group is gone leaves this engine without one: whoever made the engine makes another
+ *     and loads the last commit. Half of an update is never gone on from.
+ * E2  Calls are made one after the other in the order in which they were asked for, their preparations included.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { type Scores, WeightSet } from "@hone/proto-gen/training";
+import {
+  checkLoss,
+  emptyScores,
+  type MergedPlace,
+  type PackingLimits,
+  type PlannedJobs,
+  packingLimits,
+  planScoring,
+  planUpdate,
+  type TrainingSample,
+  takeScores,
+  type WeightWriter,
+} from "@hone/train";
+import type {
+  Minibatch,
+  MinibatchResult,
+  SampleScores,
+  SavedState,
+  TrainingEngine,
+} from "../domain/training-engine.ts";
+import { DEFAULT_MICROBATCH_TOKENS, DEFAULT_ROW_TOKENS, stateBytesOf } from "../engine/engine-config.ts";
+import { EngineLostError } from "../engine/errors.ts";
+import { checkTemperature, splitScores } from "../engine/split-scores.ts";
+import type { FsdpEngineConfig, TorchHost } from "./fsdp-config.ts";
+import { type FsdpFiles, fsdpFiles, OPTIMIZER_FOLDER, optimizerFolder } from "./fsdp-files.ts";
+import { type Answer, type CallKind, TorchGroup } from "./torch-group.ts";
+import {
+  adamWMessage,
+  floatsOf,
+  klMessage,
+  lossMessage,
+  microbatch,
+  setupOf,
+  storedTensor,
+  weightFile,
+} from "./worker-messages.ts";
+
+/** Workers that take calls: a {@link TorchGroup}. */
+export type WorkerGroup = Pick<TorchGroup, "call" | "close">;
+export type StartGroup = (host: TorchHost, worldSize: number, signal: AbortSignal) => Promise<WorkerGroup>;
+
+export class FsdpTrainingEngine implements TrainingEngine {
+  readonly vocabSize: number;
+  readonly stateBytes: number;
+  readonly #config: FsdpEngineConfig;
+  readonly #host: TorchHost;
+  readonly #files: FsdpFiles;
+  readonly #limits: PackingLimits;
+  readonly #startGroup: StartGroup;
+  #group: Promise<WorkerGroup> | undefined;
+  #isBaseLoaded = false;
+  #last: Promise<unknown> = Promise.resolve();
+  readonly #closed = new AbortController();
+  #closing: Promise<void> | undefined;
+
+  /** Starts no workers: the first call does. @param startGroup starts them */
+  constructor(config: FsdpEngineConfig, host: TorchHost, startGroup: StartGroup = TorchGroup.start) {
+    this.vocabSize = config.spec.vocabSize;
+    this.stateBytes = stateBytesOf(config);
+    this.#config = config;
+    this.#host = host;
+    this.#startGroup = startGroup;
+    this.#files = fsdpFiles(config);
+    this.#limits = packingLimits(config.spec, {
+      maxRowTokens: config.maxRowTokens ?? DEFAULT_ROW_TOKENS,
+      maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
+    });
+  }
+
+  initialise(): Promise<void> {
+    return this.#inOrder(async () => {
+      const scratch = await mkdtemp(path.join(os.tmpdir(), "hone-start-"));
+      try {
+        await this.#loadPolicy(await this.#files.initialise(scratch), undefined);
+      } finally {
+        await rm(scratch, { recursive: true, force: true });
+      }
+    });
+  }
+
+  load(folder: string): Promise<void> {
+    return this.#inOrder(async () => {
+      const places = await this.#files.load(folder, !this.#isBaseLoaded);
+      await this.#loadPolicy(places, await optimizerFolder(folder));
+    });
+  }
+
+  loadReference(folder: string): Promise<void> {
+    return this.#inOrder(async () => {
+      const tensors = (await this.#files.load(folder, false)).map(storedTensor);
+      await this.#call({ case: "load", value: { target: WeightSet.REFERENCE, tensors } });
+    });
+  }
+
+  trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
+    return this.#inOrder(async () => {
+      const started = performance.now();
+      const { samples, loss, entropyCoefficient, kl, temperature = 1, optimizer, maxGradNorm } = minibatch;
+      checkLoss(loss);
+      checkTemperature(temperature);
+      const objective = { loss, entropyCoefficient, kl, temperature };
+      const work = planUpdate(samples, this.#limits, objective);
+      const scores = await this.#scores({
+        case: "train",
+        value: {
+          microbatches: work.jobs.map(microbatch),
+          loss: lossMessage(loss),
+          ...(kl === undefined ? {} : { kl: klMessage(kl) }),
+          temperature,
+          optimizer: adamWMessage(optimizer),
+          maxGradNorm,
+        },
+      });
+      const { gradNorm } = scores;
+      return { ...scoresOf(work, samples, scores, started), loss: scores.loss, gradNorm };
+    });
+  }
+
+  resetOptimizer(): Promise<void> {
+    return this.#inOrder(async () => {
+      await this.#call({ case: "resetOptimizer", value: {} });
+    });
+  }
+
+  logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+    return this.#score(samples, temperature, WeightSet.POLICY);
+  }
+
+  referenceLogprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+    return this.#score(samples, temperature, WeightSet.REFERENCE);
+  }
+
+  save(folder: string): Promise<SavedState> {
+    return this.#write(folder, (write) => this.#files.save(folder, write), true);
+  }
+
+  saveWeights(folder: string): Promise<SavedState> {
+    return this.#write(folder, (write) => this.#files.save(folder, write), false);
+  }
+
+  exportTo(folder: string): Promise<SavedState> {
+    return this.#write(folder, (write) => this.#files.exportTo(folder, write), false);
+  }
+
+  close(): Promise<void> {
+    this.#closed.abort();
+    this.#closing ??= (async () => {
+      const group = await this.#group?.catch(() => undefined);
+      await group?.close();
+    })();
+    return this.#closing;
+  }
+
+  #score(samples: readonly TrainingSample[], temperature: number, target: WeightSet): Promise<SampleScores> {
+    return this.#inOrder(async () => {
+      const started = performance.now();
+      checkTemperature(temperature);
+      const work = planScoring(samples, this.#limits, temperature);
+      const microbatches = work.jobs.map(microbatch);
+      const scores = await this.#scores({ case: "score", value: { microbatches, temperature, target } });
+      return scoresOf(work, samples, scores, started);
+    });
+  }
+
+  async #loadPolicy(places: readonly MergedPlace[], optimizer: string | undefined): Promise<void> {
+    const tensors = places.map(storedTensor);
+    const optimizerFolder = optimizer ?? "";
+    await this.#call({ case: "load", value: { target: WeightSet.POLICY, tensors, optimizerFolder } });
+    this.#isBaseLoaded = true;
+  }
+
+  /** @param write writes everything but the numbers, which it gives to the writer that it gets. */
+  #write(
+    folder: string,
+    write: (writer: WeightWriter) => Promise<SavedState>,
+    isWhole: boolean,
+  ): Promise<SavedState> {
+    return this.#inOrder(async () => {
+      let optimizerBytes = 0;
+      const saved = await write(async (files) => {
+        const answer = await this.#call({
+          case: "save",
+          value: {
+            files: files.map(weightFile),
+            optimizerFolder: isWhole ? path.join(folder, OPTIMIZER_FOLDER) : "",
+          },
+        });
+        if (answer.case !== "saved") throw unexpected("save", answer);
+        optimizerBytes = Number(answer.value.optimizerBytes);
+        return answer.value.files.map(({ digest, bytes }) => ({ digest, bytes: Number(bytes) }));
+      });
+      return { ...saved, bytes: saved.bytes + optimizerBytes };
+    });
+  }
+
+  async #scores(kind: CallKind): Promise<Scores> {
+    const answer = await this.#call(kind);
+    if (answer.case !== "scores") throw unexpected(String(kind.case), answer);
+    return answer.value;
+  }
+
+  async #call(kind: CallKind): Promise<Answer> {
+    if (this.#closing !== undefined) throw new EngineLostError("closed");
+    this.#group ??= this.#start();
+    return (await this.#group).call(kind);
+  }
+
+  async #start(): Promise<WorkerGroup> {
+    const group = await this.#startGroup(this.#host, this.#config.worldSize, this.#closed.signal);
+    try {
+      await group.call({ case: "setup", value: setupOf(this.#config, this.#files.model) });
+      return group;
+    } catch (error) {
+      await group.close();
+      throw error;
+    }
+  }
+
+  /** E2 */
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const made = this.#last.then(work);
+    this.#last = made.catch(() => undefined);
+    return made;
+  }
+}
+
+function scoresOf(
+  { plan, jobs }: PlannedJobs,
+  samples: readonly TrainingSample[],
+  found: Scores,
+  started: number,
+): SampleScores {
+  const scores = emptyScores(plan);
+  jobs.forEach(({ batch }, i) => {
+    const { logprob, entropy } = found.microbatches[i]!;
+    takeScores(scores, batch, { logprob: floatsOf(logprob), entropy: floatsOf(entropy) });
+  });
+  return splitScores(samples, scores, started);
+}
+
+function unexpected(call: string, answer: Answer): EngineLostError {
+  return new EngineLostError(`an answer of kind ${answer.case} to ${call}`);
+}

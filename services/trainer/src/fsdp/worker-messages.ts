@@ -1,0 +1,175 @@
+/** From Hone's objects to the messages of proto/hone/training/v1. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type AdaptedModel,
+  hasBias,
+  LORA_TARGETS,
+  listTrained,
+  type ModelSpec,
+  rotaryFactor,
+  rotaryFrequencies,
+} from "@hone/nn";
+import {
+  type AdamWSchema,
+  type AdapterShapeSchema,
+  type KlSchema,
+  type LossSchema,
+  type MicrobatchSchema,
+  type ModelShapeSchema,
+  type Setup,
+  SetupSchema,
+  type StoredTensorSchema,
+  type WeightFileSchema,
+  KlKind as WireKl,
+  ElementType as WireType,
+} from "@hone/proto-gen/training";
+import {
+  type ElementType,
+  encodeHeader,
+  type KlConfig,
+  KlKind,
+  type LossConfig,
+  type MergedPlace,
+  type MicrobatchJob,
+  type TensorPlace,
+  type WeightFile,
+} from "@hone/train";
+import type { Minibatch } from "../domain/training-engine.ts";
+import type { FsdpEngineConfig } from "./fsdp-config.ts";
+
+const TYPES: Readonly<Record<ElementType, WireType>> = {
+  F32: WireType.FLOAT32,
+  F16: WireType.FLOAT16,
+  BF16: WireType.BFLOAT16,
+};
+const KL_KINDS: Readonly<Record<KlKind, WireKl>> = {
+  [KlKind.k1]: WireKl.K1,
+  [KlKind.k2]: WireKl.K2,
+  [KlKind.k3]: WireKl.K3,
+};
+
+/** The call that makes the model. */
+export function setupOf(config: FsdpEngineConfig, model: AdaptedModel): Setup {
+  return create(SetupSchema, {
+    model: modelShape(model.spec),
+    ...(model.lora === undefined ? {} : { adapters: adapterShape(model.lora) }),
+    trained: listTrained(model).map(({ name, kind }) => ({
+      name,
+      isDecayed: kind !== "norm" && kind !== "bias",
+    })),
+    computeType: config.computeType === "float32" ? WireType.FLOAT32 : WireType.BFLOAT16,
+    recomputesLayers: config.recomputesLayers,
+    offloadsToHost: config.offloadsToHost,
+  });
+}
+
+function modelShape(spec: ModelSpec): MessageInitShape<typeof ModelShapeSchema> {
+  const rope = { theta: spec.ropeTheta, scaling: spec.ropeScaling };
+  return {
+    vocabSize: spec.vocabSize,
+    hiddenSize: spec.hiddenSize,
+    numLayers: spec.numLayers,
+    numHeads: spec.numHeads,
+    numKeyValueHeads: spec.numKeyValueHeads,
+    headDim: spec.headDim,
+    intermediateSize: spec.intermediateSize,
+    biasedProjections: Object.values(LORA_TARGETS).filter((part) => hasBias(spec, part)),
+    hasQkNorm: spec.hasQkNorm,
+    rmsNormEps: spec.rmsNormEps,
+    isTied: spec.isTied,
+    rotaryFrequencies: rotaryFrequencies(rope, spec.headDim),
+    rotaryFactor: rotaryFactor(rope),
+  };
+}
+
+function adapterShape(lora: NonNullable<AdaptedModel["lora"]>): MessageInitShape<typeof AdapterShapeSchema> {
+  return {
+    rank: lora.rank,
+    alpha: lora.alpha,
+    projections: lora.targets.map((target) => LORA_TARGETS[target]),
+  };
+}
+
+export function storedTensor(place: MergedPlace): MessageInitShape<typeof StoredTensorSchema> {
+  const stored = ({ name, file, begin, type, shape }: TensorPlace) => ({
+    name,
+    file,
+    offset: BigInt(begin),
+    type: TYPES[type],
+    shape: [...shape],
+  });
+  if (place.merged === undefined) return stored(place);
+  const { a, b, factor } = place.merged;
+  return { ...stored(place), merged: { a: stored(a), b: stored(b), factor } };
+}
+
+export function weightFile({
+  path,
+  tensors,
+  metadata,
+}: WeightFile): MessageInitShape<typeof WeightFileSchema> {
+  return {
+    path,
+    head: encodeHeader(tensors, metadata),
+    tensors: tensors.map(({ parameter, type }) => ({ name: parameter, type: TYPES[type] })),
+  };
+}
+
+export function microbatch({ batch, objective }: MicrobatchJob): MessageInitShape<typeof MicrobatchSchema> {
+  return {
+    rowCount: batch.rowCount,
+    rowTokens: batch.rowTokens,
+    tokenIds: bytesOf(batch.tokenIds),
+    positionIds: bytesOf(batch.positionIds),
+    visibleEnd: bytesOf(batch.visibleEnd),
+    positions: bytesOf(batch.positions),
+    entryPosition: bytesOf(batch.entryPosition),
+    entryTarget: bytesOf(batch.entryTarget),
+    ...(objective === undefined
+      ? {}
+      : {
+          numbers: {
+            behaviourLogprob: bytesOf(objective.behaviourLogprob),
+            advantage: bytesOf(objective.advantage),
+            weight: bytesOf(objective.weight),
+            referenceLogprob: bytesOf(objective.referenceLogprob),
+            entropyWeight: bytesOf(objective.entropyWeight),
+          },
+        }),
+  };
+}
+
+export function lossMessage(loss: LossConfig): MessageInitShape<typeof LossSchema> {
+  switch (loss.kind) {
+    case "ppo_clip": {
+      const { clipLow, clipHigh, dualClip } = loss;
+      const value = { clipLow, clipHigh, ...(dualClip === undefined ? {} : { dualClip }) };
+      return { kind: { case: "ppoClip", value } };
+    }
+    case "cross_entropy":
+      return { kind: { case: "crossEntropy", value: {} } };
+    default:
+      return loss satisfies never;
+  }
+}
+
+export function klMessage({ kind, coefficient }: KlConfig): MessageInitShape<typeof KlSchema> {
+  return { kind: KL_KINDS[kind], coefficient };
+}
+
+export function adamWMessage(options: Minibatch["optimizer"]): MessageInitShape<typeof AdamWSchema> {
+  const { learningRate, beta1, beta2, epsilon, weightDecay } = options;
+  return { learningRate, beta1, beta2, epsilon, weightDecay };
+}
+
+/** Numbers as a message carries them. */
+export function floatsOf(bytes: Uint8Array): Float32Array {
+  // A copy: the bytes of a message begin anywhere.
+  return new Float32Array(new Uint8Array(bytes).buffer);
+}
+
+function bytesOf(values: Int32Array | Float32Array | undefined): Uint8Array {
+  return values === undefined
+    ? new Uint8Array(0)
+    : new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+}

@@ -1,0 +1,78 @@
+"""
+Log-probabilities of the trained tokens, and entropies of the distributions that they come from.
+
+With a large vocabulary the logits [U, V] outweigh all that the layers keep, so the head works in chunks of positions
+whose logits are computed again on the way back.
+
+Letters: U positions whose prediction is read, E entries (trained tokens; several may read one position), C hidden
+size, V vocabulary.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+# Values of the logits at a time: 96 MiB in float32.
+CHUNK_VALUES = 24 * 2**20
+
+
+@dataclass(frozen=True)
+class HeadEntries:
+    # int64 [U] indices into B*T
+    positions: Tensor
+    # int64 [E] index into positions, never falling
+    entry_position: Tensor
+    # int64 [E]
+    entry_target: Tensor
+    # Logits are divided by it.
+    temperature: float
+    # Whether the loss reads entropies; else they cost no gradient.
+    differentiates_entropy: bool
+    # Values of the logits at a time.
+    chunk_values: int = CHUNK_VALUES
+
+
+class HeadScores(NamedTuple):
+    # float32 [E]
+    logprob: Tensor
+    # float32 [U]
+    entropy: Tensor
+
+
+def score_positions(read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries) -> HeadScores:
+    """Scores of hidden states, chunk by chunk."""
+    positions = read_UC.shape[0]
+    step = max(1, entries.chunk_values // weight_VC.shape[0])
+    starts = range(0, positions, step)
+    # Entries stand in the order of their positions: those of a chunk are a run.
+    bounds = torch.tensor([*starts, positions], device=read_UC.device)
+    ends = torch.searchsorted(entries.entry_position, bounds).tolist()
+    found = [
+        _score_chunk(read_UC[start : start + step], weight_VC, entries, start, (ends[i], ends[i + 1]))
+        for i, start in enumerate(starts)
+    ]
+    return HeadScores(torch.cat([f.logprob for f in found]), torch.cat([f.entropy for f in found]))
+
+
+def _score_chunk(
+    read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries, start: int, bounds: tuple[int, int]
+) -> HeadScores:
+    row = entries.entry_position[bounds[0] : bounds[1]] - start
+    target = entries.entry_target[bounds[0] : bounds[1]]
+
+    def compute(read: Tensor, weight: Tensor) -> HeadScores:
+        logits_UV = F.linear(read, weight).float() / entries.temperature
+        logprobs_UV = torch.log_softmax(logits_UV, dim=-1)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and entries.differentiates_entropy):
+            entropy_U = -(logprobs_UV.exp() * logprobs_UV).sum(dim=-1)
+        return HeadScores(logprobs_UV[row, target], entropy_U)
+
+    if torch.is_grad_enabled():
+        return HeadScores(
+            *checkpoint(compute, read_UC, weight_VC, use_reentrant=False, preserve_rng_state=False)
+        )
+    return compute(read_UC, weight_VC)

@@ -1,0 +1,53 @@
+"""
+The messages of proto/hone/training/v1, made from their descriptors.
+
+`npm run generate` writes training.binpb beside this file, so that no compiler for Python is needed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_PACKAGE = "hone.training.v1"
+
+
+def _load() -> descriptor_pool.DescriptorPool:
+    pool = descriptor_pool.DescriptorPool()
+    files = descriptor_pb2.FileDescriptorSet.FromString(
+        Path(__file__).with_name("training.binpb").read_bytes()
+    )
+    for file in files.file:
+        pool.Add(file)
+    return pool
+
+
+_POOL = _load()
+
+
+def _message(name: str) -> Any:
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+def _number(enum: str, value: str) -> int:
+    return int(_POOL.FindEnumTypeByName(f"{_PACKAGE}.{enum}").values_by_name[value].number)
+
+
+WorkerCall = _message("WorkerCall")
+WorkerAnswer = _message("WorkerAnswer")
+Hello = _message("Hello")
+Done = _message("Done")
+Failure = _message("Failure")
+Scores = _message("Scores")
+MicrobatchScores = _message("MicrobatchScores")
+Saved = _message("Saved")
+SavedFile = _message("SavedFile")
+
+FLOAT32 = _number("ElementType", "ELEMENT_TYPE_FLOAT32")
+FLOAT16 = _number("ElementType", "ELEMENT_TYPE_FLOAT16")
+BFLOAT16 = _number("ElementType", "ELEMENT_TYPE_BFLOAT16")
+POLICY = _number("WeightSet", "WEIGHT_SET_POLICY")
+REFERENCE = _number("WeightSet", "WEIGHT_SET_REFERENCE")
+KL_K1 = _number("KlKind", "KL_KIND_K1")
+KL_K2 = _number("KlKind", "KL_KIND_K2")
+KL_K3 = _number("KlKind", "KL_KIND_K3")

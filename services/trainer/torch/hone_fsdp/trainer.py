@@ -1,0 +1,201 @@
+"""
+What the calls do. Every rank runs the same calls in the same order; where ranks exchange something, they all do.
+
+T1  A refused call leaves weights and optimizer as they were; after a refused load there are none.
+T2  The same calls on the same state and the same number of ranks give the same bits.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hone_fsdp import messages
+from hone_fsdp.batches import Batch, share_out
+from hone_fsdp.errors import Refused, bad_input
+from hone_fsdp.group import Group
+from hone_fsdp.head import HeadScores
+from hone_fsdp.losses import check_objective, total_loss
+from hone_fsdp.moments import load_moments, save_moments
+from hone_fsdp.optimizer import AdamW
+from hone_fsdp.sharding import ShardedModel
+from hone_fsdp.weights import local_of, read_shards, write_files
+
+# Added to the norm before dividing, as clip_grad_norm_ does.
+_NORM_EPSILON = 1e-6
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A microbatch's results on the host, to be gathered."""
+
+    index: int
+    loss: float
+    logprob: bytes
+    entropy: bytes
+
+
+class Trainer:
+    def __init__(self, setup: Any, group: Group) -> None:
+        """@param setup the message Setup"""
+        self._group = group
+        self._model = ShardedModel(setup, group)
+        decayed = frozenset(each.name for each in setup.trained if each.is_decayed)
+        self._optimizer = AdamW(self._model.trained, decayed)
+        # Names of the parameters that have values: those of the base stay, whatever is loaded beside them.
+        self._filled: set[str] = set()
+        self._is_loaded = False
+        self._reference: dict[str, Tensor] | None = None
+
+    def load(self, call: Any) -> Any:
+        is_policy = call.target == messages.POLICY
+        wanted = self._model.parameters if is_policy else self._model.trained
+        needed = set(self._model.trained)
+        if is_policy:
+            needed |= set(self._model.parameters) - self._filled
+        missing = sorted(needed - {each.name for each in call.tensors})
+        if missing:
+            raise bad_input("load", f"it holds {missing[0]}", "nothing")
+        if is_policy:
+            self._is_loaded = False
+            with self._group.agreeing("load weights"), torch.no_grad():
+                for name, rows in read_shards(call.tensors, wanted):
+                    local_of(self._model.parameters[name]).copy_(rows)
+            self._filled |= {each.name for each in call.tensors}
+            self._optimizer.forget()
+            if call.optimizer_folder:
+                load_moments(call.optimizer_folder, self._optimizer, self._group)
+            self._is_loaded = True
+            return messages.Done()
+        reference: dict[str, Tensor] = {}
+        with self._group.agreeing("load the reference"):
+            for name, rows in read_shards(call.tensors, wanted):
+                reference[name] = rows.to(local_of(self._model.trained[name]).device, copy=True)
+        self._reference = reference
+        return messages.Done()
+
+    def train(self, call: Any) -> Any:
+        self._require_weights("train")
+        check_objective(call)
+        scored: list[_Scored] = []
+        loss_sum = 0.0
+        try:
+            for batch in share_out(call.microbatches, call.temperature, self._group):
+                found = self._forward(batch)
+                if batch.index is None or batch.numbers is None:
+                    loss = found.entropy.sum() * 0.0
+                else:
+                    loss = total_loss(call, found.logprob, found.entropy, batch.numbers)
+                    value = float(loss.detach())
+                    loss_sum += value
+                    scored.append(_scored(batch.index, value, found))
+                loss.backward()
+            grad_norm, loss_sum = self._norm_and(loss_sum)
+            _require_finite("loss", loss_sum)
+            _require_finite("gradient norm", grad_norm)
+            factor = call.max_grad_norm / (grad_norm + _NORM_EPSILON)
+            if factor < 1:
+                for gradient in self._gradients():
+                    gradient.mul_(factor)
+            self._optimizer.update(call.optimizer)
+        finally:
+            self._model.module.zero_grad(set_to_none=True)
+        return self._collect(scored, len(call.microbatches), grad_norm)
+
+    def score(self, call: Any) -> Any:
+        self._require_weights("score samples")
+        exchanged = self._exchanged() if call.target == messages.REFERENCE else nullcontext()
+        scored: list[_Scored] = []
+        with exchanged, torch.no_grad():
+            for batch in share_out(call.microbatches, call.temperature, self._group):
+                found = self._forward(batch)
+                if batch.index is not None:
+                    scored.append(_scored(batch.index, 0.0, found))
+            self._model.release()
+        return self._collect(scored, len(call.microbatches), 0.0)
+
+    def save(self, call: Any) -> Any:
+        self._require_weights("save")
+        files = write_files(call.files, self._model.parameters, self._group)
+        optimizer_bytes = 0
+        if call.optimizer_folder:
+            optimizer_bytes = save_moments(call.optimizer_folder, self._optimizer, self._group)
+        return messages.Saved(
+            files=[messages.SavedFile(digest=digest, bytes=size) for digest, size in files],
+            optimizer_bytes=optimizer_bytes,
+        )
+
+    def reset_optimizer(self, _call: Any) -> Any:
+        self._require_weights("reset the optimizer")
+        self._optimizer.forget()
+        return messages.Done()
+
+    def _forward(self, batch: Batch) -> HeadScores:
+        return self._model.module(batch.token_ids, batch.position_ids, batch.visible_end, batch.entries)
+
+    def _gradients(self) -> Iterator[Tensor]:
+        for parameter in self._model.trained.values():
+            if parameter.grad is not None:
+                yield local_of(parameter.grad)
+
+    def _norm_and(self, loss: float) -> tuple[float, float]:
+        """Global norm of the gradients, and the sum of the losses; in float64, the same on every rank."""
+        squares = 0.0
+        for gradient in self._gradients():
+            squares += float(torch.linalg.vector_norm(gradient, dtype=torch.float64)) ** 2
+        squares, loss = self._group.sum([squares, loss])
+        return math.sqrt(squares) if squares >= 0 else math.nan, loss
+
+    @contextmanager
+    def _exchanged(self) -> Iterator[None]:
+        """The reference's values in the place of the policy's, without a third copy of either."""
+        if self._reference is None:
+            raise bad_input("score samples", "a reference was loaded", "none")
+        self._swap(self._reference)
+        try:
+            yield
+        finally:
+            self._swap(self._reference)
+
+    def _swap(self, others: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, parameter in self._model.trained.items():
+                local = local_of(parameter)
+                kept = local.clone()
+                local.copy_(others[name])
+                others[name].copy_(kept)
+
+    def _collect(self, scored: list[_Scored], count: int, grad_norm: float) -> Any:
+        """The results of all ranks in the order of the microbatches, on the first rank."""
+        gathered = self._group.gather(scored)
+        if gathered is None:
+            return messages.Done()
+        by_index = {each.index: each for part in gathered for each in part}
+        ordered = [by_index[i] for i in range(count)]
+        return messages.Scores(
+            microbatches=[
+                messages.MicrobatchScores(logprob=each.logprob, entropy=each.entropy) for each in ordered
+            ],
+            loss=sum(each.loss for each in ordered),  # T2: in their order
+            grad_norm=grad_norm,
+        )
+
+    def _require_weights(self, action: str) -> None:
+        if not self._is_loaded:
+            raise bad_input(action, "the engine has weights (initialise or load comes first)", "none")
+
+
+def _scored(index: int, loss: float, found: HeadScores) -> _Scored:
+    logprob, entropy = (each.detach().float().cpu().numpy().tobytes() for each in found)
+    return _Scored(index, loss, logprob, entropy)
+
+
+def _require_finite(quantity: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise Refused(
+            "NON_FINITE", f"Cannot update weights as the {quantity} must be finite: current value is {value}"
+        )

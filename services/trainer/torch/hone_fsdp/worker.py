@@ -1,0 +1,116 @@
+"""
+A rank: `torchrun ... -m hone_fsdp.worker`, started by services/trainer.
+
+    HONE_FSDP_SOCKET              where the trainer listens; read by the first rank
+    HONE_FSDP_DEVICE              cpu or cuda
+    HONE_FSDP_COLLECTIVE_SECONDS  after which a rank that does not take part ends the group
+
+W1  Every rank runs every call; the first one takes it from the trainer and answers.
+W2  What is refused is refused by all ranks alike and the group goes on. Anything else that is raised ends this process,
+    and with it the group: half of a call may have been done.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.utils.deterministic
+
+from hone_fsdp import messages
+from hone_fsdp.channel import Channel
+from hone_fsdp.errors import Refused, bad_input
+from hone_fsdp.group import Group
+from hone_fsdp.trainer import Trainer
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    _die_with_torchrun()
+    _be_reproducible()
+    seconds = int(os.environ["HONE_FSDP_COLLECTIVE_SECONDS"])
+    group = Group.join(os.environ["HONE_FSDP_DEVICE"], timedelta(seconds=seconds))
+    channel = Channel(os.environ["HONE_FSDP_SOCKET"]) if group.is_first else None
+    if channel is not None:
+        hello = messages.Hello(
+            world_size=group.size, torch_version=str(torch.__version__), device=group.device.type
+        )
+        channel.send(messages.WorkerAnswer(hello=hello))
+    worker = Worker(group)
+    while True:
+        call = messages.WorkerCall.FromString(
+            group.share_call(None if channel is None else channel.receive())
+        )
+        answer = worker.answer(call)  # W1
+        if channel is not None:
+            channel.send(answer)
+
+
+class Worker:
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._trainer: Trainer | None = None
+
+    def answer(self, call: Any) -> Any:
+        """@param call the message WorkerCall; @returns the message WorkerAnswer"""
+        try:
+            result = self._run(call.WhichOneof("kind"), call)
+        except Refused as refused:  # W2
+            result = messages.Failure(code=refused.code, message=refused.message)
+        answer = messages.WorkerAnswer(number=call.number)
+        field = type(result).DESCRIPTOR.name.lower()
+        getattr(answer, field).CopyFrom(result)
+        return answer
+
+    def _run(self, kind: str, call: Any) -> Any:
+        if kind == "setup":
+            self._trainer = Trainer(call.setup, self._group)
+            return messages.Done()
+        if self._trainer is None:
+            raise bad_input(kind, "the model is set up first", "no setup")
+        calls = {
+            "load": self._trainer.load,
+            "train": self._trainer.train,
+            "score": self._trainer.score,
+            "save": self._trainer.save,
+            "reset_optimizer": self._trainer.reset_optimizer,
+        }
+        if kind not in calls:
+            raise bad_input("answer", f"a call is one of {', '.join(calls)}", str(kind))
+        return calls[kind](getattr(call, kind))
+
+
+def _die_with_torchrun() -> None:
+    """A rank whose torchrun was killed has nobody left; where the system can tell, it ends at once."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _be_reproducible() -> None:
+    """The same bits for the same calls; operators that cannot promise it warn."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Filling fresh memory finds reads of what nobody wrote, and costs a pass over it.
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        # Without the tidying of groups whose ranks may be gone, which can wait for long.
+        os._exit(1)
+    dist.destroy_process_group()
