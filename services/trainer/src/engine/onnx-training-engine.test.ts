@@ -1,9 +1,37 @@
-import { testTrainingEngine } from "../testing/training-engine-suite.ts";
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
+import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
 import { OnnxTrainingEngine } from "./onnx-training-engine.ts";
 
-testTrainingEngine({
-  name: "OnnxTrainingEngine",
-  create: (config) => new OnnxTrainingEngine({ ...config, threads: 2 }),
-  optimizer: "optimizer.safetensors",
-  isOptimizerOneFile: true,
+const OPTIMIZER = "optimizer.safetensors";
+const create = (config: typeof freshModel) => new OnnxTrainingEngine({ ...config, threads: 2 });
+
+testTrainingEngine({ name: "OnnxTrainingEngine", create, optimizer: OPTIMIZER });
+
+test("the optimizer's file has the same bits after the same updates, saved and loaded in between or not", async () => {
+  await using folder = await temporaryFolder("onnx");
+  const [between, straight, resumed] = ["between", "straight", "resumed"].map((name) =>
+    path.join(folder.path, name),
+  ) as [string, string, string];
+  const engines = [create(freshModel), create(freshModel)] as const;
+  try {
+    await engines[0].initialise();
+    await engines[0].trainMinibatch(minibatch(1));
+    await engines[0].save(between);
+    await engines[1].load(between);
+    for (const [engine, at] of [
+      [engines[0], straight],
+      [engines[1], resumed],
+    ] as const) {
+      await engine.trainMinibatch(minibatch(2));
+      await engine.save(at);
+    }
+    const [a, b] = await Promise.all([straight, resumed].map((at) => readFile(path.join(at, OPTIMIZER))));
+    assert.deepEqual(a, b);
+  } finally {
+    await Promise.all(engines.map((engine) => engine.close()));
+  }
 });

@@ -18,9 +18,9 @@ import {
   saveCheckpoint,
   type TrainingSample,
 } from "@hone/train";
-import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
 import type { EngineConfig } from "../engine/engine-config.ts";
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
+import type { Minibatch, TrainingEngine } from "./training-engine.ts";
 
 /** An implementation under test. */
 export interface EngineUnderTest {
@@ -28,8 +28,6 @@ export interface EngineUnderTest {
   readonly create: (config: EngineConfig) => TrainingEngine;
   /** File or folder of a state that holds the optimizer. */
   readonly optimizer: string;
-  /** Whether two states of the same bits have the same bytes there. */
-  readonly isOptimizerOneFile: boolean;
   /** Why it cannot be tested here. */
   readonly skip?: string | false;
 }
@@ -43,7 +41,8 @@ const spec = resolveModelSpec({
   headDim: 4,
   initializerRange: 0.2,
 });
-const config: EngineConfig = {
+/** A model made from scratch. */
+export const freshModel: EngineConfig = {
   spec,
   start: { kind: "fresh", seed: 3 },
   companions: { "tokenizer.json": "{}" },
@@ -90,7 +89,8 @@ function samplesOf(seed: number, count: number): TrainingSample[] {
   });
 }
 
-function minibatch(seed: number): Minibatch {
+/** An update that reads everything a loss may read but a reference. */
+export function minibatch(seed: number): Minibatch {
   return {
     samples: samplesOf(seed, 8),
     loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
@@ -102,11 +102,11 @@ function minibatch(seed: number): Minibatch {
 
 /** Declares the suite. */
 export function testTrainingEngine(tested: EngineUnderTest): void {
-  const { create, optimizer, isOptimizerOneFile } = tested;
+  const { create, optimizer } = tested;
 
   async function withEngine<T>(
     use: (engine: TrainingEngine, folder: string) => Promise<T>,
-    made: EngineConfig = config,
+    made: EngineConfig = freshModel,
   ): Promise<T> {
     const engine = create(made);
     const folder = await mkdtemp(path.join(os.tmpdir(), "hone-engine-"));
@@ -155,13 +155,8 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         });
         assert.equal(resumed.digest, straight.digest);
         assert.notEqual(saved.digest, straight.digest);
-        const files = [...(isOptimizerOneFile ? [optimizer] : []), "tokenizer.json"];
-        for (const file of files) {
-          const [a, b] = await Promise.all(
-            ["straight", "resumed"].map((at) => readFile(path.join(folder, at, file))),
-          );
-          assert.deepEqual(a, b, file);
-        }
+        const tokenizer = await readFile(path.join(folder, "resumed", "tokenizer.json"), "utf8");
+        assert.equal(tokenizer, "{}");
       }));
 
     test("an engine that starts from a checkpoint trains it and exports its files", () =>
@@ -199,12 +194,6 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.notEqual(saved.digest, straight.digest);
         const files = ["adapter_config.json", "adapter_model.safetensors", optimizer];
         assert.deepEqual((await readdir(path.join(folder, "straight"))).sort(), files);
-        if (isOptimizerOneFile) {
-          const [a, b] = await Promise.all(
-            ["straight", "resumed"].map((at) => readFile(path.join(folder, at, optimizer))),
-          );
-          assert.deepEqual(a, b);
-        }
         await engine.exportTo(path.join(folder, "export"));
         const merged = await loadMerged(path.join(folder, "export"));
         const changed = Object.keys(merged.weights).filter(
@@ -216,7 +205,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         );
       }, adapted));
 
-    for (const made of [config, pretrained, adapted]) {
+    for (const made of [freshModel, pretrained, adapted]) {
       const what = made.adapters === undefined ? made.start.kind : "adapters";
       test(`a reference stays what it was while the policy moves away: ${what}`, () =>
         withEngine(async (engine, folder) => {
@@ -311,7 +300,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
       }));
 
     test("close() fails open calls and later ones, and may be called twice", async () => {
-      const engine = create(config);
+      const engine = create(freshModel);
       const open = assert.rejects(engine.initialise(), EngineLostError);
       await engine.close();
       await engine.close();
