@@ -38,7 +38,7 @@ async function withGroup(
   await use((signal = NEVER) => TorchGroup.start(host, 1, signal), log);
 }
 
-const SPEAKING = `exec '${process.execPath}' '${FAKE}'`;
+const SPEAKING = `exec '${process.execPath}' -e "import('${FAKE}').then((fake) => fake.speakAsWorkers(process))"`;
 const asking = (wish: string) => ({ case: "load", value: { optimizerFolder: wish } }) as const;
 
 describe("TorchGroup", () => {

@@ -233,7 +233,7 @@ function workerEnvironment(host: TorchHost, socketPath: string): Record<string, 
   return {
     OMP_NUM_THREADS: String(threadsPerWorker),
     // Ranks of one host meet on it, whatever its name resolves to.
-    ...(process.platform === "linux" ? { GLOO_SOCKET_IFNAME: "lo" } : {}),
+    ...(os.platform() === "linux" ? { GLOO_SOCKET_IFNAME: "lo" } : {}),
     ...environment,
     PYTHONPATH: PACKAGE_FOLDER,
     PYTHONUNBUFFERED: "1",

@@ -4,35 +4,37 @@
  * `refuse`, `hang` or `die`.
  */
 import { createConnection } from "node:net";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { WorkerAnswerSchema, type WorkerCall, WorkerCallSchema } from "@hone/proto-gen/training";
 import { encodeFrame, FrameReader } from "../fsdp/frames.ts";
 
-const socket = createConnection(process.env.HONE_FSDP_SOCKET ?? "");
-const reader = new FrameReader();
+type Kind = NonNullable<MessageInitShape<typeof WorkerAnswerSchema>["kind"]>;
 
-type Kind = NonNullable<Parameters<typeof create<typeof WorkerAnswerSchema>>[1]>["kind"];
+/** Speaks until the connection ends. @param host the program's own process. */
+export function speakAsWorkers(host: NodeJS.Process): void {
+  const socket = createConnection(host.env.HONE_FSDP_SOCKET ?? "");
+  const reader = new FrameReader();
 
-function send(number: number, kind: Kind): void {
-  const message = toBinary(WorkerAnswerSchema, create(WorkerAnswerSchema, { number, kind: kind! }));
-  // In pieces: a stream keeps no boundaries.
-  for (const byte of encodeFrame(message).flatMap((part) => [...part])) socket.write(Uint8Array.of(byte));
+  const send = (number: number, kind: Kind) => {
+    const message = toBinary(WorkerAnswerSchema, create(WorkerAnswerSchema, { number, kind }));
+    // In pieces: a stream keeps no boundaries.
+    for (const byte of encodeFrame(message).flatMap((part) => [...part])) socket.write(Uint8Array.of(byte));
+  };
+  const answer = ({ number, kind }: WorkerCall) => {
+    const wish = kind.case === "load" ? kind.value.optimizerFolder : "answer";
+    host.stderr.write(`asked to ${wish}\n`);
+    if (wish === "answer") send(number, { case: "done", value: {} });
+    if (wish === "refuse") {
+      send(number, { case: "failure", value: { code: "TRAINING_INPUT", message: "Cannot: a rule" } });
+    }
+    if (wish === "die") host.kill(host.pid, "SIGKILL");
+  };
+
+  socket.on("connect", () => {
+    send(0, { case: "hello", value: { worldSize: 1, torchVersion: "none", device: "cpu" } });
+  });
+  socket.on("data", (chunk) => {
+    for (const message of reader.push(chunk)) answer(fromBinary(WorkerCallSchema, message));
+  });
+  socket.on("close", () => host.exit(3));
 }
-
-function answer({ number, kind }: WorkerCall): void {
-  const wish = kind.case === "load" ? kind.value.optimizerFolder : "answer";
-  console.error(`asked to ${wish}`);
-  if (wish === "answer") send(number, { case: "done", value: {} });
-  if (wish === "refuse") {
-    send(number, { case: "failure", value: { code: "TRAINING_INPUT", message: "Cannot: a rule" } });
-  }
-  if (wish === "die") process.kill(process.pid, "SIGKILL");
-}
-
-socket.on("connect", () => {
-  send(0, { case: "hello", value: { worldSize: 1, torchVersion: "none", device: "cpu" } });
-});
-socket.on("data", (chunk) => {
-  for (const message of reader.push(chunk)) answer(fromBinary(WorkerCallSchema, message));
-});
-socket.on("close", () => process.exit(3));

@@ -101,7 +101,7 @@ def _be_reproducible() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     # Filling fresh memory finds reads of what nobody wrote, and costs a pass over it.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # made at run time
     torch.backends.cuda.matmul.allow_tf32 = False
 
 

@@ -39,7 +39,7 @@ export type WorkerCall = Message<"hone.training.v1.WorkerCall"> & {
    */
   kind: {
     /**
-     * The first call, once.
+     * The first call; a later one begins anew with another model.
      *
      * @generated from field: hone.training.v1.Setup setup = 2;
      */
