@@ -22,10 +22,15 @@ docker buildx build --push --sbom=true --provenance=mode=max --platform "$platfo
   ${NODE_IMAGE:+--build-arg NODE_IMAGE="$NODE_IMAGE"} \
   --file "$root/images/services.Dockerfile" --tag "$repository/services:$tag" "$context"
 
+# PyTorch's wheels with CUDA are for amd64 alone.
+docker buildx build --push --sbom=true --provenance=mode=max --platform linux/amd64 \
+  --build-arg SERVICES_IMAGE="$repository/services:$tag" \
+  --file "$root/images/trainer.Dockerfile" --tag "$repository/trainer:$tag" "$context"
+
 # What npm installed, for whoever has no registry that shows attached SBOMs.
 mkdir -p "$root/images/out"
 (cd "$root" && npm sbom --package-lock-only --omit=dev --omit=optional --sbom-format=cyclonedx \
   --workspace services/agent-rollout --workspace services/dataset --workspace services/inference-gateway \
   --workspace services/judge --workspace services/tracer --workspace services/trainer --workspace apps/cli \
   > "$root/images/out/services.cdx.json")
-echo "pushed $repository/services:$tag; SBOM in images/out/services.cdx.json"
+echo "pushed $repository/services:$tag and $repository/trainer:$tag; SBOM in images/out/services.cdx.json"

@@ -103,6 +103,17 @@ describe("the context of the images", () => {
     }
   });
 
+  test("holds every path of it that a Dockerfile's commands name", () => {
+    for (const file of DOCKERFILES) {
+      for (const { rest } of instructionsOf(file).filter(({ word }) => word === "RUN" || word === "CMD")) {
+        // What is removed is what a command before it may have left.
+        for (const [, found = ""] of rest.replace(/rm -rf [^&]*/g, "").matchAll(/\/app\/([\w./-]+)/g)) {
+          assert.ok(existsSync(path.join(laidOut.context, found)), `${file}: /app/${found}`);
+        }
+      }
+    }
+  });
+
   test("holds what its code imports, and no test", async () => {
     const { context } = laidOut;
     const files = filesBelow(context);

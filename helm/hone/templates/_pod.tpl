@@ -117,7 +117,8 @@ capabilities: { drop: [ALL] }
   # 288 is 0440: for the account of the pod and nobody else.
   secret: { secretName: {{ include "hone.credentials" . }}, defaultMode: 288 }
 - name: tmp
-  emptyDir: { sizeLimit: 1Gi }
+  # A pod that writes more is evicted. Kernels that PyTorch compiles lie here too.
+  emptyDir: { sizeLimit: {{ ternary "10Gi" "1Gi" (and (eq .name "trainer") (eq .root.Values.trainer.engine.kind "fsdp2")) }} }
 - name: files
 {{- if $storage.files.existingClaim }}
   persistentVolumeClaim: { claimName: {{ $storage.files.existingClaim }}, readOnly: true }
