@@ -51,6 +51,8 @@ export function localEnvironment(project: Project): Readonly<Record<string, stri
     ...Object.fromEntries(servers.map((name) => [name, undefined])),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
+    // Run files here are one's own.
+    HONE_AGENT_COMMANDS: "allow",
   };
 }
 

@@ -4,6 +4,7 @@ import { InvalidInputError, nearest, parseJson } from "@hone/core";
 import type { z } from "zod";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
 import type { ModuleExports } from "./agent-modules.ts";
+import type { OutsideAccess } from "./tools/tool-config.ts";
 
 /** An agent that is ready to run rollouts. */
 export interface PreparedAgent {
@@ -30,6 +31,8 @@ export interface AgentCatalogOptions {
   readonly filesFolder: string;
   /** See {@link BuildContext}. @default none */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** See {@link BuildContext}. @default nothing */
+  readonly outside?: OutsideAccess;
 }
 
 /** Which agent, in which configuration. */
@@ -93,6 +96,7 @@ export class AgentCatalog {
       filesFolder: this.#options.filesFolder,
       secrets: this.#options.secrets ?? {},
       tools: modules?.exports.tools ?? {},
+      outside: this.#options.outside,
       onClose: (close) => this.#opened.defer(close),
     });
     return { name, config: checked.config, graph, definition };

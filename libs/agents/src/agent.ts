@@ -23,6 +23,41 @@ export interface AgentEnvironment {
   metrics(): Readonly<Record<string, number>>;
 }
 
+/** A URL through which programs of any kind call the model; every call is a turn of the attempt's record. */
+export interface AgentSession {
+  /** Of the session, without a slash at its end; the APIs lie below it, such as `<url>/v1/chat/completions`. */
+  readonly url: string;
+  /** Opens this session alone, as bearer token or as `x-api-key`. */
+  readonly key: string;
+  /** Name of the model, for clients that want one. */
+  readonly model: string;
+}
+
+/** Who speaks through a session. */
+export interface SessionRole {
+  /** Whether its answers are trained. @default true */
+  readonly learn?: boolean | undefined;
+  /** A model outside that answers it; absent = the run's own. Only where it does not learn. */
+  readonly endpoint?: SessionEndpoint | undefined;
+}
+
+/** A model behind an OpenAI-compatible API. */
+export interface SessionEndpoint {
+  /** Up to and with `/v1`. */
+  readonly baseUrl: string;
+  readonly model: string;
+  /** Variable of agent-rollout that holds the key. */
+  readonly keyVariable?: string | undefined;
+  readonly concurrency: number;
+}
+
+export interface SessionOptions {
+  /** By name, which calls give as their model, or the URL as `<url>/roles/<name>`. Absent = one that learns. */
+  readonly roles?: Readonly<Record<string, SessionRole>> | undefined;
+  /** Whether rewards may be given through the session, with its key. @default false */
+  readonly takesRewards?: boolean | undefined;
+}
+
 /** One attempt at one rollout, as its agent sees it. */
 export interface AgentRollout<Config> {
   readonly config: Config;
@@ -39,6 +74,8 @@ export interface AgentRollout<Config> {
   readonly signal: AbortSignal;
   /** Tools for this attempt, which gives them back at its end; what the row says of tools holds for them. */
   openTools(toolbox: Toolbox): RolloutTools;
+  /** A session for programs that this agent starts or asks. It is over with the attempt. */
+  openSession(options?: SessionOptions): AgentSession;
 }
 
 /** What an agent returns. */

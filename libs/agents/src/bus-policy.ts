@@ -112,8 +112,10 @@ export class BusPolicy implements Policy {
     replica: string,
     told: { count: number },
   ): Promise<Try> {
-    const { model, signal } = call;
+    const { model, signal, enough } = call;
     const close = this.#replicas.open(model, replica);
+    const onEnough = () => this.#abort(model, replica, call.requestId);
+    enough?.addEventListener("abort", onEnough, { once: true });
     // Unknown until the replica says where the request stands.
     let queuePosition: number | undefined;
     let made = 0;
@@ -165,6 +167,7 @@ export class BusPolicy implements Policy {
       }
       throw error;
     } finally {
+      enough?.removeEventListener("abort", onEnough);
       close();
     }
   }
@@ -198,7 +201,7 @@ function read(
   const rule = brokenRule(kind.value, call);
   if (rule !== undefined) return { kind: "broken", reason: `a broken answer: ${rule}` };
   const generation = fromWire(kind.value, replica);
-  const isCutOff = generation.finishReason === FinishReason.aborted;
+  const isCutOff = generation.finishReason === FinishReason.aborted && call.enough?.aborted !== true;
   if (isCutOff && generation.generationMs < OWN_TIME_SHARE * call.deadlineMs) {
     return { kind: "again", reason: `cut off after ${Math.round(kind.value.queueMs)} ms in its queue` };
   }

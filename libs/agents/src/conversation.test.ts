@@ -44,7 +44,7 @@ class Tape {
 
   /** Each call's context and answer stand in the record, and each sampled token is trained exactly once. */
   check(): Sample[] {
-    const samples = this.conversation.samples();
+    const samples = this.conversation.record().samples;
     for (const [index, sample] of samples.entries()) checkSample(sample, `sample ${index}`);
     const { turns } = this.conversation;
     assert.equal(turns.length, this.calls.length);
@@ -157,7 +157,7 @@ describe("Conversation", () => {
     const right = conversation.prepare([...history, user("right")]);
     assert.equal(conversation.commit(right, generation("R")).sample, 0);
     assert.equal(conversation.commit(left, generation("L")).sample, 1);
-    const [trunk, branch] = conversation.samples();
+    const [trunk, branch] = conversation.record().samples;
     assert.match(tokenizer.decode(Array.from(trunk!.tokenIds)), /two.*right/s);
     assert.match(tokenizer.decode(Array.from(branch!.tokenIds)), /two.*left/s);
     assert.equal(

@@ -53,6 +53,17 @@ export class LimitReachedError extends TerminalError {
   }
 }
 
+/** Whoever asked the model for an answer waits for it no longer; no end of the rollout. */
+export class ModelCallAbandonedError extends TerminalError {
+  constructor(options?: ErrorOptions) {
+    super(
+      "MODEL_CALL_ABANDONED",
+      "Cannot answer a call of the model as its caller must wait for it: current value is gone",
+      options,
+    );
+  }
+}
+
 /** The attempt's time is over, waits for Hone's own parts not counted. */
 export class AttemptTimedOutError extends TerminalError {
   constructor(deadlineMs: number) {

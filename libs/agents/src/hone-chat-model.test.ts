@@ -117,7 +117,7 @@ describe("HoneChatModel with tools", () => {
     const id = answer.tool_calls?.[0]?.id ?? "";
     assert.match(id, /^[a-z0-9]{9}$/);
     await bound.invoke([question, answer, new ToolMessage({ content: "wet", tool_call_id: id })]);
-    assert.equal(conversation.samples().length, 1);
+    assert.equal(conversation.record().samples.length, 1);
     assert.equal(shown()[1], `[INST]Rain?[/INST]${written}</s>[TOOL_RESULTS]${id} wet[/TOOL_RESULTS]`);
   });
 
@@ -128,7 +128,7 @@ describe("HoneChatModel with tools", () => {
     const [call] = (await bound.invoke([question])).tool_calls ?? [];
     const changed = new AIMessage({ content: "", tool_calls: [{ ...call!, args: { city: "Rome" } }] });
     await bound.invoke([question, changed, new ToolMessage({ content: "wet", tool_call_id: call!.id! })]);
-    assert.equal(conversation.samples().length, 2);
+    assert.equal(conversation.record().samples.length, 2);
   });
 
   test("streams text as it is certain, then the calls; the whole is the message of the record", async () => {
@@ -149,7 +149,7 @@ describe("HoneChatModel with tools", () => {
     assert.equal(texts.join(""), "Let me see. <b>\n");
     assert.deepEqual(whole?.tool_calls?.[0]?.args, { city: "Paris" });
     await bound.invoke([question, whole!, new ToolMessage({ content: "wet", tool_call_id: "c00000000" })]);
-    assert.equal(conversation.samples().length, 1);
+    assert.equal(conversation.record().samples.length, 1);
   });
 
   test("streams answers without tools, control tokens left out", async () => {

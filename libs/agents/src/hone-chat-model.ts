@@ -8,7 +8,7 @@
  */
 
 import type { VersionSpan } from "@hone/rl";
-import type { ChatMessage, ChatRenderer, ChatTool } from "@hone/tokenizer";
+import type { ChatTool } from "@hone/tokenizer";
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import type { BaseLanguageModelInput } from "@langchain/core/language_models/base";
 import {
@@ -21,14 +21,14 @@ import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/mes
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import type { Runnable } from "@langchain/core/runnables";
 import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
+import { callModel, formatOf, isPlain } from "./call-model.ts";
 import { toChatMessage, toLangChainCall } from "./chat-messages.ts";
 import { UnsupportedMessageError } from "./errors.ts";
 import type { ModelAnswer, ModelSession } from "./model-session.ts";
 import type { FinishReason } from "./policy.ts";
-import { readToolAnswer, type ToolAnswerMessage } from "./read-tool-answer.ts";
+import type { ToolAnswerMessage } from "./read-tool-answer.ts";
 import { streamAnswer } from "./stream-answer.ts";
-import { formatOfTemplate, type ToolCallFormatName } from "./tool-calls/formats.ts";
-import { withToolPrompt } from "./tool-prompt.ts";
+import type { ToolCallFormatName } from "./tool-calls/formats.ts";
 
 /** What `response_metadata` of an answer holds. */
 export interface AnswerMetadata {
@@ -82,15 +82,10 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
 
   override async _generate(messages: BaseMessage[], options: this["ParsedCallOptions"]): Promise<ChatResult> {
     const tools = toolsOf(options);
-    if (this.#isPlain(tools)) {
-      const answer = await this.#session.call(messages.map(toChatMessage));
-      return resultOf(
-        answer,
-        new AIMessage({ content: answer.turn.responseText, response_metadata: { ...metadataOf(answer) } }),
-      );
-    }
-    const { answer, message } = await this.#callWithTools(messages, tools);
-    return resultOf(answer, chunkOf(message, { ...metadataOf(answer) }));
+    const { answer, message } = await this.#call(messages, tools);
+    if (!isPlain(this.#format, tools)) return resultOf(answer, chunkOf(message, { ...metadataOf(answer) }));
+    const metadata = { ...metadataOf(answer) };
+    return resultOf(answer, new AIMessage({ content: message.content, response_metadata: metadata }));
   }
 
   override async *_streamResponseChunks(
@@ -101,11 +96,9 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
     const tools = toolsOf(options);
     const { tokenizer } = this.#session.renderer;
     const format = this.#format;
-    const stream = streamAnswer(tokenizer, format, tools, async (onTokens) => {
-      if (!this.#isPlain(tools)) return this.#callWithTools(messages, tools, onTokens);
-      const answer = await this.#session.call(messages.map(toChatMessage), { onTokens });
-      return { answer, message: { content: answer.turn.responseText, invalidCalls: [] } };
-    });
+    const stream = streamAnswer(tokenizer, format, tools, (onTokens) =>
+      this.#call(messages, tools, onTokens),
+    );
     for await (const piece of stream) {
       const isLast = piece.kind === "end";
       const chunk = new ChatGenerationChunk({
@@ -126,45 +119,18 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
     return this.#options.toolCallFormat ?? formatOf(this.#session.renderer);
   }
 
-  /** Whether an answer is text as it stands; harmony's answers hold thoughts and marks, also where there are no tools. */
-  #isPlain(tools: readonly ChatTool[]): boolean {
-    return tools.length === 0 && this.#format !== "gpt_oss";
-  }
-
-  async #callWithTools(
+  #call(
     messages: readonly BaseMessage[],
     tools: readonly ChatTool[],
     onTokens?: (tokenIds: readonly number[]) => void,
   ): Promise<{ answer: ModelAnswer; message: ToolAnswerMessage }> {
-    const format = this.#format;
-    let message: ToolAnswerMessage = { content: "", invalidCalls: [] };
-    const read = (written: string, turnIndex: number): Pick<ChatMessage, "content" | "tool_calls"> => {
-      message = readToolAnswer(format, written, turnIndex, tools);
-      const { content, tool_calls } = message;
-      return { content, ...(tool_calls !== undefined && { tool_calls }) };
-    };
-    const { showsTools } = this.#session.renderer;
-    const shown = messages.map(toChatMessage);
-    const isDescribed = showsTools || tools.length === 0;
-    const answer = await this.#session.call(isDescribed ? shown : withToolPrompt(shown, tools), {
-      tools: showsTools ? tools : [],
-      read,
-      ...(onTokens !== undefined && { onTokens }),
+    return callModel(this.#session, {
+      messages: messages.map(toChatMessage),
+      tools,
+      format: this.#format,
+      ...(onTokens !== undefined && { options: { onTokens } }),
     });
-    return { answer, message };
   }
-}
-
-const formats = new WeakMap<ChatRenderer, ToolCallFormatName>();
-
-/** Looked for once in each template. */
-function formatOf(renderer: ChatRenderer): ToolCallFormatName {
-  let format = formats.get(renderer);
-  if (format === undefined) {
-    format = formatOfTemplate(renderer.tokenizer.chatTemplate);
-    formats.set(renderer, format);
-  }
-  return format;
 }
 
 function toolsOf(options: HoneCallOptions): ChatTool[] {

@@ -11,7 +11,17 @@
  * });
  */
 
-export type { AgentDefinition, AgentEnvironment, AgentResult, AgentRollout, AgentTask } from "./agent.ts";
+export type {
+  AgentDefinition,
+  AgentEnvironment,
+  AgentResult,
+  AgentRollout,
+  AgentSession,
+  AgentTask,
+  SessionEndpoint,
+  SessionOptions,
+  SessionRole,
+} from "./agent.ts";
 export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./agent.ts";
 export type { AgentCatalogOptions, AgentChoice, InputProblem, PreparedAgent } from "./agent-catalog.ts";
 export { AgentCatalog, checkConfig, unknownName } from "./agent-catalog.ts";
@@ -20,8 +30,11 @@ export { AgentModules } from "./agent-modules.ts";
 export { AttemptClock } from "./attempt-clock.ts";
 export type { BusPolicyOptions } from "./bus-policy.ts";
 export { BusPolicy } from "./bus-policy.ts";
+export { CallKind, DRIFT_KINDS } from "./call-kind.ts";
+export type { ModelCall } from "./call-model.ts";
+export { callModel, formatOf } from "./call-model.ts";
 export { toChatMessage, toChatToolCall, toLangChainMessages } from "./chat-messages.ts";
-export type { PreparedCall, RecordedTurn } from "./conversation.ts";
+export type { ConversationRecord, PreparedCall, RecordedTurn } from "./conversation.ts";
 export { Conversation } from "./conversation.ts";
 export { EndpointPolicy, EndpointUnavailableError } from "./endpoint-policy.ts";
 export type {
@@ -38,6 +51,7 @@ export {
   DuplicateNameError,
   InfrastructureError,
   LimitReachedError,
+  ModelCallAbandonedError,
   PolicyRefusedError,
   PolicyStaleError,
   PolicyUnavailableError,
@@ -50,12 +64,14 @@ export type { ModelAnswer, ModelSessionOptions } from "./model-session.ts";
 export { ModelSession } from "./model-session.ts";
 export type { GenerateCall, Generation, Policy, SamplingParameters } from "./policy.ts";
 export { FinishReason } from "./policy.ts";
+export { postAndWait } from "./post-and-wait.ts";
 export { chooseReplica } from "./rendezvous.ts";
 export type { ReplicaChange } from "./replica-directory.ts";
 export { ReplicaDirectory } from "./replica-directory.ts";
 export { RolloutEnvironment } from "./rollout-environment.ts";
 export type { Script } from "./scripted-policy.ts";
 export { ScriptedPolicy, scriptNames, scriptOf } from "./scripted-policy.ts";
+export { streamAnswer } from "./stream-answer.ts";
 export type { RowTools } from "./task-row.ts";
 export { agentOfRow, promptOfRow, toolsOfRow } from "./task-row.ts";
 export type { ReadAnswer, ToolCallFormat, ToolCallFormatName } from "./tool-calls/formats.ts";
@@ -82,7 +98,7 @@ export type {
   ToolRollout,
 } from "./tools/tool.ts";
 export { defineTool, registerTool, toolNames, toolOf } from "./tools/tool.ts";
-export type { BuildContext, ToolConfig } from "./tools/tool-config.ts";
+export type { BuildContext, OutsideAccess, ToolConfig } from "./tools/tool-config.ts";
 export { buildToolbox, toolConfigShape } from "./tools/tool-config.ts";
 export type { ToolLimits } from "./tools/toolbox.ts";
 export { Toolbox } from "./tools/toolbox.ts";

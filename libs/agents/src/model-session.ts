@@ -21,9 +21,10 @@ import {
 } from "@hone/telemetry";
 import { type ChatMessage, type ChatRenderer, ChatTemplateError, type ChatTool } from "@hone/tokenizer";
 import type { AttemptClock } from "./attempt-clock.ts";
-import type { Conversation, PreparedCall, RecordedTurn } from "./conversation.ts";
-import { AttemptTimedOutError, LimitReachedError } from "./errors.ts";
+import type { Conversation, PreparedCall, ReadAnswerMessage, RecordedTurn } from "./conversation.ts";
+import { AttemptTimedOutError, LimitReachedError, ModelCallAbandonedError } from "./errors.ts";
 import { FinishReason, type Generation, type Policy, type SamplingParameters } from "./policy.ts";
+import { cutAt, StopWatch } from "./stop-watch.ts";
 import type { RolloutWitness } from "./witness.ts";
 
 /** What a session needs; everything belongs to one attempt. */
@@ -55,9 +56,25 @@ export interface ModelSessionOptions {
 export interface CallOptions {
   /** Shown to the model by its chat template. */
   readonly tools?: readonly ChatTool[];
-  /** See {@link Conversation.commit}; the index of the turn makes names for its calls. */
-  readonly read?: (written: string, turnIndex: number) => Pick<ChatMessage, "content" | "tool_calls">;
+  /** See {@link CommitOptions}; the index of the turn makes names for its calls. */
+  readonly read?: (written: string, turnIndex: number, content: string) => ReadAnswerMessage;
   readonly onTokens?: (tokenIds: readonly number[]) => void;
+  /** Told of the size of the context, before anything is sampled. */
+  readonly onPrompt?: (tokenCount: number) => void;
+  /** Most tokens of the answer, beside the run's own limit. */
+  readonly maxNewTokens?: number | undefined;
+  /** They end the answer; with them in it, it is recorded up to the token that completed one. */
+  readonly stopTexts?: readonly string[];
+  /** @default that of the turn */
+  readonly seedOf?: (contextIds: readonly number[]) => number;
+  /** Ends this call alone: it fails with ModelCallAbandonedError, and is recorded as such. */
+  readonly signal?: AbortSignal;
+  /** Whether the answer is trained. @default true */
+  readonly learns?: boolean;
+  /** Who answers. @default the session's own */
+  readonly policy?: Policy;
+  /** Whether a full context ends the rollout only if the agent does not go on with a shorter one. @default false */
+  readonly mayShorten?: boolean;
 }
 
 /** The answer to one call. */
@@ -65,6 +82,8 @@ export interface ModelAnswer {
   readonly turn: RecordedTurn;
   readonly generation: Generation;
   readonly promptTokenCount: number;
+  /** The whole context. */
+  readonly contextIds: readonly number[];
 }
 
 export class ModelSession {
@@ -89,21 +108,38 @@ export class ModelSession {
   }
 
   /**
+   * Adds to the reward of a turn.
+   * @param index of the turn; undefined = the latest.
+   * @returns false when there is no such turn.
+   */
+  addReward(value: number, index?: number): boolean {
+    const turn = index === undefined ? this.lastTurn : this.#options.conversation.turns[index];
+    if (turn === undefined) return false;
+    turn.reward = (turn.reward ?? 0) + value;
+    return true;
+  }
+
+  /**
    * Asks the policy for the answer to a conversation and records it.
    * @throws {LimitReachedError | AttemptTimedOutError | PolicyUnavailableError | PolicyStaleError | PolicyRefusedError}
    */
   async call(messages: readonly ChatMessage[], options: CallOptions = {}): Promise<ModelAnswer> {
     try {
-      return await this.#call(messages, options);
+      const answer = await this.#call(messages, options);
+      const { failure } = this;
+      const wasFull = failure instanceof LimitReachedError && failure.limit === "context";
+      if (wasFull && options.mayShorten === true) this.failure = undefined;
+      return answer;
     } catch (error) {
-      // What the agent may put right by other messages is no end.
-      if (!(error instanceof ChatTemplateError)) this.failure = error;
+      // What the agent may put right by other messages, or gave up itself, is no end.
+      const isOwn = error instanceof ChatTemplateError || error instanceof ModelCallAbandonedError;
+      if (!isOwn) this.failure = error;
       throw error;
     }
   }
 
   async #call(given: readonly ChatMessage[], options: CallOptions): Promise<ModelAnswer> {
-    const { tools, read } = options;
+    const { tools, read, learns } = options;
     const { conversation, maxTurns, maxContextTokens, sampling, signal } = this.#options;
     signal.throwIfAborted();
     if (this.#started >= maxTurns) throw new LimitReachedError("turns", maxTurns);
@@ -111,29 +147,62 @@ export class ModelSession {
     const room = maxContextTokens - prepared.contextIds.length;
     if (room < 1) throw new LimitReachedError("context", maxContextTokens);
     const turnIndex = this.#started++;
-    const maxNewTokens = Math.min(sampling.maxNewTokens, room);
-    const generation = await this.#generate(prepared, turnIndex, maxNewTokens, options);
+    const maxNewTokens = Math.min(sampling.maxNewTokens, room, options.maxNewTokens ?? room);
+    options.onPrompt?.(prepared.contextIds.length);
+    const generation = await this.#generateOrAbandon(prepared, turnIndex, maxNewTokens, options);
     if (generation.tokenIds.length === 0) throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
-    const turn = conversation.commit(
-      prepared,
-      generation,
-      read === undefined ? undefined : (written) => read(written, turnIndex),
-    );
+    const turn = conversation.commit(prepared, generation, {
+      read: read === undefined ? undefined : (written, content) => read(written, turnIndex, content),
+      learns,
+    });
     const { messages, contextIds } = prepared;
     this.#options.witness?.onAnswer({ turn, messages, tools: tools ?? [], contextIds, generation });
     if (generation.finishReason === FinishReason.aborted) {
       throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     }
-    return { turn, generation, promptTokenCount: prepared.contextIds.length };
+    return { turn, generation, promptTokenCount: contextIds.length, contextIds };
+  }
+
+  async #generateOrAbandon(
+    prepared: PreparedCall,
+    turnIndex: number,
+    maxNewTokens: number,
+    options: CallOptions,
+  ): Promise<Generation> {
+    const { signal } = options;
+    if (signal === undefined) return this.#generate(prepared, turnIndex, maxNewTokens, options);
+    const told: number[] = [];
+    const { onTokens } = options;
+    const tell = (tokenIds: readonly number[]) => {
+      told.push(...tokenIds);
+      onTokens?.(tokenIds);
+    };
+    try {
+      signal.throwIfAborted();
+      return await this.#generate(prepared, turnIndex, maxNewTokens, {
+        ...options,
+        ...(onTokens !== undefined && { onTokens: tell }),
+      });
+    } catch (error) {
+      if (!signal.aborted || this.#options.signal.aborted) throw error;
+      this.#options.conversation.abandon(prepared, told);
+      throw new ModelCallAbandonedError({ cause: error });
+    }
   }
 
   async #generate(
     prepared: PreparedCall,
     turnIndex: number,
     maxNewTokens: number,
-    { tools, onTokens }: CallOptions,
+    options: CallOptions,
   ): Promise<Generation> {
-    const { clock, policy, sampling, trace, model, sessionId, groupId, signal } = this.#options;
+    const { tools, stopTexts = [], seedOf } = options;
+    const { clock, sampling, trace, model, sessionId, groupId } = this.#options;
+    const policy = options.policy ?? this.#options.policy;
+    const own = this.#options.signal;
+    const signal = options.signal === undefined ? own : AbortSignal.any([own, options.signal]);
+    const watch = this.#watch(stopTexts, options);
+    const onTokens = watch?.onTokens ?? options.onTokens;
     const span = startSpan(SpanName.chat(model), {
       parent: trace,
       kind: SpanKind.CLIENT,
@@ -144,12 +213,13 @@ export class ModelSession {
         [Attr.genAiRequestTemperature]: sampling.temperature,
         [Attr.genAiRequestMaxTokens]: maxNewTokens,
         [Attr.turn]: turnIndex,
+        [Attr.callKind]: prepared.kind,
       },
     });
     let chargedMs = 0;
     clock.stop();
     try {
-      const generation = await policy.generate({
+      const made = await policy.generate({
         model,
         requestId: `${sessionId}/${turnIndex}`,
         promptIds: prepared.contextIds,
@@ -157,7 +227,7 @@ export class ModelSession {
         ...(tools !== undefined && { tools }),
         sampling: { ...sampling, maxNewTokens },
         stopTokenIds: this.#options.stopTokenIds,
-        seed: this.#options.seedOfTurn(turnIndex),
+        seed: seedOf?.(prepared.contextIds) ?? this.#options.seedOfTurn(turnIndex),
         sessionId: `${sessionId}/${prepared.conversation}`,
         groupId,
         lowestVersion: this.#options.lowestVersion,
@@ -166,19 +236,48 @@ export class ModelSession {
         trace: contextOf(span, trace),
         signal,
         ...(onTokens !== undefined && { onTokens }),
+        ...(watch !== undefined && { enough: watch.enough }),
       });
+      const generation = watch?.cut(made) ?? made;
       chargedMs = generation.generationMs;
       this.generationMs += chargedMs;
       describe(span, prepared, generation);
       return generation;
     } catch (error) {
-      recordError(span, error);
+      // Nobody waits for it any more: no fault of the call's.
+      if (options.signal?.aborted === true) span.setAttribute(Attr.callAbandoned, true);
+      else recordError(span, error);
       if (error instanceof DeadlineError) throw new AttemptTimedOutError(clock.deadlineMs);
       throw error;
     } finally {
       clock.start(chargedMs); // S3
       span.end();
     }
+  }
+
+  /** Stops the policy where a stop text is complete, and cuts what it made beyond. */
+  #watch(stopTexts: readonly string[], { read, onTokens }: CallOptions) {
+    if (stopTexts.length === 0) return undefined;
+    const { tokenizer } = this.renderer;
+    // Marks of calls are special tokens in some formats, and text is what stands beside them.
+    const open = () => new StopWatch(tokenizer, stopTexts, { readsSpecialTokens: read !== undefined });
+    const live = open();
+    const enough = new AbortController();
+    return {
+      enough: enough.signal,
+      onTokens(tokenIds: readonly number[]) {
+        const wasOver = live.isOver;
+        live.push(tokenIds);
+        if (live.isOver) enough.abort();
+        if (!wasOver) onTokens?.(tokenIds);
+      },
+      cut(made: Generation): Generation {
+        // What was told may stop short of the answer.
+        const whole = open();
+        whole.push(made.tokenIds);
+        return whole.isOver ? cutAt(made, whole.tokenCount) : made;
+      },
+    };
   }
 }
 

@@ -42,6 +42,8 @@ export interface GenerateCall {
   readonly deadlineMs: number;
   readonly trace: Context;
   readonly signal: AbortSignal;
+  /** Aborts when what was told is enough: the policy stops, and what it made is the answer, `aborted`. */
+  readonly enough?: AbortSignal;
   /** Told of tokens as they are made, each once and in order; what is told may stop short of the whole answer. */
   readonly onTokens?: (tokenIds: readonly number[]) => void;
 }
@@ -52,6 +54,8 @@ export const FinishReason = {
   stop: "stop",
   /** The most tokens allowed were sampled. */
   length: "length",
+  /** A text that the agent asked for stood in the answer; its last token is the one that completed it. */
+  stopText: "stop_text",
   /** The engine gave up before either, at the deadline for one. */
   aborted: "aborted",
 } as const;

@@ -132,11 +132,14 @@ export async function playAgent(
       rolloutTools.push(tools);
       return tools;
     },
+    openSession() {
+      throw new TypeError("sessions are opened by the service agent-rollout: there is none here");
+    },
   });
   return {
     result,
     turns: conversation.turns,
-    samples: conversation.samples(),
+    samples: conversation.record().samples,
     prompts: calls.map(({ promptIds }) => renderer.tokenizer.decode(promptIds)),
     toolMetrics: Object.assign({}, ...rolloutTools.map((tools) => tools.metrics())) as Record<string, number>,
     toolReward: rolloutTools.reduce((sum, tools) => sum + tools.totalReward, 0),

@@ -9,6 +9,13 @@
 export { type ConversationRow, type RowMessage, readConversationRow } from "./conversation-row.ts";
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { problemMessage, show } from "./problems.ts";
+export {
+  type CommandAgentConfig,
+  commandAgentSchema,
+  type EndpointAgentConfig,
+  endpointAgentSchema,
+  OutsideAgent,
+} from "./run-file/agent.ts";
 export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/inline-files.ts";
 export {
   type EpisodeJudgeConfig,
@@ -17,13 +24,13 @@ export {
   type JudgeConfig,
   type JudgeKind,
 } from "./run-file/judges.ts";
+export type { Endpoint } from "./run-file/model-endpoint.ts";
 export { type ParsedJudges, parseJudges } from "./run-file/parse-judges.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
 export { parseTaskSource } from "./run-file/parse-task-source.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
 export { hasReference, isTraining, passAtOf } from "./run-file/run-kind.ts";
 export {
-  type Endpoint,
   type LoraConfig,
   type ModelInit,
   type OutcomeRule,

@@ -36,4 +36,5 @@ export {
 export { nearest } from "./nearest.ts";
 export { isScorable, Outcome } from "./outcome.ts";
 export { MAX_JSON_DEPTH, parseJson } from "./parse-json.ts";
+export { secretCheck } from "./secret-check.ts";
 export { deriveSeed, Random } from "./seed.ts";

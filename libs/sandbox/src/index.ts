@@ -1,6 +1,6 @@
 /**
- * Runs Python that nobody trusts: in WebAssembly, in child processes that may do nothing, within bounds of time, memory and
- * output.
+ * Child processes: Python that nobody trusts, in WebAssembly, in processes that may do nothing, within bounds of time,
+ * memory and output; and commands that are trusted, in process groups that end as a whole.
  *
  * @example
  * const sandbox = new PythonSandbox();
@@ -8,6 +8,8 @@
  */
 
 export { SandboxClosedError, SandboxUnavailableError } from "./errors.ts";
+export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";
+export { runProcessGroup } from "./process-group.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";
 export type { AroundWait, PythonSandboxOptions, PythonSession } from "./python-sandbox.ts";
 export { PythonSandbox } from "./python-sandbox.ts";

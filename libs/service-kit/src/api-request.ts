@@ -61,3 +61,8 @@ function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   const furthest = inner.sort((a, b) => b.path.length - a.path.length)[0];
   return furthest !== undefined && furthest.path.length > issue.path.length ? furthest : issue;
 }
+
+/** The token of an `Authorization: Bearer` header; undefined where there is none. */
+export function bearerToken(header: string | undefined): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
+}

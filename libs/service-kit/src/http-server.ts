@@ -23,8 +23,8 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 = any free one. */
   readonly port: number;
-  /** Answers from the start. */
-  readonly health: Hono;
+  /** Answers from the start. @default nothing does */
+  readonly health?: Hono;
   /** How long a client may take for its headers. @default 10_000 */
   readonly headersTimeoutMs?: number;
 }
@@ -42,7 +42,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   let routes: HttpHandler | undefined;
   const app = new Hono<{ Bindings: HttpBindings }>();
-  app.route("/", options.health);
+  if (options.health !== undefined) app.route("/", options.health);
   app.all("*", (c) => {
     if (routes !== undefined) return routes.fetch(c.req.raw, c.env);
     return c.json(errorBody("STARTING", "Cannot answer yet as the service starts"), 503);

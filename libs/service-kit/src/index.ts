@@ -10,12 +10,16 @@
  */
 
 export type { ApiRequestErrorDetails, ApiRequestStatus } from "./api-request.ts";
-export { ApiRequestError, parseBody } from "./api-request.ts";
+export { ApiRequestError, bearerToken, parseBody } from "./api-request.ts";
 export type { BaseConfig, Environment } from "./environment.ts";
 export { EnvironmentVariable, readBaseConfig } from "./environment.ts";
 export { ListenError, SettingError, StoppingError } from "./errors.ts";
+export type { EventStreamOptions, ServerSentEvent } from "./event-stream.ts";
+export { answerWithEvents } from "./event-stream.ts";
 export type { HttpErrorBody } from "./http-app.ts";
 export { createHttpApp, errorBody } from "./http-app.ts";
+export type { HttpServer, HttpServerOptions } from "./http-server.ts";
+export { startHttpServer } from "./http-server.ts";
 export type { ProcessMemory } from "./process-memory.ts";
 export { processMemory } from "./process-memory.ts";
 export type { Readiness, ReadinessReport } from "./readiness.ts";
@@ -23,7 +27,6 @@ export { notReady, READY } from "./readiness.ts";
 export type { ReadyFileContent } from "./ready-file.ts";
 export type { ProcessHost, RunServiceOptions } from "./run-service.ts";
 export { ExitCode, runService } from "./run-service.ts";
-export { bearerToken, secretCheck } from "./secret-check.ts";
 export type {
   DatabaseNeeds,
   HttpAddress,

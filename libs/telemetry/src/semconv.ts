@@ -64,6 +64,10 @@ export const Attr = {
   taskId: "hone.task.id",
   attempt: "hone.attempt",
   turn: "hone.turn",
+  /** What the messages of a model call were to the record: "extension", "branch" … */
+  callKind: "hone.call.kind",
+  /** Its caller went away before the answer was there. */
+  callAbandoned: "hone.call.abandoned",
   turnCount: "hone.turn.count",
   sampleCount: "hone.sample.count",
   policyVersion: "hone.policy.version",

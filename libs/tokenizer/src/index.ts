@@ -10,6 +10,7 @@ export type { RenderedAnswer, RenderedExtension, RenderedPrompt } from "./chat-r
 export { ChatRenderer } from "./chat-renderer.ts";
 export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
 export { loadTokenizer, makeTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
+export { type Scanned, StopScanner } from "./stop-scanner.ts";
 export { StreamingDecoder } from "./streaming-decoder.ts";
 export { type TokenizedSample, tokenizeConversation } from "./tokenize-conversation.ts";
 export type { TokenizerFiles } from "./tokenizer.ts";

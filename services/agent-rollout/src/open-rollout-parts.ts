@@ -14,8 +14,13 @@ export function openRolloutParts({
   filesDir,
   toolSecrets,
   endpoints,
-}: Pick<AgentRolloutConfig, "filesDir" | "toolSecrets" | "endpoints">): RolloutParts {
-  const agents = new AgentCatalog({ filesFolder: filesDir, secrets: toolSecrets });
+  commandEnvironment,
+}: Pick<AgentRolloutConfig, "filesDir" | "toolSecrets" | "endpoints" | "commandEnvironment">): RolloutParts {
+  const agents = new AgentCatalog({
+    filesFolder: filesDir,
+    secrets: toolSecrets,
+    outside: { commandEnvironment, keyOf: (variable) => endpoints.keyOf(variable) },
+  });
   const agentConfigs = new AgentConfigs(filesDir);
   return {
     agents,

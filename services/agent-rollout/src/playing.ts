@@ -6,3 +6,4 @@ export type { JobTask, RolloutJob, RolloutRecord } from "./domain/rollout-job.ts
 export { runRollout } from "./domain/run-rollout.ts";
 export { answerValidate } from "./nats/answer-validate.ts";
 export { openRolloutParts, type RolloutParts } from "./open-rollout-parts.ts";
+export { type ServedSessions, serveSessions } from "./serve-sessions.ts";

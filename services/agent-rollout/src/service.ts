@@ -10,7 +10,9 @@ import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/mess
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import { type AgentRolloutConfig, readConfig } from "./config.ts";
+import { SessionHost } from "./domain/sessions/session-host.ts";
 import { Tokenizers } from "./domain/tokenizers.ts";
+import { sessionRoutes } from "./http/session-routes.ts";
 import { ActiveRuns } from "./nats/active-runs.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
 import { consumeJobs } from "./nats/consume-jobs.ts";
@@ -25,13 +27,14 @@ export const agentRolloutService: ServiceDefinition<AgentRolloutConfig> = {
 };
 
 async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Service> {
-  const { bus, config, logger } = context;
+  const { bus, config, logger, http } = context;
   const closed = new AbortController();
   const replicas = new ReplicaDirectory(REPLICA_TTL_MS);
   await watchReplicas(bus, replicas, { signal: closed.signal, logger });
   const runs = await ActiveRuns.watch(bus, logger);
   const tokenizers = new Tokenizers(config.stateDir);
   const parts = openRolloutParts(config);
+  const sessions = new SessionHost(config.sessionUrl ?? http.url);
   const validator = respond(
     bus,
     subjects.validate(ValidatingService.agentRollout),
@@ -51,6 +54,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     dependencies: {
       ...parts,
       rendererOf: (job) => tokenizers.rendererOf(job),
+      sessions,
       policy: new BusPolicy(bus, replicas, {
         idleTimeoutMs: config.policyIdleTimeoutMs,
         onRetry: (reason, call) =>
@@ -59,6 +63,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     },
   });
   return {
+    routes: sessionRoutes({ sessions, logger }),
     readiness: () => READY,
     async drain(signal) {
       const drained = Promise.all([consumer.drain(), validator.drain()]);

@@ -13,6 +13,7 @@ import {
   type RolloutRecord,
   readConfig as readRolloutConfig,
   runRollout,
+  serveSessions,
 } from "@hone/agent-rollout/playing";
 import { installLeanRunContext } from "@hone/agents";
 import { ConfigError, type RunConfig } from "@hone/config";
@@ -103,10 +104,12 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
   });
   opened.defer(async () => policy[Symbol.asyncDispose]?.());
 
+  const logger = createLogger({ service: "debug", level: "warn", sink: process.stderr });
+  const served = opened.use(await serveSessions(logger));
   const witness = new TurnRecorder({ tokenizer, isTrainable: choice.kind !== "endpoint", listener });
   const record = await runRollout(
     job,
-    { ...parts, policy, rendererOf: async () => renderer },
+    { ...parts, policy, sessions: served.sessions, rendererOf: async () => renderer },
     { signal, trace: contextOfTraceparent(undefined), witness },
   );
   const verdict = await scoreEpisode(

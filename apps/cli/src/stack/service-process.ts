@@ -67,6 +67,8 @@ export function serviceEnvironment(
     ...(settings.database === undefined ? {} : addressVariables("HONE_DATABASE_URL", settings.database)),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
+    // Whoever publishes runs here works on this machine, with its own rights.
+    HONE_AGENT_COMMANDS: "allow",
     HONE_HTTP_HOST: "127.0.0.1",
     HONE_HTTP_PORT: String(httpPort),
     HONE_READY_FILE: readyFileOf(project, name),

@@ -15,6 +15,16 @@ import { Toolbox } from "./toolbox.ts";
 export interface BuildContext extends ToolBuildContext {
   /** Tools of the run's own modules, before those that come with Hone. */
   readonly tools?: Readonly<Record<string, Tool>>;
+  /** What agents outside are given. @default nothing */
+  readonly outside?: OutsideAccess | undefined;
+}
+
+/** What agents outside are given of the service that runs them. */
+export interface OutsideAccess {
+  /** Environment of commands; undefined = the operator does not allow commands. */
+  readonly commandEnvironment: Readonly<Record<string, string>> | undefined;
+  /** The key that a variable of this service holds, of those meant for endpoints. */
+  readonly keyOf: (variable: string) => string | undefined;
 }
 
 const wholeNumber = z.number().int();

@@ -21,11 +21,12 @@ export function knownKeys(
   return undefined;
 }
 
-/** Takes defaults, optionals and unions off; of a union the member whose literals fit the input, and most of its keys. */
+/** Takes defaults, optionals, transforms and unions off; of a union the member whose literals fit the input, and most of its keys. */
 function unwrap(schema: z.core.$ZodType, input: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     return unwrap(schema.def.innerType, input);
   }
+  if (schema instanceof z.ZodPipe) return unwrap(schema.def.in, input);
   if (schema instanceof z.ZodUnion) {
     const options = schema.options.filter((option) => option instanceof z.ZodObject);
     const fitting = options.filter((option) =>

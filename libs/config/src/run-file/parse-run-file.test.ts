@@ -36,6 +36,56 @@ describe("parseRunFile()", () => {
     assert.deepEqual(run.trainer.engine, { kind: "onnx", microbatchTokens: 1_024 });
   });
 
+  test("takes agents outside by their own keys, and gives the same when it is read again", () => {
+    const rows = RUN.replace(/train: .*$/m, "train: { source: jsonl, path: train.jsonl }");
+    const agentOf = (text: string) => {
+      const run = parseRunFile(rows.replace(/^agent:.*$/m, `agent: ${text}`));
+      assert.deepEqual(parseRunFile(JSON.stringify(run)), run);
+      return run.agent;
+    };
+    assert.deepEqual(agentOf("{ command: [python3, agent.py], environment: { LEVEL: '3' } }"), {
+      name: "command",
+      config: { command: ["python3", "agent.py"], environment: { LEVEL: "3" } },
+    });
+    const model = { baseUrl: "http://models/v1", model: "critic", concurrency: 16 };
+    assert.deepEqual(
+      agentOf(
+        "{ endpoint: 'http://agents/play', rewards: session, roles: { solver: {}, critic: { learn: false, endpoint: { baseUrl: 'http://models/v1', model: critic } } } }",
+      ),
+      {
+        name: "endpoint",
+        config: {
+          endpoint: "http://agents/play",
+          rewards: "session",
+          roles: { solver: { learn: true }, critic: { learn: false, endpoint: model } },
+        },
+      },
+    );
+  });
+
+  test("refuses agents outside that contradict themselves, and names the key", () => {
+    const problemsOf = (text: string) =>
+      problemsWith(RUN.replace(/^agent:.*$/m, `agent: ${text}`)).map(
+        ({ key, allowed }) => `${key}: ${allowed}`,
+      );
+    const wrong: readonly [string, RegExp][] = [
+      ["{ modules: [a.ts] }", /^agent\.name: given, a name, where command and endpoint are left out/],
+      ["{ name: a, command: [b] }", /^agent\.command: left out where agent\.name is given/],
+      ["{ command: [a], endpoint: 'http://b' }", /^agent\.endpoint: left out where agent\.command is given/],
+      ["{ endpoint: 'http://b', environment: {} }", /^agent\.environment: left out where agent\.endpoint/],
+      ["{ command: [a], config: {} }", /^agent\.config: left out where agent\.command is given/],
+      ["{ command: [a], environment: { OPENAI_API_KEY: x } }", /^agent\.environment\.OPENAI_API_KEY: /],
+      ["{ command: [a], comand: [b] }", /^agent\.comand: .*command/],
+      ["{ command: [a], roles: { a: { learn: false } } }", /^agent\.roles: at least one role that learns/],
+      [
+        "{ command: [a], roles: { a: { endpoint: { baseUrl: 'http://b', model: c } } } }",
+        /^agent\.roles\.a\.learn: given, false for a role that a model outside answers/,
+      ],
+      ["{ command: [] }", /^agent\.command: /],
+    ];
+    for (const [text, expected] of wrong) assert.match(problemsOf(text).join("; "), expected, text);
+  });
+
   test("takes a pretrained model by its place alone", () => {
     const path = "owner/name";
     const { model } = parseRunFile(RUN.replace(/^model:.*$/m, `model: { path: ${path} }`));

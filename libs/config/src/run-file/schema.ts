@@ -7,17 +7,16 @@
 
 import { isRunName } from "@hone/core";
 import { z } from "zod";
+import { agentSchema } from "./agent.ts";
 import { contradictions } from "./contradictions.ts";
-import { isHttpUrl } from "./http-url.ts";
 import { judgesSchema } from "./judges.ts";
+import { modelEndpointSchema } from "./model-endpoint.ts";
 import { curriculumSchema, fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
-/** Of agents, environments, scripts: they stand in spans, rows and messages of every rollout. */
+/** Of scripts: they stand in spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
-/** Of a run's own agents and tools. */
-const MAX_MODULES = 32;
 /** What file systems take. */
 const MAX_PATH_CHARACTERS = 1_024;
 
@@ -26,7 +25,6 @@ const LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_p
 
 const wholeNumber = z.number().int();
 const seedNumber = wholeNumber.min(0).max(Number.MAX_SAFE_INTEGER);
-const json = z.record(z.string(), z.unknown());
 
 /** A model made from scratch. */
 const modelInit = z.strictObject({
@@ -169,26 +167,6 @@ const optimizer = z.strictObject({
     .prefault({}),
 });
 
-/** A model behind an OpenAI-compatible API. */
-const endpointSchema = z.strictObject({
-  /** Up to and with `/v1`. */
-  baseUrl: z
-    .string()
-    .max(MAX_PATH_CHARACTERS)
-    .refine(isHttpUrl, "an address that begins with http:// or https://"),
-  model: z.string().min(1).max(MAX_PATH_CHARACTERS),
-  /** Environment variable of agent-rollout that holds the key, sent as bearer token. */
-  keyVariable: z
-    .string()
-    .regex(
-      /^HONE_ENDPOINT_KEY(_[A-Z0-9_]{1,64})?$/,
-      "HONE_ENDPOINT_KEY, or a name that begins with HONE_ENDPOINT_KEY_",
-    )
-    .optional(),
-  /** Requests under way at once, of each agent-rollout. */
-  concurrency: wholeNumber.min(1).max(1_024).default(16),
-});
-
 /** Tokens of a forward-backward pass, which bounds the memory of its activations. */
 const microbatchTokens = wholeNumber.min(1).max(1_048_576).default(1_024);
 
@@ -250,7 +228,7 @@ const trainer = z.strictObject({
       /** Reward from which a rollout passes whose agent reports no success. */
       passReward: z.number().default(1),
       /** A model behind an OpenAI-compatible API that is evaluated in the place of the run's own; only without training. */
-      endpoint: endpointSchema.optional(),
+      endpoint: modelEndpointSchema.optional(),
     })
     .prefault({}),
 });
@@ -283,14 +261,7 @@ export const runFileSchema = z
       /** Absent = every task comes as often as every other. */
       curriculum: curriculumSchema.optional(),
     }),
-    agent: z.strictObject({
-      name: z.string().min(1).max(MAX_NAME_CHARACTERS),
-      /** YAML file below the project folder; the command line inlines it as `config`. */
-      configPath: z.string().min(1).max(MAX_PATH_CHARACTERS).optional(),
-      config: json.optional(),
-      /** The run's own agents and tools: TypeScript files below the project folder. */
-      modules: z.array(z.string().min(1).max(MAX_PATH_CHARACTERS)).max(MAX_MODULES).optional(),
-    }),
+    agent: agentSchema,
     rollout: z.strictObject({
       tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),
       groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),
@@ -318,23 +289,16 @@ export const runFileSchema = z
 
 /** A run file with every default filled in. */
 export type RunConfig = z.output<typeof runFileSchema>;
-export type Endpoint = z.output<typeof endpointSchema>;
 export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;
 export type LoraConfig = z.output<typeof lora>;
 
 function* crossFieldProblems(
-  run: Pick<
-    RunConfig,
-    "algorithm" | "model" | "agent" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart"
-  >,
+  run: Pick<RunConfig, "algorithm" | "model" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart">,
 ): Generator<{ path: PropertyKey[]; allowed: string }> {
   if ("init" in run.model) yield* initProblems(run.model.init, run.rollout.maxContextTokens);
   yield* contradictions(run);
-  if (run.agent.config !== undefined && run.agent.configPath !== undefined) {
-    yield { path: ["agent", "configPath"], allowed: "left out where agent.config is given" };
-  }
   if (run.rollout.sampling.maxNewTokens > run.rollout.maxContextTokens) {
     yield {
       path: ["rollout", "sampling", "maxNewTokens"],

@@ -103,6 +103,12 @@ export const Instrument = {
     ["outcome"],
   ),
 
+  sessionCalls: counter(
+    "hone_session_calls_total",
+    "Answered calls of agents outside, by what their messages were to the record",
+    ["kind"],
+  ),
+
   // inference-gateway
   generationsInFlight: gauge(
     "hone_generations_in_flight",

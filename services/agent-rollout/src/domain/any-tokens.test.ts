@@ -21,6 +21,7 @@ import "./built-ins.ts";
 import { Endpoints } from "./endpoints.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
+import { SessionHost } from "./sessions/session-host.ts";
 
 const EXAMPLE = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
 const VERSION = 4;
@@ -170,6 +171,7 @@ describe("an attempt with a model that samples anything", () => {
               modules: new AgentModules(import.meta.dirname),
               rendererOf: async () => renderer,
               endpoints: new Endpoints({}),
+              sessions: new SessionHost("http://127.0.0.1:1"),
               agentConfigAt: async () => "{}",
             },
             { signal: new AbortController().signal, trace: contextOfTraceparent(undefined) },

@@ -9,8 +9,11 @@ import {
   registerTool,
   searchConfigSchema,
 } from "@hone/agents";
+import { OutsideAgent } from "@hone/config";
 import { frozenLakeAgent } from "./agents/frozen-lake/frozen-lake-agent.ts";
 import { mathAgent, pythonMathAgent } from "./agents/math/math-agents.ts";
+import { commandAgent } from "./agents/outside/command-agent.ts";
+import { endpointAgent } from "./agents/outside/endpoint-agent.ts";
 import { reactAgent } from "./agents/react/react-agent.ts";
 import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
 import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
@@ -32,6 +35,8 @@ register("tool_agent", toolAgent);
 register("react", reactAgent);
 register("math", mathAgent);
 register("python_math", pythonMathAgent);
+register(OutsideAgent.command, commandAgent);
+register(OutsideAgent.endpoint, endpointAgent);
 
 registerTool("calculator", { configSchema: calculatorConfigSchema, create: makeCalculator });
 registerTool("python", { configSchema: pythonConfigSchema, create: makePythonTool });

@@ -31,6 +31,11 @@ export class Endpoints {
     return this.#keys.has(variable);
   }
 
+  /** What a variable holds. */
+  keyOf(variable: string): string | undefined {
+    return this.#keys.get(variable);
+  }
+
   /**
    * @param renderer of the conversation's record.
    * @throws {UnusableJobError} when the key is missing.

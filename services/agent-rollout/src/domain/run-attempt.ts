@@ -51,14 +51,21 @@ import {
   withSpan,
 } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
+import type { Endpoints } from "./endpoints.ts";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
+import { AttemptSessions } from "./sessions/attempt-sessions.ts";
+import type { SessionHost } from "./sessions/session-host.ts";
 
 /** What an attempt is made of beside its job. */
 export interface AttemptParts {
   readonly agent: PreparedAgent;
   readonly renderer: ChatRenderer;
   readonly policy: Policy;
+  /** Where agents outside reach the model. */
+  readonly sessions: SessionHost;
+  /** Models outside, for roles that they answer for. */
+  readonly endpoints: Endpoints;
   /** Takes the policy's place; it acts in the task's environment. */
   readonly script: Script | undefined;
   /** Makes a fresh environment; undefined = the task has none. */
@@ -145,6 +152,7 @@ async function runTraced(
   let environment: RolloutEnvironment | undefined;
   const tools: RolloutTools[] = [];
   let session: ModelSession | undefined;
+  let sessions: AttemptSessions | undefined;
   let result: AgentResult = {};
   let verdict: Verdict;
   try {
@@ -155,7 +163,14 @@ async function runTraced(
     }
     session = openSession(job, parts, options, { conversation, clock, signal: over.signal, inner });
     environment?.attach(session);
-    const own = { session, environment, tools, clock, signal: over.signal, trace, witness };
+    sessions = new AttemptSessions({
+      job,
+      model: session,
+      host: parts.sessions,
+      endpoints: parts.endpoints,
+      renderer: parts.renderer,
+    });
+    const own = { session, sessions, environment, tools, clock, signal: over.signal, trace, witness };
     result = await Promise.race([runAgent(job, parts, own), interrupted]);
     verdict = returnedVerdict(result, session.failure ?? failureOf(environment, tools), job);
   } catch (error) {
@@ -168,22 +183,28 @@ async function runTraced(
     clock.end();
     options.signal.removeEventListener("abort", onAbort);
     over.abort(ATTEMPT_OVER);
+    sessions?.close();
   }
   const environmentMetrics = environment?.metrics() ?? {};
   await close(environment, span);
   for (const each of tools) for (const error of await each.close()) recordError(span, error);
   if (verdict.kind === "given_back") return verdict;
+  const recorded = conversation.record();
   const record: AttemptRecord = {
     attempt: options.attempt,
     outcome: verdict.kind === "ended" ? verdict.outcome : Outcome.infraFailed,
     reason: verdict.reason,
     // What a model outside sampled is not known as tokens.
-    samples: job.endpoint === undefined ? conversation.samples() : [],
+    samples: job.endpoint === undefined ? recorded.samples : [],
     turns:
       job.endpoint === undefined
-        ? conversation.turns
-        : conversation.turns.map((turn) => ({ ...turn, sample: 0, sampledBegin: 0, sampledEnd: 0 })),
-    metrics: { ...environmentMetrics, ...sumOf(tools.map((each) => each.metrics())), ...result.metrics },
+        ? recorded.turns
+        : recorded.turns.map((turn) => ({ ...turn, sample: 0, sampledBegin: 0, sampledEnd: 0 })),
+    metrics: {
+      ...environmentMetrics,
+      ...sumOf([...tools.map((each) => each.metrics()), ...(sessions?.metrics() ?? [])]),
+      ...result.metrics,
+    },
     metadata: {
       ...result.metadata,
       ...(job.scriptedPolicy !== undefined && { scriptedPolicy: job.scriptedPolicy }),
@@ -191,7 +212,10 @@ async function runTraced(
         endpoint: { baseUrl: job.endpoint.baseUrl, model: job.endpoint.model },
       }),
     },
-    environmentReturn: tools.reduce((sum, each) => sum + each.totalReward, environment?.totalReward ?? 0),
+    environmentReturn: [...tools, ...(sessions === undefined ? [] : [sessions])].reduce(
+      (sum, each) => sum + each.totalReward,
+      environment?.totalReward ?? 0,
+    ),
     durationMs: clock.spentMs,
     generationMs: session?.generationMs ?? 0,
   };
@@ -238,6 +262,7 @@ function runAgent(
   { agent, renderer }: AttemptParts,
   own: {
     session: ModelSession;
+    sessions: AttemptSessions;
     environment: RolloutEnvironment | undefined;
     /** Those that the agent opens are added. */
     tools: RolloutTools[];
@@ -247,7 +272,7 @@ function runAgent(
     witness: RolloutWitness | undefined;
   },
 ): Promise<AgentResult> {
-  const { session, environment, tools, clock, signal, trace, witness } = own;
+  const { session, sessions, environment, tools, clock, signal, trace, witness } = own;
   return agent.definition.run(agent.graph, {
     config: agent.config,
     task: { id: job.task.id, row: job.task.row },
@@ -270,6 +295,7 @@ function runAgent(
       tools.push(opened);
       return opened;
     },
+    openSession: (options) => sessions.open(options),
   });
 }
 

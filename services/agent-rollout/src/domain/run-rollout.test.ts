@@ -27,6 +27,7 @@ import { Endpoints } from "./endpoints.ts";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
+import { SessionHost } from "./sessions/session-host.ts";
 import { jobOf } from "./testing-rollout.ts";
 
 const example = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
@@ -126,6 +127,7 @@ function run(
       modules: new AgentModules(import.meta.dirname),
       rendererOf: async () => renderer,
       endpoints,
+      sessions: new SessionHost("http://127.0.0.1:1"),
       agentConfigAt,
     },
     { signal, trace: contextOfTraceparent(undefined) },

@@ -25,11 +25,13 @@ import type { Endpoints } from "./endpoints.ts";
 import { UnusableJobError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { type AttemptParts, runAttempt } from "./run-attempt.ts";
+import type { SessionHost } from "./sessions/session-host.ts";
 
 /** What rollouts share. */
 export interface RolloutDependencies {
   readonly policy: Policy;
   readonly endpoints: Endpoints;
+  readonly sessions: SessionHost;
   readonly agents: AgentCatalog;
   readonly modules: AgentModules;
   /** The renderer of a job's tokenizer. */
@@ -108,7 +110,8 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
     job.endpoint === undefined
       ? dependencies.policy
       : dependencies.endpoints.policyOf(job.endpoint, renderer);
-  return { agent, script, makeEnvironment, policy, renderer };
+  const { sessions, endpoints } = dependencies;
+  return { agent, script, makeEnvironment, policy, renderer, sessions, endpoints };
 }
 
 function environmentMaker(

@@ -6,6 +6,7 @@ import {
   FinishReason,
   type GenerateCall,
   type Generation,
+  type OutsideAccess,
   type Policy,
 } from "@hone/agents";
 import { contextOfTraceparent } from "@hone/telemetry";
@@ -13,6 +14,7 @@ import type { ChatRenderer } from "@hone/tokenizer";
 import { Endpoints } from "./endpoints.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
+import { SessionHost } from "./sessions/session-host.ts";
 
 /** Writes texts, one for each call in order (the last one again and again), and remembers what it was asked. */
 export class WritingPolicy implements Policy {
@@ -90,10 +92,16 @@ export async function runJob(
   job: RolloutJob,
   renderer: ChatRenderer,
   policy: Policy,
-  options: { readonly filesFolder?: string; readonly signal?: AbortSignal } = {},
+  options: {
+    readonly filesFolder?: string;
+    readonly signal?: AbortSignal;
+    readonly sessions?: SessionHost;
+    readonly outside?: OutsideAccess;
+  } = {},
 ): Promise<RolloutRecord> {
-  const { filesFolder = import.meta.dirname, signal = new AbortController().signal } = options;
-  const agents = new AgentCatalog({ filesFolder });
+  const { filesFolder = import.meta.dirname, signal = new AbortController().signal, outside } = options;
+  const { sessions = new SessionHost("http://127.0.0.1:1") } = options;
+  const agents = new AgentCatalog({ filesFolder, ...(outside !== undefined && { outside }) });
   try {
     return await runRollout(
       job,
@@ -103,6 +111,7 @@ export async function runJob(
         modules: new AgentModules(filesFolder),
         rendererOf: async () => renderer,
         endpoints: new Endpoints({}),
+        sessions,
         agentConfigAt: async () => "{}",
       },
       { signal, trace: contextOfTraceparent(undefined) },

@@ -1,6 +1,7 @@
 /** Lets only those pass who know the key, where there is one. */
 
-import { ApiRequestError, bearerToken, secretCheck } from "@hone/service-kit";
+import { secretCheck } from "@hone/core";
+import { ApiRequestError, bearerToken } from "@hone/service-kit";
 import type { MiddlewareHandler } from "hono";
 
 /** @param apiKey undefined = whoever reaches the address may ask. */

@@ -7,9 +7,9 @@
  */
 
 import { BoundedQueue, delay } from "@hone/core";
+import { answerWithEvents, type ServerSentEvent } from "@hone/service-kit";
 import { contextOfTraceparent, type Logger } from "@hone/telemetry";
 import { type Context, Hono } from "hono";
-import { streamSSE } from "hono/streaming";
 import type { InferenceEngine } from "../domain/inference-engine.ts";
 import type { TextDelta } from "../domain/serving/choice-text.ts";
 import { type Choice, type CompletionRequest, complete } from "../domain/serving/complete.ts";
@@ -28,8 +28,6 @@ export interface CompletionRoutesOptions {
   readonly logger: Logger;
 }
 
-/** Proxies cut connections that are silent for long. */
-const HEARTBEAT_MS = 15_000;
 /** A refusal of the engine comes within a step; a prompt that waits longer is answered with the head of its stream. */
 const MAX_SILENT_START_MS = 1_000;
 
@@ -117,27 +115,22 @@ async function answerInChunks<Request extends CommonRequest>(
   const generating = generate(c, plan, model, options, listener, isGone).finally(() => queue.close());
   generating.catch(() => undefined); // told below, to a client that is still there
   await Promise.race([begun.promise, generating, delay(MAX_SILENT_START_MS)]); // H2
-  c.header("x-accel-buffering", "no");
-  return streamSSE(c, async (stream) => {
-    stream.onAbort(() => gone.abort());
-    const heartbeat = setInterval(() => void stream.write(":\n\n"), HEARTBEAT_MS); // H3
-    try {
-      for await (const chunk of queue) {
-        heartbeat.refresh();
-        await stream.writeSSE({ data: JSON.stringify(chunk) });
-      }
-      const choices = await generating;
-      if (wantsUsage(request)) {
-        await stream.writeSSE({ data: JSON.stringify(chunks.usage(plan.promptIds.length, choices)) });
-      }
-    } catch (error) {
-      if (isGone.aborted) return;
+  const sse = (body: object): ServerSentEvent => ({ data: JSON.stringify(body) });
+  const end: ServerSentEvent = { data: "[DONE]" };
+  async function* events(): AsyncGenerator<ServerSentEvent> {
+    for await (const chunk of queue) yield sse(chunk);
+    const choices = await generating;
+    if (wantsUsage(request)) yield sse(chunks.usage(plan.promptIds.length, choices));
+    yield end;
+  }
+  return answerWithEvents(c, {
+    events: events(),
+    onGone: () => gone.abort(),
+    onError: (error) => {
+      if (isGone.aborted) return [];
       const failure = failureOf(error);
       if (failure === undefined) options.logger.error("a completion failed", { id: head.id, error });
-      await stream.writeSSE({ data: JSON.stringify((failure ?? INTERNAL_FAILURE).body) });
-    } finally {
-      clearInterval(heartbeat);
-    }
-    await stream.writeSSE({ data: "[DONE]" });
+      return [sse((failure ?? INTERNAL_FAILURE).body), end];
+    },
   });
 }

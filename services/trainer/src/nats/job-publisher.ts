@@ -87,7 +87,7 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     task: create(TaskSchema, job.task),
     agentName: config.agent.name,
     ...(config.agent.config === undefined ? {} : { agentConfigJson: JSON.stringify(config.agent.config) }),
-    agentModules: config.agent.modules ?? [],
+    agentModules: [...(config.agent.modules ?? [])],
     ...(job.scriptedPolicy === undefined ? {} : { scriptedPolicy: job.scriptedPolicy }),
     ...endpointOf(job),
     sampling: create(SamplingSchema, job.sampling),

@@ -6,6 +6,7 @@
  * {@link SessionRequest}, and replies, events and failures to the bodies that its clients read.
  */
 
+import type { ServerSentEvent } from "@hone/service-kit";
 import type { ChatMessage } from "@hone/tokenizer";
 import type {
   ReplyEvent,
@@ -60,9 +61,4 @@ export interface ReplyWriter {
   readonly heartbeat?: ServerSentEvent;
 }
 
-export interface ServerSentEvent {
-  /** Absent = none is named. */
-  readonly event?: string;
-  /** One line. */
-  readonly data: string;
-}
+export type { ServerSentEvent };

@@ -6,9 +6,8 @@
  * X3: a token is told with the first character of its text, or later; what a stop text cut off is not told.
  */
 
-import { StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
+import { StopScanner, StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
 import type { TokenChunk, TokenLogprob } from "../inference-engine.ts";
-import { StopScanner } from "./stop-scanner.ts";
 
 /** A token that could have been sampled. */
 export interface SpelledToken {

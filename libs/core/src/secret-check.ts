@@ -9,11 +9,6 @@ export function secretCheck(secret: string): (given: string) => boolean {
   return (given) => timingSafeEqual(digestOf(given), wanted);
 }
 
-/** The token of an `Authorization: Bearer` header; undefined where there is none. */
-export function bearerToken(header: string | undefined): string | undefined {
-  return /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
-}
-
 function digestOf(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

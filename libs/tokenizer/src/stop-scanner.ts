@@ -10,6 +10,8 @@ export interface Scanned {
   readonly text: string;
   /** A stop text was found: `text` ends before it, and nothing follows. */
   readonly isStopped: boolean;
+  /** Which it was. */
+  readonly stopText?: string;
 }
 
 export class StopScanner {
@@ -23,10 +25,10 @@ export class StopScanner {
 
   push(piece: string): Scanned {
     const text = this.#held + piece;
-    const at = this.#firstStop(text);
-    if (at !== undefined) {
+    const found = this.#firstStop(text);
+    if (found !== undefined) {
       this.#held = "";
-      return { text: text.slice(0, at), isStopped: true };
+      return { text: text.slice(0, found.at), isStopped: true, stopText: text.slice(found.at, found.end) };
     }
     const certain = text.length - this.#uncertainCharacters(text);
     this.#held = text.slice(certain);
@@ -41,7 +43,7 @@ export class StopScanner {
   }
 
   /** Where the stop text begins that is complete first; of those that end together, the longest. */
-  #firstStop(text: string): number | undefined {
+  #firstStop(text: string): { readonly at: number; readonly end: number } | undefined {
     let first: { readonly at: number; readonly end: number } | undefined;
     for (const stop of this.#stopTexts) {
       const at = text.indexOf(stop);
@@ -49,7 +51,7 @@ export class StopScanner {
       const end = at + stop.length;
       if (first === undefined || end < first.end || (end === first.end && at < first.at)) first = { at, end };
     }
-    return first?.at;
+    return first;
   }
 
   /** Length of the longest end of the text with which a stop text begins. */

@@ -1,0 +1,155 @@
+/**
+ * The key `agent`: which agent plays the rollouts.
+ *
+ * An agent by name has a configuration of its own. Agents outside have keys here, which stand for the agents that start
+ * and ask them: `agent: { command: [...] }` is `agent: { name: command, config: { command: [...] } }`.
+ */
+
+import { z } from "zod";
+import { httpUrlSchema, keyVariableSchema, modelEndpointSchema } from "./model-endpoint.ts";
+
+/** Of agents: they stand in spans, rows and messages of every rollout. */
+const MAX_NAME_CHARACTERS = 128;
+/** Of a run's own agents and tools. */
+const MAX_MODULES = 32;
+/** What file systems take. */
+const MAX_PATH_CHARACTERS = 1_024;
+const MAX_COMMAND_WORDS = 128;
+/** Of one word of a command, or one variable. */
+const MAX_WORD_CHARACTERS = 16_384;
+const MAX_VARIABLES = 128;
+const MAX_ROLES = 32;
+
+/** Names of agents that are not written for Hone. */
+export const OutsideAgent = {
+  /** A program, started for each rollout. */
+  command: "command",
+  /** An HTTP server, asked for each rollout. */
+  endpoint: "endpoint",
+} as const;
+
+const role = z
+  .strictObject({
+    /** Whether what it says is trained. */
+    learn: z.boolean().default(true),
+    /** A model outside that answers it; absent = the run's own. */
+    endpoint: modelEndpointSchema.optional(),
+  })
+  .refine(({ learn, endpoint }) => !learn || endpoint === undefined, {
+    path: ["learn"],
+    message: "false for a role that a model outside answers",
+  });
+
+const roles = z
+  .record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, "a name of a-z, 0-9, _ and -"), role)
+  .refine((all) => Object.values(all).some(({ learn }) => learn), "at least one role that learns")
+  .refine((all) => Object.keys(all).length <= MAX_ROLES, `at most ${MAX_ROLES} roles`);
+
+/** Keys that all agents outside have. */
+const sessionShape = {
+  /** Who speaks in a rollout, by the name that calls give as their model. Absent = one role that learns. */
+  roles: roles.optional(),
+  /** `session` = the agent may give rewards through its session. */
+  rewards: z.enum(["none", "session"]).default("none"),
+};
+
+const environment = z
+  .record(
+    z
+      .string()
+      .regex(
+        /^(?!HONE_|OPENAI_|ANTHROPIC_)[A-Za-z_][A-Za-z0-9_]{0,127}$/,
+        "a variable's name; those that begin with HONE_, OPENAI_ and ANTHROPIC_ are set by the session",
+      ),
+    z.string().max(MAX_WORD_CHARACTERS),
+  )
+  .refine((all) => Object.keys(all).length <= MAX_VARIABLES, `at most ${MAX_VARIABLES} variables`);
+
+const commandShape = {
+  /** Program and arguments, started in the project folder for each rollout. */
+  command: z.array(z.string().min(1).max(MAX_WORD_CHARACTERS)).min(1).max(MAX_COMMAND_WORDS),
+  /** Variables beside those of the session. No secrets: the run file is stored. */
+  environment: environment.default({}),
+};
+
+const endpointShape = {
+  /** Asked by POST for each rollout. */
+  endpoint: httpUrlSchema,
+  /** Environment variable of agent-rollout that holds the key of the endpoint, sent as bearer token. */
+  keyVariable: keyVariableSchema.optional(),
+};
+
+/** Configuration of the agent `command`. */
+export const commandAgentSchema = z.strictObject({ ...commandShape, ...sessionShape });
+export type CommandAgentConfig = z.output<typeof commandAgentSchema>;
+
+/** Configuration of the agent `endpoint`. */
+export const endpointAgentSchema = z.strictObject({ ...endpointShape, ...sessionShape });
+export type EndpointAgentConfig = z.output<typeof endpointAgentSchema>;
+
+const written = z.strictObject({
+  /** A registered agent, or one of the run's own modules. */
+  name: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
+  /** YAML file below the project folder; the command line inlines it as `config`. */
+  configPath: z.string().min(1).max(MAX_PATH_CHARACTERS).optional(),
+  config: z.record(z.string(), z.unknown()).optional(),
+  /** The run's own agents and tools: TypeScript files below the project folder. */
+  modules: z.array(z.string().min(1).max(MAX_PATH_CHARACTERS)).max(MAX_MODULES).optional(),
+  command: commandShape.command.optional(),
+  environment: environment.optional(),
+  endpoint: endpointShape.endpoint.optional(),
+  keyVariable: endpointShape.keyVariable,
+  roles: roles.optional(),
+  rewards: sessionShape.rewards.unwrap().optional(),
+});
+type Written = z.output<typeof written>;
+
+/** An agent by name. */
+export interface AgentChoice {
+  readonly name: string;
+  readonly configPath?: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly modules?: readonly string[];
+}
+
+export const agentSchema = written
+  .check((context) => {
+    for (const [key, message] of problemsOf(context.value)) {
+      context.issues.push({ code: "custom", input: context.value[key], path: [key], message });
+    }
+  })
+  .transform(({ name, configPath, config, modules, ...outside }): AgentChoice => {
+    if (name !== undefined || (outside.command === undefined && outside.endpoint === undefined)) {
+      return {
+        name: name ?? "",
+        ...(configPath !== undefined && { configPath }),
+        ...(config !== undefined && { config }),
+        ...(modules !== undefined && { modules }),
+      };
+    }
+    const agent = outside.command === undefined ? OutsideAgent.endpoint : OutsideAgent.command;
+    const given = Object.entries(outside).filter(([, value]) => value !== undefined);
+    return { name: agent, config: Object.fromEntries(given) };
+  });
+
+function* problemsOf(agent: Written): Generator<[keyof Written, string]> {
+  const { name, command, endpoint } = agent;
+  if (name === undefined && command === undefined && endpoint === undefined) {
+    yield ["name", "a name, where command and endpoint are left out"];
+    return;
+  }
+  const kind = name !== undefined ? "name" : command !== undefined ? "command" : "endpoint";
+  for (const key of Object.keys(agent) as (keyof Written)[]) {
+    if (agent[key] === undefined || key === kind || ALLOWED[kind].includes(key)) continue;
+    yield [key, `left out where agent.${kind} is given`];
+  }
+  if (agent.config !== undefined && agent.configPath !== undefined) {
+    yield ["configPath", "left out where agent.config is given"];
+  }
+}
+
+const ALLOWED: Readonly<Record<"name" | "command" | "endpoint", readonly (keyof Written)[]>> = {
+  name: ["configPath", "config", "modules"],
+  command: ["environment", "roles", "rewards"],
+  endpoint: ["keyVariable", "roles", "rewards"],
+};

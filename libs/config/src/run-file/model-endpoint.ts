@@ -1,0 +1,31 @@
+/** A model behind an OpenAI-compatible API. */
+
+import { z } from "zod";
+import { isHttpUrl } from "./http-url.ts";
+
+const MAX_CHARACTERS = 1_024;
+
+/** Environment variables of agent-rollout that hold keys of endpoints; no other may be named. */
+export const keyVariableSchema = z
+  .string()
+  .regex(
+    /^HONE_ENDPOINT_KEY(_[A-Z0-9_]{1,64})?$/,
+    "HONE_ENDPOINT_KEY, or a name that begins with HONE_ENDPOINT_KEY_",
+  );
+
+/** An address. */
+export const httpUrlSchema = z
+  .string()
+  .max(MAX_CHARACTERS)
+  .refine(isHttpUrl, "an address that begins with http:// or https://");
+
+export const modelEndpointSchema = z.strictObject({
+  /** Up to and with `/v1`. */
+  baseUrl: httpUrlSchema,
+  model: z.string().min(1).max(MAX_CHARACTERS),
+  /** Environment variable of agent-rollout that holds the key, sent as bearer token. */
+  keyVariable: keyVariableSchema.optional(),
+  /** Requests under way at once, of each agent-rollout. */
+  concurrency: z.number().int().min(1).max(1_024).default(16),
+});
+export type Endpoint = z.output<typeof modelEndpointSchema>;

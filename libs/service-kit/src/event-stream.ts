@@ -1,0 +1,55 @@
+/**
+ * An answer as server-sent events, as they come.
+ *
+ * V1: it is never silent for longer than a heartbeat: proxies cut connections that are.
+ * V2: whoever makes the events is told when the client goes away.
+ */
+
+import type { Context } from "hono";
+import { streamSSE } from "hono/streaming";
+
+export interface ServerSentEvent {
+  /** Absent = none is named. */
+  readonly event?: string;
+  /** One line. */
+  readonly data: string;
+}
+
+export interface EventStreamOptions {
+  readonly events: AsyncIterable<ServerSentEvent>;
+  /** The client went away (V2). */
+  readonly onGone: () => void;
+  /** What is told, last, when the events end with an error and the client is still there. */
+  readonly onError: (error: unknown) => readonly ServerSentEvent[];
+  /** Sent while nothing else is. @default a comment */
+  readonly heartbeat?: ServerSentEvent | undefined;
+}
+
+const HEARTBEAT_MS = 15_000;
+
+/** The response to return; its status is 200, so what is refused at once must be refused before. */
+export function answerWithEvents(c: Context, options: EventStreamOptions): Response {
+  const { events, onGone, onError, heartbeat } = options;
+  c.header("x-accel-buffering", "no");
+  return streamSSE(c, async (stream) => {
+    let isGone = false;
+    stream.onAbort(() => {
+      isGone = true;
+      onGone();
+    });
+    const beat = () =>
+      void (heartbeat === undefined ? stream.write(":\n\n") : stream.writeSSE({ ...heartbeat }));
+    const timer = setInterval(beat, HEARTBEAT_MS); // V1
+    try {
+      for await (const event of events) {
+        timer.refresh();
+        await stream.writeSSE({ ...event });
+      }
+    } catch (error) {
+      if (isGone) return;
+      for (const event of onError(error)) await stream.writeSSE({ ...event });
+    } finally {
+      clearInterval(timer);
+    }
+  });
+}

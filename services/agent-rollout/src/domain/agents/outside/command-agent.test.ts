@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { AgentCatalog } from "@hone/agents";
+import { InvalidInputError } from "@hone/core";
+import "../../built-ins.ts";
+import { readOutsideResult } from "./outside-task.ts";
+
+const KEYS: Readonly<Record<string, string>> = { HONE_ENDPOINT_KEY_MINE: "k" };
+let filesFolder: string;
+
+before(async () => {
+  filesFolder = await mkdtemp(path.join(tmpdir(), "hone-commands-"));
+  await writeFile(path.join(filesFolder, "agent.sh"), "true");
+});
+after(() => rm(filesFolder, { recursive: true }));
+
+const prepare = (name: string, config: object, areCommandsAllowed = true) =>
+  new AgentCatalog({
+    filesFolder,
+    outside: {
+      commandEnvironment: areCommandsAllowed ? { PATH: process.env.PATH ?? "" } : undefined,
+      keyOf: (variable) => KEYS[variable],
+    },
+  }).prepare({ name, configJson: JSON.stringify(config) });
+const refusalOf = async (name: string, config: object, areCommandsAllowed?: boolean) => {
+  try {
+    await prepare(name, config, areCommandsAllowed);
+  } catch (error) {
+    if (error instanceof Error)
+      return `${error instanceof InvalidInputError ? error.path : error.name}: ${error.message}`;
+  }
+  return "";
+};
+
+describe("agents outside", () => {
+  test("commands that are there and allowed are taken", async () => {
+    for (const command of [["sh", "agent.sh"], ["./agent.sh"]])
+      assert.equal(await refusalOf("command", { command }), "");
+  });
+
+  test("commands are refused where the operator does not allow them", async () => {
+    assert.match(
+      await refusalOf("command", { command: ["sh"] }, false),
+      /^command: .*HONE_AGENT_COMMANDS=allow/,
+    );
+  });
+
+  test("a program that is not there, or not below the project folder, is refused", async () => {
+    assert.match(
+      await refusalOf("command", { command: ["no-such-program-of-hone"] }),
+      /^command: .*no-such-program/,
+    );
+    assert.match(await refusalOf("command", { command: ["../../../bin/sh"] }), /agent\.command/);
+    assert.match(await refusalOf("command", { command: ["./missing.sh"] }), /agent\.command/);
+  });
+
+  test("an endpoint whose key is not set is refused", async () => {
+    const endpoint = "http://127.0.0.1:1/play";
+    assert.equal(await refusalOf("endpoint", { endpoint, keyVariable: "HONE_ENDPOINT_KEY_MINE" }), "");
+    assert.match(
+      await refusalOf("endpoint", { endpoint, keyVariable: "HONE_ENDPOINT_KEY_NONE" }),
+      /^keyVariable: /,
+    );
+  });
+
+  test("a result is an object; its metrics are numbers, and all else is metadata", () => {
+    assert.deepEqual(readOutsideResult("", "it"), {});
+    assert.deepEqual(readOutsideResult('{"metrics":{"a":1},"answer":"x"}', "it"), {
+      metrics: { a: 1 },
+      metadata: { answer: "x" },
+    });
+    for (const text of ["{", "[]", '"x"', '{"metrics":{"a":"1"}}']) {
+      assert.throws(() => readOutsideResult(text, "it"), /Cannot read it as it must be/);
+    }
+  });
+});

@@ -1,0 +1,174 @@
+/**
+ * The agent `command`: a program in any language, started for each rollout in a process group of its own.
+ *
+ * It finds the session and its task in its environment, and may leave a result in the file HONE_RESULT_FILE. How it ends:
+ *
+ *   exit code 0                       completed, or as the run's limits ended it
+ *   another exit code, SIGSEGV …      agent_failed: its own fault
+ *   SIGKILL, SIGTERM, SIGINT, SIGHUP  from outside: the attempt is made again, and nothing is scored
+ *   it cannot be started              the same
+ */
+
+import { access, constants, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import {
+  type AgentDefinition,
+  type AgentResult,
+  type AgentRollout,
+  type AgentSession,
+  type BuildContext,
+  InfrastructureError,
+} from "@hone/agents";
+import { type CommandAgentConfig, commandAgentSchema, fileBelow } from "@hone/config";
+import { InvalidInputError, TerminalError } from "@hone/core";
+import { type ProcessGroupEnd, runProcessGroup } from "@hone/sandbox";
+import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
+
+/** What a build leaves for the rollouts. */
+interface Command {
+  readonly words: readonly string[];
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Of each output, kept for people. */
+const MAX_TAIL_BYTES = 4_096;
+/** Systems take 128 KiB for one variable; a larger task is in its file only. */
+const MAX_TASK_VARIABLE_BYTES = 65_536;
+/** Sent by whoever wants a process to go: an operator, a supervisor, a kernel without memory. */
+const SIGNALS_FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
+
+/** The program itself ended wrongly. */
+export class CommandFailedError extends TerminalError {
+  constructor(end: string, stderr: string) {
+    const said = stderr.trim() === "" ? "" : `; it said: ${stderr.trim().slice(-MAX_SHOWN_CHARACTERS)}`;
+    super(
+      "COMMAND_FAILED",
+      `Cannot complete the rollout as its command must end with 0: current value is ${end}${said}`,
+    );
+  }
+}
+
+const MAX_SHOWN_CHARACTERS = 1_000;
+
+export const commandAgent: AgentDefinition<CommandAgentConfig, Command> = {
+  configSchema: commandAgentSchema,
+  needsEnvironment: false,
+  needsRow: true,
+  buildGraph: buildCommand,
+  run: runCommand,
+};
+
+/** @throws {InvalidInputError} where commands are not allowed, or the program is not there. */
+async function buildCommand(config: CommandAgentConfig, context: BuildContext): Promise<Command> {
+  const { filesFolder, outside } = context;
+  const given = outside?.commandEnvironment;
+  if (given === undefined) {
+    const allowed = "left out where the operator does not allow commands (HONE_AGENT_COMMANDS=allow)";
+    throw refusal(allowed, config.command.join(" "));
+  }
+  const [program = "", ...args] = config.command;
+  const environment = { ...given, ...config.environment };
+  const found = program.includes("/")
+    ? await fileBelow(filesFolder, program, "agent.command")
+    : await findProgram(program, environment.PATH ?? "");
+  if (found === undefined) throw refusal("a program in the PATH, or a file below HONE_FILES", program);
+  return { words: [found, ...args], folder: filesFolder, environment };
+}
+
+async function findProgram(name: string, searched: string): Promise<string | undefined> {
+  for (const folder of searched.split(path.delimiter)) {
+    const file = path.join(folder, name);
+    try {
+      await access(file, constants.X_OK);
+      if ((await stat(file)).isFile()) return file;
+    } catch {
+      // Not there: the next one.
+    }
+  }
+  return undefined;
+}
+
+async function runCommand(command: Command, rollout: AgentRollout<CommandAgentConfig>): Promise<AgentResult> {
+  const { config, signal } = rollout;
+  const session = rollout.openSession({ roles: config.roles, takesRewards: config.rewards === "session" });
+  const task = JSON.stringify(outsideTaskOf(rollout));
+  const folder = await mkdtemp(path.join(tmpdir(), "hone-agent-"));
+  try {
+    const files = { task: path.join(folder, "task.json"), result: path.join(folder, "result.json") };
+    await writeFile(files.task, task);
+    const end = await runProcessGroup({
+      command: command.words,
+      folder: command.folder,
+      environment: {
+        ...command.environment,
+        ...sessionVariables(session),
+        ...(Buffer.byteLength(task) <= MAX_TASK_VARIABLE_BYTES && { HONE_TASK: task }),
+        HONE_TASK_FILE: files.task,
+        HONE_RESULT_FILE: files.result,
+        TMPDIR: folder,
+      },
+      signal,
+      maxTailBytes: MAX_TAIL_BYTES,
+    });
+    signal.throwIfAborted();
+    checkEnd(end, command);
+    const result = readOutsideResult(await resultIn(files.result), "HONE_RESULT_FILE");
+    return { ...result, metadata: { ...result.metadata, ...outputOf(end) } };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What clients of both APIs read, and the same under Hone's names. */
+function sessionVariables({ url, key, model }: AgentSession): Record<string, string> {
+  return {
+    OPENAI_BASE_URL: `${url}/v1`,
+    OPENAI_API_KEY: key,
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: key,
+    HONE_SESSION_URL: url,
+    HONE_SESSION_KEY: key,
+    HONE_MODEL: model,
+  };
+}
+
+/** @throws {InfrastructureError | CommandFailedError} for an end that is no completion. */
+function checkEnd(end: ProcessGroupEnd, { words }: Command): void {
+  if (end.kind === "exited") {
+    if (end.code === 0) return;
+    throw new CommandFailedError(`exit code ${end.code}`, end.stderr);
+  }
+  if (end.kind === "not_started") {
+    throw new InfrastructureError("start the agent", "its command must run", `${words[0]}: ${end.reason}`);
+  }
+  if (!SIGNALS_FROM_OUTSIDE.has(end.signal)) throw new CommandFailedError(end.signal, end.stderr);
+  throw new InfrastructureError("complete the rollout", "its command must not be killed", end.signal);
+}
+
+async function resultIn(file: string): Promise<string> {
+  try {
+    const { size } = await stat(file);
+    if (size > MAX_RESULT_BYTES) {
+      throw new SyntaxError(
+        `Cannot read HONE_RESULT_FILE as it must have at most ${MAX_RESULT_BYTES} bytes: current value is ${size}`,
+      );
+    }
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    throw error;
+  }
+}
+
+function outputOf({ stdout, stderr }: ProcessGroupEnd): Record<string, string> {
+  return { ...(stdout !== "" && { stdout }), ...(stderr !== "" && { stderr }) };
+}
+
+function refusal(allowed: string, value: string): InvalidInputError {
+  return new InvalidInputError(
+    `Cannot use a command as \`agent.command\` must be ${allowed}: current value is ${value.slice(0, 200)}`,
+    { path: "command", allowed },
+  );
+}

@@ -1,0 +1,92 @@
+/**
+ * The agent `endpoint`: an HTTP server that is asked for each rollout by
+ * `POST { task, session: { url, key, openaiBaseUrl, anthropicBaseUrl, model } }` and answers when the rollout is over.
+ *
+ * Its answer is the result. No connection, 408, 425, 429 and 5xx are failures outside the agent: the attempt is made
+ * again. Any other status is the agent's own failure.
+ */
+
+import {
+  type AgentDefinition,
+  type AgentResult,
+  type AgentRollout,
+  type BuildContext,
+  InfrastructureError,
+  postAndWait,
+} from "@hone/agents";
+import { type EndpointAgentConfig, endpointAgentSchema } from "@hone/config";
+import { describeError, InvalidInputError, TerminalError } from "@hone/core";
+import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
+
+/** What a build leaves for the rollouts. */
+interface Endpoint {
+  readonly url: string;
+  readonly key: string | undefined;
+}
+
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 425, 429]);
+const MAX_SHOWN_CHARACTERS = 300;
+
+/** The server says that the rollout failed. */
+export class EndpointFailedError extends TerminalError {
+  constructor(url: string, status: number, body: string) {
+    super(
+      "ENDPOINT_FAILED",
+      `Cannot complete the rollout as ${url} must answer with 2xx: current value is ${status}: ${body.slice(0, MAX_SHOWN_CHARACTERS)}`,
+    );
+  }
+}
+
+export const endpointAgent: AgentDefinition<EndpointAgentConfig, Endpoint> = {
+  configSchema: endpointAgentSchema,
+  needsEnvironment: false,
+  needsRow: true,
+  buildGraph: buildEndpoint,
+  run: askEndpoint,
+};
+
+/** @throws {InvalidInputError} where the key's variable is not set. */
+function buildEndpoint({ endpoint, keyVariable }: EndpointAgentConfig, { outside }: BuildContext): Endpoint {
+  const key = keyVariable === undefined ? undefined : outside?.keyOf(keyVariable);
+  if (keyVariable !== undefined && key === undefined) {
+    const allowed = "a variable that is set for agent-rollout";
+    throw new InvalidInputError(
+      `Cannot ask an endpoint as \`agent.keyVariable\` must be ${allowed}: current value is ${keyVariable}`,
+      { path: "keyVariable", allowed },
+    );
+  }
+  return { url: endpoint, key };
+}
+
+async function askEndpoint(
+  { url, key }: Endpoint,
+  rollout: AgentRollout<EndpointAgentConfig>,
+): Promise<AgentResult> {
+  const { config, signal } = rollout;
+  const session = rollout.openSession({ roles: config.roles, takesRewards: config.rewards === "session" });
+  const body = {
+    task: outsideTaskOf(rollout),
+    session: { ...session, openaiBaseUrl: `${session.url}/v1`, anthropicBaseUrl: session.url },
+  };
+  let answer: { readonly status: number; readonly text: string };
+  try {
+    answer = await postAndWait(url, {
+      body: JSON.stringify(body),
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      maxAnswerBytes: MAX_RESULT_BYTES,
+      signal,
+    });
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new InfrastructureError("complete the rollout", `${url} must answer`, describeError(cause), {
+      cause,
+    });
+  }
+  const { status, text } = answer;
+  if (status >= 200 && status < 300) return readOutsideResult(text, `the answer of ${url}`);
+  if (status >= 500 || PASSING_STATUS.has(status)) {
+    const value = `status ${status}: ${text.slice(0, MAX_SHOWN_CHARACTERS)}`;
+    throw new InfrastructureError("complete the rollout", `${url} must answer with 2xx`, value);
+  }
+  throw new EndpointFailedError(url, status, text);
+}

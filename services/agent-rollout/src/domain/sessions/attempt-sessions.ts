@@ -1,0 +1,70 @@
+/** The sessions that the agent of one attempt opens; they are over with it. */
+
+import type { AgentSession, ModelSession, SessionOptions, SessionRole } from "@hone/agents";
+import { turnSeed } from "@hone/core";
+import type { ChatRenderer } from "@hone/tokenizer";
+import type { Endpoints } from "../endpoints.ts";
+import type { RolloutJob } from "../rollout-job.ts";
+import type { OpenRole } from "./open-session.ts";
+import type { HostedSession, SessionHost } from "./session-host.ts";
+
+/** In the place of a turn: turns count from 0, so no other sampling shares its seeds. */
+const SESSION_SEED_TURN = 2 ** 31 + 1;
+
+export interface AttemptSessionsParts {
+  readonly host: SessionHost;
+  readonly endpoints: Endpoints;
+  readonly job: RolloutJob;
+  readonly model: ModelSession;
+  readonly renderer: ChatRenderer;
+}
+
+export class AttemptSessions {
+  readonly #parts: AttemptSessionsParts;
+  readonly #opened: HostedSession[] = [];
+  #isOver = false;
+
+  constructor(parts: AttemptSessionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Sum of the rewards that came through them. */
+  get totalReward(): number {
+    return this.#opened.reduce((sum, { session }) => sum + session.totalReward, 0);
+  }
+
+  /** @throws {UnusableJobError} when the key of a role's endpoint is missing. */
+  open({ roles = {}, takesRewards = false }: SessionOptions = {}): AgentSession {
+    const { host, job, model } = this.#parts;
+    const hosted = host.open({
+      model,
+      takesRewards,
+      roles: new Map(Object.entries(roles).map(([name, role]) => [name, this.#roleOf(role)])),
+      seed: turnSeed(job.runSeed, job.slot, SESSION_SEED_TURN),
+      sampling: job.sampling,
+    });
+    this.#opened.push(hosted);
+    if (this.#isOver) hosted.close();
+    return { url: hosted.url, key: hosted.key, model: Object.keys(roles)[0] ?? "policy" };
+  }
+
+  metrics(): Readonly<Record<string, number>>[] {
+    return this.#opened.map(({ session }) => session.metrics());
+  }
+
+  close(): void {
+    this.#isOver = true;
+    for (const hosted of this.#opened) hosted.close();
+  }
+
+  #roleOf({ learn = true, endpoint }: SessionRole): OpenRole {
+    const { endpoints, renderer } = this.#parts;
+    if (endpoint === undefined) return { learns: learn, policy: undefined };
+    const { baseUrl, model, keyVariable, concurrency } = endpoint;
+    // What another model wrote is not the policy's to train.
+    return {
+      learns: false,
+      policy: endpoints.policyOf({ baseUrl, model, keyVariable, concurrency }, renderer),
+    };
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * One attempt's session: the calls of an agent outside, each a turn of the attempt's record.
+ *
+ * N1: a role that does not learn is recorded and not trained; what another model wrote has no tokens of the policy's.
+ * N2: the run's own sampling holds, whatever an agent asks for: logprobs are those of the distribution that trains. What
+ *     was asked for in vain is counted.
+ * N3: a call's seed follows from what the model is shown and how often that was asked before, never from the order in
+ *     which parallel calls arrive: a repeated attempt samples the same. A seed that the agent gives takes the place of the
+ *     count.
+ * N4: after `close` no call is taken, and those under way end.
+ */
+
+import { createHash } from "node:crypto";
+import {
+  CallKind,
+  callModel,
+  DRIFT_KINDS,
+  type EnvironmentInfo,
+  FinishReason,
+  formatOf,
+  type ModelAnswer,
+  ModelCallAbandonedError,
+  type ModelSession,
+  type Policy,
+  type SamplingParameters,
+  streamAnswer,
+} from "@hone/agents";
+import { deriveSeed, secretCheck } from "@hone/core";
+import { type ChatMessage, type ChatTool, StopScanner } from "@hone/tokenizer";
+import {
+  NoSuchTurnError,
+  RewardsNotTakenError,
+  SessionBusyError,
+  SessionOverError,
+  UnknownRoleError,
+} from "./errors.ts";
+import {
+  type ReplyCall,
+  type ReplyEvent,
+  ReplyFinish,
+  type SessionReply,
+  type SessionRequest,
+} from "./session-call.ts";
+import { countSessionCall } from "./session-metrics.ts";
+
+/** More than agents make in parallel, and no way to fill an engine from one rollout. */
+const MAX_CALLS_AT_ONCE = 64;
+
+/** Who speaks. */
+export interface OpenRole {
+  readonly learns: boolean;
+  /** Who answers; undefined = the run's own policy. */
+  readonly policy: Policy | undefined;
+}
+
+export interface OpenSessionParts {
+  readonly id: string;
+  /** Its credential. */
+  readonly key: string;
+  readonly model: ModelSession;
+  /** By name; empty = one role without a name, which learns. */
+  readonly roles: ReadonlyMap<string, OpenRole>;
+  readonly takesRewards: boolean;
+  /** Of the rollout; the seeds of calls derive from it (N3). */
+  readonly seed: number;
+  /** That of the run (N2). */
+  readonly sampling: SamplingParameters;
+}
+
+export interface AnswerOptions {
+  /** Names the answer. */
+  readonly replyId: string;
+  /** Named by the URL; undefined = by the request's model. */
+  readonly role: string | undefined;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+  /** Told of the answer as it is made, in the order of {@link ReplyEvent}; absent = it is not streamed. */
+  readonly onEvent?: ((event: ReplyEvent) => void) | undefined;
+}
+
+const SOLE_ROLE: OpenRole = { learns: true, policy: undefined };
+
+export class OpenSession {
+  readonly id: string;
+  readonly takesRewards: boolean;
+  /** Whether a text is the session's credential. */
+  readonly isKey: (given: string) => boolean;
+  /** Sum of the rewards that were given through it. */
+  totalReward = 0;
+  readonly #parts: OpenSessionParts;
+  readonly #over = new AbortController();
+  readonly #conversations = new Map<string, readonly ChatMessage[]>();
+  /** How often a context was asked for (N3). */
+  readonly #asked = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
+  #numCalls = 0;
+  #atWork = 0;
+
+  constructor(parts: OpenSessionParts) {
+    this.id = parts.id;
+    this.takesRewards = parts.takesRewards;
+    this.isKey = secretCheck(parts.key);
+    this.#parts = parts;
+  }
+
+  /** Names that calls may give as their model; empty = any. */
+  get roleNames(): string[] {
+    return [...this.#parts.roles.keys()];
+  }
+
+  /** The conversation that an answer ended, itself included. */
+  conversationUpTo(replyId: string): readonly ChatMessage[] | undefined {
+    return this.#conversations.get(replyId);
+  }
+
+  /**
+   * Answers a call.
+   * @throws {UnknownRoleError} for a role that there is not.
+   * @throws {SessionOverError | SessionBusyError} and what a call of the model throws.
+   */
+  async answer(request: SessionRequest, options: AnswerOptions): Promise<SessionReply> {
+    const { name, role } = this.#roleOf(options.role, request.model);
+    if (this.#over.signal.aborted) throw new SessionOverError(this.id);
+    if (this.#atWork >= MAX_CALLS_AT_ONCE) throw new SessionBusyError(MAX_CALLS_AT_ONCE);
+    this.#atWork++;
+    try {
+      const made = await this.#ask(request, role, options);
+      this.#keep(options.replyId, request, made);
+      this.#count(made.answer.turn.kind, name, request);
+      made.answer.turn.info = { ...made.answer.turn.info, ...infoOf(made.answer.turn.kind, name) };
+      options.onEvent?.({ kind: "end", reply: made.reply });
+      return made.reply;
+    } catch (error) {
+      if (this.#over.signal.aborted) throw new SessionOverError(this.id);
+      if (error instanceof ModelCallAbandonedError) this.#add("session_abandoned", 1);
+      throw error;
+    } finally {
+      this.#atWork--;
+    }
+  }
+
+  /**
+   * Adds to the reward of a turn.
+   * @param turn its index; undefined = the latest.
+   * @throws {NoSuchTurnError | RewardsNotTakenError | SessionOverError}
+   */
+  addReward(value: number, turn: number | undefined): void {
+    if (this.#over.signal.aborted) throw new SessionOverError(this.id);
+    if (!this.takesRewards) throw new RewardsNotTakenError();
+    if (!this.#parts.model.addReward(value, turn)) throw new NoSuchTurnError(turn);
+    this.totalReward += value;
+  }
+
+  /** Calls by what their messages were to the record, and what was asked for in vain. */
+  metrics(): Readonly<Record<string, number>> {
+    const drift = Object.fromEntries(DRIFT_KINDS.map((kind) => [`drift_${kind}`, 0]));
+    return {
+      session_calls: this.#numCalls,
+      session_abandoned: 0,
+      ...drift,
+      ...Object.fromEntries(this.#counts),
+    };
+  }
+
+  /** N4 */
+  close(): void {
+    this.#over.abort(new SessionOverError(this.id));
+  }
+
+  async #ask(request: SessionRequest, role: OpenRole, { signal, onEvent }: AnswerOptions): Promise<Made> {
+    const { model } = this.#parts;
+    const format = formatOf(model.renderer);
+    const tools = request.toolChoice === "none" ? [] : request.tools;
+    const call = (onTokens?: (tokenIds: readonly number[]) => void) =>
+      callModel(model, {
+        messages: request.messages,
+        tools,
+        format,
+        options: {
+          maxNewTokens: request.maxNewTokens,
+          stopTexts: request.stopTexts,
+          seedOf: (contextIds) => this.#seedOf(contextIds, request.seed),
+          signal: AbortSignal.any([signal, this.#over.signal]),
+          learns: role.learns,
+          mayShorten: true,
+          ...(role.policy !== undefined && { policy: role.policy }),
+          ...(onTokens !== undefined && { onTokens }),
+          onPrompt: (inputTokens) => onEvent?.({ kind: "begin", inputTokens }),
+        },
+      });
+    if (onEvent === undefined) {
+      const { answer, message } = await call();
+      return this.#made(request, tools, answer, message);
+    }
+    const scanner = new StopScanner(request.stopTexts);
+    let told = "";
+    let isOver = false;
+    const tell = (text: string) => {
+      told += text;
+      if (text !== "") onEvent({ kind: "text", text });
+    };
+    for await (const piece of streamAnswer(model.renderer.tokenizer, format, tools, call)) {
+      if (piece.kind === "text") {
+        if (isOver) continue;
+        const scanned = scanner.push(piece.text);
+        isOver = scanned.isStopped;
+        tell(scanned.text);
+        continue;
+      }
+      const { answer, message } = piece.result;
+      const made = this.#made(request, tools, answer, message);
+      // What is left: what was held back, and what stands behind the calls.
+      const whole = message.fullContent ?? message.content;
+      if (whole.startsWith(told)) tell(whole.slice(told.length));
+      for (const [index, { id, name, argumentsJson }] of made.reply.calls.entries()) {
+        onEvent({ kind: "call_begin", index, id, name });
+        onEvent({ kind: "call_arguments", index, json: argumentsJson });
+        onEvent({ kind: "call_end", index });
+      }
+      return { ...made, reply: { ...made.reply, text: told } };
+    }
+    throw new TypeError("a streamed answer ended without its end");
+  }
+
+  #made(
+    request: SessionRequest,
+    tools: readonly ChatTool[],
+    answer: ModelAnswer,
+    message: { readonly content: string; readonly tool_calls?: ChatMessage["tool_calls"] },
+  ): Made {
+    const { generation, promptTokenCount, contextIds } = answer;
+    const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: args } }): ReplyCall => {
+      return { id, name, argumentsJson: JSON.stringify(args) };
+    });
+    const isStopped = generation.finishReason === FinishReason.stopText;
+    const finish =
+      calls.length > 0
+        ? ReplyFinish.toolCalls
+        : isStopped
+          ? ReplyFinish.stopText
+          : generation.finishReason === FinishReason.length
+            ? ReplyFinish.length
+            : ReplyFinish.stop;
+    const { tokenizer } = this.#parts.model.renderer;
+    const stopText = isStopped
+      ? stopTextIn(tokenizer.decode(generation.tokenIds, { skipSpecialTokens: tools.length === 0 }), request)
+      : undefined;
+    return {
+      answer,
+      message: {
+        role: "assistant",
+        content: message.content,
+        ...(message.tool_calls !== undefined && { tool_calls: message.tool_calls }),
+      },
+      reply: {
+        text: message.content,
+        calls,
+        finish,
+        stopText,
+        usage: {
+          inputTokens: promptTokenCount,
+          cachedTokens: generation.cachedTokens,
+          outputTokens: generation.tokenIds.length,
+        },
+        tokens: { promptIds: contextIds, tokenIds: generation.tokenIds, logprobs: generation.logprobs },
+      },
+    };
+  }
+
+  /** N3 */
+  #seedOf(contextIds: readonly number[], given: number | undefined): number {
+    const digest = createHash("sha256").update(Uint32Array.from(contextIds)).digest("hex");
+    const { seed } = this.#parts;
+    if (given !== undefined) return deriveSeed(seed, digest, "given", given);
+    const count = this.#asked.get(digest) ?? 0;
+    this.#asked.set(digest, count + 1);
+    return deriveSeed(seed, digest, count);
+  }
+
+  #roleOf(named: string | undefined, model: string): { name: string | undefined; role: OpenRole } {
+    const { roles } = this.#parts;
+    if (roles.size === 0 && named === undefined) return { name: undefined, role: SOLE_ROLE };
+    const name = named ?? (roles.has(model) || roles.size > 1 ? model : [...roles.keys()][0]!);
+    const role = roles.get(name);
+    if (role !== undefined) return { name, role };
+    throw new UnknownRoleError(name, this.roleNames);
+  }
+
+  #keep(replyId: string, request: SessionRequest, { message }: Made): void {
+    this.#conversations.set(replyId, [...request.messages, message]);
+  }
+
+  #count(kind: CallKind, role: string | undefined, { sampling }: SessionRequest): void {
+    this.#numCalls++;
+    countSessionCall(kind);
+    if (kind !== CallKind.first && kind !== CallKind.extension) this.#add(`drift_${kind}`, 1);
+    if (role !== undefined) this.#add(`calls_of_${role}`, 1);
+    const own = this.#parts.sampling;
+    const isOther = (["temperature", "topP", "topK"] as const).some(
+      (name) => sampling[name] !== undefined && sampling[name] !== own[name],
+    );
+    if (isOther) this.#add("session_sampling_ignored", 1); // N2
+  }
+
+  #add(name: string, value: number): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + value);
+  }
+}
+
+interface Made {
+  readonly answer: ModelAnswer;
+  /** The answer as the agent will send it back. */
+  readonly message: ChatMessage;
+  readonly reply: SessionReply;
+}
+
+/** What the page and the judges see of a turn. */
+function infoOf(kind: CallKind, role: string | undefined): EnvironmentInfo {
+  return {
+    ...(kind !== CallKind.first && kind !== CallKind.extension && { drift: kind }),
+    ...(role !== undefined && { role }),
+  };
+}
+
+function stopTextIn(text: string, { stopTexts }: SessionRequest): string | undefined {
+  return new StopScanner(stopTexts).push(text).stopText;
+}

@@ -1,0 +1,60 @@
+/**
+ * The sessions that are open in this process, by id.
+ *
+ * The id is in the URL and no secret; the credential opens this session and no other. Both are random, so a process that
+ * comes back after a crash knows none of those before: whoever still holds one is told that it is over.
+ */
+
+import { randomBytes } from "node:crypto";
+import { SessionOverError } from "./errors.ts";
+import { OpenSession, type OpenSessionParts } from "./open-session.ts";
+
+const ID_BYTES = 16;
+const KEY_BYTES = 32;
+
+/** An open session, with what its agent is given. */
+export interface HostedSession {
+  readonly session: OpenSession;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly key: string;
+  /** It is over: nobody gets in any more, and calls under way end. */
+  close(): void;
+}
+
+export class SessionHost {
+  readonly #open = new Map<string, OpenSession>();
+  readonly #baseUrl: string;
+
+  /** @param baseUrl at which agents reach this process, without a slash at its end. */
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl;
+  }
+
+  get numOpen(): number {
+    return this.#open.size;
+  }
+
+  open(parts: Omit<OpenSessionParts, "id" | "key">): HostedSession {
+    const id = randomBytes(ID_BYTES).toString("hex");
+    const key = `hone-${randomBytes(KEY_BYTES).toString("base64url")}`;
+    const session = new OpenSession({ ...parts, id, key });
+    this.#open.set(id, session);
+    return {
+      session,
+      key,
+      url: `${this.#baseUrl}/sessions/${id}`,
+      close: () => {
+        this.#open.delete(id);
+        session.close();
+      },
+    };
+  }
+
+  /** @throws {SessionOverError} when no session of this id is open. */
+  find(id: string): OpenSession {
+    const session = this.#open.get(id);
+    if (session === undefined) throw new SessionOverError(id);
+    return session;
+  }
+}

@@ -1,0 +1,61 @@
+/** What a client is told of a call that has no answer. */
+
+import {
+  AttemptTimedOutError,
+  LimitReachedError,
+  ModelCallAbandonedError,
+  PolicyRefusedError,
+  PolicyStaleError,
+} from "@hone/agents";
+import { describeError, RetryableError } from "@hone/core";
+import { ApiRequestError } from "@hone/service-kit";
+import { redactText } from "@hone/telemetry";
+import { ChatTemplateError } from "@hone/tokenizer";
+import {
+  NoSuchTurnError,
+  RewardsNotTakenError,
+  SessionBusyError,
+  SessionOverError,
+  UnknownRoleError,
+} from "../domain/sessions/errors.ts";
+import type { SessionFailure } from "../domain/sessions/session-call.ts";
+
+/** @returns undefined for what is no failure of the call, but of this service. */
+export function failureOf(error: unknown): SessionFailure | undefined {
+  if (error instanceof ApiRequestError) return failure(error.status, error, error.apiCode, error.param);
+  if (error instanceof ChatTemplateError) return failure(400, error, undefined, "messages");
+  if (error instanceof LimitReachedError) {
+    const isContext = error.limit === "context";
+    return failure(400, error, isContext ? "context_length_exceeded" : "turn_limit_reached", "messages");
+  }
+  if (error instanceof SessionOverError) return failure(404, error, "session_over");
+  if (error instanceof SessionBusyError) return failure(429, error, "session_busy");
+  if (error instanceof UnknownRoleError) return failure(404, error, "model_not_found", "model");
+  if (error instanceof RewardsNotTakenError) return failure(403, error, "rewards_not_taken");
+  if (error instanceof NoSuchTurnError) return failure(400, error, undefined, "turn");
+  if (error instanceof AttemptTimedOutError) return failure(504, error, "deadline");
+  if (error instanceof PolicyRefusedError) return failure(400, error, "policy_refused");
+  // The rollout is over with these, whatever the agent does.
+  if (error instanceof PolicyStaleError || error instanceof ModelCallAbandonedError) {
+    return failure(404, error, "session_over");
+  }
+  if (error instanceof RetryableError) return failure(503, error, "unavailable");
+  return undefined;
+}
+
+/** What is told of a failure of this service; its log says more. */
+export const INTERNAL_FAILURE: SessionFailure = {
+  status: 500,
+  message: "Cannot answer as the service failed; its log says why",
+  param: undefined,
+  code: undefined,
+};
+
+function failure(
+  status: SessionFailure["status"],
+  error: Error,
+  code?: string,
+  param?: string,
+): SessionFailure {
+  return { status, message: redactText(describeError(error)), param, code };
+}

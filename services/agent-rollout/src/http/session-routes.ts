@@ -1,0 +1,201 @@
+/**
+ * The sessions of agents outside. Below /sessions/<id>, and the same below /sessions/<id>/roles/<role>:
+ *
+ *   POST /v1/…        the paths of the dialects
+ *   GET  /v1/models   the roles, or the one model
+ *   POST /rewards     { "value": 1, "turn": 0 }; without a turn that of the latest call
+ *
+ * E1: only the session's own credential opens it, as bearer token or as `x-api-key`.
+ * E2: a client that goes away ends its generation, and the record says so.
+ * E3: what is refused at once is refused by its status; what fails later in a stream is told in it.
+ */
+
+import { randomUUID } from "node:crypto";
+import { BoundedQueue, delay } from "@hone/core";
+import {
+  ApiRequestError,
+  answerWithEvents,
+  bearerToken,
+  parseBody,
+  type ServerSentEvent,
+} from "@hone/service-kit";
+import type { Logger } from "@hone/telemetry";
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { z } from "zod";
+import type { OpenSession } from "../domain/sessions/open-session.ts";
+import type { ReplyEvent, SessionFailure } from "../domain/sessions/session-call.ts";
+import type { SessionHost } from "../domain/sessions/session-host.ts";
+import { CHAT_COMPLETIONS } from "./dialects/chat-completions.ts";
+import type { Dialect, ParsedCall, ReplyHead } from "./dialects/dialect.ts";
+import { DIALECTS } from "./dialects/dialects.ts";
+import { failureOf, INTERNAL_FAILURE } from "./session-failure.ts";
+
+export interface SessionRoutesOptions {
+  readonly sessions: SessionHost;
+  readonly logger: Logger;
+}
+
+/** A context of a million tokens of English. */
+const MAX_BODY_BYTES = 4_194_304;
+/** A refusal comes within a step; a prompt that waits longer is answered with the head of its stream (E3). */
+const MAX_SILENT_START_MS = 1_000;
+/** Each sampled token brings one event at most; agents are far from so many. */
+const MAX_QUEUED_EVENTS = 300_000;
+/** When a session that is busy is worth another try. */
+const RETRY_AFTER_S = "1";
+
+const rewardSchema = z.strictObject({
+  value: z.number(),
+  turn: z.number().int().min(0).optional(),
+});
+
+export function sessionRoutes(options: SessionRoutesOptions): Hono {
+  const app = new Hono();
+  app.notFound((c) => {
+    const message = `Cannot find ${c.req.method} ${c.req.path} as no route has this path`;
+    return c.json(
+      CHAT_COMPLETIONS.failureBody({ status: 404, message, param: undefined, code: undefined }),
+      404,
+    );
+  });
+  app.onError((error, c) => refuse(c, CHAT_COMPLETIONS, error, options));
+  for (const base of ["/sessions/:id", "/sessions/:id/roles/:role"]) {
+    for (const dialect of DIALECTS) {
+      const limit = bodyLimit({
+        maxSize: MAX_BODY_BYTES,
+        onError: (c) => refuse(c, dialect, TOO_LARGE, options),
+      });
+      app.post(`${base}${dialect.path}`, limit, async (c) => {
+        try {
+          return await answer(c, dialect, options);
+        } catch (error) {
+          return refuse(c, dialect, error, options);
+        }
+      });
+    }
+    app.get(`${base}/v1/models`, (c) => {
+      const { roleNames } = sessionOf(c, options);
+      const names = roleNames.length === 0 ? ["policy"] : roleNames;
+      return c.json({
+        object: "list",
+        data: names.map((id) => ({ id, object: "model", created: 0, owned_by: "hone" })),
+      });
+    });
+  }
+  const limit = bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => raise(TOO_LARGE) });
+  app.post("/sessions/:id/rewards", limit, async (c) => {
+    const session = sessionOf(c, options);
+    const { value, turn } = parseBody(rewardSchema, await c.req.text());
+    session.addReward(value, turn);
+    return c.json({ total: session.totalReward });
+  });
+  return app;
+}
+
+/** E1 */
+function sessionOf(c: Context, { sessions }: SessionRoutesOptions): OpenSession {
+  const session = sessions.find(c.req.param("id") ?? "");
+  const given = bearerToken(c.req.header("authorization")) ?? c.req.header("x-api-key");
+  if (given !== undefined && session.isKey(given)) return session;
+  const current = given === undefined ? "none" : "another one";
+  throw new ApiRequestError(
+    `Cannot answer as the credential must be that of the session, as bearer token or x-api-key: current value is ${current}`,
+    { status: 401, apiCode: "invalid_api_key" },
+  );
+}
+
+async function answer(c: Context, dialect: Dialect, options: SessionRoutesOptions): Promise<Response> {
+  const session = sessionOf(c, options);
+  const parsed = dialect.parse(await c.req.text(), {
+    conversationUpTo: (replyId) => session.conversationUpTo(replyId),
+  });
+  const head: ReplyHead = {
+    id: randomUUID().replaceAll("-", ""),
+    created: Math.floor(Date.now() / 1_000),
+  };
+  const call = { parsed, head, session, role: c.req.param("role") };
+  c.header("x-request-id", head.id);
+  c.header("request-id", head.id);
+  if (parsed.request.isStreamed) return answerInEvents(c, dialect, call, options);
+  const { signal } = c.req.raw; // E2
+  const reply = await session.answer(parsed.request, { replyId: head.id, role: call.role, signal });
+  return c.json(parsed.writer(head).whole(reply));
+}
+
+interface Call {
+  readonly parsed: ParsedCall;
+  readonly head: ReplyHead;
+  readonly session: OpenSession;
+  readonly role: string | undefined;
+}
+
+async function answerInEvents(
+  c: Context,
+  dialect: Dialect,
+  { parsed, head, session, role }: Call,
+  options: SessionRoutesOptions,
+): Promise<Response> {
+  const writer = parsed.writer(head);
+  const queue = new BoundedQueue<ServerSentEvent>(MAX_QUEUED_EVENTS);
+  const begun = Promise.withResolvers<void>();
+  const gone = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, gone.signal]); // E2
+  const onEvent = (event: ReplyEvent) => {
+    for (const each of writer.events(event)) queue.offer(each);
+    // Until something is sampled, a failure is still told by its status.
+    if (event.kind !== "begin") begun.resolve();
+  };
+  const answering = session
+    .answer(parsed.request, { replyId: head.id, role, signal, onEvent })
+    .finally(() => queue.close());
+  answering.catch(() => undefined); // told below, to a client that is still there
+  const started = new AbortController();
+  try {
+    const silence = delay(MAX_SILENT_START_MS, { signal: started.signal }).catch(() => undefined);
+    await Promise.race([begun.promise, answering, silence]); // E3
+  } finally {
+    started.abort();
+  }
+  async function* events(): AsyncGenerator<ServerSentEvent> {
+    yield* queue;
+    await answering;
+  }
+  return answerWithEvents(c, {
+    events: events(),
+    heartbeat: writer.heartbeat,
+    onGone: () => gone.abort(),
+    onError: (error) => (signal.aborted ? [] : writer.failure(told(c, dialect, error, options))),
+  });
+}
+
+function refuse(c: Context, dialect: Dialect, error: unknown, options: SessionRoutesOptions): Response {
+  const failure = told(c, dialect, error, options);
+  // The official clients repeat what failed with 408, 409, 429 or 5xx; only a busy session is worth it.
+  if (failure.status === 429) c.header("retry-after", RETRY_AFTER_S);
+  else c.header("x-should-retry", "false");
+  // What is left of the body stands in the way of the next request.
+  if (failure.status === 413) c.header("connection", "close");
+  return c.json(dialect.failureBody(failure), failure.status);
+}
+
+function told(
+  c: Context,
+  dialect: Dialect,
+  error: unknown,
+  { logger }: SessionRoutesOptions,
+): SessionFailure {
+  const failure = failureOf(error);
+  if (failure !== undefined) return failure;
+  if (!c.req.raw.signal.aborted) logger.error("a call of a session failed", { path: dialect.path, error });
+  return INTERNAL_FAILURE;
+}
+
+const TOO_LARGE = new ApiRequestError(
+  `Cannot answer as the body must have at most ${MAX_BODY_BYTES} bytes: current value is more`,
+  { status: 413 },
+);
+
+function raise(error: Error): never {
+  throw error;
+}
