@@ -7,13 +7,12 @@ import { promisify } from "node:util";
 import { parseRunFile } from "@hone/config";
 import { deadline } from "@hone/core";
 import { readOrdered, StreamName, subjects } from "@hone/messaging";
-import { configFromSpec, initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
 import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { temporaryFolder } from "@hone/testing";
-import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { ElementType, saveCheckpoint } from "@hone/train";
+import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import { type FinishedRun, publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
+import { saveTinyModel } from "../support/tiny-model.ts";
 
 /* A pretrained model answers the rows of a JSON Lines file in one turn each, and learns from what it answered. */
 
@@ -114,7 +113,7 @@ describe("a run over the rows of a file", () => {
     await writeFile(path.join(files, "own.ts"), OWN_MODULE);
     await writeFile(path.join(files, "bad.jsonl"), '{"prompt":[]}\n');
     await writeFile(path.join(files, "brief.yaml"), "systemPrompt: Be brief.\n");
-    await saveModel(path.join(folder.path, "model"));
+    await saveTinyModel(path.join(folder.path, "model"));
     stack = await startStack({ env: { HONE_FILES: files } });
     // Read as they come: what an ended run no longer needs is purged.
     const episodes = trainEpisodes(stack);
@@ -245,28 +244,6 @@ describe("a run over the rows of a file", () => {
     assert.match(problems[0].message, /must have as prompt .*bad\.jsonl:1/);
   });
 });
-
-/** A small random Llama with ChatML's tokenizer, as a folder in the Hugging Face layout. */
-async function saveModel(at: string): Promise<void> {
-  const spec = resolveModelSpec({
-    family: "llama",
-    vocabSize: chatmlTokenizer().vocabSize,
-    hiddenSize: 32,
-    numLayers: 2,
-    numHeads: 4,
-    numKeyValueHeads: 2,
-    isTied: true,
-    maxPositions: 1024,
-    eosTokenIds: [chatmlTokenizer().eosTokenId ?? 0],
-  });
-  const tensors = listParameters(spec).map(({ name }) => ({ name, type: ElementType.F32 }));
-  await saveCheckpoint(at, {
-    spec,
-    weights: initialiseWeights(spec, 3),
-    companions: chatmlTokenizerFiles(),
-    origin: { config: configFromSpec(spec), layout: { shards: [{ file: "model.safetensors", tensors }] } },
-  });
-}
 
 /** The episodes that a run trains on. */
 function trainEpisodes({ bus }: TestStack, run = "rows"): Promise<ScoredEpisode[]> {

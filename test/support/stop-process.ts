@@ -26,11 +26,20 @@ export function stopProcess(stack: TestStack, name: string): StoppedProcess {
 }
 
 /** Direct children: PostgreSQL serves each connection by one. */
-function childrenOf(parent: number): number[] {
+export function childrenOf(parent: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => parentOf(pid) === parent);
+}
+
+/** The command line of a process, its words apart by NUL; empty for one that ended. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Undefined for a process that ended meanwhile. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, test } from "node:test";
 import type { RunResult } from "./python-process.ts";
@@ -153,13 +153,23 @@ found
     session.close();
   });
 
-  test("code whose process somebody else ends runs once more", async () => {
-    const running = finished("import time\ntime.sleep(3)\nprint('done')");
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
-    const children = await readFile(`/proc/self/task/${process.pid}/children`, "utf8").catch(() => "");
-    for (const pid of children.trim().split(" ").filter(Boolean)) process.kill(Number(pid), "SIGKILL");
-    assert.equal((await running).output, "done\n");
-    await isHealthy();
+  test("code whose process somebody else ended runs again in another one, and it is told", async () => {
+    let numRepeats = 0;
+    const own = new PythonSandbox({ maxProcesses: 1, onRepeat: () => numRepeats++ });
+    try {
+      const known = new Set(childrenOf(process.pid));
+      const session = own.open();
+      await session.run("x = 40", LIMITS, never);
+      // A session that keeps its state keeps its process.
+      const victims = childrenOf(process.pid).filter((pid) => !known.has(pid));
+      for (const pid of victims) process.kill(pid, "SIGKILL");
+      const result = await session.run("print(x + 2)", LIMITS, never);
+      assert.ok(result.kind === "finished" && result.output === "42\n", JSON.stringify(result));
+      assert.deepEqual([victims.length, numRepeats], [1, 1]);
+      session.close();
+    } finally {
+      await own.close();
+    }
   });
 
   test("holds no more places than it may, and gives them all back", async () => {
@@ -172,3 +182,7 @@ found
     assert.ok(sandbox.numPlaces <= 1, `${sandbox.numPlaces}`);
   });
 });
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+}

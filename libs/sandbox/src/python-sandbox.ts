@@ -6,7 +6,7 @@
  *     not run gives up its process to one that waits.
  * S3: a session whose process is gone has its earlier cells run again before the next one, without their output.
  * S4: a process is started ahead, so that code rarely waits for one.
- * S5: code whose process was ended by a signal runs once more; the second time it was the code.
+ * S5: code whose process was ended by a signal runs again, twice at most; the third time it was the code.
  */
 
 import { pause, raceAbortable } from "@hone/core";
@@ -20,6 +20,8 @@ export interface PythonSandboxOptions {
   readonly maxMemoryBytes?: number;
   /** Longest wait for a place. @default 600_000 */
   readonly maxWaitMs?: number;
+  /** Told each time that code runs again as a signal ended its process (S5). */
+  readonly onRepeat?: () => void;
 }
 
 /** Told of the wait for a process: calls it, and may stop clocks meanwhile. */
@@ -37,6 +39,8 @@ export interface PythonSession {
 const DEFAULT_MAX_PROCESSES = 4;
 const DEFAULT_MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const DEFAULT_MAX_WAIT_MS = 600_000;
+/** S5 */
+const MAX_REPEATS = 2;
 /** Tries to start a process; what fails then is the machine. */
 const START_TRIES = 3;
 const START_PAUSE_MS = 200;
@@ -57,6 +61,7 @@ export class PythonSandbox {
       maxProcesses: options.maxProcesses ?? DEFAULT_MAX_PROCESSES,
       maxMemoryBytes: options.maxMemoryBytes ?? DEFAULT_MAX_MEMORY_BYTES,
       maxWaitMs: options.maxWaitMs ?? DEFAULT_MAX_WAIT_MS,
+      onRepeat: options.onRepeat ?? (() => undefined),
     };
   }
 
@@ -89,6 +94,7 @@ export class PythonSandbox {
         this.#evict();
       },
       wake: (session) => this.#idle.delete(session),
+      onRepeat: this.#options.onRepeat,
     });
   }
 
@@ -219,6 +225,7 @@ interface Pool {
   giveBack(python: PythonProcess): void;
   rest(session: Session): void;
   wake(session: Session): void;
+  onRepeat(): void;
 }
 
 class Session implements PythonSession {
@@ -242,7 +249,11 @@ class Session implements PythonSession {
     const runOnce = () => this.#runOnce(code, limits, signal, aroundWait);
     let result = await runOnce();
     // Somebody else may have ended the process: the machine's memory is not the code's to answer for. S5
-    if (result.kind === "crashed" && result.isBySignal) result = await runOnce();
+    for (let repeat = 1; repeat <= MAX_REPEATS; repeat++) {
+      if (result.kind !== "crashed" || !result.isBySignal) break;
+      this.#pool.onRepeat();
+      result = await runOnce();
+    }
     // What failed half-way has left its names as well.
     if (result.kind === "finished") this.#cells.push(code);
     if (this.#isClosed) this.letGo();

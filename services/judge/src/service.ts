@@ -6,6 +6,7 @@
 
 import { PythonSandbox } from "@hone/sandbox";
 import { READY, type ServiceDefinition } from "@hone/service-kit";
+import { counterOf, Instrument } from "@hone/telemetry";
 import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { Panels } from "./nats/panels.ts";
@@ -17,7 +18,10 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
   async start({ config, bus, logger }) {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const sandbox = new PythonSandbox({ maxProcesses: config.sandboxProcesses });
+    const sandbox = new PythonSandbox({
+      maxProcesses: config.sandboxProcesses,
+      onRepeat: () => counterOf(Instrument.retries).of({ part: "sandbox" }).add(),
+    });
     const panels = new Panels({ ...config, sandbox });
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });

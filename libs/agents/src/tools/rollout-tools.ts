@@ -8,7 +8,16 @@
  */
 
 import { DeadlineError, deadline, describeError, pause, RetryableError } from "@hone/core";
-import { Attr, AttrValue, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+import {
+  Attr,
+  AttrValue,
+  type Context,
+  counterOf,
+  Instrument,
+  recordError,
+  SpanName,
+  startSpan,
+} from "@hone/telemetry";
 import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
 import type { AttemptClock } from "../attempt-clock.ts";
 import type { RecordedTurn } from "../conversation.ts";
@@ -46,6 +55,8 @@ export interface ToolReply {
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 2_000;
 const CLOSE_DEADLINE_MS = 5_000;
+
+const retries = counterOf(Instrument.retries).of({ part: "tool" });
 
 export class RolloutTools {
   /** Sum of the rewards that tools gave. */
@@ -188,6 +199,7 @@ export class RolloutTools {
       } catch (error) {
         if (!(error instanceof RetryableError) || error instanceof DeadlineError) throw error;
         if (signal.aborted || attempt >= maxAttempts) throw error;
+        retries.add();
         await pause(Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1)), signal);
       }
     }

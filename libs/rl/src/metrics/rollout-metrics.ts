@@ -15,6 +15,7 @@ import { type MetricSet, Reduction } from "./reduction.ts";
  *   episodes                                                       rollouts made, whatever their outcome
  *   tokens                                                         tokens in their samples, prompts included
  *   turns/mean, tokens/sampled_mean                                of those with a reward
+ *   attempts/failed                                                attempts before the last ones, failed outside the agent
  *   outcome/<name>                                                 how many ended so, every outcome named
  */
 export function addRolloutMetrics(
@@ -26,10 +27,12 @@ export function addRolloutMetrics(
   for (const outcome of Object.values(Outcome)) metrics.add(`outcome/${outcome}`, Reduction.sum, 0);
   metrics.add("episodes", Reduction.sum, rollouts.length);
   metrics.add("tokens", Reduction.sum, 0);
+  metrics.add("attempts/failed", Reduction.sum, 0);
   for (const rollout of rollouts) {
     metrics.add(`outcome/${rollout.outcome}`, Reduction.sum, 1);
     const tokens = rollout.samples.reduce((total, sample) => total + sample.tokenIds.length, 0);
     metrics.add("tokens", Reduction.sum, tokens);
+    metrics.add("attempts/failed", Reduction.sum, rollout.attempt - 1);
     const reward = rewardOf(rollout, rules);
     if (reward === undefined) continue;
     rewards.push(reward);

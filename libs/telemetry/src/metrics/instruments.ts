@@ -102,6 +102,11 @@ export const Instrument = {
     ROLLOUT_SECONDS,
     ["outcome"],
   ),
+  retries: counter(
+    "hone_retries_total",
+    "Calls made again as something outside the agent failed: of tools, of judges, of code whose sandbox was ended",
+    ["part"],
+  ),
 
   sessionCalls: counter(
     "hone_session_calls_total",

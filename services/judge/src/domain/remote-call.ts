@@ -7,6 +7,7 @@
  */
 
 import { deadline, RetryableError, Room, retry, TerminalError } from "@hone/core";
+import { counterOf, Instrument } from "@hone/telemetry";
 import type { ConfigOf, JudgeParts } from "./registry.ts";
 
 type RemoteConfig = Pick<ConfigOf<"http">, "deadlineMs" | "maxAttempts" | "concurrency" | "keyVariable">;
@@ -24,6 +25,8 @@ const MAX_DELAY_MS = 10_000;
 /** A grade with its reasons has kilobytes. */
 const MAX_ANSWER_CHARACTERS = 4 * 1024 * 1024;
 const SHOWN_CHARACTERS = 200;
+
+const retries = counterOf(Instrument.retries).of({ part: "judge" });
 
 /** @throws {TerminalError} when the key's variable is not set. */
 export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgeParts): RemoteCall {
@@ -55,7 +58,13 @@ export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgePar
           room.leave();
         }
       },
-      { maxAttempts, minDelayMs: MIN_DELAY_MS, maxDelayMs: MAX_DELAY_MS, signal },
+      {
+        maxAttempts,
+        minDelayMs: MIN_DELAY_MS,
+        maxDelayMs: MAX_DELAY_MS,
+        signal,
+        onRetry: () => retries.add(),
+      },
     );
 }
 

@@ -3,6 +3,7 @@
 import { defineTool, type Tool, type ToolBuildContext } from "@hone/agents";
 import { unreachable } from "@hone/core";
 import type { PythonSandbox, PythonSession, RunResult } from "@hone/sandbox";
+import { counterOf, Instrument } from "@hone/telemetry";
 import { z } from "zod";
 
 const wholeNumber = z.number().int();
@@ -25,7 +26,7 @@ let shared: Promise<PythonSandbox> | undefined;
 /** Loaded with the first code: most agents run none. */
 async function openSandbox(): Promise<PythonSandbox> {
   const { PythonSandbox: Sandbox } = await import("@hone/sandbox");
-  return new Sandbox();
+  return new Sandbox({ onRepeat: () => counterOf(Instrument.retries).of({ part: "sandbox" }).add() });
 }
 
 export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {

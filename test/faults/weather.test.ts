@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { RunPhase } from "@hone/proto-gen/run";
+import { eventually, temporaryFolder } from "@hone/testing";
+import { complaintsAbout } from "../kill/compare-outcomes.ts";
+import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
+import { runToEnd } from "../support/follow.ts";
+import { scrape } from "../support/scrape.ts";
+import { startStack, type TestStack } from "../support/stack.ts";
+import { childrenOf, commandOf } from "../support/stop-process.ts";
+import { saveTinyModel } from "../support/tiny-model.ts";
+import { Weather } from "./weather.ts";
+
+/*
+ * Infrastructure that fails under rollouts: a tool's server, a judge's server, the sandbox, the process of the agents. What
+ * failed is made again and counted, and the run trains what it trains in good weather.
+ */
+
+const STEPS = 3;
+const ROWS = 4;
+const GROUP_SIZE = 4;
+const RUN_DEADLINE_MS = 240_000;
+/** Each call of Python runs at most three times. */
+const SANDBOX_KILLS = 2;
+
+/** Asks, calls a tool whose server may be away, and Python in some rows; then asks again. */
+const AGENT = `
+import { randomUUID } from "node:crypto";
+import { buildToolbox, defineAgent, defineTool, InfrastructureError, promptOfRow, toLangChainMessages, toolConfigShape } from "@hone/agents";
+import { HumanMessage } from "@langchain/core/messages";
+import { z } from "zod";
+
+const lookup = defineTool<{ address: string }>({
+  name: "lookup",
+  description: "Looks something up",
+  parameters: { type: "object" },
+  open: ({ kwargs, seed }) => ({ address: kwargs.url + "/tool/" + seed + "/" + randomUUID() }),
+  async call(_, { state, signal }) {
+    try {
+      const answer = await fetch(state.address, { signal });
+      return ((await answer.json()) as { text: string }).text;
+    } catch (cause) {
+      throw new InfrastructureError("look it up", "its server must answer", String(cause), { cause });
+    }
+  },
+});
+
+const call = (name: string, args: Record<string, unknown>) =>
+  ({ id: name, type: "function", function: { name, arguments: args } }) as const;
+
+const traveller = defineAgent({
+  configSchema: z.strictObject(toolConfigShape),
+  needsEnvironment: false,
+  needsRow: true,
+  buildGraph: (config, context) => buildToolbox(config, context),
+  async run(toolbox, rollout) {
+    const tools = rollout.openTools(toolbox);
+    const prompt = toLangChainMessages(promptOfRow(rollout.task));
+    const first = await rollout.model.invoke(prompt);
+    const code = "import time\\ntime.sleep(0.2)\\nprint(6 * 7)";
+    const calls = [call("lookup", {}), ...(rollout.task.row?.python === true ? [call("python", { code })] : [])];
+    const replies = await tools.answerAll(calls);
+    const told = new HumanMessage(replies.map(({ text }) => text).join("; "));
+    await rollout.model.invoke([...prompt, first, told]);
+    return {};
+  },
+});
+
+export const tools = { lookup };
+export const agents = { traveller };
+`;
+
+describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEADLINE_MS }, () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  let weather: Weather;
+  let stack: TestStack;
+  let undisturbed: RunOutcome;
+
+  before(async () => {
+    folder = await temporaryFolder("weather");
+    weather = await Weather.start();
+    const files = path.join(folder.path, "files");
+    await mkdir(files);
+    const rows = Array.from({ length: ROWS }, (_, index) => ({
+      prompt: `Where is ${index}?`,
+      python: index === 0,
+      tools_kwargs: { lookup: { url: weather.url } },
+    }));
+    await writeFile(path.join(files, "rows.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    await writeFile(path.join(files, "traveller.ts"), AGENT);
+    await saveTinyModel(path.join(folder.path, "model"));
+    stack = await startStack({ env: { HONE_FILES: files } });
+    const { runId } = await runToEnd(stack, requestOf("calm"), { deadlineMs: RUN_DEADLINE_MS });
+    undisturbed = await outcomeOf(stack, runId);
+  });
+  after(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    await weather?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  const requestOf = (name: string) => ({
+    name,
+    seed: 11,
+    model: { path: path.join(folder.path, "model") },
+    dataset: { train: { source: "jsonl", path: "rows.jsonl" } },
+    agent: {
+      name: "traveller",
+      modules: ["traveller.ts"],
+      config: { tools: ["lookup", "python"], toolAttempts: 2 },
+    },
+    rollout: {
+      tasksPerStep: ROWS,
+      groupSize: GROUP_SIZE,
+      maxTurns: 2,
+      maxContextTokens: 256,
+      maxAttempts: 3,
+      sampling: { temperature: 1, maxNewTokens: 6 },
+    },
+    judge: [{ kind: "http", url: `${weather.url}/judge` }],
+    trainer: { steps: STEPS, optimizer: { kind: "adamw", learningRate: 0.001 } },
+  });
+
+  test("trains the same rollouts to the same weights, and counts what failed", async () => {
+    weather.turnBad();
+    const disturbing: Promise<unknown>[] = [];
+    const { runId, steps } = await runToEnd(stack, requestOf("storm"), {
+      deadlineMs: RUN_DEADLINE_MS,
+      onEvent: ({ kind }) => {
+        if (kind.case !== "phaseChanged" || kind.value.phase !== RunPhase.ROLLOUT) return;
+        if (kind.value.step === 1) disturbing.push(killSandboxes(stack));
+        if (kind.value.step === 2) disturbing.push(stack.kill("agent-rollout"));
+      },
+    });
+    await Promise.all(disturbing);
+    assert.equal(disturbing.length, 2);
+    const outcome = await outcomeOf(stack, runId);
+    assert.deepEqual(complaintsAbout(outcome, undisturbed), []);
+    assert.equal(outcome.rollouts.length, STEPS * ROWS * GROUP_SIZE);
+    assert.ok(outcome.rollouts.every((rollout) => rollout.outcome === "completed"));
+
+    assert.ok(weather.failures.tool > 0 && weather.failures.judge > 0, JSON.stringify(weather.failures));
+    const [again] = await stack.sql<{ count: number }[]>`
+      select sum(attempt - 1)::int as count from trainer.ledger where run_id = ${runId}`;
+    const failed = steps.reduce((sum, { metrics }) => sum + (metrics["attempts/failed"] ?? 0), 0);
+    assert.ok(failed > 0 && failed === again?.count, `${failed} of ${again?.count} attempts`);
+    const retries = (await scrape(stack, "judge")).sum("hone_retries_total", { part: "judge" });
+    assert.equal(retries, weather.failures.judge);
+  });
+});
+
+/** The end of a run is told before its row says so. */
+async function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
+  const isOver = async () => {
+    const [row] = await stack.sql<
+      { stage: string }[]
+    >`select stage from trainer.runs where run_id = ${runId}`;
+    return row !== undefined && row.stage !== "active";
+  };
+  await eventually(`the end of ${runId} in the database`, isOver);
+  return readOutcome(stack, runId);
+}
+
+/** Kills a process that runs a rollout's code, twice. */
+async function killSandboxes(stack: TestStack): Promise<void> {
+  const killed = new Set<number>();
+  while (killed.size < SANDBOX_KILLS) {
+    const isFresh = (pid: number) => !killed.has(pid) && commandOf(pid).includes("sandbox/src/child.ts");
+    const victim = await eventually(
+      "a sandbox",
+      () => childrenOf(stack.pidOf("agent-rollout")).find(isFresh),
+      { deadlineMs: RUN_DEADLINE_MS },
+    );
+    process.kill(victim, "SIGKILL");
+    killed.add(victim);
+  }
+}

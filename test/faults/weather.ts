@@ -1,0 +1,95 @@
+/**
+ * A tool's server and a judge's server that fail in bad weather: the first or the second try of one in ten, each time the
+ * same ones, by cutting the connection. A processes' killer goes with them, for sandboxes.
+ */
+
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One in so many tries fails. */
+const ONE_IN = 10;
+/** The third try of whatever it is succeeds. */
+const MAX_FAILURES = 2;
+
+export class Weather implements AsyncDisposable {
+  isBad = false;
+  /** Tries that were made to fail, by what they were. */
+  readonly failures = { tool: 0, judge: 0 };
+  readonly #server: Server;
+  /** Tries seen of each thing. */
+  readonly #tries = new Map<string, number>();
+  /** Attempts seen of each rollout. */
+  readonly #attempts = new Map<string, string[]>();
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<Weather> {
+    const server = createServer();
+    const weather = new Weather(server);
+    server.on("request", async (request, response) => {
+      const body = await bodyOf(request);
+      const answer = weather.#answer(request.url ?? "", body);
+      if (answer === undefined) request.socket.destroy();
+      else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return weather;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Bad weather begins: what was tried before does not count. */
+  turnBad(): void {
+    this.isBad = true;
+    this.#tries.clear();
+    this.#attempts.clear();
+  }
+
+  /** Undefined = there is none: the server is down for it. */
+  #answer(url: string, body: string): unknown {
+    const [, part, key = "", attempt = ""] = url.split("/");
+    if (part === "judge") {
+      const tries = (this.#tries.get(body) ?? 0) + 1;
+      this.#tries.set(body, tries);
+      if (!this.#fails("judge", body, tries)) return { score: scoreOf(body) };
+      this.failures.judge++;
+      return undefined;
+    }
+    const attempts = this.#attempts.get(key) ?? [];
+    this.#attempts.set(key, attempts);
+    if (!attempts.includes(attempt)) attempts.push(attempt);
+    if (!this.#fails("tool", key, attempts.indexOf(attempt) + 1)) return { text: `seen ${Number(key) % 7}` };
+    this.failures.tool++;
+    return undefined;
+  }
+
+  #fails(part: string, key: string, attempt: number): boolean {
+    return this.isBad && attempt <= MAX_FAILURES && numberOf(`${part} ${attempt} ${key}`) % ONE_IN === 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+/** A reward that differs within a group: a number made of what the model wrote. */
+function scoreOf(body: string): number {
+  const { solution } = JSON.parse(body) as { solution: string };
+  return (numberOf(solution) % 5) / 4;
+}
+
+function numberOf(text: string): number {
+  return createHash("sha256").update(text).digest().readUInt32BE(0);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let body = "";
+  for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
+  return body;
+}
