@@ -216,6 +216,52 @@ describe("a run over the rows of a file", () => {
     assert.notEqual(ended.checkpoint, "");
   });
 
+  test("the example of tools is what its programs write, and goes from its files to a checkpoint", async () => {
+    const example = path.join("examples", "03-math-tools");
+    const [kept, own] = [REPOSITORY, files].map((root) => path.join(root, example));
+    const made = path.join(folder.path, "made");
+    await mkdir(made);
+    for (const program of ["make-data.ts", "make-tokenizer.ts"]) {
+      await promisify(execFile)(process.execPath, [path.join(kept!, program), made]);
+    }
+    for (const name of ["train.jsonl", "test.jsonl", "demos.jsonl"]) {
+      const both = [path.join(made, name), path.join(kept!, "data", name)];
+      const [one, other] = await Promise.all(both.map((file) => readFile(file, "utf8")));
+      assert.ok(one === other, `${name} is another`);
+    }
+    assert.equal(
+      await readFile(path.join(made, "tokenizer.json"), "utf8"),
+      await readFile(path.join(kept!, "tokenizer.json"), "utf8"),
+    );
+    await cp(kept!, own!, { recursive: true });
+    const demos = path.join(own!, "data", "demos.jsonl");
+    const lines = (await readFile(demos, "utf8")).split("\n").slice(0, 320);
+    await writeFile(demos, `${lines.join("\n")}\n`);
+    const { warmStart, rollout, trainer, ...run } = parseRunFile(
+      await readFile(path.join(own!, "run.yaml"), "utf8"),
+    );
+    const request = {
+      ...run,
+      warmStart: { ...warmStart, epochs: 2 },
+      rollout: { ...rollout, tasksPerStep: TASKS_PER_STEP, groupSize: GROUP_SIZE },
+      trainer: {
+        ...trainer,
+        steps: STEPS,
+        minibatches: 1,
+        optimizer: { ...trainer.optimizer, schedule: {} },
+        eval: { every: 0, tasks: 4 },
+      },
+    };
+    const { steps, ended } = await runToEnd(stack, request, { deadlineMs: RUN_DEADLINE_MS });
+    assert.equal(steps.length, STEPS);
+    for (const { metrics } of steps) {
+      assert.ok(Number(metrics["mismatch/max"]) < 1e-4, JSON.stringify(metrics));
+      assert.ok(metrics.tool_calls !== undefined, "no tools");
+      assert.equal(metrics["outcome/agent_failed"], 0);
+    }
+    assert.notEqual(ended.checkpoint, "");
+  });
+
   test("an agent that nobody knows is refused before anything starts, also where a row names it", async () => {
     for (const [file, agent, key] of [
       ["rows.jsonl", { name: "wavr", modules: ["own.ts"] }, "agent.name"],
