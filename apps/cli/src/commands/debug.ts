@@ -1,5 +1,6 @@
 /** `hone debug FILE`: one rollout of a run file, turn by turn, without a stack. */
 
+import { Console } from "node:console";
 import { resolve } from "node:path";
 import { choosePolicy, shownPolicy } from "../debug/choose-policy.ts";
 import { type DebuggedRollout, debugRollout } from "../debug/debug-rollout.ts";
@@ -62,6 +63,8 @@ export const debugCommand = honeCommand({
     const { project, signal } = session;
     const isJson = args.json === true;
     const terminal = isJson ? new Terminal(process.stderr) : session.terminal;
+    // What an agent or a tool prints is no part of the record.
+    if (isJson) globalThis.console = new Console(process.stderr);
     openDebugger(terminal, args);
     const file = resolve(userFolder(), args.file);
     const { config } = await loadRunFile(file, project.folder);
@@ -93,7 +96,7 @@ export const debugCommand = honeCommand({
   },
 });
 
-function asJson({ task, turns, record, verdict, groupJudges }: DebuggedRollout): unknown {
+function asJson({ task, turns, record, verdict, groupJudges, rule }: DebuggedRollout): unknown {
   const { samples, turns: recorded, ...rest } = record;
   return {
     task,
@@ -106,6 +109,7 @@ function asJson({ task, turns, record, verdict, groupJudges }: DebuggedRollout):
     })),
     verdict,
     groupJudgesNotAsked: groupJudges,
+    ruleOfOutcome: rule ?? null,
   };
 }
 

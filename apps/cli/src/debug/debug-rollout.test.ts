@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { readHubSettings } from "@hone/hub";
+import { openStartModel } from "@hone/trainer/start-model";
 import { loadRunFile } from "../run/load-run-file.ts";
 import type { PolicyChoice } from "./choose-policy.ts";
 import { type DebuggedRollout, debugRollout } from "./debug-rollout.ts";
@@ -115,6 +119,26 @@ describe("debugRollout()", () => {
     assert.deepEqual(sample?.versions, [{ version: 0, tokenCount: numSampled }]);
   });
 
+  test("another model is taken from its folder", async () => {
+    const { config } = await loadRunFile(own.runFile, own.project.folder);
+    const folder = join(own.project.folder, "start");
+    await mkdir(folder);
+    const start = await openStartModel(config, {
+      folder,
+      hub: readHubSettings({}, own.project.folder),
+      signal: new AbortController().signal,
+    });
+    assert.ok(start.kind === "ready");
+    const { folder: place } = await start.weights();
+    const [same, first] = [
+      await play({ kind: "model", place, shown: "" }),
+      await play({ kind: "model", place: undefined, shown: "" }),
+    ];
+    // It is the start model's own weights, so it says the same.
+    const ids = ({ record }: DebuggedRollout) => record.samples.map(({ tokenIds }) => Array.from(tokenIds));
+    assert.deepEqual(ids(same), ids(first));
+  });
+
   test("a script acts in an environment of the run's own", async () => {
     const runFile = await own.writeRun("coin.json", {
       dataset: { train: { source: "environment", environment: "coin", seeds: { from: 3, to: 9 } } },
@@ -136,6 +160,7 @@ describe("debugRollout()", () => {
     const played = await play({ kind: "answers", answers: [`crash ${CALL}`] });
     assert.deepEqual(told.at(-1), "failure RangeError: the agent broke");
     assert.equal(played.record.outcome, "agent_failed");
+    assert.deepEqual(played.rule, { key: "algorithm.outcomes.agentFailed", rule: { reward: 0 } });
   });
 
   describe("with an endpoint", () => {

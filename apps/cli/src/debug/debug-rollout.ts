@@ -17,7 +17,7 @@ import {
 } from "@hone/agent-rollout/playing";
 import { installLeanRunContext } from "@hone/agents";
 import { ConfigError, type RunConfig } from "@hone/config";
-import { parseJson } from "@hone/core";
+import { Outcome, parseJson } from "@hone/core";
 import { openSource, openSourceParts, readDatasetConfig, type Task } from "@hone/dataset/tasks";
 import { readInferenceGatewayConfig } from "@hone/inference-gateway/engine";
 import { assemblePanel, judgedRowOf, openJudgeParts, scoreEpisode, type Verdict } from "@hone/judge/scoring";
@@ -55,6 +55,8 @@ export interface DebuggedRollout {
   readonly verdict: Verdict;
   /** Judges that compare the rollouts of a group, and so were not asked. */
   readonly groupJudges: readonly string[];
+  /** What the run makes of a rollout that ended so (`algorithm.outcomes`); undefined where its reward counts as it is. */
+  readonly rule: { readonly key: string; readonly rule: unknown } | undefined;
 }
 
 /** As a run's start: version 0, which step 1 would train on. */
@@ -130,7 +132,20 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
     record,
     verdict,
     groupJudges: panel.groupJudges.map(({ name }) => name),
+    rule: ruleOf(run, record),
   };
+}
+
+const RULES = {
+  [Outcome.truncated]: "truncated",
+  [Outcome.agentFailed]: "agentFailed",
+  [Outcome.timedOut]: "timedOut",
+} as const;
+
+function ruleOf({ algorithm }: RunConfig, { outcome }: RolloutRecord): DebuggedRollout["rule"] {
+  const key = RULES[outcome as keyof typeof RULES] as (typeof RULES)[keyof typeof RULES] | undefined;
+  if (key === undefined || algorithm.outcomes[key] === "keep") return undefined;
+  return { key: `algorithm.outcomes.${key}`, rule: algorithm.outcomes[key] };
 }
 
 async function taskOf(

@@ -116,7 +116,7 @@ export class RolloutPrinter {
   }
 
   /** How it ended. */
-  end({ record, turns, verdict, groupJudges, task }: DebuggedRollout): void {
+  end({ record, turns, verdict, groupJudges, task, rule }: DebuggedRollout): void {
     this.#heading("end");
     this.#named("outcome", [record.outcome, record.reason].filter((text) => text !== "").join(": "));
     const rewards = record.turns.map(({ reward }, index) => `${index + 1}: ${reward ?? "none"}`);
@@ -133,6 +133,10 @@ export class RolloutPrinter {
     this.#verdict(verdict);
     for (const name of groupJudges) {
       this.#named("judge", `${name}: not asked, as it compares the rollouts of a group`);
+    }
+    if (rule !== undefined) {
+      const text = rule.rule === "drop" ? "is left out" : `counts as ${JSON.stringify(rule.rule)}`;
+      this.#named("in a run", `a rollout that ended so ${text} (${rule.key})`);
     }
   }
 

@@ -157,6 +157,7 @@ describe("hone", () => {
       "chat",
       "export",
       "validate",
+      "debug",
       "doctor",
     ]) {
       const { code, output } = await hone(command, "--help");
