@@ -1,5 +1,5 @@
 /**
- * The port between the gateway and whatever generates: the embedded ONNX engine, later a vLLM or SGLang server.
+ * The port between the gateway and whatever generates: the embedded ONNX engine, or a vLLM or SGLang server beside it.
  *
  * G1: ids and logprobs of a generation are functions of (weights, prompt ids, sampling, seed) alone: never of the
  *     requests that run beside it, of what was cached, or of how the context came together.
