@@ -7,10 +7,11 @@ import assert from "node:assert/strict";
 import { copyFile, readdir } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { initialiseWeights } from "@hone/nn";
+import { Random } from "@hone/core";
+import { initialiseWeights, listAdapterParameters, resolveLora } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
 import { loadTokenizer } from "@hone/tokenizer";
-import { digestOfMerged, loadModel, saveCheckpoint } from "@hone/train";
+import { digestOfMerged, loadModel, saveAdapter, saveCheckpoint } from "@hone/train";
 import { EmbeddedEngine } from "../domain/embedded/embedded-engine.ts";
 import { testInferenceEngine } from "../domain/inference-engine.suite.ts";
 import type {
@@ -32,6 +33,8 @@ const MAX_LOGPROB_ERROR = 1e-3;
 const MAX_OTHER_CONTINUATIONS = 1;
 /** Weights of another model are other ones by far; what an update keeps is within the error above. */
 const MIN_UPDATE_DIFFERENCE = 0.05;
+/** Of adapters' values: their products are then a part of what they are added to. */
+const ADAPTER_SIZE = 0.3;
 const PATIENCE_MS = 1_800_000;
 
 const PROMPTS = [
@@ -88,6 +91,41 @@ if (environment === undefined || model === undefined) {
       prompts = PROMPTS.map((text) => [...tokenizer.encode(text)]);
     });
     after(() => embedded.close());
+
+    // The first one: whole weights take the place of those that adapters need, until the server restarts.
+    test("an adapter gives the logprobs of weights that it is merged into", async () => {
+      const [base, adapter] = [shared[0]!, await adapterOf(shared[0]!, folder.path)];
+      await using vllm = disposable(engineOver());
+      const sampling = {
+        temperature: 1,
+        topP: 1,
+        topK: 0,
+        maxNewTokens: 1,
+        stopTokenIds: [],
+        topLogprobs: 10,
+      };
+      const asked = prompts.slice(0, 5);
+      const ask = async (engine: InferenceEngine, source: PolicySource) => {
+        await engine.loadPolicy(source);
+        return all(engine, source, asked, { sampling });
+      };
+      const without = await ask(embedded, base);
+      const wanted = await ask(embedded, adapter);
+      const found = await ask(vllm.engine, adapter);
+      for (const i of asked.keys()) {
+        const top = (results: typeof found) => results[i]!.topLogprobs![0]!;
+        const moved = differences(top(without), top(found));
+        assert.ok(
+          moved.length === 0 || Math.max(...moved) > MIN_UPDATE_DIFFERENCE,
+          `prompt ${i} has not moved`,
+        );
+        const errors = differences(top(wanted), top(found));
+        assert.ok(
+          errors.length >= 5 && Math.max(...errors) < MAX_LOGPROB_ERROR,
+          `prompt ${i}: ${errors.join()}`,
+        );
+      }
+    });
 
     test("greedy continuations are equal, and logprobs of what is sampled", async () => {
       const source = shared[0]!;
@@ -194,6 +232,29 @@ async function variantOf(source: string, root: string, version: number): Promise
   );
   for (const name of names) await copyFile(path.join(source, name), path.join(target, name));
   return { model: "m", version, folder: target, digest: await digestOfMerged(target) };
+}
+
+/** Adapters of a size that tells: on queries and values of every layer. */
+async function adapterOf(base: PolicySource, root: string): Promise<PolicySource> {
+  const target = path.join(root, "adapter");
+  const { spec } = await loadModel(base.folder);
+  const lora = resolveLora({ rank: 4, alpha: 8, targets: ["q_proj", "v_proj"] });
+  const random = new Random(11);
+  const weights = Object.fromEntries(
+    listAdapterParameters(spec, lora).map(({ name, shape }) => [
+      name,
+      Float32Array.from({ length: shape[0]! * shape[1]! }, () => ADAPTER_SIZE * (random.next() - 0.5)),
+    ]),
+  );
+  const { digest } = await saveAdapter(target, {
+    spec,
+    lora,
+    weights,
+    base: { place: base.folder },
+    baseDigest: base.digest,
+    companions: {},
+  });
+  return { model: base.model, version: base.version + 1, folder: target, digest };
 }
 
 async function shapeOf({ folder }: PolicySource): Promise<{ vocabularySize: number }> {

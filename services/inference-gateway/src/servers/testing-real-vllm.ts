@@ -46,10 +46,12 @@ export async function startRealVllm(
       ...Object.entries(flags).flat(),
       "--enforce-eager",
       "--enable-prompt-tokens-details",
+      "--enable-lora",
     ],
     env: {
       ...process.env,
       VLLM_SERVER_DEV_MODE: "1",
+      VLLM_ALLOW_RUNTIME_LORA_UPDATING: "True",
       VLLM_CPU_KVCACHE_SPACE: CACHE_GIB,
       VLLM_CPU_OMP_THREADS_BIND: "0-1",
       VLLM_NO_USAGE_STATS: "1",
