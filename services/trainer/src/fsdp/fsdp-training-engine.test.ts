@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
 import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@hone/testing";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
-import { EXACT, GroupPool, torchHost, torchPython } from "../testing/torch-host.ts";
+import { EXACT, GroupPool, torchHost, torchPython, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 
@@ -42,3 +48,29 @@ test("layers in bfloat16 train as those in float32 do, but for their digits", {
     assert.ok(Math.abs(rounded[i]! - loss) < 0.03 * Math.abs(loss), `${rounded[i]} beside ${loss}`);
   });
 });
+
+test("workers end with a trainer that is killed", { skip, timeout: 3_600_000 }, async () => {
+  const module = fileURLToPath(new URL("../testing/abandoned-workers.ts", import.meta.url));
+  const program = `import(${JSON.stringify(module)}).then((m) => m.startAndSay(${JSON.stringify(python)}, process.env))`;
+  const trainer = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const [line] = await once(createInterface({ input: trainer.stdout }), "line");
+    assert.equal(line, "started");
+    const workers = await workersBelow(trainer.pid!);
+    assert.equal(workers.length, 2);
+    trainer.kill("SIGKILL");
+    const areGone = async () => {
+      const states = await Promise.all(workers.map((pid) => stateOf(pid)));
+      return states.every((state) => state === undefined || state === "Z");
+    };
+    await eventually("the end of both workers", areGone, { deadlineMs: 600_000 });
+  } finally {
+    trainer.kill("SIGKILL");
+  }
+});
+
+/** The letter of a process's state; undefined where there is none. */
+async function stateOf(pid: number): Promise<string | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return /\) (\S) /.exec(text)?.[1];
+}

@@ -3,7 +3,6 @@
  * Skipped where there is no PyTorch (src/testing/torch-host.ts).
  */
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
@@ -11,7 +10,7 @@ import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/tes
 import { loadModel } from "@hone/train";
 import postgres from "postgres";
 import { startFakePeers } from "../testing/fake-peers.ts";
-import { torchPython } from "../testing/torch-host.ts";
+import { torchPython, workersBelow } from "../testing/torch-host.ts";
 import { followEvents, runFile, startTrainer } from "../testing/trainer-process.ts";
 
 const { python, skip } = torchPython(process.env);
@@ -102,25 +101,3 @@ test("a run whose worker is killed in mid-step trains what an undisturbed run tr
     await bus.close();
   }
 });
-
-/** Ranks among the processes below one: they run the workers' module, and are not torchrun, which starts them. */
-async function workersBelow(ancestor: number): Promise<number[]> {
-  const parents = new Map<number, number>();
-  const ranks: number[] = [];
-  for (const name of await readdir("/proc")) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
-    const [status, command] = await Promise.all(
-      ["stat", "cmdline"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
-    );
-    const [, state, parent] = /\) (\S) (\d+)/.exec(status!) ?? [];
-    if (parent === undefined || state === "Z") continue;
-    parents.set(pid, Number(parent));
-    if (command!.includes("hone_fsdp.worker") && !command!.includes("torch.distributed.run")) ranks.push(pid);
-  }
-  const isBelow = (pid: number): boolean => {
-    const parent = parents.get(pid);
-    return parent === ancestor || (parent !== undefined && parent > 1 && isBelow(parent));
-  };
-  return ranks.filter(isBelow).sort((a, b) => a - b);
-}

@@ -2,8 +2,8 @@
 Numbers for src/fsdp/fsdp-parity.test.ts: `python -m tests.numbers`, JSON in, JSON out.
 
     parameters  after AdamW made one update for each of the gradients that are given
-    attention   largest difference between attention with a mask and in blocks, on packed rows; PyTorch has no gradient of the
-                latter on CPUs
+    attention   largest difference between attention with a mask and in blocks, on packed rows. On a GPU with gradients and compiled,
+                as workers have it; PyTorch has no gradient of it on CPUs
 """
 
 import json
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn.attention.flex_attention import flex_attention
 
-from hone_fsdp.attention import attend_in_blocks, attend_masked
+from hone_fsdp.attention import attend_in_blocks, attend_masked, attend_packed
 from hone_fsdp.optimizer import AdamW
 
 
@@ -42,11 +42,19 @@ def attention_difference() -> float:
     """Two rows: a shared prompt with two branches and another sample; one sample and padding."""
     visible_end = torch.tensor([[7, 7, 5, 5, 5, 7, 7, 9, 9], [4, 4, 4, 4, 5, 6, 7, 8, 9]])
     torch.manual_seed(1)
-    shapes = [(2, 4, 9, 8), (2, 2, 9, 8), (2, 2, 9, 8)]
-    q, k, v = (torch.randn(shape) for shape in shapes)
-    masked = attend_masked(visible_end)(q, k, v)
-    in_blocks = attend_in_blocks(visible_end, flex_attention)(q, k, v)
-    return float((masked - in_blocks).abs().max())
+    shapes = [(2, 4, 9, 16), (2, 2, 9, 16), (2, 2, 9, 16)]
+    has_gpu = torch.cuda.is_available()
+    device = "cuda" if has_gpu else "cpu"
+    visible_end = visible_end.to(device)
+    in_blocks = attend_packed(visible_end) if has_gpu else attend_in_blocks(visible_end, flex_attention)
+    values = [torch.randn(shape).to(device) for shape in shapes]
+    results: list[list[torch.Tensor]] = []
+    for attend in (attend_masked(visible_end), in_blocks):
+        q, k, v = (value.clone().requires_grad_(has_gpu) for value in values)
+        mixed = attend(q, k, v)
+        gradients = torch.autograd.grad((mixed * mixed).sum(), (q, k, v)) if has_gpu else ()
+        results.append([mixed.detach(), *gradients])
+    return max(float((a - b).abs().max()) for a, b in zip(*results, strict=True))
 
 
 if __name__ == "__main__":
