@@ -8,12 +8,14 @@ import type { HubSettings } from "@hone/hub";
 import { initialiseWeights, type ModelConfig, specFromConfig } from "@hone/nn";
 import { loadTokenizer } from "@hone/tokenizer";
 import { saveCheckpoint } from "@hone/train";
+import type { TrainerServiceConfig } from "./config.ts";
 import { prepareModel } from "./domain/prepare-model.ts";
 import type { Problem } from "./domain/run-event.ts";
 import { RunFolders } from "./domain/run-folders.ts";
 import { loadRunModel } from "./domain/run-model.ts";
 import { type EngineResources, fitEngine, memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
+import { TorchFinder } from "./fsdp/find-torch.ts";
 
 export { readTrainerConfig } from "./config.ts";
 
@@ -62,16 +64,27 @@ export async function openStartModel(run: RunConfig, options: StartModelOptions)
   };
 }
 
-/** What a run's training is predicted to take, and what is wrong where that is not there; nothing for a run without training. */
+/**
+ * What a run's training is predicted to take on the embedded engine, and what is wrong where that is not there; nothing for a run
+ * without training, and for other engines.
+ */
 export function predictMemory(
   run: RunConfig,
   model: ModelConfig,
   resources: EngineResources,
 ): { readonly totalBytes: number; readonly problems: readonly Problem[] } {
-  if (!isTraining(run)) return { totalBytes: 0, problems: [] };
+  if (!isTraining(run) || run.trainer.engine.kind !== "onnx") return { totalBytes: 0, problems: [] };
   const spec = specFromConfig(model);
   const { memory } = fitEngine(spec, run, resources);
   return { totalBytes: memory.total, problems: memoryProblems(spec, run, resources) };
+}
+
+/** What is wrong where the engine that a run trains with is not there: PyTorch workers need their interpreter. */
+export function checkTrainingEngine(
+  run: RunConfig,
+  { torch }: Pick<TrainerServiceConfig, "torch">,
+): Promise<Problem[]> {
+  return new TorchFinder(torch).problems(run);
 }
 
 /** Adapters begin as no change: their base is where a run of them starts. */

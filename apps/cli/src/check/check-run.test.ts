@@ -93,6 +93,18 @@ describe("checkRun()", () => {
       /judge\[0\].*computeScore.*no-score\.ts/,
     ],
     ["a folder that is no model", "model", { model: { path: "empty" } }, /model\.path.*empty/],
+    [
+      "PyTorch workers where there is no PyTorch",
+      "workers",
+      {
+        trainer: {
+          engine: { kind: "fsdp2" },
+          steps: 1,
+          optimizer: { kind: "adamw", learningRate: 0.1 },
+        },
+      },
+      /trainer\.engine\.kind.*HONE_TRAINER_PYTHON/,
+    ],
   ] as const) {
     test(`names ${what}`, async () => {
       const parts = await check(await own.writeRun("changed.json", changes));

@@ -30,7 +30,13 @@ import {
 import { openJudgeParts, answerValidate as validateJudges } from "@hone/judge/scoring";
 import { type ValidateReply, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { createLogger } from "@hone/telemetry";
-import { openStartModel, predictMemory, readTrainerConfig, type StartModel } from "@hone/trainer/start-model";
+import {
+  checkTrainingEngine,
+  openStartModel,
+  predictMemory,
+  readTrainerConfig,
+  type StartModel,
+} from "@hone/trainer/start-model";
 import { localEnvironment, type Project } from "../project.ts";
 import { type LoadedRun, problemLines } from "../run/load-run-file.ts";
 
@@ -107,14 +113,20 @@ export async function checkModel(
         text: `${from}: ${type}, ${layers} layers of ${size}, with its tokenizer and chat template`,
         problems: [],
       },
-      {
-        name: "memory",
-        text:
-          memory.totalBytes === 0
-            ? "nothing is trained"
-            : `training is predicted to take ${needed} of ${available} MiB on ${availableParallelism()} cores`,
-        problems: problemLines(memory.problems),
-      },
+      config.trainer.engine.kind === "onnx"
+        ? {
+            name: "memory",
+            text:
+              memory.totalBytes === 0
+                ? "nothing is trained"
+                : `training is predicted to take ${needed} of ${available} MiB on ${availableParallelism()} cores`,
+            problems: problemLines(memory.problems),
+          }
+        : {
+            name: "workers",
+            text: `training on PyTorch workers (${config.trainer.engine.kind}), whose memory is not predicted`,
+            problems: problemLines(await checkTrainingEngine(config, trainer)),
+          },
       {
         name: "engine",
         text: `contexts of ${config.rollout.maxContextTokens} tokens`,
