@@ -212,6 +212,24 @@ for (const profile of PROFILES) {
       }
     });
 
+    test("tells agents outside the address of the very pod, and lets nobody to it who is not named", async () => {
+      const manifests = await manifestsOf(profile);
+      const { env } = podOf(manifests, "agent-rollout").containers[0];
+      const at = (name: string) => env.findIndex((each: Manifest) => each.name === name);
+      assert.equal(env[at("HONE_SESSION_URL")].value, "http://$(HONE_POD_ADDRESS):8080");
+      // A variable that another one names must stand before it.
+      assert.ok(at("HONE_POD_ADDRESS") >= 0 && at("HONE_POD_ADDRESS") < at("HONE_SESSION_URL"));
+      const policy = manifests.find(
+        ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === `${RELEASE}-agent-rollout`,
+      );
+      const peers = (policy?.spec.ingress ?? []).flatMap((rule: Manifest) => rule.from);
+      const allowed = profile === "hardened" ? ["agents", "monitoring"] : [];
+      assert.deepEqual(
+        peers.map((peer: Manifest) => peer.namespaceSelector.matchLabels["kubernetes.io/metadata.name"]),
+        allowed,
+      );
+    });
+
     test("names secrets and never holds one, but in the Secrets that it makes", async () => {
       const manifests = await manifestsOf(profile);
       const secrets = manifests.filter(({ kind }) => kind === "Secret");
