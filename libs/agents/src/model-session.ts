@@ -156,7 +156,15 @@ export class ModelSession {
       learns,
     });
     const { messages, contextIds } = prepared;
-    this.#options.witness?.onAnswer({ turn, messages, tools: tools ?? [], contextIds, generation });
+    const isTrained = learns !== false;
+    this.#options.witness?.onAnswer({
+      turn,
+      messages,
+      tools: tools ?? [],
+      contextIds,
+      generation,
+      isTrained,
+    });
     if (generation.finishReason === FinishReason.aborted) {
       throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     }

@@ -14,6 +14,8 @@ export interface WitnessedCall {
   readonly tools: readonly ChatTool[];
   readonly contextIds: readonly number[];
   readonly generation: Generation;
+  /** Whether the answer is trained: not that of a role that does not learn. */
+  readonly isTrained: boolean;
 }
 
 /** Told of what happens in an attempt, as it happens and in its order; what it does changes nothing. */

@@ -156,6 +156,32 @@ describe("debugRollout()", () => {
     assert.deepEqual(played.record.metrics, { tossed: 1 });
   });
 
+  test("a program of another kind plays through its session", async () => {
+    await own.writeFile(
+      "outside.mjs",
+      `const { OPENAI_BASE_URL, OPENAI_API_KEY } = process.env;
+      const ask = async (messages) => {
+        const response = await fetch(OPENAI_BASE_URL + "/chat/completions", {
+          method: "POST",
+          headers: { authorization: "Bearer " + OPENAI_API_KEY, "content-type": "application/json" },
+          body: JSON.stringify({ model: "any", messages }),
+        });
+        return (await response.json()).choices[0].message;
+      };
+      const messages = [{ role: "user", content: "2 + 3?" }];
+      messages.push(await ask(messages), { role: "user", content: "Sure?" });
+      await ask(messages);`,
+    );
+    const command = ["node", "outside.mjs"];
+    const runFile = await own.writeRun("outside.json", { agent: { command } });
+    const played = await play({ kind: "answers", answers: ["It is 4.", "It is 5."] }, { runFile });
+    assert.equal(played.record.outcome, "completed", played.record.reason);
+    assert.deepEqual(told, ["task", "attempt", "turn", "turn"]);
+    assert.deepEqual(played.turns[1]?.messages, [{ role: "user", content: "Sure?" }]);
+    assertExact(played);
+    assert.ok(played.verdict.kind === "scored" && played.verdict.reward === 1);
+  });
+
   test("what the agent throws is told whole, and scored as the outcome says", async () => {
     const played = await play({ kind: "answers", answers: [`crash ${CALL}`] });
     assert.deepEqual(told.at(-1), "failure RangeError: the agent broke");

@@ -94,7 +94,8 @@ export class TurnRecorder implements RolloutWitness {
     this.#options.listener.onReset(reset);
   }
 
-  onAnswer({ turn, messages, tools, contextIds, generation }: WitnessedCall): void {
+  onAnswer({ turn, messages, tools, contextIds, generation, isTrained }: WitnessedCall): void {
+    const mask = isTrained && this.#options.isTrainable ? 1 : 0;
     const before = this.#seen.get(turn.sample) ?? { tokens: 0, messages: 0 };
     const added: OpenTurn = {
       turn: turn.index,
@@ -105,9 +106,7 @@ export class TurnRecorder implements RolloutWitness {
       begin: before.tokens,
       tokens: [
         ...contextIds.slice(before.tokens).map((id) => this.#token(id, 0)),
-        ...generation.tokenIds.map((id, index) =>
-          this.#token(id, this.#options.isTrainable ? 1 : 0, generation.logprobs[index]),
-        ),
+        ...generation.tokenIds.map((id, index) => this.#token(id, mask, generation.logprobs[index])),
       ],
       answer: turn.responseText,
       finishReason: turn.finishReason,
