@@ -216,31 +216,17 @@ describe("a run over the rows of a file", () => {
     assert.notEqual(ended.checkpoint, "");
   });
 
-  test("the example of tools is what its programs write, and goes from its files to a checkpoint", async () => {
-    const example = path.join("examples", "03-math-tools");
-    const [kept, own] = [REPOSITORY, files].map((root) => path.join(root, example));
-    const made = path.join(folder.path, "made");
-    await mkdir(made);
-    for (const program of ["make-data.ts", "make-tokenizer.ts"]) {
-      await promisify(execFile)(process.execPath, [path.join(kept!, program), made]);
-    }
-    for (const name of ["train.jsonl", "test.jsonl", "demos.jsonl"]) {
-      const both = [path.join(made, name), path.join(kept!, "data", name)];
-      const [one, other] = await Promise.all(both.map((file) => readFile(file, "utf8")));
-      assert.ok(one === other, `${name} is another`);
-    }
-    assert.equal(
-      await readFile(path.join(made, "tokenizer.json"), "utf8"),
-      await readFile(path.join(kept!, "tokenizer.json"), "utf8"),
-    );
-    await cp(kept!, own!, { recursive: true });
-    const demos = path.join(own!, "data", "demos.jsonl");
+  /** An example's run, cut short, with its files in the project folder. */
+  async function smallerExample(example: string) {
+    const own = path.join(files, example);
+    await cp(path.join(REPOSITORY, example), own, { recursive: true });
+    const demos = path.join(own, "data", "demos.jsonl");
     const lines = (await readFile(demos, "utf8")).split("\n").slice(0, 320);
     await writeFile(demos, `${lines.join("\n")}\n`);
     const { warmStart, rollout, trainer, ...run } = parseRunFile(
-      await readFile(path.join(own!, "run.yaml"), "utf8"),
+      await readFile(path.join(own, "run.yaml"), "utf8"),
     );
-    const request = {
+    return {
       ...run,
       warmStart: { ...warmStart, epochs: 2 },
       rollout: { ...rollout, tasksPerStep: TASKS_PER_STEP, groupSize: GROUP_SIZE },
@@ -252,6 +238,26 @@ describe("a run over the rows of a file", () => {
         eval: { every: 0, tasks: 4 },
       },
     };
+  }
+
+  test("the example of tools is what its programs write, and goes from its files to a checkpoint", async () => {
+    const example = path.join("examples", "03-math-tools");
+    const kept = path.join(REPOSITORY, example);
+    const made = path.join(folder.path, "made");
+    await mkdir(made);
+    for (const program of ["make-data.ts", "make-tokenizer.ts"]) {
+      await promisify(execFile)(process.execPath, [path.join(kept, program), made]);
+    }
+    for (const name of ["train.jsonl", "test.jsonl", "demos.jsonl"]) {
+      const both = [path.join(made, name), path.join(kept, "data", name)];
+      const [one, other] = await Promise.all(both.map((file) => readFile(file, "utf8")));
+      assert.ok(one === other, `${name} is another`);
+    }
+    assert.equal(
+      await readFile(path.join(made, "tokenizer.json"), "utf8"),
+      await readFile(path.join(kept, "tokenizer.json"), "utf8"),
+    );
+    const request = await smallerExample(example);
     const { steps, ended } = await runToEnd(stack, request, { deadlineMs: RUN_DEADLINE_MS });
     assert.equal(steps.length, STEPS);
     for (const { metrics } of steps) {
@@ -260,6 +266,25 @@ describe("a run over the rows of a file", () => {
       assert.equal(metrics["outcome/agent_failed"], 0);
     }
     assert.notEqual(ended.checkpoint, "");
+  });
+
+  test("the example of several agents trains the one that learns", async () => {
+    const example = path.join("examples", "05-multi-agent");
+    const kept = path.join(REPOSITORY, example);
+    const made = path.join(folder.path, "made-team");
+    await promisify(execFile)(process.execPath, [path.join(kept, "make-data.ts"), made]);
+    const [one, other] = await Promise.all(
+      [made, path.join(kept, "data")].map((at) => readFile(path.join(at, "demos.jsonl"), "utf8")),
+    );
+    assert.ok(one === other, "demos.jsonl is another");
+    await smallerExample(path.join("examples", "03-math-tools"));
+    const request = await smallerExample(example);
+    const { runId, steps } = await runToEnd(stack, request, { deadlineMs: RUN_DEADLINE_MS });
+    assert.equal(steps.length, STEPS);
+    for (const { metrics } of steps) assert.equal(metrics["outcome/agent_failed"], 0);
+    const rows = await stack.sql<{ sample_count: number }[]>`
+      select sample_count from trainer.ledger where run_id = ${runId}`;
+    assert.deepEqual(new Set(rows.map(({ sample_count: count }) => count)), new Set([1]));
   });
 
   test("an agent that nobody knows is refused before anything starts, also where a row names it", async () => {

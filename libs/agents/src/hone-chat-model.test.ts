@@ -85,6 +85,25 @@ function modelOf(tokenizer: Tokenizer, ...texts: readonly string[]) {
 }
 
 describe("HoneChatModel with tools", () => {
+  test("speaks as several agents of a rollout, of which only those that learn are trained", async () => {
+    const { model, conversation } = modelOf(chatmlTokenizer(), "6*7", "42", "43");
+    const critic = model.withRole("critic", { learn: false });
+    await model.withRole("solver").invoke([new HumanMessage("How many?")]);
+    await critic.invoke([new HumanMessage("Is it 42?")]);
+    await critic.bindTools([TOOL]).invoke([new HumanMessage("Is it 43?")]);
+    const { samples, turns } = conversation.record();
+    assert.deepEqual(
+      turns.map(({ info, responseText }) => [info?.role, responseText]),
+      [
+        ["solver", "6*7"],
+        ["critic", "42"],
+        ["critic", "43"],
+      ],
+    );
+    assert.equal(samples.length, 1);
+    assert.ok(turns.slice(1).every(({ sample }) => sample === samples.length));
+  });
+
   test("reads calls from what the model wrote, with their tokens", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), `Well.\n${CALL}`);
     const answer = await model.bindTools([TOOL]).invoke([new HumanMessage("Rain?")]);

@@ -52,6 +52,8 @@ export interface HoneCallOptions extends BaseChatModelCallOptions {
 export interface HoneChatModelOptions extends BaseChatModelParams {
   /** In which calls of tools are written. @default that of the chat template */
   readonly toolCallFormat?: ToolCallFormatName;
+  /** Who speaks, where there are several; see {@link HoneChatModel.withRole}. */
+  readonly role?: { readonly name: string; readonly learns: boolean };
 }
 
 export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk> {
@@ -71,6 +73,14 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
   /** The same model, of which another format of calls is expected. */
   withToolCallFormat(toolCallFormat: ToolCallFormatName): HoneChatModel {
     return new HoneChatModel(this.#session, { ...this.#options, toolCallFormat });
+  }
+
+  /**
+   * The same model as one of several agents of a rollout: its turns carry the role's name, and where it does not learn they
+   * are recorded and not trained.
+   */
+  withRole(name: string, { learn = true }: { readonly learn?: boolean } = {}): HoneChatModel {
+    return new HoneChatModel(this.#session, { ...this.#options, role: { name, learns: learn } });
   }
 
   override bindTools(
@@ -119,17 +129,23 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
     return this.#options.toolCallFormat ?? formatOf(this.#session.renderer);
   }
 
-  #call(
+  async #call(
     messages: readonly BaseMessage[],
     tools: readonly ChatTool[],
     onTokens?: (tokenIds: readonly number[]) => void,
   ): Promise<{ answer: ModelAnswer; message: ToolAnswerMessage }> {
-    return callModel(this.#session, {
+    const { role } = this.#options;
+    const made = await callModel(this.#session, {
       messages: messages.map(toChatMessage),
       tools,
       format: this.#format,
-      ...(onTokens !== undefined && { options: { onTokens } }),
+      options: {
+        ...(onTokens !== undefined && { onTokens }),
+        ...(role !== undefined && { learns: role.learns }),
+      },
     });
+    if (role !== undefined) made.answer.turn.info = { ...made.answer.turn.info, role: role.name };
+    return made;
   }
 }
 

@@ -1,0 +1,37 @@
+/**
+ * Writes data/demos.jsonl, the same rows each time: what a reader and a writer say. The reader's operator and the order of
+ * its numbers are drawn at random: they teach the form, and nothing about which sum a story asks for. The problems themselves
+ * are those of examples/03-math-tools.
+ *
+ *     node examples/05-multi-agent/make-data.ts [FOLDER]
+ */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Random } from "@hone/core";
+import { OPERATORS, tellProblem } from "../03-math-tools/stories.ts";
+
+const READERS = 1_500;
+const WRITERS = 500;
+
+const folder = process.argv[2] ?? path.join(import.meta.dirname, "data");
+const random = new Random(11);
+
+function readerRow() {
+  const { question, numbers } = tellProblem(random);
+  const [high, low] = numbers;
+  const [a, b] = random.pick([
+    [high, low],
+    [low, high],
+  ] as const);
+  return { prompt: question, response: ` ${a} ${random.pick(OPERATORS)} ${b}` };
+}
+
+function writerRow() {
+  const result = random.nextInt(900);
+  return { prompt: String(result), response: `#### ${result}` };
+}
+
+const rows = [...Array.from({ length: READERS }, readerRow), ...Array.from({ length: WRITERS }, writerRow)];
+await mkdir(folder, { recursive: true });
+await writeFile(path.join(folder, "demos.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
