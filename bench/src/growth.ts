@@ -1,7 +1,8 @@
 /**
  * Whether a process grew while it did the same work for long.
  *
- * G1: the first tenth of the time is left out: caches fill and heaps find their size.
+ * G1: the first part of the time is left out, in which caches fill and heaps find their size: a tenth, unless what is
+ *     measured says otherwise.
  * G2: growth is the slope of the least-squares line through the memory of the rest, times its length: one large
  *     collection at the end neither hides growth nor makes it up.
  */
@@ -22,9 +23,9 @@ export interface Growth {
   readonly growthBytes: number;
 }
 
-/** The samples that count (G1). */
-export function settled<Sample>(samples: readonly Sample[]): readonly Sample[] {
-  return samples.slice(Math.ceil(samples.length / 10));
+/** The samples that count (G1). @param leftOut share of them that does not. */
+export function settled<Sample>(samples: readonly Sample[], leftOut = 0.1): readonly Sample[] {
+  return samples.slice(Math.ceil(samples.length * leftOut));
 }
 
 /** Of memory in bytes at points in time, in seconds, both in order; two of them at least. */

@@ -38,14 +38,27 @@ try {
     `\n${verdict.peakInFlight} in flight at most, held in ${Math.round(verdict.heldShare * 100)} % of the samples; ` +
       `${verdict.episodesPerSecond.toFixed(0)} episodes/s; ${held.completedRuns} runs completed`,
   );
+  if (held.missedLooks > 0) console.log(`${held.missedLooks} looks were not answered in time`);
+  console.log(`growth: within the last ${Math.round(verdict.settledSeconds / SECONDS_PER_MINUTE)} minutes`);
   for (const { name, peakBytes, meanBytes, growthBytes, cores } of verdict.processes) {
     console.log(
       `${name.padEnd(18)} peak ${mebibytes(peakBytes).padStart(9)}  mean ${mebibytes(meanBytes).padStart(9)}  ` +
         `grew ${mebibytes(growthBytes).padStart(8)}  ${cores.toFixed(2)} cores`,
     );
   }
+  if (verdict.aboveAim.length > 0) {
+    console.log(`above ${mebibytes(LOAD_LIMITS.aimBytes)}, the aim: ${verdict.aboveAim.join(", ")}`);
+  }
   console.log(problems.length === 0 ? "\nPASS" : `\nFAIL\n${problems.join("\n")}`);
-  const report = { machine, options, limits: LOAD_LIMITS, verdict, problems, samples: held.samples };
+  const report = {
+    machine,
+    options,
+    limits: LOAD_LIMITS,
+    verdict,
+    problems,
+    missedLooks: held.missedLooks,
+    samples: held.samples,
+  };
   await writeFile(options.jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
   console.log(`written to ${path.relative(process.cwd(), options.jsonFile)}`);
   process.exitCode = problems.length === 0 ? 0 : 1;

@@ -3,10 +3,11 @@
  * seconds.
  *
  * L1: as soon as a run ends another begins, and one more where the queue runs dry, so that rollouts never run out.
- * L2: at the end the runs that are not over are cancelled; of those that are, each rollout must stand in the ledger once.
+ * L2: a look that the bus does not answer in time says nothing of the load, and ends it only when it is one of many.
+ * L3: at the end the runs that are not over are cancelled; of those that are, each rollout must stand in the ledger once.
  */
 
-import { delay, runIdOf, Split, slotKey } from "@hone/core";
+import { delay, RetryableError, runIdOf, Split, slotKey } from "@hone/core";
 import { publishRequest, startStack, type TestStack } from "@hone/integration-tests/support";
 import { loadRun } from "./load-run.ts";
 import { type LoadSample, processesOf, takeSample } from "./load-sample.ts";
@@ -30,17 +31,21 @@ export interface HeldLoad {
   readonly samples: readonly LoadSample[];
   /** Runs that ended by themselves. */
   readonly completedRuns: number;
-  /** Rollouts of those runs that the ledger lacks or holds twice (L2), and runs that failed; empty = none. */
+  /** Looks that were not answered (L2). */
+  readonly missedLooks: number;
+  /** Rollouts of those runs that the ledger lacks or holds twice (L3), and runs that failed; empty = none. */
   readonly faults: readonly string[];
 }
 
 const DEFAULT_INTERVAL_MS = 5_000;
+/** In a row (L2): a minute. */
+const MAX_MISSED_LOOKS = 12;
 /** Fewer waiting jobs than this, and no run has any to publish: the trainers keep twice as many in the queue. */
 const DRY_QUEUE = 512;
 /** Runs at once at most, for each that was asked for: the last rollouts of a run take their time. */
 const MAX_RUNS_FACTOR = 2;
 
-/** @throws when the stack does not come up or does not answer. */
+/** @throws when the stack does not come up, or does not answer for a minute. */
 export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
   const { agentRollouts, trainers } = options;
   await using stack = await startStack({
@@ -52,6 +57,8 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
   const active = new Set<string>();
   const samples: LoadSample[] = [];
   let started = 0;
+  let missedLooks = 0;
+  let missedInRow = 0;
   const startRun = async () => {
     const name = `load-${started}`;
     const run = await loadRun({
@@ -67,7 +74,15 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
   while (!options.isOver(samples, ended.size)) {
     while (active.size < options.runs) await startRun();
     await delay(intervalMs);
-    const sample = await takeSample(stack, processes, beganAt);
+    let sample: LoadSample;
+    try {
+      sample = await takeSample(stack, processes, beganAt);
+    } catch (error) {
+      if (!(error instanceof RetryableError) || ++missedInRow > MAX_MISSED_LOOKS) throw error;
+      missedLooks++; // L2
+      continue;
+    }
+    missedInRow = 0;
     samples.push(sample);
     options.onSample?.(sample);
     for (const runId of await endedRuns(stack)) {
@@ -79,8 +94,8 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
   }
   const faults: string[] = [];
   for (const runId of ended) faults.push(...(await faultsOf(stack, runId, options.tasksPerRun)));
-  await Promise.all([...active].map((runId) => stack.hone("cancel", runId))); // L2
-  return { samples, completedRuns: ended.size, faults };
+  await Promise.all([...active].map((runId) => stack.hone("cancel", runId))); // L3
+  return { samples, completedRuns: ended.size, missedLooks, faults };
 }
 
 async function endedRuns({ sql }: TestStack): Promise<string[]> {

@@ -3,7 +3,7 @@
 import type { TestStack } from "@hone/integration-tests/support";
 import { consumerBacklog, DurableName, StreamName } from "@hone/messaging";
 import { cpuTimesOf } from "../process-times.ts";
-import { familyBytes, residentBytes } from "./resident-memory.ts";
+import { familyBytes, peakBytes, residentBytes } from "./resident-memory.ts";
 
 /** Those of a stack that are no service. */
 const SERVERS = ["nats-server", "postgres"];
@@ -32,6 +32,8 @@ export interface LoadSample {
 export interface ProcessSample {
   readonly pid: number;
   readonly memoryBytes: number;
+  /** The most that it had so far; of PostgreSQL, which is many processes, what it has now. */
+  readonly peakBytes: number;
   /** Since its start. */
   readonly cpuMs: number;
 }
@@ -63,8 +65,10 @@ export async function takeSample(
     processes: Object.fromEntries(
       processes.map((name) => {
         const pid = pids[name]!;
-        const memoryBytes = (name === "postgres" ? familyBytes(pid) : residentBytes(pid)) ?? 0;
-        return [name, { pid, memoryBytes, cpuMs: cpu[name] ?? 0 }];
+        const isFamily = name === "postgres";
+        const memoryBytes = (isFamily ? familyBytes(pid) : residentBytes(pid)) ?? 0;
+        const most = isFamily ? memoryBytes : (peakBytes(pid) ?? 0);
+        return [name, { pid, memoryBytes, peakBytes: most, cpuMs: cpu[name] ?? 0 }];
       }),
     ),
   };

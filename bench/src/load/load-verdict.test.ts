@@ -18,7 +18,7 @@ function samples(of: (second: number) => { inFlight?: number; bytes?: number; pi
       unscored: 0,
       unstored: 0,
       episodes: seconds * 100,
-      processes: { judge: { pid, memoryBytes: bytes, cpuMs: seconds * 250 } },
+      processes: { judge: { pid, memoryBytes: bytes, peakBytes: bytes, cpuMs: seconds * 250 } },
     };
   });
 }
@@ -34,6 +34,7 @@ describe("judgeLoad()", () => {
       1_000,
     );
     assert.deepEqual(verdict.problems, []);
+    assert.deepEqual(verdict.aboveAim, []);
     assert.deepEqual([verdict.peakInFlight, verdict.heldShare, verdict.episodesPerSecond], [1_000, 1, 100]);
     assert.equal(verdict.processes[0]?.cores, 0.25);
   });
@@ -43,12 +44,30 @@ describe("judgeLoad()", () => {
       samples((second) => ({ bytes: (200 + second / 5) * MEBIBYTE })),
       1_000,
     );
-    assert.match(growing.problems.join(), /^judge grew by 53 MiB$/);
+    assert.match(growing.problems.join(), /^judge grew by 39 MiB$/);
     const large = judgeLoad(
       samples(() => ({ bytes: 1_100 * MEBIBYTE })),
       1_000,
     );
     assert.match(large.problems.join(), /^judge took 1100 MiB$/);
+    const middling = judgeLoad(
+      samples(() => ({ bytes: 600 * MEBIBYTE })),
+      1_000,
+    );
+    assert.deepEqual([middling.problems, middling.aboveAim], [[], ["judge"]]);
+  });
+
+  test("counts no growth of the first third, when rollouts spread and caches fill, and every growth after it", () => {
+    const filling = judgeLoad(
+      samples((second) => ({ bytes: Math.min(200 + 2 * second, 390) * MEBIBYTE })),
+      1_000,
+    );
+    assert.deepEqual(filling.problems, []);
+    const late = judgeLoad(
+      samples((second) => ({ bytes: (second < 150 ? 200 : 200 + second - 150) * MEBIBYTE })),
+      1_000,
+    );
+    assert.match(late.problems.join(), /judge grew by/);
   });
 
   test("names a load that was not reached, or not held", () => {

@@ -1,7 +1,9 @@
 /**
  * Whether a load was borne: reached, held, by processes that stay small and do not grow.
  *
- * V1: time begins where the load is reached; growth.ts says what of it counts, and what growth is.
+ * V1: time begins where the load is reached. Its first third does not count for growth (of half an hour, ten minutes):
+ *     rollouts, all of them begun at once, spread over their turns, and the database fills its shared memory.
+ * V2: a peak is the largest resident set that the process ever had, its start included, as the kernel noted it.
  */
 
 import {
@@ -16,8 +18,9 @@ import {
 import type { LoadSample } from "./load-sample.ts";
 
 export interface LoadLimits extends GrowthLimits {
-  /** Most memory of one process. */
+  /** Most memory of one process, and what it should stay below. */
   readonly maxBytes: number;
+  readonly aimBytes: number;
   /** Of the rollouts asked for, how many count as the load, and in which share of the samples. */
   readonly reachedShare: number;
   readonly heldShare: number;
@@ -28,12 +31,17 @@ const MEBIBYTE = 1_024 ** 2;
 export const LOAD_LIMITS: LoadLimits = {
   ...GROWTH_LIMITS,
   maxBytes: 1_024 * MEBIBYTE,
+  aimBytes: 512 * MEBIBYTE,
   reachedShare: 0.95,
   heldShare: 0.9,
 };
 
+/** V1 */
+const SETTLING_SHARE = 1 / 3;
+
 export interface ProcessVerdict extends Growth {
   readonly name: string;
+  /** V2 */
   readonly peakBytes: number;
   /** Cores used, on average. */
   readonly cores: number;
@@ -45,6 +53,10 @@ export interface LoadVerdict {
   /** Share of the samples, after the load was reached, with the load. */
   readonly heldShare: number;
   readonly episodesPerSecond: number;
+  /** Time that counts for growth, seconds. */
+  readonly settledSeconds: number;
+  /** Processes that are larger than they should be, and not too large. */
+  readonly aboveAim: readonly string[];
   /** What was not borne, one sentence each; empty = all was. */
   readonly problems: readonly string[];
 }
@@ -59,11 +71,12 @@ export function judgeLoad(
   const reachedAt = samples.findIndex(isLoaded);
   const peakInFlight = Math.max(0, ...samples.map(({ inFlight }) => inFlight));
   const loaded = reachedAt < 0 ? [] : samples.slice(reachedAt);
-  const counted = settled(loaded); // V1
+  const counted = settled(loaded, SETTLING_SHARE); // V1
   const [first, last] = [counted[0], counted.at(-1)];
   if (first === undefined || last === undefined || first === last) {
     const problem = `the load was not reached for long enough: ${peakInFlight} of ${rollouts} rollouts were in flight`;
-    return { processes: [], peakInFlight, heldShare: 0, episodesPerSecond: 0, problems: [problem] };
+    const nothing = { processes: [], heldShare: 0, episodesPerSecond: 0, settledSeconds: 0, aboveAim: [] };
+    return { ...nothing, peakInFlight, problems: [problem] };
   }
   const heldShare = loaded.filter(isLoaded).length / loaded.length;
   const seconds = last.seconds - first.seconds;
@@ -72,7 +85,7 @@ export function judgeLoad(
     const cpuMs = (last.processes[name]?.cpuMs ?? 0) - (first.processes[name]?.cpuMs ?? 0);
     return {
       name,
-      peakBytes: Math.max(...samples.map((sample) => sample.processes[name]?.memoryBytes ?? 0)),
+      peakBytes: Math.max(...samples.map((sample) => sample.processes[name]?.peakBytes ?? 0)),
       ...growthOf(
         counted.map((sample) => sample.seconds),
         memory,
@@ -88,7 +101,18 @@ export function judgeLoad(
     ...restarts(samples),
   ];
   const episodesPerSecond = (last.episodes - first.episodes) / seconds;
-  return { processes, peakInFlight, heldShare, episodesPerSecond, problems };
+  const aboveAim = processes
+    .filter(({ peakBytes }) => peakBytes > limits.aimBytes && peakBytes <= limits.maxBytes)
+    .map(({ name }) => name);
+  return {
+    processes,
+    peakInFlight,
+    heldShare,
+    episodesPerSecond,
+    settledSeconds: seconds,
+    aboveAim,
+    problems,
+  };
 }
 
 function problemsOf(process: ProcessVerdict, limits: LoadLimits): string[] {

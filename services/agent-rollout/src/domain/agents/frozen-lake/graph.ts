@@ -31,40 +31,42 @@ export type FrozenLakeRollout = AgentRollout<FrozenLakeAgentConfig>;
 export function buildFrozenLakeGraph(config: FrozenLakeAgentConfig) {
   return entrypoint("frozen_lake", async (start: EnvironmentReset, run): Promise<FrozenLakeEnd> => {
     const rollout = run.configurable?.rollout as FrozenLakeRollout;
+    const { historyTurns } = config;
+    // Thousands of rollouts wait with what they keep: only what will be shown again.
     const past: PastTurn[] = [];
     let { observation, info } = start;
-    while (true) {
+    for (let turn = 1; ; turn++) {
       const prompt = fillTemplate(config.promptTemplate, {
         ...info,
         observation,
-        turn: past.length + 1,
-        actionsLeft: rollout.maxTurns - past.length,
+        turn,
+        actionsLeft: rollout.maxTurns - turn + 1,
         actions: MOVES.join(", "),
         maxNewTokens: rollout.maxNewTokens,
       });
       const answer = await rollout.model.invoke(promptMessages(config, past, prompt), run);
       past.push({ prompt, answer });
+      if (historyTurns !== null && past.length > historyTurns) past.shift();
       const step = await environmentOf(rollout).step(answer.text);
       if (step.terminated) return { isTruncated: step.truncated };
-      if (step.truncated || past.length >= rollout.maxTurns) return { isTruncated: true };
+      if (step.truncated || turn >= rollout.maxTurns) return { isTruncated: true };
       ({ observation, info } = step);
     }
   });
 }
 
-/** The conversation that the model is shown: the turns that it may still see, and the present prompt. */
+/** The conversation that the model is shown: the turns that it still sees, and the present prompt. */
 function promptMessages(
   config: FrozenLakeAgentConfig,
   past: readonly PastTurn[],
   prompt: string,
 ): BaseMessage[] {
-  const { systemPrompt, instruction, historyTurns } = config;
-  const shown = historyTurns === null ? past : past.slice(Math.max(0, past.length - historyTurns));
+  const { systemPrompt, instruction } = config;
   const messages: BaseMessage[] = systemPrompt === "" ? [] : [new SystemMessage(systemPrompt)];
-  const firstPrompt = shown[0]?.prompt ?? prompt;
+  const firstPrompt = past[0]?.prompt ?? prompt;
   messages.push(new HumanMessage(instruction === "" ? firstPrompt : `${instruction}\n${firstPrompt}`));
-  for (const [index, { answer }] of shown.entries()) {
-    messages.push(answer, new HumanMessage(shown[index + 1]?.prompt ?? prompt));
+  for (const [index, { answer }] of past.entries()) {
+    messages.push(answer, new HumanMessage(past[index + 1]?.prompt ?? prompt));
   }
   return messages;
 }
