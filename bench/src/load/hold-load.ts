@@ -2,7 +2,8 @@
  * Keeps a number of rollouts open on a stack of its own, in several runs at once, and looks at everything every few
  * seconds.
  *
- * L1: as soon as a run ends another begins, and one more where the queue runs dry, so that rollouts never run out.
+ * L1: as soon as a run ends another begins, and one more where the queue runs dry and the last one has had its time to
+ *     publish, so that rollouts never run out: the last rollouts of a run, and its training, take their time.
  * L2: a look that the bus does not answer in time says nothing of the load, and ends it only when it is one of many.
  * L3: at the end the runs that are not over are cancelled; of those that are, each rollout must stand in the ledger once.
  */
@@ -42,7 +43,9 @@ const DEFAULT_INTERVAL_MS = 5_000;
 const MAX_MISSED_LOOKS = 12;
 /** Fewer waiting jobs than this, and no run has any to publish: the trainers keep twice as many in the queue. */
 const DRY_QUEUE = 512;
-/** Runs at once at most, for each that was asked for: the last rollouts of a run take their time. */
+/** In which a run that was begun has jobs in the queue (L1). */
+const PUBLISHES_WITHIN_MS = 15_000;
+/** Runs at once at most, for each that was asked for (L1). */
 const MAX_RUNS_FACTOR = 2;
 
 /** @throws when the stack does not come up, or does not answer for a minute. */
@@ -57,6 +60,7 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
   const active = new Set<string>();
   const samples: LoadSample[] = [];
   let started = 0;
+  let startedAt = 0;
   let missedLooks = 0;
   let missedInRow = 0;
   const startRun = async () => {
@@ -67,6 +71,7 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
       tasks: options.tasksPerRun,
       stepDelayMs: options.stepDelayMs,
     });
+    startedAt = performance.now();
     active.add(runIdOf(name, await publishRequest(stack.bus, JSON.stringify(run))));
   };
   const beganAt = performance.now();
@@ -89,7 +94,7 @@ export async function holdLoad(options: HoldLoadOptions): Promise<HeldLoad> {
       active.delete(runId);
       ended.add(runId);
     }
-    const isDry = sample.waitingJobs < DRY_QUEUE && sample.inFlight >= options.rollouts - DRY_QUEUE;
+    const isDry = sample.waitingJobs < DRY_QUEUE && performance.now() - startedAt > PUBLISHES_WITHIN_MS;
     if (isDry && active.size < MAX_RUNS_FACTOR * options.runs) await startRun(); // L1
   }
   const faults: string[] = [];

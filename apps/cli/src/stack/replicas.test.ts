@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { UsageError } from "../errors.ts";
-import { describeReplicas, isReplicas, parseReplicas, replicasOf } from "./replicas.ts";
+import { describeReplicas, isReplicas, parseReplicas, replicasOf, requireSingle } from "./replicas.ts";
 import { SERVICES } from "./services.ts";
 
 const refused = (text: string, message: RegExp, without: Parameters<typeof parseReplicas>[2] = []) =>
@@ -63,6 +63,14 @@ describe("parseReplicas()", () => {
     refused("judge=2", /--without leaves out/, ["judge"]);
     refused("tracer=2", /only be 1 for the tracer/);
   });
+});
+
+test("requireSingle() refuses several of a service, by name", () => {
+  requireSingle(parseReplicas("judge=1", "--replicas", ["trainer"]));
+  assert.throws(
+    () => requireSingle(parseReplicas("judge=2", "--replicas")),
+    /--in-process runs each service once: current value is \(2 judge\)$/,
+  );
 });
 
 describe("isReplicas()", () => {

@@ -68,6 +68,15 @@ export function replicasOf(counts: Replicas): ServiceReplica[] {
   );
 }
 
+/** @throws {UsageError} for several processes of a service where all services are to run in one (`--in-process`). */
+export function requireSingle(counts: Replicas): void {
+  const several = describeReplicas(counts);
+  if (several === "") return;
+  throw new UsageError(
+    `Cannot run replicas in this process as --in-process runs each service once: current value is${several}`,
+  );
+}
+
 /** What runs more than once, such as " (2 agent-rollout, 2 trainer)"; "" where nothing does. */
 export function describeReplicas(counts: Replicas): string {
   const several = SERVICES.filter((name) => counts[name] > 1).map((name) => `${counts[name]} ${name}`);

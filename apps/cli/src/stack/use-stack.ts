@@ -4,7 +4,7 @@ import { unreachable } from "@hone/core";
 import { type Bus, connectBus } from "@hone/messaging";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
-import { describeReplicas, parseReplicas, REPLICAS_VARIABLE } from "./replicas.ts";
+import { describeReplicas, parseReplicas, REPLICAS_VARIABLE, requireSingle } from "./replicas.ts";
 import { type Stack, type StackEvent, type StartStackOptions, startStack } from "./stack.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
@@ -85,6 +85,7 @@ export async function useStack(session: Session, options: OwnStackOptions = {}):
 export async function startAndTell(session: Session, options: OwnStackOptions = {}): Promise<Stack> {
   const { replicas = parseReplicas(process.env[REPLICAS_VARIABLE] ?? "", REPLICAS_VARIABLE), ...rest } =
     options;
+  if (options.isInProcess === true) requireSingle(replicas);
   const { terminal, project, signal } = session;
   const startedAt = performance.now();
   terminal.live("starting bus and database …");
