@@ -20,14 +20,14 @@ export interface Mutation {
 }
 
 const CONSUME_WORK = "libs/messaging/src/consume-work.ts";
-const BEGIN = "const where = { subject: message.subject, sequence: message.seq };";
+const BEGIN = "const where = { subject, sequence };";
 const COMMIT = 'await reporter.untilAvailable({ text: "the database (commit)"';
 
 export const MUTATIONS = {
   "job acknowledged before its episode is stored": {
     file: CONSUME_WORK,
     text: BEGIN,
-    replacement: `${BEGIN} if (options.stream === "JOBS") message.ack();`,
+    replacement: `${BEGIN} if (options.stream === "JOBS") entry.delivery.ack();`,
     victim: "agent-rollout",
     moment: "rollouts-half-done",
     complaint: /did not end by itself[\s\S]*rollouts of step 2/,
@@ -35,7 +35,7 @@ export const MUTATIONS = {
   "episode acknowledged before its score is stored": {
     file: CONSUME_WORK,
     text: BEGIN,
-    replacement: `${BEGIN} if (options.stream === "EPISODES") message.ack();`,
+    replacement: `${BEGIN} if (options.stream === "EPISODES") entry.delivery.ack();`,
     victim: "judge",
     moment: "episodes-half-judged",
     complaint: /did not end by itself[\s\S]*rollouts of step 2/,
