@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { eventually } from "@hone/testing";
+import { isDiskFull } from "@hone/core";
+import { eventually, onSmallDisk, temporaryFolder } from "@hone/testing";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
 import { EXACT, GroupPool, torchHost, torchPython, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
@@ -74,3 +76,24 @@ async function stateOf(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   return /\) (\S) /.exec(text)?.[1];
 }
+
+test("a full disk is told as one, in the weights and in the optimizer, and the engine lives on", {
+  skip,
+  timeout: 3_600_000,
+}, async (context) => {
+  // The weights take 28 KB, the optimizer twice as much.
+  for (const bytes of [16 * 1_024, 64 * 1_024]) {
+    await onSmallDisk(context, bytes, async (disk) => {
+      const engine = new FsdpTrainingEngine({ ...freshModel, ...EXACT, worldSize: 1 }, host, groups.start);
+      await using folder = await temporaryFolder("room");
+      try {
+        await engine.initialise();
+        await engine.trainMinibatch(minibatch(1));
+        await assert.rejects(engine.save(path.join(disk.path, "state")), isDiskFull);
+        await engine.save(folder.path);
+      } finally {
+        await engine.close();
+      }
+    });
+  }
+});
