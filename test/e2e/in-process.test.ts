@@ -38,6 +38,21 @@ describe("a stack in one process", () => {
     assert.deepEqual([...new Set(pids)], [stack.pidOf("supervisor")]);
   });
 
+  test("its services check a run file, each its part", async () => {
+    const file = path.join(stack.stateFolder, "checked.json");
+    const run = await lakeRun({ ...RUN, name: "checked" });
+    await writeFile(file, JSON.stringify(run));
+    const sound = await stack.hone("validate", file);
+    assert.equal(sound.code, 0, sound.output);
+    for (const part of ["model", "memory", "dataset", "agent-rollout", "judge", "inference-gateway"]) {
+      assert.match(sound.output, new RegExp(`ok +${part} `));
+    }
+    await writeFile(file, JSON.stringify({ ...run, agent: { name: "frozen_lak" } }));
+    const wrong = await stack.hone("validate", file);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.output, /agent\.name.*did you mean "frozen_lake".*wrong +agent-rollout/s);
+  });
+
   test("halts at a breakpoint in a judge, and goes on afterwards", async () => {
     const [target] = (await (await fetch(`http://127.0.0.1:${inspectPort}/json/list`)).json()) as {
       webSocketDebuggerUrl: string;
