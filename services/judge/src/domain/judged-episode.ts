@@ -40,9 +40,13 @@ export interface JudgedRow {
   readonly extraInfo: Readonly<Record<string, unknown>>;
 }
 
-/** The agent's last word: the text of the last model call; empty for an episode without one. */
-export function solutionOf(episode: JudgedEpisode): string {
-  return episode.turns.at(-1)?.responseText ?? "";
+/**
+ * What is judged: the text that the agent returned as its `solution`, else its last word, the text of the last model call;
+ * empty for an episode without one.
+ */
+export function solutionOf({ metadata, turns }: JudgedEpisode): string {
+  if (typeof metadata.solution === "string") return metadata.solution;
+  return turns.at(-1)?.responseText ?? "";
 }
 
 /** The columns of a row that judges know, out of all that it has. */

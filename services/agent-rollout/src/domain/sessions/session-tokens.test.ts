@@ -10,7 +10,9 @@ import { Random } from "@hone/core";
 import { checkSample } from "@hone/rl";
 import { type ChatMessage, ChatRenderer, type ChatTool } from "@hone/tokenizer";
 import { chatmlTokenizer, FORGETFUL_TEMPLATE, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
+import { SessionOverError } from "./errors.ts";
 import type { OpenRole } from "./open-session.ts";
+import { SessionHost } from "./session-host.ts";
 import { openTestSession, requestOf } from "./testing-sessions.ts";
 
 const NUM_CONVERSATIONS = 2_400;
@@ -234,6 +236,38 @@ describe("the tokens of sessions", () => {
       }
     });
   }
+
+  test("of many sessions each credential opens its own alone, and no answer of one is known to another", async () => {
+    const renderer = new ChatRenderer(chatmlTokenizer());
+    const host = new SessionHost("http://127.0.0.1:1");
+    const policy = new AnyWords(renderer, new Random(3));
+    const opened = Array.from({ length: 60 }, () => openTestSession(renderer, policy, { host }));
+    for (const [index, { session }] of opened.entries()) {
+      const signal = new AbortController().signal;
+      const messages = [{ role: "user" as const, content: `task ${index}` }];
+      await session.answer(requestOf(messages), { replyId: `reply ${index}`, role: undefined, signal });
+    }
+    for (const [i, one] of opened.entries()) {
+      assert.equal(host.find(one.session.id), one.session);
+      for (const [j, other] of opened.entries()) {
+        assert.equal(one.session.isKey(other.hosted.key), i === j);
+        assert.equal(one.session.conversationUpTo(`reply ${j}`) !== undefined, i === j);
+      }
+      assert.equal(one.conversation.record().samples.length, 1);
+    }
+    const { hosted, session, conversation } = opened[0]!;
+    hosted.close();
+    assert.throws(() => host.find(session.id), SessionOverError);
+    const signal = new AbortController().signal;
+    const late = session.answer(requestOf([{ role: "user", content: "late" }]), {
+      replyId: "late",
+      role: undefined,
+      signal,
+    });
+    await assert.rejects(late, SessionOverError);
+    assert.equal(conversation.turns.length, 1);
+    assert.equal(host.numOpen, opened.length - 1);
+  });
 
   test("the kinds of calls are told apart", async () => {
     const renderer = new ChatRenderer(chatmlTokenizer());

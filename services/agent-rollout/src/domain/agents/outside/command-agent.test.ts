@@ -66,6 +66,22 @@ describe("agents outside", () => {
     );
   });
 
+  test("a role that a model outside answers is refused where its key is not set", async () => {
+    const critic = (keyVariable: string) => ({
+      learn: false,
+      endpoint: { baseUrl: "http://127.0.0.1:1/v1", model: "large", keyVariable },
+    });
+    const roles = (keyVariable: string) => ({ solver: {}, critic: critic(keyVariable) });
+    for (const agent of [{ command: ["sh"] }, { endpoint: "http://127.0.0.1:1/play" }]) {
+      const [name = ""] = Object.keys(agent);
+      assert.equal(await refusalOf(name, { ...agent, roles: roles("HONE_ENDPOINT_KEY_MINE") }), "");
+      assert.match(
+        await refusalOf(name, { ...agent, roles: roles("HONE_ENDPOINT_KEY_NONE") }),
+        /^roles\.critic\.endpoint\.keyVariable: /,
+      );
+    }
+  });
+
   test("a result is an object; its metrics are numbers, and all else is metadata", () => {
     assert.deepEqual(readOutsideResult("", "it"), {});
     assert.deepEqual(readOutsideResult('{"metrics":{"a":1},"answer":"x"}', "it"), {

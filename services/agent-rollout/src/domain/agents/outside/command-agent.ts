@@ -23,6 +23,7 @@ import {
 import { type CommandAgentConfig, commandAgentSchema, fileBelow } from "@hone/config";
 import { InvalidInputError, TerminalError } from "@hone/core";
 import { type ProcessGroupEnd, runProcessGroup } from "@hone/sandbox";
+import { checkRoles } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
 /** What a build leaves for the rollouts. */
@@ -60,7 +61,7 @@ export const commandAgent: AgentDefinition<CommandAgentConfig, Command> = {
   run: runCommand,
 };
 
-/** @throws {InvalidInputError} where commands are not allowed, or the program is not there. */
+/** @throws {InvalidInputError} where commands are not allowed, the program is not there, or the key of a role. */
 async function buildCommand(config: CommandAgentConfig, context: BuildContext): Promise<Command> {
   const { filesFolder, outside } = context;
   const given = outside?.commandEnvironment;
@@ -68,6 +69,7 @@ async function buildCommand(config: CommandAgentConfig, context: BuildContext): 
     const allowed = "left out where the operator does not allow commands (HONE_AGENT_COMMANDS=allow)";
     throw refusal(allowed, config.command.join(" "));
   }
+  checkRoles(config.roles, outside);
   const [program = "", ...args] = config.command;
   const environment = { ...given, ...config.environment };
   const found = program.includes("/")

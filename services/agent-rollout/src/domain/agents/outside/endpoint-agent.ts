@@ -15,7 +15,8 @@ import {
   postAndWait,
 } from "@hone/agents";
 import { type EndpointAgentConfig, endpointAgentSchema } from "@hone/config";
-import { describeError, InvalidInputError, TerminalError } from "@hone/core";
+import { describeError, TerminalError } from "@hone/core";
+import { checkKey, checkRoles } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
 /** What a build leaves for the rollouts. */
@@ -45,16 +46,11 @@ export const endpointAgent: AgentDefinition<EndpointAgentConfig, Endpoint> = {
   run: askEndpoint,
 };
 
-/** @throws {InvalidInputError} where the key's variable is not set. */
-function buildEndpoint({ endpoint, keyVariable }: EndpointAgentConfig, { outside }: BuildContext): Endpoint {
-  const key = keyVariable === undefined ? undefined : outside?.keyOf(keyVariable);
-  if (keyVariable !== undefined && key === undefined) {
-    const allowed = "a variable that is set for agent-rollout";
-    throw new InvalidInputError(
-      `Cannot ask an endpoint as \`agent.keyVariable\` must be ${allowed}: current value is ${keyVariable}`,
-      { path: "keyVariable", allowed },
-    );
-  }
+/** @throws {InvalidInputError} where the variable of a key is not set. */
+function buildEndpoint(config: EndpointAgentConfig, { outside }: BuildContext): Endpoint {
+  const { endpoint, keyVariable, roles } = config;
+  checkRoles(roles, outside);
+  const key = keyVariable === undefined ? undefined : checkKey(keyVariable, "keyVariable", outside);
   return { url: endpoint, key };
 }
 
