@@ -55,7 +55,6 @@ register("held", {
 });
 
 const examples = path.join(import.meta.dirname, "../../../examples");
-const NODE = process.execPath;
 const SAY = `
   const say = async (messages) => {
     const answer = await fetch(process.env.OPENAI_BASE_URL + "/chat/completions", {
@@ -85,7 +84,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
         HONE_STATE_DIR: examples,
         HONE_FILES: tmpdir(),
         HONE_AGENT_COMMANDS: "allow",
-        PATH: process.env.PATH ?? "",
+        PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
       }),
       logger: silentLogger(),
     });
@@ -371,7 +370,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     assert.equal((await episodeOf("s-wrong")).outcome, Outcome.COMPLETED);
   });
 
-  const commandOf = (script: string) => ({ command: [NODE, "--input-type=module", "-e", SAY + script] });
+  const commandOf = (script: string) => ({ command: ["node", "--input-type=module", "-e", SAY + script] });
 
   test("a command plays the rollout with what its environment says, and leaves a result", async () => {
     await gatewayFor("s-command");
