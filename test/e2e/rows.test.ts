@@ -5,12 +5,11 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parseRunFile } from "@hone/config";
-import { deadline } from "@hone/core";
-import { readOrdered, StreamName, subjects } from "@hone/messaging";
-import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import { type FinishedRun, publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
+import { scoredEpisodes } from "../support/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 
@@ -318,15 +317,9 @@ describe("a run over the rows of a file", () => {
 
 /** The episodes that a run trains on. */
 function trainEpisodes({ bus }: TestStack, run = "rows"): Promise<ScoredEpisode[]> {
-  const wanted = STEPS * TASKS_PER_STEP * GROUP_SIZE;
-  return deadline("the scored episodes", RUN_DEADLINE_MS, async (signal) => {
-    const episodes: ScoredEpisode[] = [];
-    const options = { stream: StreamName.episodes, filter: subjects.rolloutScored("*"), signal };
-    for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
-      const { slot, runId = "" } = message.episode ?? {};
-      if (slot?.split === "train" && runId.startsWith(`${run}-`)) episodes.push(message);
-      if (episodes.length === wanted) break;
-    }
-    return episodes;
+  return scoredEpisodes(bus, {
+    run,
+    count: STEPS * TASKS_PER_STEP * GROUP_SIZE,
+    deadlineMs: RUN_DEADLINE_MS,
   });
 }

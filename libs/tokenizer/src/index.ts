@@ -15,3 +15,5 @@ export { StreamingDecoder } from "./streaming-decoder.ts";
 export { type TokenizedSample, tokenizeConversation } from "./tokenize-conversation.ts";
 export type { TokenizerFiles } from "./tokenizer.ts";
 export { Tokenizer } from "./tokenizer.ts";
+export type { WordLanguage } from "./word-tokenizer.ts";
+export { wordTokenizerFiles } from "./word-tokenizer.ts";
