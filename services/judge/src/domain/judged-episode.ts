@@ -20,7 +20,7 @@ export interface JudgedTurn {
   /** What the model was shown since the turn before. */
   readonly promptText: string;
   readonly responseText: string;
-  /** "stop", "length" or "aborted". */
+  /** "stop", "length", "stop_text" or "aborted". */
   readonly finishReason: string;
   /** Given by the environment or a tool; undefined = none was given. */
   readonly reward?: number | undefined;

@@ -401,7 +401,8 @@ export type Turn = Message<"hone.rollout.v1.Turn"> & {
   index: number;
 
   /**
-   * Which sample holds it, and where its sampled tokens stand there: [begin, end).
+   * Which sample holds it, and where its sampled tokens stand there: [begin, end). As many as there are samples = none, as
+   * nothing of it is trained: its caller gave it up, or it is a role's that does not learn.
    *
    * @generated from field: uint32 sample = 2;
    */
@@ -432,7 +433,7 @@ export type Turn = Message<"hone.rollout.v1.Turn"> & {
   responseText: string;
 
   /**
-   * "stop", "length" or "aborted".
+   * "stop", "length", "stop_text" (a text that the agent asked for) or "aborted".
    *
    * @generated from field: string finish_reason = 7;
    */
