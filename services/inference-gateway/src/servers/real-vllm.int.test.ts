@@ -1,6 +1,6 @@
 /**
  * A real vLLM server: the suite of all engines, and what it makes of a model compared with the embedded engine, both in
- * float32. Skipped where none is installed: see testing-real-vllm.ts.
+ * float32. Skipped where none is installed: see libs/testing/src/real-vllm.ts.
  */
 
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { initialiseWeights, listAdapterParameters, resolveLora } from "@hone/nn";
-import { temporaryFolder } from "@hone/testing";
+import { MODEL_VARIABLE, type RealVllm, startRealVllm, temporaryFolder, VLLM_VARIABLE } from "@hone/testing";
 import { loadTokenizer } from "@hone/tokenizer";
 import { digestOfMerged, loadModel, saveAdapter, saveCheckpoint } from "@hone/train";
 import { EmbeddedEngine } from "../domain/embedded/embedded-engine.ts";
@@ -21,7 +21,6 @@ import type {
   TokenLogprob,
 } from "../domain/inference-engine.ts";
 import { ServerEngine } from "../domain/server/server-engine.ts";
-import { MODEL_VARIABLE, type RealVllm, startRealVllm, VLLM_VARIABLE } from "./testing-real-vllm.ts";
 import { VllmServer } from "./vllm-server.ts";
 
 const environment = process.env[VLLM_VARIABLE];

@@ -1,6 +1,7 @@
 /** Weights of a server behind the gateway: versions that move, adapters, labels. */
 
 import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, describe, test } from "node:test";
 import { initialiseWeights, listAdapterParameters, resolveLora } from "@hone/nn";
@@ -126,6 +127,32 @@ describe("versions of an engine over a server", () => {
     await later.close();
     const stranger = { ...adapter, base: first.folder, digest: (await writeAdapter(4, first)).digest };
     await assert.rejects(subject.engine.loadPolicy(stranger), PolicyLoadError);
+  });
+
+  test("the server reads the model of a state, and not the optimizer beside it", async () => {
+    const views = path.join(folder.path, "views");
+    await using subject = await engineOver(
+      new TestVllmServer({ ...shared, scoring: "processed" }),
+      (url) => new VllmServer({ url }),
+      { viewFolder: views },
+    );
+    const { engine } = subject;
+    const third = await writePolicy(folder.path, "m", 3);
+    const fourth = await writePolicy(folder.path, "m", 4);
+    for (const state of [third, fourth])
+      await writeFile(path.join(state.folder, "optimizer.safetensors"), "moments");
+    await engine.loadPolicy(first);
+    for (const state of [third, fourth]) {
+      await engine.loadPolicy(state);
+      assert.deepEqual((await engine.generate(ask())).versions, [{ version: state.version, tokenCount: 20 }]);
+      assert.deepEqual(await readdir(views), [labelOf(state)]);
+    }
+    assert.deepEqual((await readdir(path.join(views, labelOf(fourth)))).sort(), [
+      "config.json",
+      "model.safetensors",
+    ]);
+    await engine.loadPolicy(second);
+    assert.deepEqual(await readdir(views), []);
   });
 
   test("SGLang's own labels count: of spans within one call, and of weights that nobody gave it", async () => {

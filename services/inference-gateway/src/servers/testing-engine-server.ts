@@ -8,7 +8,7 @@
 
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -248,8 +248,11 @@ export function beginEvents(response: ServerResponse): (data: object | "[DONE]")
   return (data) => void response.write(`data: ${data === "[DONE]" ? data : JSON.stringify(data)}\n\n`);
 }
 
+/** Both engines take every such file of a folder for weights. */
 function hashOf(folder: string): number {
   const names = ["model.safetensors", "adapter_model.safetensors"];
+  const stranger = readdirSync(folder).find((name) => name.endsWith(".safetensors") && !names.includes(name));
+  if (stranger !== undefined) throw new Error("There is no module or parameter named 'm'");
   const hash = createHash("sha256");
   for (const name of names) {
     try {

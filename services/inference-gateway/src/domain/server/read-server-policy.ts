@@ -13,6 +13,7 @@ import {
 import { PolicyLoadError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import type { ServerFacts, ServerWeights } from "./engine-server.ts";
+import { servedFolder } from "./served-folder.ts";
 
 export interface ServerPolicy {
   readonly source: PolicySource;
@@ -35,14 +36,21 @@ export function versionInLabel(label: string, model: string): number | undefined
   return named === model ? Number(version) : undefined;
 }
 
-/** @throws {PolicyLoadError} when the folder is not the announced one, or the server cannot serve it. */
-export async function readServerPolicy(source: PolicySource, facts: ServerFacts): Promise<ServerPolicy> {
+/**
+ * @param viewFolder where what the server shall not read is left out, see served-folder.ts; undefined = it reads all.
+ * @throws {PolicyLoadError} when the folder is not the announced one, or the server cannot serve it.
+ */
+export async function readServerPolicy(
+  source: PolicySource,
+  facts: ServerFacts,
+  viewFolder: string | undefined,
+): Promise<ServerPolicy> {
   const { model, version, folder, digest } = source;
   const refuse = (rule: string, found: string, cause?: unknown) =>
     new PolicyLoadError(`Cannot load version ${version} of ${model} as ${rule}: current value is ${found}`, {
       cause,
     });
-  const unreadable = (cause: unknown) => {
+  const unreadable = (cause: unknown): never => {
     throw refuse("its folder must be a readable model folder", folder, cause);
   };
   const found = await digestOfMerged(folder).catch(unreadable);
@@ -53,14 +61,21 @@ export async function readServerPolicy(source: PolicySource, facts: ServerFacts)
   const difference = facts.startSpec && differenceOf(spec, facts.startSpec);
   if (difference !== undefined) throw refuse(`the server was started with ${facts.startModel}`, difference);
   const label = labelOf(source);
-  if (!(await isAdapterFolder(folder))) {
-    return { source, weights: { kind: "whole", label, folder }, vocabularySize: spec.vocabSize };
-  }
+  const vocabularySize = spec.vocabSize;
+  const isAdapter = await isAdapterFolder(folder);
+  if (!isAdapter)
+    return { source, weights: { kind: "whole", label, folder: await served() }, vocabularySize };
   if (!facts.takesAdapters) {
     throw refuse("the server must take adapters while it runs", `${facts.name} started without them`);
   }
   await checkBase(source, facts, refuse);
-  return { source, weights: { kind: "adapter", label, folder }, vocabularySize: spec.vocabSize };
+  return { source, weights: { kind: "adapter", label, folder: await served() }, vocabularySize };
+
+  function served(): Promise<string> {
+    return viewFolder === undefined
+      ? Promise.resolve(folder)
+      : servedFolder(folder, viewFolder, label).catch(unreadable);
+  }
 }
 
 /** Which tensor differs first; undefined where two models have the same ones. */

@@ -38,6 +38,7 @@ import type { EngineServer, LabelSpan, ServerFacts } from "./engine-server.ts";
 import { HeldWeights, type WeightsChange } from "./held-weights.ts";
 import { readServerPolicy, type ServerPolicy, versionInLabel } from "./read-server-policy.ts";
 import { brokenSamplingRules } from "./sampling-rules.ts";
+import { removeViews } from "./served-folder.ts";
 import { ServerGeneration } from "./server-generation.ts";
 import { ServerKeeper, type ServerState } from "./server-keeper.ts";
 
@@ -51,6 +52,8 @@ export interface ServerEngineOptions {
   readonly lookEveryMs?: number;
   /** How long a load waits for a server that starts before it fails, to be tried again. @default 30_000 */
   readonly readyWaitMs?: number;
+  /** Folder of this engine alone, below which the server reads too; absent = it is given the folders of policies as they are. */
+  readonly viewFolder?: string;
   /** Told when the server comes, goes, or has its weights again. */
   readonly onChange?: (change: ServerChange) => void;
 }
@@ -68,6 +71,7 @@ export class ServerEngine implements InferenceEngine {
   readonly #maxSequences: number;
   readonly #maxWaiting: number;
   readonly #readyWaitMs: number;
+  readonly #viewFolder: string | undefined;
   readonly #onChange: (change: ServerChange) => void;
   readonly #keeper: ServerKeeper;
   readonly #room: Room;
@@ -87,6 +91,7 @@ export class ServerEngine implements InferenceEngine {
     this.#maxSequences = maxSequences;
     this.#maxWaiting = maxWaiting;
     this.#readyWaitMs = options.readyWaitMs ?? 30_000;
+    this.#viewFolder = options.viewFolder;
     this.#onChange = options.onChange ?? (() => undefined);
     this.#room = new Room(maxSequences);
     this.#keeper = new ServerKeeper({
@@ -161,12 +166,13 @@ export class ServerEngine implements InferenceEngine {
         );
       }
       const startedAt = performance.now();
-      const policy = await readServerPolicy(source, state.facts);
+      const policy = await readServerPolicy(source, state.facts, this.#viewFolder);
       const refusal = this.#weights.refusalOf(policy);
       if (refusal !== undefined) throw new PolicyLoadError(`${action} as ${refusal}`);
       onProgress?.({ stage: "read", tookMs: performance.now() - startedAt });
       const readAt = performance.now();
       await this.#weights.replace(policy);
+      if (this.#viewFolder !== undefined) await removeViews(this.#viewFolder, [policy.weights.label]);
       onProgress?.({ stage: "swapped", tookMs: performance.now() - readAt });
     });
   }
@@ -316,9 +322,7 @@ export class ServerEngine implements InferenceEngine {
       left -= counted;
       return { version, tokenCount: counted };
     });
-    return left === 0
-      ? spans
-      : [...spans, { version: spans.at(-1)?.version ?? source.version, tokenCount: left }];
+    return [...spans, { version: spans.at(-1)?.version ?? source.version, tokenCount: left }];
   }
 
   #policyFor({ model, versionRange }: GenerateRequest): ServerPolicy {

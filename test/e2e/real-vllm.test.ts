@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { type RealVllm, startRealVllm, temporaryFolder, VLLM_VARIABLE } from "@hone/testing";
+import { saveCheckpoint } from "@hone/train";
+import { runToEnd } from "../support/follow.ts";
+import { lakeRun } from "../support/lake-run.ts";
+import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
+
+/*
+ * Runs whose rollouts a real vLLM server makes, on the stack that a user has: each step's weights reach the server, and
+ * what it says of its tokens is what the trainer computes with the same weights.
+ */
+
+const environment = process.env[VLLM_VARIABLE];
+const TOKENIZER_FILES = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
+const CONTEXT_TOKENS = 128;
+/** Both compute in float32, in other orders. */
+const MAX_MISMATCH = 1e-3;
+const RUN = { steps: 2, tasksPerStep: 2, minibatches: 1, warmStartTasks: 10, evalTasks: 2 };
+const RUN_DEADLINE_MS = 900_000;
+
+describe("a run on a real vLLM server", {
+  skip:
+    environment === undefined &&
+    `not tested: ${VLLM_VARIABLE} must name a Python environment with vLLM (libs/testing/src/real-vllm.ts)`,
+}, () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  let server: RealVllm;
+  let stack: TestStack;
+  let start: string;
+
+  before(async () => {
+    folder = await temporaryFolder("real-vllm-run");
+    start = path.join(folder.path, "start");
+    await saveCheckpoint(start, await madeModel());
+    server = await startRealVllm(environment!, start, folder.path, CONTEXT_TOKENS);
+    stack = await startStack({
+      env: { HONE_INFERENCE_ENGINE: "vllm", HONE_INFERENCE_ENGINE_URL: server.url },
+    });
+  });
+  after(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  /** Of a shape that vLLM's attention on the CPU takes. */
+  async function madeModel() {
+    const example = path.join(REPOSITORY, "examples", "01-frozen-lake");
+    const texts = TOKENIZER_FILES.map(
+      async (name) => [name, await readFile(path.join(example, name), "utf8")] as const,
+    );
+    const spec = resolveModelSpec({
+      vocabSize: 32,
+      hiddenSize: 64,
+      numLayers: 2,
+      numHeads: 4,
+      numKeyValueHeads: 2,
+      headDim: 32,
+      ropeTheta: 100,
+      maxPositions: CONTEXT_TOKENS,
+    });
+    return {
+      spec,
+      weights: initialiseWeights(spec, 3),
+      companions: Object.fromEntries(await Promise.all(texts)),
+    };
+  }
+
+  async function play(name: string, model: object) {
+    const { steps, evaluations } = await runToEnd(
+      stack,
+      { ...(await lakeRun({ ...RUN, name })), model },
+      { deadlineMs: RUN_DEADLINE_MS },
+    );
+    assert.equal(steps.length, RUN.steps);
+    for (const { metrics } of steps) {
+      const { tokens } = metrics;
+      assert.ok(
+        Number(tokens) > 0 && Number(metrics["mismatch/max"]) < MAX_MISMATCH,
+        JSON.stringify(metrics),
+      );
+    }
+    assert.ok(evaluations.length > 0);
+  }
+
+  // The first one: it needs the weights that the server was started with.
+  test("trains adapters", () => play("vllm-lora", { path: start, lora: { rank: 4, alpha: 8 } }));
+
+  test("trains all weights", () => play("vllm-whole", { path: start }));
+});
