@@ -98,6 +98,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
     states: 3,
     points: 40,
   },
+  "a run whose turns have rewards of their own": {
+    config: configOf(
+      undefined,
+      { steps: 3, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+      { advantage: { kind: "grpo", turnRewards: {} } },
+    ),
+    trained: 3 * 4,
+    checkpoints: ["step-3"],
+    states: 2,
+    points: 30,
+  },
   "a run with a curriculum": {
     config: configOf(
       undefined,
@@ -184,7 +195,7 @@ async function outcomeOf(world: MemoryWorld, stateRoot: string) {
   };
 }
 
-describe("a run whose process dies", { timeout: 120_000 }, () => {
+describe("a run whose process dies", { timeout: 300_000 }, () => {
   for (const [name, kind] of Object.entries(KINDS)) {
     test(`ends as an undisturbed one, wherever it died: ${name}`, async () => {
       await using calmRoot = await newRoot("calm");

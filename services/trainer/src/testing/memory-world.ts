@@ -112,10 +112,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const { epoch, version, stateFolder, stateDigest, nextSequence } = commit;
     const previous = version === 0 ? undefined : version - 1;
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
-    const worth = commit.entries.map(({ rollout, reward, advantage }) => ({
+    const worth = commit.entries.map(({ rollout, sequence: _, ...credited }) => ({
       slot: rollout.slot,
-      reward,
-      advantage,
+      ...credited,
     }));
     this.#worth.set(version, worth);
     for (const { rollout } of commit.entries) {
@@ -268,7 +267,14 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
         slot: job.slot,
         attempt: 1,
         outcome: "completed",
-        scores: [{ judge: "environment", weight: 1, value: tokens[1] === VOCABULARY[0] ? 1 : 0 }],
+        scores: [
+          {
+            judge: "environment",
+            weight: 1,
+            value: tokens[1] === VOCABULARY[0] ? 1 : 0,
+            turnRewards: [{ turn: 1, value: tokens[2]! }],
+          },
+        ],
         samples: [
           {
             tokenIds: Uint32Array.from(tokens),
@@ -278,7 +284,11 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
           },
         ],
         metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
-        turnCount: 1,
+        turnCount: 2,
+        turns: [
+          { sample: 0, begin: 1, end: 2 },
+          { sample: 0, begin: 2, end: 3 },
+        ],
       },
       sequence,
       trace: contextOfTraceparent(undefined),
