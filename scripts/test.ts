@@ -119,7 +119,7 @@ async function runPhase(phase: Phase): Promise<void> {
       say(event.data.file, event.data.message);
     } else if (event.type === "test:pass" || event.type === "test:fail") {
       const { data } = event;
-      const file = data.file ?? "";
+      const file = entryFileOf(data);
       const isSkipped = data.skip !== undefined && data.skip !== false;
       // A suite says nothing that its tests did not, but for one that is skipped whole: none of its tests is told of.
       if ((data.details.type === "suite" && !isSkipped) || isFileItself(data.name, file, event.type))
@@ -156,6 +156,11 @@ async function runPhase(phase: Phase): Promise<void> {
     }
     report(file, undefined, counts, failures, output);
   }
+}
+
+/** The file that was run: a suite of several files' tests stands in one of its own, which is what `file` names. */
+function entryFileOf(data: { readonly file?: string; readonly entryFile?: string }): string {
+  return data.entryFile ?? data.file ?? "";
 }
 
 /**
