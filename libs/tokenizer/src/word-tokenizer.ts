@@ -13,6 +13,8 @@ export interface WordLanguage {
   readonly characters: readonly string[];
   /** Jinja. @default the mark of its role before each message, and `<|end|>` behind each answer */
   readonly chatTemplate?: string;
+  /** Tokens of the longest context, for readers that ask. @default not told */
+  readonly maxLength?: number;
 }
 
 const CHAT_TEMPLATE = [
@@ -32,6 +34,7 @@ export function wordTokenizerFiles({
   words,
   characters,
   chatTemplate = CHAT_TEMPLATE,
+  maxLength,
 }: WordLanguage): Readonly<Record<string, string>> {
   const control = ["<|pad|>", "<|unk|>", ...roles.map((role) => `<|${role}|>`), "<|end|>"];
   const added = [...control, ...words];
@@ -72,6 +75,7 @@ export function wordTokenizerFiles({
     pad_token: "<|pad|>",
     unk_token: "<|unk|>",
     clean_up_tokenization_spaces: false,
+    ...(maxLength === undefined ? {} : { model_max_length: maxLength }),
   };
   return {
     "tokenizer.json": `${JSON.stringify(tokenizer, null, 2)}\n`,
