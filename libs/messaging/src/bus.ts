@@ -52,7 +52,7 @@ const CLOSE_DEADLINE_MS = 3_000;
 /**
  * Connects, and stays connected: a lost server is tried again for ever, and what is published meanwhile is refused or
  * buffered by the client as its deadline allows.
- * @throws {BusUnavailableError} when there is no server within the time allowed.
+ * @throws {BusUnavailableError} when there is no server within the time allowed; the signal's reason when it aborts first.
  * @throws {InvalidInputError} for a malformed address.
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
@@ -81,6 +81,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
       { signal },
     );
   } catch (error) {
+    signal?.throwIfAborted(); // who was told to stop did not fail to connect
     throw new BusUnavailableError(`connect to NATS (${describeError(error)})`, url, { cause: error });
   }
   const replies = new ReplyInbox(connection, inboxPrefix);

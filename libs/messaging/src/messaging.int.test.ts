@@ -47,6 +47,12 @@ describe("the bus", () => {
     await nats.stop();
   });
 
+  test("connectBus() that is told to stop ends with the signal's reason", async () => {
+    const reason = new Error("told to stop");
+    const options = { url: nats.url, name: "stopped", signal: AbortSignal.abort(reason) };
+    await assert.rejects(connectBus(options), reason);
+  });
+
   test("ensureTopology() changes nothing the second time", async () => {
     await ensureTopology(bus);
   });
