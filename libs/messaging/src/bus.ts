@@ -59,12 +59,13 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   const { name, connectTimeoutMs = 20_000, inboxPrefix, signal } = options;
   const { servers: url, user, password } = splitCredentials(options.url);
   let connection: NatsConnection;
+  let connecting: Promise<NatsConnection> | undefined;
   try {
     connection = await deadline(
       `a NATS server at ${url}`,
       connectTimeoutMs,
-      () =>
-        connect({
+      () => {
+        connecting = connect({
           servers: url.split(","),
           name,
           maxReconnectAttempts: -1,
@@ -77,10 +78,14 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
           ...(user === undefined ? {} : { user }),
           ...(password === undefined ? {} : { pass: password }),
           ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
-        }),
+        });
+        return connecting;
+      },
       { signal },
     );
   } catch (error) {
+    // What opens after all has nobody who would close it.
+    connecting?.then((late) => late.close()).catch(() => undefined);
     signal?.throwIfAborted(); // who was told to stop did not fail to connect
     throw new BusUnavailableError(`connect to NATS (${describeError(error)})`, url, { cause: error });
   }
