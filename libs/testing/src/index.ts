@@ -12,3 +12,4 @@ export type { TemporaryFolder, TestServerOptions } from "./servers.ts";
 export { startNats, startPostgres, temporaryFolder } from "./servers.ts";
 export type { SmallDisk } from "./small-disk.ts";
 export { onSmallDisk } from "./small-disk.ts";
+export { torchPython } from "./torch-python.ts";

@@ -45,6 +45,8 @@ export async function startRealVllm(
       "vllm.entrypoints.openai.api_server",
       ...Object.entries(flags).flat(),
       "--enforce-eager",
+      // The CPU build ends at once where a prompt with a seed is split over two steps (docs/engines.md).
+      "--no-enable-chunked-prefill",
       "--enable-prompt-tokens-details",
       "--enable-lora",
     ],

@@ -11,12 +11,12 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { listTrained, resolveLora, resolveModelSpec } from "@hone/nn";
-import { temporaryFolder } from "@hone/testing";
+import { temporaryFolder, torchPython } from "@hone/testing";
 import { inspectModel, loadAdapter, loadModel, type TrainingSample, updateAdamW } from "@hone/train";
 import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
 import type { EngineConfig } from "../engine/engine-config.ts";
 import { OnnxTrainingEngine } from "../engine/onnx-training-engine.ts";
-import { EXACT, torchHost, torchPython } from "../testing/torch-host.ts";
+import { EXACT, torchHost } from "../testing/torch-host.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 
 const { python, skip } = torchPython(process.env);

@@ -7,9 +7,9 @@ import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isDiskFull } from "@hone/core";
-import { eventually, onSmallDisk, temporaryFolder } from "@hone/testing";
+import { eventually, onSmallDisk, temporaryFolder, torchPython } from "@hone/testing";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
-import { EXACT, GroupPool, torchHost, torchPython, workersBelow } from "../testing/torch-host.ts";
+import { EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 

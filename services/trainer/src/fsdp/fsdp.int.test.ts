@@ -1,16 +1,16 @@
 /**
  * A run on PyTorch workers, on real servers: SIGKILL of a rank in the middle of a step loses nothing and trains nothing twice.
- * Skipped where there is no PyTorch (src/testing/torch-host.ts).
+ * Skipped where there is no PyTorch (libs/testing/src/torch-python.ts).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
-import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
+import { eventually, startNats, startPostgres, temporaryFolder, torchPython } from "@hone/testing";
 import { loadModel } from "@hone/train";
 import postgres from "postgres";
 import { startFakePeers } from "../testing/fake-peers.ts";
-import { torchPython, workersBelow } from "../testing/torch-host.ts";
+import { workersBelow } from "../testing/torch-host.ts";
 import { followEvents, runFile, startTrainer } from "../testing/trainer-process.ts";
 
 const { python, skip } = torchPython(process.env);

@@ -1,15 +1,9 @@
-/**
- * Where the tests of PyTorch workers find PyTorch: `HONE_TEST_TORCH_PYTHON` names an interpreter that has what
- * services/trainer/torch/pyproject.toml lists. Without it they are skipped, and say so.
- */
+/** What the tests of PyTorch workers run them with; libs/testing/src/torch-python.ts says where PyTorch is found. */
 import { readdir, readFile } from "node:fs/promises";
 import { silentLogger } from "@hone/telemetry";
 import type { FsdpEngineConfig, TorchHost } from "../fsdp/fsdp-config.ts";
 import type { StartGroup, WorkerGroup } from "../fsdp/fsdp-training-engine.ts";
 import { TorchGroup } from "../fsdp/torch-group.ts";
-
-/** Names the interpreter. */
-export const TORCH_VARIABLE = "HONE_TEST_TORCH_PYTHON";
 
 /** What a tiny model is trained with, as the embedded engine computes it. */
 export const EXACT: Pick<FsdpEngineConfig, "computeType" | "recomputesLayers" | "offloadsToHost"> = {
@@ -17,17 +11,6 @@ export const EXACT: Pick<FsdpEngineConfig, "computeType" | "recomputesLayers" | 
   recomputesLayers: false,
   offloadsToHost: false,
 };
-
-/** @param environment of the test's own process. */
-export function torchPython(environment: Readonly<Record<string, string | undefined>>): {
-  readonly python: string;
-  /** For `skip` of a test. */
-  readonly skip: string | false;
-} {
-  const python = environment[TORCH_VARIABLE] ?? "";
-  const why = `${TORCH_VARIABLE} must name a Python with PyTorch (services/trainer/torch/README.md): nothing of FSDP2 is tested here`;
-  return { python, skip: python === "" ? why : false };
-}
 
 /**
  * Workers on CPUs, or on GPUs where `HONE_TEST_TORCH_DEVICE` is cuda: the tests want up to four. Deadlines are those of a
