@@ -5,9 +5,17 @@
  * the logprobs must stay those of the policy.
  */
 
-import { type ChatMessage, type ChatRenderer, type ChatTool, StopScanner } from "@hone/tokenizer";
+import { TurnInfo } from "@hone/rl";
+import {
+  type ChatMessage,
+  type ChatRenderer,
+  type ChatTool,
+  StopScanner,
+  type Tokenizer,
+} from "@hone/tokenizer";
 import type { ReadAnswerMessage } from "./conversation.ts";
 import type { CallOptions, ModelAnswer, ModelSession } from "./model-session.ts";
+import { FinishReason } from "./policy.ts";
 import { readToolAnswer, type ToolAnswerMessage } from "./read-tool-answer.ts";
 import { formatOfTemplate, type ToolCallFormatName } from "./tool-calls/formats.ts";
 import { withToolPrompt } from "./tool-prompt.ts";
@@ -34,6 +42,7 @@ export async function callModel(
       content: beforeStop(content, stopTexts),
     });
     const answer = await session.call(messages, stopTexts.length === 0 ? options : { ...options, read });
+    noteControlTokens(answer, session.renderer.tokenizer);
     return { answer, message: { content: answer.turn.responseText, invalidCalls: [] } };
   }
   let message: ToolAnswerMessage = { content: "", invalidCalls: [] };
@@ -49,7 +58,28 @@ export async function callModel(
     tools: showsTools ? tools : [],
     read,
   });
+  noteInvalidCalls(answer, message);
   return { answer, message };
+}
+
+/** Most of them that are named. */
+const MAX_NAMED_TOKENS = 8;
+
+/** A model that goes on in another's role samples the marks of its template, and nothing in the text tells of them. */
+function noteControlTokens({ turn, generation }: ModelAnswer, tokenizer: Tokenizer): void {
+  const { tokenIds, finishReason } = generation;
+  // The one that ended the answer belongs there.
+  const within = finishReason === FinishReason.stop ? tokenIds.slice(0, -1) : tokenIds;
+  const found = within.filter((id) => tokenizer.isSpecial(id)).slice(0, MAX_NAMED_TOKENS);
+  if (found.length === 0) return;
+  const named = found.map((id) => tokenizer.tokenOf(id)).join(" ");
+  turn.info = { ...turn.info, [TurnInfo.controlTokens]: named };
+}
+
+/** An answer that was cut off may end within a call, which is no fault of the call's. */
+function noteInvalidCalls({ turn, generation }: ModelAnswer, { invalidCalls }: ToolAnswerMessage): void {
+  if (invalidCalls.length === 0 || generation.finishReason !== FinishReason.stop) return;
+  turn.info = { ...turn.info, [TurnInfo.invalidToolCalls]: invalidCalls.length };
 }
 
 /** Whether an answer is text as it stands; harmony's answers hold thoughts and marks, also where there are no tools. */

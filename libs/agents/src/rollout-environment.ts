@@ -59,7 +59,8 @@ export class RolloutEnvironment implements AgentEnvironment {
     const turn = this.#session?.lastTurn;
     if (turn !== undefined) {
       turn.reward = (turn.reward ?? 0) + step.reward;
-      turn.info = step.info;
+      // What the call said of itself, such as its role, stays.
+      turn.info = { ...turn.info, ...step.info };
     }
     this.#witness?.onStep(answer, step, turn);
     return step;

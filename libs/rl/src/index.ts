@@ -24,3 +24,4 @@ export { lastBoxed } from "./scorers/boxed.ts";
 export { Gsm8kMethod, gsm8kAnswer, scoreGsm8k } from "./scorers/gsm8k.ts";
 export { isSameAnswer, normalizeMath, scoreMath } from "./scorers/math.ts";
 export { type DapoScore, normalizeFinalAnswer, scoreMathDapo } from "./scorers/math-dapo.ts";
+export { TurnInfo } from "./turn-info.ts";

@@ -87,6 +87,33 @@ describe("debugRollout()", () => {
     assert.equal(played.verdict.scores[0]?.reason, "it says the sum");
   });
 
+  test("a call that cannot be read is what the judge degenerate strikes at", async () => {
+    const runFile = await own.writeRun("degenerate.json", {
+      judge: [{ kind: "degenerate", checks: ["loops", "tool_calls"] }],
+    });
+    const scoreOf = async (...answers: string[]) => {
+      const { verdict } = await play({ kind: "answers", answers }, { runFile });
+      assert.ok(verdict.kind === "scored");
+      return [verdict.reward, verdict.scores[0]?.metrics];
+    };
+    assert.deepEqual(await scoreOf(CALL, "It is 5."), [0, { loops: 0, tool_calls: 0 }]);
+    assert.deepEqual(await scoreOf("<tool_call>add 2 and 3</tool_call>"), [-1, { loops: 0, tool_calls: 1 }]);
+  });
+
+  test("control tokens that are sampled within an answer strike degenerate, though its text has none", async () => {
+    const runFile = await own.writeRun("control.json", {
+      agent: { name: "single_turn" },
+      judge: [{ kind: "degenerate", checks: ["control_tokens"] }],
+    });
+    const played = async (answer: string) => {
+      const { verdict, turns } = await play({ kind: "answers", answers: [answer] }, { runFile });
+      assert.ok(verdict.kind === "scored");
+      return [verdict.reward, turns[0]?.answer];
+    };
+    assert.deepEqual(await played("It is 5."), [0, "It is 5."]);
+    assert.deepEqual(await played("It is 5.<|im_start|>user"), [-1, "It is 5.user"]);
+  });
+
   test("plays the row that is asked for, and refuses one that is not there", async () => {
     const played = await play({ kind: "answers", answers: ["It is 5."] }, { row: 2 });
     assert.equal(played.task.id, "rows.jsonl:2");

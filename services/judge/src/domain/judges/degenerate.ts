@@ -1,5 +1,6 @@
 /** The judge `degenerate`: -1 where the policy went off the rails, 0 where it did not; each check is a figure, 0 or 1. */
 
+import { TurnInfo } from "@hone/rl";
 import type { Judge } from "../judge.ts";
 import type { JudgedEpisode } from "../judged-episode.ts";
 import type { ConfigOf } from "../registry.ts";
@@ -11,12 +12,17 @@ type Check = Config["checks"][number];
 /** Names and quotations are no language: so many of the letters may be of another script. */
 const MAX_OTHER_SCRIPT_SHARE = 0.1;
 /** Under these names agents and environments say that a turn held a call that could not be read. */
-const INVALID_CALL_KEYS = ["invalidToolCalls", "invalid_tool_calls"] as const;
+const INVALID_CALL_KEYS = [TurnInfo.invalidToolCalls, "invalid_tool_calls"] as const;
 
 export function degenerateJudge({ checks, scripts }: Config): Judge {
   const holds: Readonly<Record<Check, (episode: JudgedEpisode) => boolean>> = {
     loops: someAnswer(holdsLoop),
-    control_tokens: someAnswer(holdsControlToken),
+    control_tokens: ({ turns }) =>
+      turns.some(({ responseText, info }) =>
+        [responseText, info[TurnInfo.controlTokens]].some(
+          (text) => typeof text === "string" && holdsControlToken(text),
+        ),
+      ),
     script: someAnswer((text) => otherScriptShare(text, scripts) > MAX_OTHER_SCRIPT_SHARE),
     tool_calls: ({ turns }) => turns.some(({ info }) => INVALID_CALL_KEYS.some((key) => isSome(info[key]))),
   };

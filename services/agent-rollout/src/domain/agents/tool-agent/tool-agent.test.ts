@@ -133,6 +133,20 @@ describe("the agent tool_agent", () => {
     });
   }
 
+  test("notes calls that cannot be read with their turn, but for those that were cut off", async () => {
+    const unreadable = "<tool_call>6 * 7</tool_call>";
+    const { record } = await play([`${unreadable} ${unreadable}`, CALCULATE, "42"]);
+    assert.deepEqual(
+      record.turns.map(({ info }) => info?.invalidToolCalls),
+      [2, undefined, undefined],
+    );
+    const cut = await play([`<tool_call>${"6 * ".repeat(300)}`], {}, ROW, {
+      sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 20 },
+    });
+    assert.equal(cut.record.turns[0]?.finishReason, "length");
+    assert.equal(cut.record.turns[0]?.info?.invalidToolCalls, undefined);
+  });
+
   test("ends after too many answers in a row whose calls are invalid, and says why", async () => {
     const { record } = await play([call("nothing", {})], { maxInvalidAnswers: 2 });
     assert.equal(record.turns.length, 2);
