@@ -65,6 +65,7 @@ describe("rolloutViewOf()", () => {
       view.tails.map(({ sample, tokens }) => [sample, tokens.map((token) => token.id)]),
       [[0, [13]]],
     );
+    assert.deepEqual([view.numSamples, view.turns.map((turn) => turn.sample)], [2, [0, 0, 1]]);
   });
 
   test("gives each turn what the judges gave it", () => {

@@ -38,6 +38,8 @@ export interface TurnView {
 
 export interface RolloutView {
   readonly turns: readonly TurnView[];
+  /** A turn whose sample is not below this was given up, or is not trained and in none. */
+  readonly numSamples: number;
   /** Tokens behind the last turn of each sample that has any. */
   readonly tails: ReadonlyArray<{ readonly sample: number; readonly tokens: readonly TokenView[] }>;
   readonly scores: ReadonlyArray<{ readonly judge: string; readonly weight: number; readonly value: number }>;
@@ -72,6 +74,7 @@ export function rolloutViewOf(scored: ScoredEpisode, episode: Episode, textOf: T
     .filter(({ tokens }) => tokens.length > 0);
   return {
     turns,
+    numSamples: samples.length,
     tails,
     scores: scored.scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
     environmentReturn: episode.environmentReturn,

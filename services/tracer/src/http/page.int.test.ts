@@ -204,6 +204,41 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.match(await page.locator(".span-panel").innerText(), /hone\.advantage/);
   });
 
+  test("tells in which sample a turn stands, and why a session's call began another", async () => {
+    const slot = { split: "eval", step: 40, task: 1, index: 0 } as const;
+    const scored = sampleEpisode(stack.run.runId, slot, stack.run.tokenizer);
+    assert.ok(scored.episode !== undefined);
+    const { samples, turns } = scored.episode;
+    // An answer, another one that the agent took back to an earlier point, and a call that it gave up.
+    samples.splice(2);
+    turns.splice(2);
+    turns[0]!.infoJson = JSON.stringify({ role: "solver" });
+    turns[1]!.infoJson = JSON.stringify({ role: "solver", drift: "branch" });
+    const given = { ...turns[1]!, index: 2, sample: 2, sampledBegin: 0, sampledEnd: 0, infoJson: "{}" };
+    turns.push({ ...given, finishReason: "aborted" });
+    await publishStored(
+      stack.bus,
+      subjects.rolloutScored(stack.run.runId),
+      ScoredEpisodeSchema,
+      create(ScoredEpisodeSchema, scored),
+    );
+    await stack.stored();
+    await open(`${RUN}/rollouts/eval.40.1.0`);
+    await page.locator("#turn-2").waitFor();
+    const side = (turn: number) => page.locator(`#turn-${turn} .turn-side`);
+    assert.match(await side(0).innerText(), /begins sample 0\s+role\s+solver/);
+    assert.match(await side(1).innerText(), /begins sample 1\s+drift: branch\s+role\s+solver/);
+    assert.match(await side(2).innerText(), /in no sample/);
+    assert.match(
+      (await side(1).getByText("drift: branch").getAttribute("title")) ?? "",
+      /goes on from an earlier point/,
+    );
+    assert.match(await page.locator(".tiles").innerText(), /in 2 samples/);
+    await open(`${RUN}/rollouts/train.40.1.2`);
+    await page.locator(".turn").first().waitFor();
+    assert.equal(await page.getByText(/drift/).count(), 0);
+  });
+
   test("shows what models write as text, never as markup", async () => {
     const slot = { split: "eval", step: 40, task: 0, index: 0 } as const;
     const scored = sampleEpisode(stack.run.runId, slot, stack.run.tokenizer);

@@ -5,6 +5,7 @@ import { h, link, replace } from "../dom.js";
 import { count, milliseconds, number, signed } from "../format.js";
 import { outcomeBadge } from "./parts.js";
 import { ColorBy, colorLegend, tokenCard, tokenStrip } from "./tokens.js";
+import { ownInfo, turnPlace } from "./turn-place.js";
 
 export async function rolloutView({ root, params, signal, setPlace, navigate }) {
   const { run: runId, slot } = params;
@@ -21,9 +22,7 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }) 
   const strip = (tokens, label) => tokenStrip(tokens, { label, advantage: rollout.advantage, card });
   replace(
     turns,
-    rollout.turns.map((turn) =>
-      turnCard(turn, strip, rollout.figures?.[`hone.turn.advantages.${turn.index}`]),
-    ),
+    rollout.turns.map((turn) => turnCard(turn, rollout, strip)),
     rollout.tails.map(({ sample, tokens }) =>
       h(
         "section",
@@ -95,7 +94,11 @@ function head(rollout) {
             ? "of each sampled token"
             : "of the episode; each turn has its own",
       ),
-      tile("Turns", count(rollout.turns.length), `attempt ${rollout.attempt}`),
+      tile(
+        "Turns",
+        count(rollout.turns.length),
+        `attempt ${rollout.attempt}${rollout.numSamples > 1 ? `, in ${rollout.numSamples} samples` : ""}`,
+      ),
       tile("Sampled tokens", count(rollout.sampledTokens), `of ${count(rollout.totalTokens)}`),
       tile("Time", milliseconds(rollout.durationMs), `${milliseconds(rollout.generationMs)} for the model`),
     ),
@@ -164,12 +167,11 @@ function facts({ task, taskId, metrics, figures, failedAttempts }) {
   ];
 }
 
-function turnCard(turn, strip, advantage) {
+function turnCard(turn, rollout, strip) {
   const { index, reward, judged, info, finishReason, responseText, promptText, tokens } = turn;
   // What the environment gave is told as the turn's reward.
   const given = judged.filter(({ judge, value }) => value !== 0 && judge !== "environment");
-  const entries =
-    typeof info === "object" && info !== null ? Object.entries(info) : info === null ? [] : [["info", info]];
+  const advantage = rollout.figures?.[`hone.turn.advantages.${index}`];
   const isInvalid =
     typeof info === "object" && info !== null && (info.isValid === false || info.action_is_valid === false);
   return h(
@@ -179,6 +181,7 @@ function turnCard(turn, strip, advantage) {
       "div",
       { class: "turn-side" },
       h("h3", {}, `Turn ${index + 1}`),
+      turnPlace(turn, rollout),
       reward !== null &&
         reward !== 0 &&
         h(
@@ -202,7 +205,7 @@ function turnCard(turn, strip, advantage) {
       h(
         "dl",
         { class: "turn-info" },
-        entries.map(([name, value]) => [
+        ownInfo(turn).map(([name, value]) => [
           h("dt", {}, name),
           h(
             "dd",
