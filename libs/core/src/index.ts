@@ -1,4 +1,4 @@
-/** Errors, async helpers, ids, seeds and names. Depends on nothing. */
+/** Errors, async helpers, bounded work, ids, seeds and names. Depends on nothing. */
 
 export { BoundedQueue } from "./async/bounded-queue.ts";
 export { deadline } from "./async/deadline.ts";
@@ -33,6 +33,7 @@ export {
   slotKey,
   turnSeed,
 } from "./ids.ts";
+export { InterruptedError, interruptAfter } from "./interrupt.ts";
 export { nearest } from "./nearest.ts";
 export { isScorable, Outcome } from "./outcome.ts";
 export { MAX_JSON_DEPTH, parseJson } from "./parse-json.ts";

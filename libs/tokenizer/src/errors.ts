@@ -12,6 +12,17 @@ export class TokenizerLoadError extends TerminalError {
   }
 }
 
+/** The regular expressions of a tokenizer's files take more than they may. */
+export class EncodingLimitError extends TerminalError {
+  constructor(limit: string, value: string, options?: ErrorOptions) {
+    super(
+      "ENCODING_LIMIT",
+      `Cannot encode a text as the regular expressions of its tokenizer may take ${limit}: current value is ${value}`,
+      options,
+    );
+  }
+}
+
 /** A chat template takes more than a rendering may. */
 export class TemplateLimitError extends TerminalError {
   constructor(limit: string, value: string) {

@@ -8,7 +8,7 @@
 export type { ChatMessage, ChatTool, ChatToolCall } from "./chat-message.ts";
 export type { RenderedAnswer, RenderedExtension, RenderedPrompt } from "./chat-renderer.ts";
 export { ChatRenderer } from "./chat-renderer.ts";
-export { ChatTemplateError, TokenizerLoadError } from "./errors.ts";
+export { ChatTemplateError, EncodingLimitError, TokenizerLoadError } from "./errors.ts";
 export { loadTokenizer, makeTokenizer, TOKENIZER_FILES } from "./load-tokenizer.ts";
 export { type Scanned, StopScanner } from "./stop-scanner.ts";
 export { StreamingDecoder } from "./streaming-decoder.ts";

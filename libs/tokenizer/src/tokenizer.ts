@@ -8,6 +8,7 @@
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
 import { EncodingCache } from "./encoding-cache.ts";
 import { TokenizerLoadError } from "./errors.ts";
+import { PatternWatch } from "./pattern-watch.ts";
 
 /** What a folder says about its tokenizer. */
 export interface TokenizerFiles {
@@ -29,6 +30,11 @@ const MAX_CACHED_ENCODINGS = 16_384;
 /** Models have up to 262,144 tokens; each costs a row of the embedding, and an absurd id would cost the memory of all. */
 const MAX_VOCABULARY = 1_048_576;
 
+/** What regular expressions that never end stumble over, so that most are found before the first conversation. */
+const PROBES = ["a", " ", "0", "-", "a ", "aA0", "\n", "é"].map((piece) => `${piece.repeat(48)}!`);
+/** Thousands of times what a sound tokenizer takes for one of them. */
+const PROBE_MS = 1_000;
+
 export class Tokenizer {
   /** Names this tokenizer: two with one digest give the same ids. */
   readonly digest: string;
@@ -45,12 +51,20 @@ export class Tokenizer {
   /** Finds control tokens that are spelled out in a text; nothing where the tokenizer has none. */
   readonly controlPattern: RegExp;
   readonly #inner: HuggingFaceTokenizer;
+  readonly #encoding: PatternWatch;
+  readonly #decoding: PatternWatch;
   readonly #encodings = new EncodingCache(MAX_CACHED_ENCODINGS);
   readonly #specialIds: ReadonlySet<number>;
 
+  /** @throws {TokenizerLoadError | EncodingLimitError} and what the library throws of files that it cannot run. */
   constructor(files: TokenizerFiles) {
-    checkIds(files.tokenizer);
-    this.#inner = new HuggingFaceTokenizer(files.tokenizer, files.config);
+    const { tokenizer } = files;
+    checkIds(tokenizer);
+    this.#inner = new HuggingFaceTokenizer(tokenizer, files.config);
+    const encoders = [tokenizer.normalizer, tokenizer.pre_tokenizer];
+    this.#encoding = new PatternWatch(encoders);
+    this.#decoding = new PatternWatch([tokenizer.decoder]);
+    probe(this.#inner, new PatternWatch(encoders, { baseMs: PROBE_MS }));
     this.digest = files.digest;
     this.chatTemplate = files.chatTemplate;
     this.specialTokens = readSpecialTokens(files.config);
@@ -75,15 +89,12 @@ export class Tokenizer {
    */
   encode(text: string): readonly number[] {
     if (text === "") return NO_IDS;
-    return this.#encodings.getOrEncode(
-      text,
-      (uncached) => this.#inner.encode(uncached, { add_special_tokens: false }).ids,
-    );
+    return this.#encodings.getOrEncode(text, (uncached) => this.#encode(uncached, false));
   }
 
   /** Token ids of a text that stands alone: with the tokens that the tokenizer's post-processor puts around one. */
   encodeText(text: string): readonly number[] {
-    return this.#inner.encode(text, { add_special_tokens: true }).ids;
+    return this.#encode(text, true);
   }
 
   /** Text of token ids, exactly as their tokens spell it. */
@@ -91,7 +102,9 @@ export class Tokenizer {
     const kept =
       options.skipSpecialTokens === true ? ids.filter((id) => !this.#specialIds.has(id)) : [...ids];
     if (kept.length === 0) return "";
-    return this.#inner.decode(kept, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
+    return this.#decoding.run(kept.length, () =>
+      this.#inner.decode(kept, { skip_special_tokens: false, clean_up_tokenization_spaces: false }),
+    );
   }
 
   /** Id of one token, as the vocabulary spells it. */
@@ -107,6 +120,18 @@ export class Tokenizer {
   isSpecial(id: number): boolean {
     return this.#specialIds.has(id);
   }
+
+  #encode(text: string, isWhole: boolean): readonly number[] {
+    return this.#encoding.run(
+      text.length,
+      () => this.#inner.encode(text, { add_special_tokens: isWhole }).ids,
+    );
+  }
+}
+
+function probe(inner: HuggingFaceTokenizer, watch: PatternWatch): void {
+  if (!watch.isWatching) return;
+  for (const text of PROBES) watch.run(text.length, () => inner.encode(text));
 }
 
 const NO_IDS: readonly number[] = [];

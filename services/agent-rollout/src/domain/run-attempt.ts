@@ -50,7 +50,7 @@ import {
   SpanName,
   withSpan,
 } from "@hone/telemetry";
-import type { ChatRenderer } from "@hone/tokenizer";
+import { type ChatRenderer, EncodingLimitError } from "@hone/tokenizer";
 import type { Endpoints } from "./endpoints.ts";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
@@ -332,8 +332,11 @@ function verdictOf(error: unknown, job: RolloutJob): Verdict {
   if (error instanceof PolicyUnavailableError || error instanceof ServiceStoppingError) {
     return { kind: "given_back", error };
   }
-  if (error instanceof PolicyRefusedError || error instanceof BadRowError)
-    return { kind: "infra_failed", reason, isRetryable: false };
+  const isOfRun =
+    error instanceof PolicyRefusedError ||
+    error instanceof BadRowError ||
+    error instanceof EncodingLimitError;
+  if (isOfRun) return { kind: "infra_failed", reason, isRetryable: false };
   if (error instanceof RetryableError) return { kind: "infra_failed", reason, isRetryable: true };
   return { kind: "ended", outcome: Outcome.agentFailed, reason: `${job.agentName}: ${reason}` };
 }

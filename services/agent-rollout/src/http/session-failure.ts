@@ -10,7 +10,7 @@ import {
 import { describeError, RetryableError } from "@hone/core";
 import { ApiRequestError } from "@hone/service-kit";
 import { redactText } from "@hone/telemetry";
-import { ChatTemplateError } from "@hone/tokenizer";
+import { ChatTemplateError, EncodingLimitError } from "@hone/tokenizer";
 import {
   NoSuchTurnError,
   RewardsNotTakenError,
@@ -23,7 +23,9 @@ import type { SessionFailure } from "../domain/sessions/session-call.ts";
 /** @returns undefined for what is no failure of the call, but of this service. */
 export function failureOf(error: unknown): SessionFailure | undefined {
   if (error instanceof ApiRequestError) return failure(error.status, error, error.apiCode, error.param);
-  if (error instanceof ChatTemplateError) return failure(400, error, undefined, "messages");
+  if (error instanceof ChatTemplateError || error instanceof EncodingLimitError) {
+    return failure(400, error, undefined, "messages");
+  }
   if (error instanceof LimitReachedError) {
     const isContext = error.limit === "context";
     return failure(400, error, isContext ? "context_length_exceeded" : "turn_limit_reached", "messages");

@@ -3,7 +3,7 @@
 import { DeadlineError, describeError, InvalidInputError, RetryableError } from "@hone/core";
 import { ApiRequestError } from "@hone/service-kit";
 import { redactText } from "@hone/telemetry";
-import { ChatTemplateError } from "@hone/tokenizer";
+import { ChatTemplateError, EncodingLimitError } from "@hone/tokenizer";
 import { EngineBusyError, ModelFailedError, ModelLoadingError, UnknownModelError } from "../domain/errors.ts";
 
 export interface ApiErrorBody {
@@ -40,6 +40,7 @@ export function failureOf(error: unknown): ApiFailure | undefined {
   if (error instanceof UnknownModelError) return failure(404, error, INVALID, "model", "model_not_found");
   if (error instanceof InvalidInputError) return failure(400, error, INVALID, error.path);
   if (error instanceof ChatTemplateError) return failure(400, error, INVALID, "messages");
+  if (error instanceof EncodingLimitError) return failure(400, error, INVALID, "model");
   if (error instanceof EngineBusyError) {
     return failure(429, error, "rate_limit_error", undefined, "engine_busy", RETRY_SOON);
   }
