@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { findPython } from "../support/find-python.ts";
 import { publishRequest } from "../support/follow.ts";
+import { runPython } from "../support/run-python.ts";
 import { scoredEpisodes } from "../support/scored-episodes.ts";
 import { scrape } from "../support/scrape.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
@@ -121,7 +121,8 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
   messagesClientSuite("anthropic, messages", sessions, record);
 
   test("openai for Python", { skip: skipPython }, async () => {
-    const { code, output } = await runPython(python ?? "", {
+    const script = path.join(import.meta.dirname, "openai_client.py");
+    const { code, output } = await runPython(python ?? "", script, {
       OPENAI_BASE_URL: `${sessions.first.url}/v1`,
       OPENAI_API_KEY: sessions.first.key,
       OTHER_KEY: sessions.second.key,
@@ -157,20 +158,3 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
     assert.ok(abandoned >= numLeft / 2 && abandoned <= numLeft, `${abandoned} of ${numLeft}`);
   });
 });
-
-async function runPython(
-  command: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<{ code: number | null; output: string }> {
-  const script = path.join(import.meta.dirname, "openai_client.py");
-  const env = { ...process.env, ...environment, PYTHONSAFEPATH: "1" };
-  const child = spawn(command, [script], { env, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk) => {
-      output += String(chunk);
-    });
-  }
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { code, output };
-}

@@ -1,8 +1,7 @@
 /** Reads /metrics of a service of a stack. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import path from "node:path";
+import { serviceUrl } from "./service-url.ts";
 import type { TestStack } from "./stack.ts";
 
 /** The figures of one process at one moment. */
@@ -12,11 +11,8 @@ export interface Scrape {
   sum(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 
-export async function scrape({ stateFolder }: TestStack, service: string): Promise<Scrape> {
-  const { services } = JSON.parse(readFileSync(path.join(stateFolder, "stack.json"), "utf8")) as {
-    services: Record<string, { httpPort: number }>;
-  };
-  const answer = await fetch(`http://127.0.0.1:${services[service]?.httpPort}/metrics`, {
+export async function scrape(stack: TestStack, service: string): Promise<Scrape> {
+  const answer = await fetch(`${serviceUrl(stack, service)}/metrics`, {
     signal: AbortSignal.timeout(10_000),
   });
   assert.equal(answer.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
