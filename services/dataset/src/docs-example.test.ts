@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { parseYaml } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
-import { temporaryFolder } from "@hone/testing";
+import { eventually, temporaryFolder } from "@hone/testing";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { problemOfRow } from "./domain/check-rows.ts";
 import { openSource } from "./files/open-source.ts";
@@ -58,4 +60,49 @@ describe("docs/data.md", async () => {
     const evaluation = await openSource(decodeSource(dataset.eval), parts);
     assert.equal(evaluation.size, 1);
   });
+
+  test("its server gives tasks that a run takes", async () => {
+    await using folder = await temporaryFolder("data-server");
+    const { path: root } = folder;
+    const program = block("js");
+    const name = /^\/\/ file: (\S+)$/m.exec(program)?.[1] ?? assert.fail("no server on the page");
+    await writeFile(path.join(root, name), program);
+    const port = await freePort();
+    const env = { ...process.env, PORT: String(port) };
+    const server = spawn(process.execPath, [name], { cwd: root, env, stdio: "inherit" });
+    try {
+      const parts = {
+        files: new RowFiles({ root, cacheFolder: path.join(root, "cache"), logger: silentLogger() }),
+        hub: testingHub({ root }),
+        keys: {},
+      };
+      const open = () => openSource(decodeSource({ source: "http", url: `http://127.0.0.1:${port}` }), parts);
+      await eventually("the server to answer", () =>
+        open().then(
+          () => true,
+          () => false,
+        ),
+      );
+      const order = await open();
+      assert.equal(order.size, 1_000_000);
+      const tasks = await order.take({ runSeed: 1, cursor: 3, count: 4, isShuffled: true });
+      for (const task of tasks) {
+        assert.ok(task.kind === "row");
+        const given = JSON.parse(task.rowJson) as { reward_model: { ground_truth: string } };
+        assert.equal(problemOfRow(given, { groundTruthFor: undefined }), undefined);
+        assert.equal(given.reward_model.ground_truth, String(8 * Number(task.id.split(":").at(-1))));
+      }
+      assert.equal(new Set(tasks.map(({ id }) => id)).size, 4);
+    } finally {
+      server.kill("SIGKILL");
+    }
+  });
 });
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return typeof address === "object" && address !== null ? address.port : assert.fail("no port");
+}

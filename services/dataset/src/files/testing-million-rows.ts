@@ -1,0 +1,38 @@
+/** Development only. Opens a file of rows as a run does, takes one batch, and prints as JSON what it cost. */
+
+import { readFileSync } from "node:fs";
+import { silentLogger } from "@hone/telemetry";
+import { decodeSource } from "../nats/decode-source.ts";
+import { openSource } from "./open-source.ts";
+import { RowFiles } from "./row-files.ts";
+import { testingHub } from "./testing-hub.ts";
+
+/** What was printed. */
+export interface RowsCost {
+  readonly size: number;
+  readonly cpuMs: number;
+  /** Largest resident set of the process. */
+  readonly peakBytes: number;
+  /** Row numbers of the batch. */
+  readonly taken: readonly string[];
+}
+
+const [root = "", cacheFolder = "", path = ""] = process.argv.slice(2);
+const files = new RowFiles({ root, cacheFolder, logger: silentLogger() });
+const before = process.cpuUsage();
+const order = await openSource(decodeSource({ source: "jsonl", path }), {
+  files,
+  hub: testingHub({ root }),
+  keys: {},
+});
+const tasks = await order.take({ runSeed: 1, cursor: 0, count: 256, isShuffled: true });
+const { user, system } = process.cpuUsage(before);
+// That of this program alone: the one of getrusage() begins with the parent's.
+const peakKib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+const cost: RowsCost = {
+  size: order.size,
+  cpuMs: (user + system) / 1_000,
+  peakBytes: Number(peakKib) * 1_024,
+  taken: tasks.map(({ id }) => id),
+};
+console.log(JSON.stringify(cost));
