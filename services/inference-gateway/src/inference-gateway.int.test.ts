@@ -34,7 +34,7 @@ import {
   ValidateRequestSchema,
 } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
-import { silentLogger } from "@hone/telemetry";
+import { createLogger, LogLevel } from "@hone/telemetry";
 import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { saveCheckpoint } from "@hone/train";
 import { readInferenceGatewayConfig } from "./config.ts";
@@ -63,6 +63,7 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
   let runs: Bucket<RunState>;
   let replicas: Bucket<ReplicaState>;
   let service: RunningService;
+  const logged: Record<string, unknown>[] = [];
 
   before(async () => {
     nats = await startNats();
@@ -90,7 +91,9 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
       HONE_INFERENCE_REPORT_MS: "200",
       HONE_INFERENCE_CACHE_MIB: "4",
     });
-    const started = await startService(inferenceGatewayService, { config, logger: silentLogger() });
+    const sink = { write: (line: string) => logged.push(JSON.parse(line) as Record<string, unknown>) };
+    const logger = createLogger({ service: "inference-gateway", level: LogLevel.debug, sink });
+    const started = await startService(inferenceGatewayService, { config, logger });
     await started.becameReady;
     return started;
   }
@@ -170,6 +173,23 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     const again = await done(ask({ requestId: "again" }));
     assert.deepEqual([again.tokenIds, again.logprobs], [answer.tokenIds, answer.logprobs]);
     assert.equal(again.cachedTokens, 3);
+  });
+
+  test("tells the stages of a load as they end, with the memory that the process has and had at most", async () => {
+    await publish("told-1", 1);
+    const ofRun = (message: string) =>
+      logged.filter((line) => line.message === message && line.model === "told-1");
+    await eventually("the load to end", () => ofRun("policy loaded").length === 1);
+    const stages = ofRun("policy on its way");
+    assert.deepEqual(
+      stages.map(({ stage }) => stage),
+      ["read", "built", "swapped"],
+    );
+    for (const { tookMs, residentMib, peakMib } of stages) {
+      assert.ok(Number(tookMs) >= 0 && Number(residentMib) > 10, JSON.stringify(stages));
+      assert.ok(Number(peakMib) >= Number(residentMib), JSON.stringify(stages));
+    }
+    await publish("told-1", 1, { phase: RunPhase.COMPLETED });
   });
 
   test("streams tokens to a caller that asks", async () => {
