@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { Cast, Concat, Graph, Mul, ReduceSum, serialize } from "@hone/tensor";
+import { Add, Cast, Concat, Graph, Mul, ReduceSum, serialize } from "@hone/tensor";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
@@ -20,13 +20,19 @@ describe("the judge reward_model", () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  /** Two outputs: the sum of the ids, and its hundredth. */
+  /** Three outputs: the sum of the ids, its hundredth, and the sums of the other inputs, a thousand of a mask to one of a position. */
   function classifier(): Uint8Array {
     const g = new Graph("classifier");
     const ids = Cast(g.input("input_ids", "int64", [1, "length"]), "float32");
-    const sum = ReduceSum(ids, { axes: [1], keepDims: true });
+    const sumOf = (values: typeof ids) => ReduceSum(values, { axes: [1], keepDims: true });
+    const sum = sumOf(ids);
+    const [mask, types, positions] = ["attention_mask", "token_type_ids", "position_ids"].map((name) =>
+      sumOf(Cast(g.input(name, "int64", [1, "length"]), "float32")),
+    );
+    const weight = g.initializer("weight", "float32", [1], Float32Array.of(1_000));
+    const others = Add(Add(Mul(mask!, weight), Mul(types!, weight)), positions!);
     const hundredth = Mul(sum, g.initializer("scale", "float32", [1], Float32Array.of(0.01)));
-    g.output("logits", Concat([sum, hundredth], 1));
+    g.output("logits", Concat([sum, hundredth, others], 1));
     return serialize(g);
   }
 
@@ -54,7 +60,12 @@ describe("the judge reward_model", () => {
     assert.ok(Math.abs(value - output) < 1e-3 * output, `${value} and ${output}`);
     const squashed = await judge("4", { label: 1, squash: "sigmoid" });
     assert.ok(Math.abs(squashed.value - 1 / (1 + Math.exp(-output))) < 1e-6);
-    await assert.rejects(judge("4", { label: 2 }), /current value is 2 of 2/);
+    await assert.rejects(judge("4", { label: 3 }), /current value is 3 of 3/);
+  });
+
+  test("gives a classifier the mask, types and positions that it takes", async () => {
+    const length = idsOf("so 4").length;
+    assert.equal((await judge("so 4", { label: 2 })).value, 1_000 * length + (length * (length - 1)) / 2);
   });
 
   test("of a conversation that is too long the end counts", async () => {

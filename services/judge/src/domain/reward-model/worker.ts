@@ -7,9 +7,13 @@ import type { FromRewardWorker, ToRewardWorker } from "./messages.ts";
 
 const port = parentPort!;
 const post = (message: FromRewardWorker) => port.postMessage(message);
-/** What classifiers of the Hugging Face hub take beside the ids. */
-const ONES = "attention_mask";
-const ZEROS = "token_type_ids";
+/** What classifiers of the Hugging Face hub take: the value of each input at a position. */
+const INPUTS: Readonly<Record<string, (id: number, position: number) => number>> = {
+  input_ids: (id) => id,
+  attention_mask: () => 1,
+  token_type_ids: () => 0,
+  position_ids: (_, position) => position,
+};
 const IDS = "input_ids";
 
 try {
@@ -18,18 +22,19 @@ try {
     // Between two judgements other services have the cores.
     extra: { session: { intra_op: { allow_spinning: "0" } } },
   });
-  const strange = session.inputNames.filter((name) => ![IDS, ONES, ZEROS].includes(name));
+  const strange = session.inputNames.filter((name) => !Object.hasOwn(INPUTS, name));
   if (strange.length > 0 || !session.inputNames.includes(IDS)) {
-    throw new Error(`its inputs are ${session.inputNames.join(", ")}, not ${IDS}, ${ONES}, ${ZEROS}`);
+    throw new Error(
+      `its inputs are ${session.inputNames.join(", ")}, not ${IDS} and of ${Object.keys(INPUTS).join(", ")}`,
+    );
   }
   port.on("message", async ({ id, tokenIds }: ToRewardWorker) => {
     try {
-      const ids = BigInt64Array.from(tokenIds, BigInt);
-      const shape = [1, ids.length];
+      const shape = [1, tokenIds.length];
       const feeds = Object.fromEntries(
         session.inputNames.map((name) => {
-          const data = name === IDS ? ids : new BigInt64Array(ids.length).fill(name === ONES ? 1n : 0n);
-          return [name, new Tensor("int64", data, shape)];
+          const data = Array.from(tokenIds, (id, position) => BigInt(INPUTS[name]!(id, position)));
+          return [name, new Tensor("int64", BigInt64Array.from(data), shape)];
         }),
       );
       const fetched = await session.run(feeds);
