@@ -2,12 +2,14 @@
  * What the engine holds after a turn, for each family's format: turns are appended, and the result is the template's
  * own rendering of the whole conversation wherever the template leaves earlier turns as they were.
  *
- * The templates are short ones that do what those of the families do.
+ * The templates are short ones that do what those of the families do. Where HONE_TEST_MODEL names the folder of a real model,
+ * its own files are held to the same.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ChatMessage } from "./chat-message.ts";
 import { ChatRenderer, type RenderedExtension } from "./chat-renderer.ts";
+import { loadTokenizer } from "./load-tokenizer.ts";
 import { byteTokenizer, type ChatTokens } from "./testing.ts";
 
 const CHATML: ChatTokens = { control: ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], eos: "<|im_end|>" };
@@ -61,11 +63,13 @@ const QWEN3_TEMPLATE = `
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}`;
 
+const { HONE_TEST_MODEL: realModel = "" } = process.env;
 const FAMILIES: Readonly<Record<string, ChatRenderer>> = {
   SmolLM2: rendererOf(CHATML, chatmlWithSystem("You are a helpful assistant named SmolLM.")),
   "Qwen2.5": rendererOf(CHATML, chatmlWithSystem("You are Qwen. You are a helpful assistant.")),
   Qwen3: rendererOf(CHATML, QWEN3_TEMPLATE),
   "Llama 3": rendererOf(LLAMA3, LLAMA3_TEMPLATE),
+  ...(realModel !== "" && { [realModel]: new ChatRenderer(await loadTokenizer(realModel)) }),
 };
 
 function rendererOf(tokens: ChatTokens, template: string): ChatRenderer {
