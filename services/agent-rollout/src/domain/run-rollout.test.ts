@@ -19,7 +19,7 @@ import {
 } from "@hone/agents";
 import { delay, Outcome, TerminalError, turnSeed } from "@hone/core";
 import { contextOfTraceparent } from "@hone/telemetry";
-import { ChatRenderer, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import { ChatRenderer, EncodingLimitError, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
 import { HumanMessage } from "@langchain/core/messages";
 import { z } from "zod";
 import "./built-ins.ts";
@@ -461,6 +461,18 @@ describe("runRollout()", () => {
     assert.equal(record.outcome, Outcome.agentFailed);
     assert.equal(record.reason, "test_agent: off by one");
     assert.equal(record.attempt, 1);
+  });
+
+  test("a tokenizer whose expressions do not come to an end is never scored, and tried once", async () => {
+    let attempts = 0;
+    behaveAgent = async () => {
+      attempts++;
+      throw new EncodingLimitError("5000 ms", "more for a text of 60 characters");
+    };
+    const record = await run(testJob(), always(""));
+    assert.equal(record.outcome, Outcome.infraFailed);
+    assert.match(record.reason, /regular expressions of its tokenizer may take 5000 ms/);
+    assert.equal(attempts, 1);
   });
 
   test("an agent that never comes back is timed out, and its signal aborts", async () => {
