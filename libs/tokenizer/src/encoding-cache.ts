@@ -1,17 +1,27 @@
 /**
  * Remembers the token ids of texts that come again: the prompts of a group, and everything that an environment with
- * few states says. Least recently used entries leave first.
+ * few states says. Least recently used entries leave first, so that neither their number nor what they hold together grows
+ * beyond a bound.
  */
 
 /** Longer texts are not worth keeping: they seldom repeat, and would fill the memory. */
 const MAX_CACHED_CHARACTERS = 8_192;
+/** Characters and ids of an entry take about as much again in headers. */
+const ENTRY_OVERHEAD = 32;
+
+export interface EncodingCacheLimits {
+  readonly maxEntries: number;
+  /** Characters and ids together, and {@link ENTRY_OVERHEAD} for each entry. */
+  readonly maxValues: number;
+}
 
 export class EncodingCache {
-  readonly #maxEntries: number;
+  readonly #limits: EncodingCacheLimits;
   readonly #entries = new Map<string, readonly number[]>();
+  #values = 0;
 
-  constructor(maxEntries: number) {
-    this.#maxEntries = maxEntries;
+  constructor(limits: EncodingCacheLimits) {
+    this.#limits = limits;
   }
 
   get size(): number {
@@ -29,13 +39,18 @@ export class EncodingCache {
     }
     const ids = encode(text);
     if (text.length > MAX_CACHED_CHARACTERS) return ids;
-    if (this.#entries.size >= this.#maxEntries) {
-      for (const oldest of this.#entries.keys()) {
-        this.#entries.delete(oldest);
-        break;
-      }
-    }
     this.#entries.set(text, ids);
+    this.#values += valuesOf(text, ids);
+    const { maxEntries, maxValues } = this.#limits;
+    for (const [oldest, theirs] of this.#entries) {
+      if (this.#entries.size <= maxEntries && this.#values <= maxValues) break;
+      this.#entries.delete(oldest);
+      this.#values -= valuesOf(oldest, theirs);
+    }
     return ids;
   }
+}
+
+function valuesOf(text: string, ids: readonly number[]): number {
+  return text.length + ids.length + ENTRY_OVERHEAD;
 }

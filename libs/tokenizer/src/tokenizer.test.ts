@@ -63,7 +63,7 @@ describe("Tokenizer", () => {
 
 describe("EncodingCache", () => {
   test("drops the least recently used text when it is full", () => {
-    const cache = new EncodingCache(2);
+    const cache = new EncodingCache({ maxEntries: 2, maxValues: 1_000 });
     const encoded: string[] = [];
     const encode = (text: string) => {
       encoded.push(text);
@@ -74,8 +74,16 @@ describe("EncodingCache", () => {
     assert.equal(cache.size, 2);
   });
 
+  test("drops texts when they hold too much together", () => {
+    const cache = new EncodingCache({ maxEntries: 100, maxValues: 1_000 });
+    for (const name of ["a", "b", "c"]) cache.getOrEncode(name.repeat(300), () => new Array(100).fill(0));
+    assert.equal(cache.size, 2);
+    const again = cache.getOrEncode("c".repeat(300), () => assert.fail("it is kept"));
+    assert.equal(again.length, 100);
+  });
+
   test("keeps no text that is very long", () => {
-    const cache = new EncodingCache(2);
+    const cache = new EncodingCache({ maxEntries: 2, maxValues: 1_000 });
     cache.getOrEncode("x".repeat(10_000), () => [1]);
     assert.equal(cache.size, 0);
   });

@@ -25,7 +25,7 @@ export interface TokenizerFiles {
 }
 
 /** Texts whose ids are kept: every state of the small environments, and a group's prompts many times over. */
-const MAX_CACHED_ENCODINGS = 16_384;
+const CACHED_ENCODINGS = { maxEntries: 16_384, maxValues: 4_194_304 };
 
 /** Models have up to 262,144 tokens; each costs a row of the embedding, and an absurd id would cost the memory of all. */
 const MAX_VOCABULARY = 1_048_576;
@@ -53,7 +53,7 @@ export class Tokenizer {
   readonly #inner: HuggingFaceTokenizer;
   readonly #encoding: PatternWatch;
   readonly #decoding: PatternWatch;
-  readonly #encodings = new EncodingCache(MAX_CACHED_ENCODINGS);
+  readonly #encodings = new EncodingCache(CACHED_ENCODINGS);
   readonly #specialIds: ReadonlySet<number>;
 
   /** @throws {TokenizerLoadError | EncodingLimitError} and what the library throws of files that it cannot run. */
