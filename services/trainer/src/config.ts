@@ -3,7 +3,7 @@
 import { homedir, totalmem } from "node:os";
 import { environmentInteger, readEnvironment } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
-import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
+import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
 import { z } from "zod";
 
 export interface TrainerServiceConfig extends BaseConfig {
@@ -30,6 +30,10 @@ export interface TorchSettings {
   readonly device: "auto" | "cpu" | "cuda";
   readonly startDeadlineMs: number;
   readonly callDeadlineMs: number;
+  /** Machines that the workers of a run spread over, this one among them. */
+  readonly nodes: number;
+  /** Where the other nodes find this trainer. */
+  readonly nodesPort: number;
   /** What the workers get of this process's environment: nothing that names Hone's servers or holds its secrets. */
   readonly environment: Environment;
 }
@@ -38,6 +42,9 @@ export interface TorchSettings {
 const DEFAULT_START_DEADLINE_MS = 600_000;
 /** Loading or training a minibatch of a large model. */
 const DEFAULT_CALL_DEADLINE_MS = 3_600_000;
+
+/** The port that torchrun's own rendezvous is known by. */
+const DEFAULT_NODES_PORT = 29_400;
 
 /** Short, so that a killed trainer costs seconds; long against a slow database. */
 const DEFAULT_LEASE_MS = 5_000;
@@ -56,11 +63,20 @@ const shape = z.object({
   HONE_TRAINER_TORCH_CALL_DEADLINE_MS: environmentInteger(1_000, 86_400_000).default(
     DEFAULT_CALL_DEADLINE_MS,
   ),
+  HONE_TRAINER_NODES: environmentInteger(1, 1_024).default(1),
+  HONE_TRAINER_NODES_PORT: environmentInteger(1, 65_535).default(DEFAULT_NODES_PORT),
 });
 
-/** @throws {ConfigError} with every variable that is wrong. */
+/**
+ * @throws {ConfigError} with every variable that is wrong.
+ * @throws {SettingError} where there are several nodes and no PyTorch.
+ */
 export function readTrainerConfig(environment: Environment): TrainerServiceConfig {
   const own = readEnvironment(shape, environment);
+  if (own.HONE_TRAINER_NODES > 1 && own.HONE_TRAINER_PYTHON === "") {
+    const rule = "must be 1 without HONE_TRAINER_PYTHON, as only PyTorch workers spread over nodes";
+    throw new SettingError("HONE_TRAINER_NODES", rule, String(own.HONE_TRAINER_NODES));
+  }
   return {
     ...readBaseConfig(environment),
     leaseMs: own.HONE_TRAINER_LEASE_MS,
@@ -75,6 +91,8 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
             device: own.HONE_TRAINER_TORCH_DEVICE,
             startDeadlineMs: own.HONE_TRAINER_TORCH_START_DEADLINE_MS,
             callDeadlineMs: own.HONE_TRAINER_TORCH_CALL_DEADLINE_MS,
+            nodes: own.HONE_TRAINER_NODES,
+            nodesPort: own.HONE_TRAINER_NODES_PORT,
             environment: withoutOwn(environment),
           },
     hub: readHubSettings(environment, homedir()),

@@ -40,7 +40,8 @@ export async function createEngine(
   if (engine.kind === "fsdp2") {
     const logger = means.logger.child({ runId: run.runId, epoch: run.epoch });
     const { plan, host } = await means.torch.plan(engine, logger);
-    return new FsdpTrainingEngine({ ...common, ...plan }, host);
+    const startFolder = folders.absolute(folders.startWeights(run.epoch));
+    return new FsdpTrainingEngine({ ...common, ...plan, startFolder }, host);
   }
   const plan = fitEngine(spec, run.config, means);
   return new OnnxTrainingEngine({

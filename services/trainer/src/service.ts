@@ -10,6 +10,7 @@ import { specFromConfig } from "@hone/nn";
 import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceDefinition } from "@hone/service-kit";
+import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import { readTrainerConfig, type TrainerServiceConfig } from "./config.ts";
 import { createEngine } from "./create-engine.ts";
@@ -23,6 +24,7 @@ import { dropWorkOfEndedRuns } from "./domain/work-janitor.ts";
 import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { TorchFinder } from "./fsdp/find-torch.ts";
+import { TorchNodes } from "./fsdp/torch-nodes.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
 import { GroupJudgeClient } from "./nats/group-judge-client.ts";
@@ -46,7 +48,8 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     const events = new EventPublisher(bus);
     const rollouts = new ScoredReader(bus, logger);
     const jobs = new JobPublisher(bus, tokenizerFinder(stateRoot));
-    const torch = new TorchFinder(config.torch);
+    const nodes = await listenForNodes(config, logger);
+    const torch = new TorchFinder(config.torch, nodes);
     const supervisor = new RunSupervisor(
       { owner: config.instanceId, leaseMs: config.leaseMs },
       {
@@ -108,11 +111,21 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
         closing.abort();
         await requests.stop();
         await supervisor.stop();
+        await nodes?.close();
         await sweeping;
       },
     };
   },
 };
+
+/** Lets the other nodes of a trainer of several come. */
+async function listenForNodes(
+  { torch, httpHost: host }: TrainerServiceConfig,
+  logger: Logger,
+): Promise<TorchNodes | undefined> {
+  if (torch === undefined || torch.nodes === 1) return undefined;
+  return TorchNodes.listen({ count: torch.nodes, host, port: torch.nodesPort, logger });
+}
 
 /** Looks up the tokenizer of a run once. */
 function tokenizerFinder(stateRoot: string) {

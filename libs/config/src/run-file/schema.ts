@@ -178,7 +178,7 @@ const fsdpEngine = z.strictObject({
   kind: z.literal("fsdp2"),
   /** Of each worker's pass. */
   microbatchTokens,
-  /** Workers that share the model. Default: every GPU of the trainer, or one on CPUs. */
+  /** Workers that share the model, as many on each node of the trainer. Default: every GPU of its nodes, or one a node on CPUs. */
   worldSize: wholeNumber.min(1).max(1_024).optional(),
   /** What layers compute with; weights, sums of gradients and the optimizer are float32. Default: bfloat16 on GPUs, float32 on CPUs. */
   dtype: z.enum(["bfloat16", "float32"]).optional(),

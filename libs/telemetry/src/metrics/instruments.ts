@@ -155,6 +155,10 @@ export const Instrument = {
     Reduce.max,
   ),
   stepSeconds: histogram("hone_step_phase_seconds", "Phases of committed steps", STEP_SECONDS, ["phase"]),
+  trainerNodes: gauge(
+    "hone_trainer_nodes",
+    "Nodes of a trainer of several that are there, its own among them",
+  ),
   leaseRenewals: counter("hone_lease_renewals_total", "Renewals of the leases of runs", ["result"]),
 
   // tracer

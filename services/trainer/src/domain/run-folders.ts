@@ -5,6 +5,7 @@
  *   runs/<run>/model/                          where a pretrained model came from, and the base of adapters
  *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
+ *   runs/<run>/state/.new-start-<epoch>/       weights that training starts from, while workers of other nodes read them
  *   runs/<run>/state/reference/                weights of version 0, where the run keeps near them
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
  *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
@@ -58,6 +59,11 @@ export class RunFolders {
   /** A state within the warm start, after so many updates. */
   warmState(updates: number, epoch: number): string {
     return `${this.#run}/state/warm-${updates}-${epoch}`;
+  }
+
+  /** Where an owner lays out the weights that training starts from, for workers; gone once they have them. */
+  startWeights(epoch: number): string {
+    return `${this.#run}/state/${UNFINISHED}start-${epoch}`;
   }
 
   /** As deep as a state, as both name the base of adapters relative to themselves. */
@@ -155,8 +161,8 @@ export class RunFolders {
     const folder = this.absolute(`${this.#run}/state`);
     const needed = [committed, recovery].map((each) => (each === undefined ? "" : path.basename(each)));
     for (const name of await namesIn(folder)) {
-      const reference = /^\.new-reference-(\d+)$/.exec(name)?.[1];
-      if (reference !== undefined && Number(reference) < epoch) {
+      const madeBefore = /^\.new-(?:reference|start)-(\d+)$/.exec(name)?.[1];
+      if (madeBefore !== undefined && Number(madeBefore) < epoch) {
         await rm(path.join(folder, name), { recursive: true, force: true });
       }
       const match = /^(\.new-)?(warm-)?(\d+)-(\d+)$/.exec(name);

@@ -13,16 +13,16 @@ import { TorchFinder } from "./find-torch.ts";
 async function withTorch(
   script: string,
   use: (finder: TorchFinder) => Promise<void>,
-  device: TorchSettings["device"] = "auto",
+  changes: Partial<TorchSettings> = {},
 ): Promise<void> {
   await using folder = await temporaryFolder("torch");
   const python = path.join(folder.path, "python");
   await writeFile(python, `#!/bin/sh\n${script}\n`);
   await chmod(python, 0o755);
   const environment = { PATH: process.env.PATH };
-  await use(
-    new TorchFinder({ python, device, environment, startDeadlineMs: 30_000, callDeadlineMs: 30_000 }),
-  );
+  const deadlines = { startDeadlineMs: 30_000, callDeadlineMs: 30_000 };
+  const nodes = { nodes: 1, nodesPort: 1 };
+  await use(new TorchFinder({ python, device: "auto", environment, ...deadlines, ...nodes, ...changes }));
 }
 
 const saying = (version: string, gpus: number) => `echo '${JSON.stringify({ version, gpus })}'`;
@@ -59,7 +59,7 @@ describe("TorchFinder", () => {
     await withTorch(
       saying("2.13.0", 0),
       async (finder) => assert.match((await messagesOf(finder, {}))[0]!, /sees no GPU/),
-      "cuda",
+      { device: "cuda" },
     );
     assert.deepEqual(await new TorchFinder(undefined).problems(testConfig()), []);
   });
@@ -91,6 +91,24 @@ describe("TorchFinder", () => {
       assert.equal(host.device, "cuda");
       assert.match((await messagesOf(finder, { worldSize: 9 }))[0]!, /at most 8, the GPUs of this trainer/);
     }));
+
+  test("over several nodes: as many workers on each, all their GPUs unless the run says otherwise", () =>
+    withTorch(
+      saying("2.13.0+cu128", 8),
+      async (finder) => {
+        assert.equal((await planOf(finder, {})).plan.worldSize, 16);
+        assert.deepEqual(await messagesOf(finder, { worldSize: 4 }), []);
+        assert.match(
+          (await messagesOf(finder, { worldSize: 9 }))[0]!,
+          /a multiple of 2, the nodes of this trainer/,
+        );
+        assert.match(
+          (await messagesOf(finder, { worldSize: 18 }))[0]!,
+          /at most 16, the GPUs of the 2 nodes of this trainer/,
+        );
+      },
+      { nodes: 2 },
+    ));
 
   test("an engine has its own keys only", () => {
     const trainer = { steps: 1, optimizer: { kind: "adamw", learningRate: 0.1 } };

@@ -12,12 +12,15 @@ import type { Logger } from "@hone/telemetry";
 import type { TorchSettings } from "../config.ts";
 import type { Problem } from "../domain/run-event.ts";
 import type { FsdpEngineConfig, TorchDevice, TorchHost } from "./fsdp-config.ts";
+import type { TorchNodes } from "./torch-nodes.ts";
+import { packageEnvironment } from "./torchrun.ts";
 
 /** What the interpreter said of itself. */
 export interface TorchFacts {
   readonly device: TorchDevice;
-  /** 0 on CPUs. */
+  /** Of this node; 0 on CPUs. */
   readonly gpus: number;
+  readonly version: string;
 }
 
 /** PyTorch as the host has it, or why there is none. */
@@ -33,19 +36,18 @@ export type WorkerPlan = Pick<
 
 /** The release that contracts with PyTorch are written for (services/trainer/torch/pyproject.toml). */
 const TORCH_RELEASE = "2.13.";
-const PROBE = `
-import json, numpy, torch, google.protobuf
-print(json.dumps({"version": torch.__version__, "gpus": torch.cuda.device_count() if torch.cuda.is_available() else 0}))
-`;
 /** Ranks of one host on CPUs; more is a mistake. */
 const MAX_CPU_WORKERS = 64;
 
 export class TorchFinder {
   readonly #settings: TorchSettings | undefined;
+  readonly #others: TorchNodes | undefined;
   #asked: Promise<FoundTorch> | undefined;
 
-  constructor(settings: TorchSettings | undefined) {
+  /** @param others of a trainer of several nodes that trains, and does not only judge runs. */
+  constructor(settings: TorchSettings | undefined, others?: TorchNodes) {
     this.#settings = settings;
+    this.#others = others;
   }
 
   /** Asks the interpreter, once; again after it was missing, as somebody may have installed it. */
@@ -63,13 +65,10 @@ export class TorchFinder {
     if (found.kind === "missing") {
       return [problem("kind", engine.kind, `"onnx" where this trainer has no PyTorch: ${found.reason}`)];
     }
-    const { device, gpus } = found.facts;
-    const most = device === "cuda" ? gpus : MAX_CPU_WORKERS;
+    const { device } = found.facts;
     const problems: Problem[] = [];
-    if (engine.worldSize !== undefined && engine.worldSize > most) {
-      const what = device === "cuda" ? "the GPUs of this trainer" : "the workers of a trainer without GPUs";
-      problems.push(problem("worldSize", engine.worldSize, `at most ${most}, ${what}`));
-    }
+    const allowed = this.#allowedWorkers(engine.worldSize, found.facts);
+    if (allowed !== undefined) problems.push(problem("worldSize", engine.worldSize, allowed));
     if (engine.cpuOffload && device === "cpu") {
       problems.push(problem("cpuOffload", true, "false on a trainer without GPUs: all is on the CPU there"));
     }
@@ -89,20 +88,42 @@ export class TorchFinder {
         `Cannot train with fsdp2 as this trainer must have PyTorch: current value is ${reason}`,
       );
     }
-    const { device, gpus } = found.facts;
-    const { python, environment, startDeadlineMs, callDeadlineMs } = this.#settings;
-    const worldSize = engine.worldSize ?? Math.max(1, gpus);
+    const { device, gpus, version } = found.facts;
+    const { python, environment, startDeadlineMs, callDeadlineMs, nodes } = this.#settings;
+    const worldSize = engine.worldSize ?? nodes * Math.max(1, gpus);
     const plan: WorkerPlan = {
       worldSize,
       computeType: engine.dtype ?? (device === "cuda" ? "bfloat16" : "float32"),
       recomputesLayers: engine.activationCheckpointing,
       offloadsToHost: engine.cpuOffload,
     };
-    const threadsPerWorker = Math.max(1, Math.floor(availableParallelism() / worldSize));
-    return {
-      plan,
-      host: { python, device, threadsPerWorker, environment, startDeadlineMs, callDeadlineMs, logger },
+    const threadsPerWorker = Math.max(1, Math.floor((availableParallelism() * nodes) / worldSize));
+    const others = this.#others;
+    const host: TorchHost = {
+      python,
+      device,
+      threadsPerWorker,
+      environment,
+      startDeadlineMs,
+      callDeadlineMs,
+      logger,
+      ...(others === undefined ? {} : { nodes: { others, torchVersion: version } }),
     };
+    return { plan, host };
+  }
+
+  /** What is allowed, where a run wants another number of workers than the nodes can have, as many on each. */
+  #allowedWorkers(worldSize: number | undefined, { device, gpus }: TorchFacts): string | undefined {
+    if (worldSize === undefined) return undefined;
+    const nodes = this.#settings?.nodes ?? 1;
+    const most = nodes * (device === "cuda" ? gpus : MAX_CPU_WORKERS);
+    if (worldSize > most) {
+      const of = nodes === 1 ? "" : `the ${nodes} nodes of `;
+      const what =
+        device === "cuda" ? `the GPUs of ${of}this trainer` : `the workers of ${of}a trainer without GPUs`;
+      return `at most ${most}, ${what}`;
+    }
+    return worldSize % nodes === 0 ? undefined : `a multiple of ${nodes}, the nodes of this trainer`;
   }
 
   async #ask(): Promise<FoundTorch> {
@@ -111,8 +132,8 @@ export class TorchFinder {
     }
     const { python, environment, device, startDeadlineMs } = this.#settings;
     try {
-      const { stdout } = await promisify(execFile)(python, ["-c", PROBE], {
-        env: { ...environment, PYTHONDONTWRITEBYTECODE: "1" },
+      const { stdout } = await promisify(execFile)(python, ["-m", "hone_fsdp.facts"], {
+        env: packageEnvironment(environment),
         timeout: startDeadlineMs,
         killSignal: "SIGKILL",
       });
@@ -134,7 +155,7 @@ function judge(
     return { kind: "missing", reason: "HONE_TRAINER_TORCH_DEVICE is cuda, and it sees no GPU" };
   }
   const device = wanted === "auto" ? (gpus > 0 ? "cuda" : "cpu") : wanted;
-  return { kind: "found", facts: { device, gpus: device === "cuda" ? gpus : 0 } };
+  return { kind: "found", facts: { device, gpus: device === "cuda" ? gpus : 0, version } };
 }
 
 function parseProbe(text: string): { version: string; gpus: number } {

@@ -1,6 +1,7 @@
 /** What an engine on PyTorch workers is made for, and what it is made with. */
 import type { Logger } from "@hone/telemetry";
 import type { EngineConfig } from "../engine/engine-config.ts";
+import type { TorchNodes } from "./torch-nodes.ts";
 
 /** What layers compute with; weights, sums of gradients and the optimizer are float32. */
 export type ComputeType = "float32" | "bfloat16";
@@ -15,6 +16,18 @@ export interface FsdpEngineConfig extends EngineConfig {
   readonly recomputesLayers: boolean;
   /** Weights, gradients and the optimizer lie in the host's memory. */
   readonly offloadsToHost: boolean;
+  /**
+   * A folder that this engine may make and remove, where workers of every node find the weights that training starts from.
+   * @default one of the system's, for workers of this node
+   */
+  readonly startFolder?: string;
+}
+
+/** The nodes beside this one that workers are on. */
+export interface OtherNodes {
+  readonly others: TorchNodes;
+  /** Of this node; theirs must be the same. */
+  readonly torchVersion: string;
 }
 
 /** How this machine runs workers. */
@@ -30,5 +43,7 @@ export interface TorchHost {
   readonly startDeadlineMs: number;
   /** Of one call; a load or an update of a large model takes minutes. */
   readonly callDeadlineMs: number;
+  /** Absent = workers are on this node only. */
+  readonly nodes?: OtherNodes;
   readonly logger: Logger;
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
@@ -9,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { isDiskFull } from "@hone/core";
 import { eventually, onSmallDisk, temporaryFolder, torchPython } from "@hone/testing";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
-import { EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
+import { areGone, EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 
@@ -61,21 +60,11 @@ test("workers end with a trainer that is killed", { skip, timeout: 3_600_000 }, 
     const workers = await workersBelow(trainer.pid!);
     assert.equal(workers.length, 2);
     trainer.kill("SIGKILL");
-    const areGone = async () => {
-      const states = await Promise.all(workers.map((pid) => stateOf(pid)));
-      return states.every((state) => state === undefined || state === "Z");
-    };
-    await eventually("the end of both workers", areGone, { deadlineMs: 600_000 });
+    await eventually("the end of both workers", () => areGone(workers), { deadlineMs: 600_000 });
   } finally {
     trainer.kill("SIGKILL");
   }
 });
-
-/** The letter of a process's state; undefined where there is none. */
-async function stateOf(pid: number): Promise<string | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  return /\) (\S) /.exec(text)?.[1];
-}
 
 test("a full disk is told as one, in the weights and in the optimizer, and the engine lives on", {
   skip,

@@ -7,7 +7,7 @@
  *     and loads the last commit. Half of an update is never gone on from.
  * E2  Calls are made one after the other in the order in which they were asked for, their preparations included.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { type Scores, WeightSet } from "@hone/proto-gen/training";
@@ -82,7 +82,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
 
   initialise(): Promise<void> {
     return this.#inOrder(async () => {
-      const scratch = await mkdtemp(path.join(os.tmpdir(), "hone-start-"));
+      const scratch = await this.#makeStartFolder();
       try {
         await this.#loadPolicy(await this.#files.initialise(scratch), undefined);
       } finally {
@@ -173,6 +173,14 @@ export class FsdpTrainingEngine implements TrainingEngine {
       const scores = await this.#scores({ case: "score", value: { microbatches, temperature, target } });
       return scoresOf(work, samples, scores, started);
     });
+  }
+
+  async #makeStartFolder(): Promise<string> {
+    const { startFolder } = this.#config;
+    if (startFolder === undefined) return mkdtemp(path.join(os.tmpdir(), "hone-start-"));
+    await rm(startFolder, { recursive: true, force: true });
+    await mkdir(startFolder, { recursive: true });
+    return startFolder;
   }
 
   async #loadPolicy(places: readonly MergedPlace[], optimizer: string | undefined): Promise<void> {

@@ -1,26 +1,71 @@
 /**
- * A run on PyTorch workers, on real servers: SIGKILL of a rank in the middle of a step loses nothing and trains nothing twice.
+ * A run on PyTorch workers, on real servers: SIGKILL of a rank in the middle of a step loses nothing and trains nothing twice, nor does
+ * SIGKILL of what runs on another node.
  * Skipped where there is no PyTorch (libs/testing/src/torch-python.ts).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
+import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats, startPostgres, temporaryFolder, torchPython } from "@hone/testing";
 import { loadModel } from "@hone/train";
 import postgres from "postgres";
 import { startFakePeers } from "../testing/fake-peers.ts";
-import { workersBelow } from "../testing/torch-host.ts";
+import { areGone, NodeProgram, ON_THIS_MACHINE, workersBelow } from "../testing/torch-host.ts";
 import { followEvents, runFile, startTrainer } from "../testing/trainer-process.ts";
+import { TorchNodes } from "./torch-nodes.ts";
 
 const { python, skip } = torchPython(process.env);
 const DEADLINE_MS = 1_800_000;
 const STEPS = 3;
 
-test("a run whose worker is killed in mid-step trains what an undisturbed run trains", {
+test(
+  "a run whose worker is killed in mid-step trains what an undisturbed run trains",
+  {
+    skip,
+    timeout: 2 * DEADLINE_MS,
+  },
+  () =>
+    killInMidStep({}, async (step) => process.kill((await workersBelow(process.pid))[step - 1]!, "SIGKILL")),
+);
+
+test("so does a run over two nodes, whose other node loses a rank, then its program", {
   skip,
   timeout: 2 * DEADLINE_MS,
 }, async () => {
+  const { PATH, HOME, LD_LIBRARY_PATH } = process.env;
+  const environment = { PATH, HOME, LD_LIBRARY_PATH };
+  const finding = await TorchNodes.listen({ count: 2, host: "127.0.0.1", port: 0, logger: silentLogger() });
+  const { port } = finding;
+  await finding.close();
+  const settings = { HONE_TRAINER_NODES: "2", HONE_TRAINER_NODES_PORT: String(port), ...ON_THIS_MACHINE };
+  let program = NodeProgram.start({ python, environment }, port);
+  try {
+    await killInMidStep(settings, async (step) => {
+      const [rank, ...others] = await workersBelow(program.pid);
+      assert.deepEqual(others, []);
+      if (step === 1) {
+        process.kill(rank!, "SIGKILL");
+      } else {
+        await program.end("SIGKILL");
+        program = NodeProgram.start({ python, environment }, port);
+      }
+    });
+  } finally {
+    await program.end();
+  }
+});
+
+/**
+ * Two runs of one file, the second one disturbed in two of its steps.
+ * @param settings of the trainer, beside the usual ones.
+ * @param kill what of its workers, in that step.
+ */
+async function killInMidStep(
+  settings: Readonly<Record<string, string>>,
+  kill: (step: number) => Promise<unknown>,
+): Promise<void> {
   await using nats = await startNats();
   await using database = await startPostgres();
   await using folder = await temporaryFolder("fsdp");
@@ -37,6 +82,7 @@ test("a run whose worker is killed in mid-step trains what an undisturbed run tr
       HONE_TRAINER_TORCH_DEVICE: "cpu",
       PATH: process.env.PATH ?? "",
       HOME: process.env.HOME ?? "",
+      ...settings,
     },
   );
   try {
@@ -76,14 +122,8 @@ test("a run whose worker is killed in mid-step trains what an undisturbed run tr
       await eventually(`the training of step ${step}`, isTraining(step), { deadlineMs: DEADLINE_MS });
       const ranks = await workersBelow(process.pid);
       assert.equal(ranks.length, 2);
-      process.kill(ranks[step - 1]!, "SIGKILL");
-      await eventually(
-        "the end of the group",
-        async () => !(await workersBelow(process.pid)).includes(ranks[0]!),
-        {
-          deadlineMs: DEADLINE_MS,
-        },
-      );
+      await kill(step);
+      await eventually("the end of the group", () => areGone(ranks), { deadlineMs: DEADLINE_MS });
     }
     assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
     assert.deepEqual(await outcomeOf(runId), expected);
@@ -100,4 +140,4 @@ test("a run whose worker is killed in mid-step trains what an undisturbed run tr
     await sql.end();
     await bus.close();
   }
-});
+}

@@ -3,13 +3,15 @@ import { chmod, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { createLogger } from "@hone/telemetry";
-import { temporaryFolder } from "@hone/testing";
+import { createLogger, silentLogger } from "@hone/telemetry";
+import { eventually, temporaryFolder } from "@hone/testing";
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
+import { FakeNode } from "../testing/fake-node.ts";
 import { GroupLostError } from "./errors.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import type { TorchHost } from "./fsdp-config.ts";
 import { TorchGroup } from "./torch-group.ts";
+import { TorchNodes } from "./torch-nodes.ts";
 
 const FAKE = fileURLToPath(new URL("../testing/fake-workers.ts", import.meta.url));
 const NEVER = new AbortController().signal;
@@ -18,7 +20,8 @@ const NEVER = new AbortController().signal;
 async function withGroup(
   script: string,
   use: (start: (signal?: AbortSignal) => Promise<TorchGroup>, log: string[]) => Promise<void>,
-  deadlines: Partial<TorchHost> = {},
+  changes: Partial<TorchHost> = {},
+  worldSize = 1,
 ): Promise<void> {
   await using folder = await temporaryFolder("group");
   const python = path.join(folder.path, "python");
@@ -33,9 +36,9 @@ async function withGroup(
     startDeadlineMs: 60_000,
     callDeadlineMs: 60_000,
     logger: createLogger({ service: "trainer", sink: { write: (line) => log.push(line) } }),
-    ...deadlines,
+    ...changes,
   };
-  await use((signal = NEVER) => TorchGroup.start(host, 1, signal), log);
+  await use((signal = NEVER) => TorchGroup.start(host, worldSize, signal), log);
 }
 
 const SPEAKING = `exec '${process.execPath}' -e "import('${FAKE}').then((fake) => fake.speakAsWorkers(process))"`;
@@ -125,6 +128,135 @@ describe("TorchGroup", () => {
 
   test("a start is given up when its signal aborts", () =>
     withGroup("exec sleep 60", async (start) => {
+      const ending = new AbortController();
+      const started = assert.rejects(start(ending.signal), EngineLostError);
+      ending.abort();
+      await started;
+    }));
+});
+
+describe("TorchGroup over two nodes", () => {
+  /** A group of two fake workers, one on each node. */
+  const overTwo = async (
+    use: (start: (signal?: AbortSignal) => Promise<TorchGroup>, nodes: TorchNodes) => Promise<void>,
+    changes: Partial<TorchHost> = {},
+    worldSize = 2,
+  ) => {
+    const others = await TorchNodes.listen({ count: 2, host: "127.0.0.1", port: 0, logger: silentLogger() });
+    const environment = { PATH: process.env.PATH, FAKE_WORLD_SIZE: "2" };
+    const nodes = { others, torchVersion: "2.13.0" };
+    try {
+      await withGroup(SPEAKING, (start) => use(start, others), { nodes, environment, ...changes }, worldSize);
+    } finally {
+      await others.close();
+    }
+  };
+  const facts = { torchVersion: "2.13.0" };
+
+  test("every node gets its ranks with the same rendezvous; close() waits until theirs are gone", () =>
+    overTwo(async (start, { port }) => {
+      const program = await FakeNode.join(port, facts);
+      const group = await start();
+      const order = await eventually("an order to start", () => program.started);
+      const { group: id, port: meeting } = order;
+      assert.deepEqual(
+        { ...order, $typeName: undefined, group: id, port: meeting },
+        {
+          $typeName: undefined,
+          group: id,
+          nodes: 2,
+          ranksPerNode: 1,
+          port: meeting,
+          device: "cpu",
+          threadsPerRank: 1,
+          collectiveSeconds: 120,
+          startSeconds: 60,
+        },
+      );
+      assert.ok(meeting > 0);
+      assert.equal((await group.call(asking("answer"))).case, "done");
+      let isClosed = false;
+      const closed = group.close().then(() => {
+        isClosed = true;
+      });
+      assert.equal(await eventually("an order to end", () => program.ended), id);
+      assert.equal(isClosed, false);
+      program.report({ case: "ranksEnded", value: { group: id, reason: "killed" } });
+      await closed;
+    }));
+
+  test("the end of a node's ranks, or of the node, ends the group and says where", () =>
+    overTwo(async (start, { port }) => {
+      const dying = await FakeNode.join(port, facts);
+      const first = await start();
+      const open = first.call(asking("hang"));
+      const { group } = await eventually("an order to start", () => dying.started);
+      const value = { group, reason: "torchrun ended with code 1", lines: ["CUDA out of memory"] };
+      dying.report({ case: "ranksEnded", value });
+      await assert.rejects(open, /node 1: torchrun ended with code 1; its last words: CUDA out of memory/);
+      await first.close();
+
+      const second = await start();
+      const next = second.call(asking("hang"));
+      dying.leave();
+      await assert.rejects(next, /node 1: it closed the connection/);
+      await second.close();
+    }));
+
+  test("a group that fails here is ended on the other node too", () =>
+    overTwo(async (start, { port }) => {
+      const program = await FakeNode.join(port, facts);
+      const group = await start();
+      await assert.rejects(group.call(asking("die")), /SIGKILL/);
+      const id = await eventually("an order to end", () => program.ended);
+      program.report({ case: "ranksEnded", value: { group: id, reason: "killed" } });
+      await group.close();
+    }));
+
+  test("a node that does not come, or has another PyTorch, or too few GPUs, is told by its number", async () => {
+    await overTwo(
+      async (start) => {
+        await assert.rejects(start(), /no word from node 1 of 2 .* within 100 ms/);
+      },
+      { startDeadlineMs: 100 },
+    );
+    await overTwo(async (start, { port }) => {
+      await FakeNode.join(port, { torchVersion: "2.12.1" });
+      await assert.rejects(start(), /PyTorch 2\.12\.1 on node 1 and 2\.13\.0 here/);
+    });
+    await overTwo(
+      async (start, { port }) => {
+        await FakeNode.join(port, { ...facts, gpus: 0 });
+        await assert.rejects(start(), /0 GPUs on node 1 for 1 workers/);
+      },
+      { device: "cuda" },
+    );
+  });
+
+  test("a group of another size than was asked for is not taken", async () => {
+    await overTwo(
+      async (start, { port }) => {
+        await FakeNode.join(port, facts);
+        await assert.rejects(start(), /3 workers on 2 nodes/);
+      },
+      {},
+      3,
+    );
+    await overTwo(
+      async (start, { port }) => {
+        const program = await FakeNode.join(port, facts);
+        const started = assert.rejects(start(), /a group of 2 workers instead of 4/);
+        const group = await eventually("an order to end", () => program.ended);
+        program.report({ case: "ranksEnded", value: { group, reason: "killed" } });
+        await started;
+      },
+      {},
+      4,
+    );
+  });
+
+  test("a start that waits for a node is given up when its signal aborts", () =>
+    overTwo(async (start) => {
       const ending = new AbortController();
       const started = assert.rejects(start(ending.signal), EngineLostError);
       ending.abort();

@@ -3,18 +3,19 @@
  *
  * G1  Every call is answered, refused, or fails with GroupLostError: when the group ends, when the call's deadline is over
  *     (the group is then ended: a rank that hangs will not come back), or by close().
- * G2  A dead rank ends the group: torchrun ends the others and exits. Nothing is started again here; whoever made the
- *     group makes another one and loads the last commit.
- * G3  The group ends with this process, however that ends: the socket closes, and the workers with it.
+ * G2  A dead rank ends the group, on whichever node: torchrun ends the others of its node and exits, and the nodes that
+ *     are left are ended from here. Nothing is started again here; whoever made the group makes another one and loads
+ *     the last commit.
+ * G3  The group ends with this process, however that ends: the sockets close, and the workers with them.
  * G4  What the workers print is kept in the log, and its last lines in the error.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { describeError } from "@hone/core";
 import {
@@ -26,10 +27,10 @@ import {
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
 import { GroupLostError } from "./errors.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
-import type { TorchHost } from "./fsdp-config.ts";
+import type { OtherNodes, TorchHost } from "./fsdp-config.ts";
+import type { RanksEnd, TorchNode } from "./torch-node.ts";
+import { launchArguments, type RankPlaces, rankEnvironment, rankSettings } from "./torchrun.ts";
 
-/** The Python package of the workers. */
-const PACKAGE_FOLDER = fileURLToPath(new URL("../../torch", import.meta.url));
 /** Lines of the workers that an error quotes. */
 const LAST_LINES = 12;
 /** Workers that were killed are gone at once; a hung driver may hold one. */
@@ -45,10 +46,14 @@ export class TorchGroup {
   readonly #host: TorchHost;
   readonly #folder: string;
   readonly #server: Server;
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<void>;
+  readonly #id = randomUUID();
   readonly #hello = Promise.withResolvers<Hello>();
+  /** Aborts with the reason for which the group is lost. */
+  readonly #ending = new AbortController();
   readonly #lines: string[] = [];
+  #child: ChildProcess | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #nodes: readonly TorchNode[] = [];
   #socket: Socket | undefined;
   #open: { readonly number: number; readonly answered: PromiseWithResolvers<WorkerAnswer> } | undefined;
   #last: Promise<unknown> = Promise.resolve();
@@ -57,6 +62,7 @@ export class TorchGroup {
 
   /**
    * Starts workers and waits for their hello.
+   * @param worldSize of them in all, as many on each node.
    * @param signal gives them up.
    * @throws {GroupLostError} where they do not come up.
    */
@@ -68,12 +74,12 @@ export class TorchGroup {
       server.once("error", reject);
       server.listen(socketPath, resolve);
     });
-    const group = new TorchGroup(host, worldSize, folder, server, socketPath);
+    const group = new TorchGroup(host, folder, server);
     const giveUp = () => group.#fail(new EngineLostError("closed"));
     signal.addEventListener("abort", giveUp, { once: true });
     if (signal.aborted) giveUp();
     try {
-      await group.#within("start", host.startDeadlineMs, group.#hello.promise);
+      await group.#meet(worldSize, socketPath);
     } catch (error) {
       await group.close();
       throw error;
@@ -83,42 +89,18 @@ export class TorchGroup {
     return group;
   }
 
-  private constructor(
-    host: TorchHost,
-    worldSize: number,
-    folder: string,
-    server: Server,
-    socketPath: string,
-  ) {
+  private constructor(host: TorchHost, folder: string, server: Server) {
     this.#host = host;
     this.#folder = folder;
     this.#server = server;
     // Nobody may be waiting yet when the group is lost.
     this.#hello.promise.catch(() => undefined);
     server.once("connection", (socket) => this.#listen(socket));
-    this.#child = spawn(host.python, torchrunArguments(worldSize), {
-      env: workerEnvironment(host, socketPath),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
-      createInterface({ input: stream }).on("line", (line) => this.#keep(line)); // G4
-    }
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#ended = promise;
-    this.#child.once("error", (error) => {
-      this.#lose(`${host.python} does not start (${describeError(error)})`);
-      resolve();
-    });
-    // Not "exit": the last lines of the workers come before "close".
-    this.#child.once("close", (code, signal) => {
-      this.#lose(signal === null ? `torchrun ended with code ${code}` : `torchrun was ended by ${signal}`);
-      resolve();
-    });
   }
 
   /** The process of torchrun. */
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#child?.pid;
   }
 
   /** Calls are made one after the other. @throws {EngineCallError} when it is refused. @throws {GroupLostError} G1 */
@@ -131,13 +113,71 @@ export class TorchGroup {
   /** Ends the workers at once; open calls fail. Idempotent. */
   async close(): Promise<void> {
     this.#fail(new EngineLostError("closed"));
-    this.#socket?.destroy(); // The first rank ends when its socket does, whatever it computes.
-    this.#child.kill("SIGKILL"); // And the ranks when torchrun does.
-    await Promise.race([this.#ended, pause(END_DEADLINE_MS)]);
+    const ends = this.#nodes.map((node) => node.endRanks(this.#id));
+    await Promise.race([Promise.all([this.#ended, ...ends]), pause(END_DEADLINE_MS)]);
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
     await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #meet(worldSize: number, socketPath: string): Promise<void> {
+    const places = await this.#gather(worldSize, this.#host.nodes);
+    if (this.#lost !== undefined) throw this.#lost;
+    this.#run(places, socketPath);
+    const { group, numNodes: nodes, ranksPerNode, port } = places;
+    for (const node of this.#nodes) {
+      const order = { group, nodes, ranksPerNode, port, ...rankSettings(this.#host) };
+      node.startRanks(order, (end) => this.#loseNode(node, end)); // G2
+    }
+    const hello = await this.#within("start", this.#host.startDeadlineMs, this.#hello.promise);
+    if (hello.worldSize !== worldSize) {
+      throw this.#lose(`a group of ${hello.worldSize} workers instead of ${worldSize}`);
+    }
+  }
+
+  /** Waits for the other nodes, where there are some. @throws {GroupLostError} where they do not come or do not fit. */
+  async #gather(worldSize: number, nodes: OtherNodes | undefined): Promise<RankPlaces> {
+    if (nodes === undefined) return { group: this.#id, numNodes: 1, ranksPerNode: worldSize, port: 0 };
+    const { others, torchVersion } = nodes;
+    const numNodes = others.count;
+    const ranksPerNode = worldSize / numNodes;
+    if (!Number.isInteger(ranksPerNode)) throw this.#lose(`${worldSize} workers on ${numNodes} nodes`);
+    const { startDeadlineMs, device } = this.#host;
+    const found = await others.gather(startDeadlineMs, this.#ending.signal);
+    for (const { facts } of found) {
+      if (facts.torchVersion !== torchVersion) {
+        throw this.#lose(`PyTorch ${facts.torchVersion} on node ${facts.index} and ${torchVersion} here`);
+      }
+      if (device === "cuda" && facts.gpus < ranksPerNode) {
+        throw this.#lose(`${facts.gpus} GPUs on node ${facts.index} for ${ranksPerNode} workers`);
+      }
+    }
+    this.#nodes = found;
+    return { group: this.#id, numNodes, ranksPerNode, port: await freePort() };
+  }
+
+  #run(places: RankPlaces, socketPath: string): void {
+    const host = this.#host;
+    const child = spawn(host.python, launchArguments(places, host), {
+      env: rankEnvironment(host, places, socketPath),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on("line", (line) => this.#keep(line)); // G4
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ended = promise;
+    child.once("error", (error) => {
+      this.#lose(`${host.python} does not start (${describeError(error)})`);
+      resolve();
+    });
+    // Not "exit": the last lines of the workers come before "close".
+    child.once("close", (code, signal) => {
+      this.#lose(signal === null ? `torchrun ended with code ${code}` : `torchrun was ended by ${signal}`);
+      resolve();
+    });
   }
 
   async #call(kind: CallKind): Promise<Answer> {
@@ -162,10 +202,7 @@ export class TorchGroup {
 
   /** Waits for a promise of this group; when the time is over, the group is ended (G1). */
   async #within<T>(action: string, ms: number, promise: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => {
-      this.#lose(`no answer to ${action} within ${ms} ms`);
-      this.#child.kill("SIGKILL");
-    }, ms);
+    const timer = setTimeout(() => this.#lose(`no answer to ${action} within ${ms} ms`), ms);
     try {
       return await promise;
     } finally {
@@ -182,7 +219,6 @@ export class TorchGroup {
         for (const message of reader.push(chunk)) this.#take(fromBinary(WorkerAnswerSchema, message));
       } catch (error) {
         this.#lose(describeError(error));
-        this.#child.kill("SIGKILL");
       }
     });
     // The group's end tells more: it follows.
@@ -200,49 +236,43 @@ export class TorchGroup {
     if (this.#lines.length > LAST_LINES) this.#lines.shift();
   }
 
+  #loseNode({ facts }: TorchNode, { reason, lines }: RanksEnd): void {
+    const error = new GroupLostError("go on training", `node ${facts.index}: ${reason}`, lines.join(" | "));
+    this.#fail(error);
+  }
+
   #lose(reason: string): Error {
     return this.#fail(new GroupLostError("go on training", reason, this.#lines.join(" | ")));
   }
 
-  /** The first reason stands (G1). */
+  /** Ends the group. The first reason stands (G1). */
   #fail(reason: Error): Error {
-    this.#lost ??= reason;
-    this.#hello.reject(this.#lost);
-    this.#open?.answered.reject(this.#lost);
-    return this.#lost;
+    if (this.#lost !== undefined) return this.#lost;
+    this.#lost = reason;
+    this.#ending.abort(reason);
+    this.#hello.reject(reason);
+    this.#open?.answered.reject(reason);
+    this.#socket?.destroy(); // The first rank ends when its socket does, whatever it computes.
+    this.#child?.kill("SIGKILL"); // And the ranks of this node when torchrun does.
+    for (const node of this.#nodes) void node.endRanks(this.#id);
+    return reason;
   }
 }
 
-function torchrunArguments(worldSize: number): string[] {
-  return [
-    "-m",
-    "torch.distributed.run",
-    "--standalone",
-    // The host's name need not resolve.
-    "--local-addr=127.0.0.1",
-    `--nproc-per-node=${worldSize}`,
-    "--max-restarts=0", // G2
-    "-m",
-    "hone_fsdp.worker",
-  ];
-}
-
-/** The host's environment with what workers need. */
-function workerEnvironment(host: TorchHost, socketPath: string): Record<string, string | undefined> {
-  const { environment, device, threadsPerWorker, callDeadlineMs } = host;
-  return {
-    OMP_NUM_THREADS: String(threadsPerWorker),
-    // Ranks of one host meet on it, whatever its name resolves to.
-    ...(os.platform() === "linux" ? { GLOO_SOCKET_IFNAME: "lo" } : {}),
-    ...environment,
-    PYTHONPATH: PACKAGE_FOLDER,
-    PYTHONUNBUFFERED: "1",
-    PYTHONDONTWRITEBYTECODE: "1",
-    HONE_FSDP_SOCKET: socketPath,
-    HONE_FSDP_DEVICE: device,
-    // The trainer's own deadline ends the group first, and says which call it was.
-    HONE_FSDP_COLLECTIVE_SECONDS: String(Math.ceil(callDeadlineMs / 1_000) + 60),
-  };
+/** A port on which the rendezvous can listen, on every address of this machine. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await new Promise<number>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, () => {
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  return port;
 }
 
 function pause(ms: number): Promise<void> {

@@ -31,7 +31,8 @@ export function speakAsWorkers(host: NodeJS.Process): void {
   };
 
   socket.on("connect", () => {
-    send(0, { case: "hello", value: { worldSize: 1, torchVersion: "none", device: "cpu" } });
+    const worldSize = Number(host.env.FAKE_WORLD_SIZE ?? 1);
+    send(0, { case: "hello", value: { worldSize, torchVersion: "none", device: "cpu" } });
   });
   socket.on("data", (chunk) => {
     for (const message of reader.push(chunk)) answer(fromBinary(WorkerCallSchema, message));

@@ -4,15 +4,14 @@ A rank: `torchrun ... -m hone_fsdp.worker`, started by services/trainer.
     HONE_FSDP_SOCKET              where the trainer listens; read by the first rank
     HONE_FSDP_DEVICE              cpu or cuda
     HONE_FSDP_COLLECTIVE_SECONDS  after which a rank that does not take part ends the group
+    HONE_FSDP_PARENT              torchrun's process, with which this one ends
 
 W1  Every rank runs every call; the first one takes it from the trainer and answers.
 W2  What is refused is refused by all ranks alike and the group goes on. Anything else that is raised ends this process,
     and with it the group: half of a call may have been done.
 """
 
-import ctypes
 import os
-import signal
 import sys
 import traceback
 from datetime import timedelta
@@ -26,13 +25,12 @@ from hone_fsdp import messages
 from hone_fsdp.channel import Channel
 from hone_fsdp.errors import Refused, bad_input
 from hone_fsdp.group import Group
+from hone_fsdp.processes import PARENT_VARIABLE, die_with
 from hone_fsdp.trainer import Trainer
-
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    _die_with_torchrun()
+    die_with(int(os.environ[PARENT_VARIABLE]))
     _be_reproducible()
     seconds = int(os.environ["HONE_FSDP_COLLECTIVE_SECONDS"])
     group = Group.join(os.environ["HONE_FSDP_DEVICE"], timedelta(seconds=seconds))
@@ -84,16 +82,6 @@ class Worker:
         if kind not in calls:
             raise bad_input("answer", f"a call is one of {', '.join(calls)}", str(kind))
         return calls[kind](getattr(call, kind))
-
-
-def _die_with_torchrun() -> None:
-    """A rank whose torchrun was killed has nobody left; where the system can tell, it ends at once."""
-    if sys.platform != "linux":
-        return
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _be_reproducible() -> None:

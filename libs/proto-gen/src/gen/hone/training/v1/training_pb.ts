@@ -1,4 +1,5 @@
-// Training by PyTorch workers: what the trainer and the first rank of a group of workers say to each other.
+// Training by PyTorch workers: what the trainer and the first rank of a group of workers say to each other, and what it and
+// the programs of other nodes do (at the end).
 //
 // They speak over a local socket on which the trainer listens. Each message is preceded by its length in bytes, a
 // uint32 in little-endian order. The rank connects and says hello; then the trainer asks, one call at a time, and every
@@ -19,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/training/v1/training.proto.
  */
 export const file_hone_training_v1_training: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob25lL3RyYWluaW5nL3YxL3RyYWluaW5nLnByb3RvEhBob25lLnRyYWluaW5nLnYxIq8CCgpXb3JrZXJDYWxsEg4KBm51bWJlchgBIAEoDRIoCgVzZXR1cBgCIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuU2V0dXBIABImCgRsb2FkGAMgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb2FkSAASKAoFdHJhaW4YBCABKAsyFy5ob25lLnRyYWluaW5nLnYxLlRyYWluSAASKAoFc2NvcmUYBSABKAsyFy5ob25lLnRyYWluaW5nLnYxLlNjb3JlSAASJgoEc2F2ZRgGIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuU2F2ZUgAEjsKD3Jlc2V0X29wdGltaXplchgHIAEoCzIgLmhvbmUudHJhaW5pbmcudjEuUmVzZXRPcHRpbWl6ZXJIAEIGCgRraW5kIvwBCgxXb3JrZXJBbnN3ZXISDgoGbnVtYmVyGAEgASgNEigKBWhlbGxvGAIgASgLMhcuaG9uZS50cmFpbmluZy52MS5IZWxsb0gAEiYKBGRvbmUYAyABKAsyFi5ob25lLnRyYWluaW5nLnYxLkRvbmVIABIqCgZzY29yZXMYBCABKAsyGC5ob25lLnRyYWluaW5nLnYxLlNjb3Jlc0gAEigKBXNhdmVkGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5TYXZlZEgAEiwKB2ZhaWx1cmUYBiABKAsyGS5ob25lLnRyYWluaW5nLnYxLkZhaWx1cmVIAEIGCgRraW5kIkIKBUhlbGxvEhIKCndvcmxkX3NpemUYASABKA0SFQoNdG9yY2hfdmVyc2lvbhgCIAEoCRIOCgZkZXZpY2UYAyABKAkiBgoERG9uZSIoCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSKXAgoFU2V0dXASKwoFbW9kZWwYASABKAsyHC5ob25lLnRyYWluaW5nLnYxLk1vZGVsU2hhcGUSNQoIYWRhcHRlcnMYAiABKAsyHi5ob25lLnRyYWluaW5nLnYxLkFkYXB0ZXJTaGFwZUgAiAEBEjMKB3RyYWluZWQYAyADKAsyIi5ob25lLnRyYWluaW5nLnYxLlRyYWluZWRQYXJhbWV0ZXISMwoMY29tcHV0ZV90eXBlGAQgASgOMh0uaG9uZS50cmFpbmluZy52MS5FbGVtZW50VHlwZRIZChFyZWNvbXB1dGVzX2xheWVycxgFIAEoCBIYChBvZmZsb2Fkc190b19ob3N0GAYgASgIQgsKCV9hZGFwdGVycyKxAgoKTW9kZWxTaGFwZRISCgp2b2NhYl9zaXplGAEgASgNEhMKC2hpZGRlbl9zaXplGAIgASgNEhIKCm51bV9sYXllcnMYAyABKA0SEQoJbnVtX2hlYWRzGAQgASgNEhsKE251bV9rZXlfdmFsdWVfaGVhZHMYBSABKA0SEAoIaGVhZF9kaW0YBiABKA0SGQoRaW50ZXJtZWRpYXRlX3NpemUYByABKA0SGgoSYmlhc2VkX3Byb2plY3Rpb25zGAggAygJEhMKC2hhc19xa19ub3JtGAkgASgIEhQKDHJtc19ub3JtX2VwcxgKIAEoARIPCgdpc190aWVkGAsgASgIEhoKEnJvdGFyeV9mcmVxdWVuY2llcxgMIAMoARIVCg1yb3RhcnlfZmFjdG9yGA0gASgBIkAKDEFkYXB0ZXJTaGFwZRIMCgRyYW5rGAEgASgNEg0KBWFscGhhGAIgASgBEhMKC3Byb2plY3Rpb25zGAMgAygJIjQKEFRyYWluZWRQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRISCgppc19kZWNheWVkGAIgASgIIn4KBExvYWQSKwoGdGFyZ2V0GAEgASgOMhsuaG9uZS50cmFpbmluZy52MS5XZWlnaHRTZXQSLwoHdGVuc29ycxgCIAMoCzIeLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkVGVuc29yEhgKEG9wdGltaXplcl9mb2xkZXIYAyABKAkitwEKDFN0b3JlZFRlbnNvchIMCgRuYW1lGAEgASgJEgwKBGZpbGUYAiABKAkSDgoGb2Zmc2V0GAMgASgEEisKBHR5cGUYBCABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlEg0KBXNoYXBlGAUgAygNEjQKBm1lcmdlZBgGIAEoCzIfLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkQWRhcHRlckgAiAEBQgkKB19tZXJnZWQidQoNU3RvcmVkQWRhcHRlchIpCgFhGAEgASgLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISKQoBYhgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkVGVuc29yEg4KBmZhY3RvchgDIAEoASL0AQoKTWljcm9iYXRjaBIRCglyb3dfY291bnQYASABKA0SEgoKcm93X3Rva2VucxgCIAEoDRIRCgl0b2tlbl9pZHMYAyABKAwSFAoMcG9zaXRpb25faWRzGAQgASgMEhMKC3Zpc2libGVfZW5kGAUgASgMEhEKCXBvc2l0aW9ucxgGIAEoDBIWCg5lbnRyeV9wb3NpdGlvbhgHIAEoDBIUCgxlbnRyeV90YXJnZXQYCCABKAwSNAoHbnVtYmVycxgJIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuRW50cnlOdW1iZXJzSACIAQFCCgoIX251bWJlcnMifwoMRW50cnlOdW1iZXJzEhkKEWJlaGF2aW91cl9sb2dwcm9iGAEgASgMEhEKCWFkdmFudGFnZRgCIAEoDBIOCgZ3ZWlnaHQYAyABKAwSGQoRcmVmZXJlbmNlX2xvZ3Byb2IYBCABKAwSFgoOZW50cm9weV93ZWlnaHQYBSABKAwi5wEKBVRyYWluEjIKDG1pY3JvYmF0Y2hlcxgBIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuTWljcm9iYXRjaBIkCgRsb3NzGAIgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb3NzEiUKAmtsGAMgASgLMhQuaG9uZS50cmFpbmluZy52MS5LbEgAiAEBEhMKC3RlbXBlcmF0dXJlGAQgASgBEioKCW9wdGltaXplchgFIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuQWRhbVcSFQoNbWF4X2dyYWRfbm9ybRgGIAEoAUIFCgNfa2widgoETG9zcxItCghwcG9fY2xpcBgBIAEoCzIZLmhvbmUudHJhaW5pbmcudjEuUHBvQ2xpcEgAEjcKDWNyb3NzX2VudHJvcHkYAiABKAsyHi5ob25lLnRyYWluaW5nLnYxLkNyb3NzRW50cm9weUgAQgYKBGtpbmQiVAoHUHBvQ2xpcBIQCghjbGlwX2xvdxgBIAEoARIRCgljbGlwX2hpZ2gYAiABKAESFgoJZHVhbF9jbGlwGAMgASgBSACIAQFCDAoKX2R1YWxfY2xpcCIOCgxDcm9zc0VudHJvcHkiQQoCS2wSJgoEa2luZBgBIAEoDjIYLmhvbmUudHJhaW5pbmcudjEuS2xLaW5kEhMKC2NvZWZmaWNpZW50GAIgASgBImMKBUFkYW1XEhUKDWxlYXJuaW5nX3JhdGUYASABKAESDQoFYmV0YTEYAiABKAESDQoFYmV0YTIYAyABKAESDwoHZXBzaWxvbhgEIAEoARIUCgx3ZWlnaHRfZGVjYXkYBSABKAEifQoFU2NvcmUSMgoMbWljcm9iYXRjaGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5NaWNyb2JhdGNoEhMKC3RlbXBlcmF0dXJlGAIgASgBEisKBnRhcmdldBgDIAEoDjIbLmhvbmUudHJhaW5pbmcudjEuV2VpZ2h0U2V0ImMKBlNjb3JlcxI4CgxtaWNyb2JhdGNoZXMYASADKAsyIi5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2hTY29yZXMSDAoEbG9zcxgCIAEoARIRCglncmFkX25vcm0YAyABKAEiNAoQTWljcm9iYXRjaFNjb3JlcxIPCgdsb2dwcm9iGAEgASgMEg8KB2VudHJvcHkYAiABKAwiTQoEU2F2ZRIrCgVmaWxlcxgBIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuV2VpZ2h0RmlsZRIYChBvcHRpbWl6ZXJfZm9sZGVyGAIgASgJIloKCldlaWdodEZpbGUSDAoEcGF0aBgBIAEoCRIMCgRoZWFkGAIgASgMEjAKB3RlbnNvcnMYAyADKAsyHy5ob25lLnRyYWluaW5nLnYxLldyaXR0ZW5UZW5zb3IiSgoNV3JpdHRlblRlbnNvchIMCgRuYW1lGAEgASgJEisKBHR5cGUYAiABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlIkwKBVNhdmVkEioKBWZpbGVzGAEgAygLMhsuaG9uZS50cmFpbmluZy52MS5TYXZlZEZpbGUSFwoPb3B0aW1pemVyX2J5dGVzGAIgASgEIioKCVNhdmVkRmlsZRIOCgZkaWdlc3QYASABKAkSDQoFYnl0ZXMYAiABKAQiEAoOUmVzZXRPcHRpbWl6ZXIqegoLRWxlbWVudFR5cGUSHAoYRUxFTUVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASGAoURUxFTUVOVF9UWVBFX0ZMT0FUMzIQARIYChRFTEVNRU5UX1RZUEVfRkxPQVQxNhACEhkKFUVMRU1FTlRfVFlQRV9CRkxPQVQxNhADKlgKCVdlaWdodFNldBIaChZXRUlHSFRfU0VUX1VOU1BFQ0lGSUVEEAASFQoRV0VJR0hUX1NFVF9QT0xJQ1kQARIYChRXRUlHSFRfU0VUX1JFRkVSRU5DRRACKlEKBktsS2luZBIXChNLTF9LSU5EX1VOU1BFQ0lGSUVEEAASDgoKS0xfS0lORF9LMRABEg4KCktMX0tJTkRfSzIQAhIOCgpLTF9LSU5EX0szEANiBnByb3RvMw");
+  fileDesc("Ch9ob25lL3RyYWluaW5nL3YxL3RyYWluaW5nLnByb3RvEhBob25lLnRyYWluaW5nLnYxIq8CCgpXb3JrZXJDYWxsEg4KBm51bWJlchgBIAEoDRIoCgVzZXR1cBgCIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuU2V0dXBIABImCgRsb2FkGAMgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb2FkSAASKAoFdHJhaW4YBCABKAsyFy5ob25lLnRyYWluaW5nLnYxLlRyYWluSAASKAoFc2NvcmUYBSABKAsyFy5ob25lLnRyYWluaW5nLnYxLlNjb3JlSAASJgoEc2F2ZRgGIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuU2F2ZUgAEjsKD3Jlc2V0X29wdGltaXplchgHIAEoCzIgLmhvbmUudHJhaW5pbmcudjEuUmVzZXRPcHRpbWl6ZXJIAEIGCgRraW5kIvwBCgxXb3JrZXJBbnN3ZXISDgoGbnVtYmVyGAEgASgNEigKBWhlbGxvGAIgASgLMhcuaG9uZS50cmFpbmluZy52MS5IZWxsb0gAEiYKBGRvbmUYAyABKAsyFi5ob25lLnRyYWluaW5nLnYxLkRvbmVIABIqCgZzY29yZXMYBCABKAsyGC5ob25lLnRyYWluaW5nLnYxLlNjb3Jlc0gAEigKBXNhdmVkGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5TYXZlZEgAEiwKB2ZhaWx1cmUYBiABKAsyGS5ob25lLnRyYWluaW5nLnYxLkZhaWx1cmVIAEIGCgRraW5kIkIKBUhlbGxvEhIKCndvcmxkX3NpemUYASABKA0SFQoNdG9yY2hfdmVyc2lvbhgCIAEoCRIOCgZkZXZpY2UYAyABKAkiBgoERG9uZSIoCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSKXAgoFU2V0dXASKwoFbW9kZWwYASABKAsyHC5ob25lLnRyYWluaW5nLnYxLk1vZGVsU2hhcGUSNQoIYWRhcHRlcnMYAiABKAsyHi5ob25lLnRyYWluaW5nLnYxLkFkYXB0ZXJTaGFwZUgAiAEBEjMKB3RyYWluZWQYAyADKAsyIi5ob25lLnRyYWluaW5nLnYxLlRyYWluZWRQYXJhbWV0ZXISMwoMY29tcHV0ZV90eXBlGAQgASgOMh0uaG9uZS50cmFpbmluZy52MS5FbGVtZW50VHlwZRIZChFyZWNvbXB1dGVzX2xheWVycxgFIAEoCBIYChBvZmZsb2Fkc190b19ob3N0GAYgASgIQgsKCV9hZGFwdGVycyKxAgoKTW9kZWxTaGFwZRISCgp2b2NhYl9zaXplGAEgASgNEhMKC2hpZGRlbl9zaXplGAIgASgNEhIKCm51bV9sYXllcnMYAyABKA0SEQoJbnVtX2hlYWRzGAQgASgNEhsKE251bV9rZXlfdmFsdWVfaGVhZHMYBSABKA0SEAoIaGVhZF9kaW0YBiABKA0SGQoRaW50ZXJtZWRpYXRlX3NpemUYByABKA0SGgoSYmlhc2VkX3Byb2plY3Rpb25zGAggAygJEhMKC2hhc19xa19ub3JtGAkgASgIEhQKDHJtc19ub3JtX2VwcxgKIAEoARIPCgdpc190aWVkGAsgASgIEhoKEnJvdGFyeV9mcmVxdWVuY2llcxgMIAMoARIVCg1yb3RhcnlfZmFjdG9yGA0gASgBIkAKDEFkYXB0ZXJTaGFwZRIMCgRyYW5rGAEgASgNEg0KBWFscGhhGAIgASgBEhMKC3Byb2plY3Rpb25zGAMgAygJIjQKEFRyYWluZWRQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRISCgppc19kZWNheWVkGAIgASgIIn4KBExvYWQSKwoGdGFyZ2V0GAEgASgOMhsuaG9uZS50cmFpbmluZy52MS5XZWlnaHRTZXQSLwoHdGVuc29ycxgCIAMoCzIeLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkVGVuc29yEhgKEG9wdGltaXplcl9mb2xkZXIYAyABKAkitwEKDFN0b3JlZFRlbnNvchIMCgRuYW1lGAEgASgJEgwKBGZpbGUYAiABKAkSDgoGb2Zmc2V0GAMgASgEEisKBHR5cGUYBCABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlEg0KBXNoYXBlGAUgAygNEjQKBm1lcmdlZBgGIAEoCzIfLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkQWRhcHRlckgAiAEBQgkKB19tZXJnZWQidQoNU3RvcmVkQWRhcHRlchIpCgFhGAEgASgLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISKQoBYhgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkVGVuc29yEg4KBmZhY3RvchgDIAEoASL0AQoKTWljcm9iYXRjaBIRCglyb3dfY291bnQYASABKA0SEgoKcm93X3Rva2VucxgCIAEoDRIRCgl0b2tlbl9pZHMYAyABKAwSFAoMcG9zaXRpb25faWRzGAQgASgMEhMKC3Zpc2libGVfZW5kGAUgASgMEhEKCXBvc2l0aW9ucxgGIAEoDBIWCg5lbnRyeV9wb3NpdGlvbhgHIAEoDBIUCgxlbnRyeV90YXJnZXQYCCABKAwSNAoHbnVtYmVycxgJIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuRW50cnlOdW1iZXJzSACIAQFCCgoIX251bWJlcnMifwoMRW50cnlOdW1iZXJzEhkKEWJlaGF2aW91cl9sb2dwcm9iGAEgASgMEhEKCWFkdmFudGFnZRgCIAEoDBIOCgZ3ZWlnaHQYAyABKAwSGQoRcmVmZXJlbmNlX2xvZ3Byb2IYBCABKAwSFgoOZW50cm9weV93ZWlnaHQYBSABKAwi5wEKBVRyYWluEjIKDG1pY3JvYmF0Y2hlcxgBIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuTWljcm9iYXRjaBIkCgRsb3NzGAIgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb3NzEiUKAmtsGAMgASgLMhQuaG9uZS50cmFpbmluZy52MS5LbEgAiAEBEhMKC3RlbXBlcmF0dXJlGAQgASgBEioKCW9wdGltaXplchgFIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuQWRhbVcSFQoNbWF4X2dyYWRfbm9ybRgGIAEoAUIFCgNfa2widgoETG9zcxItCghwcG9fY2xpcBgBIAEoCzIZLmhvbmUudHJhaW5pbmcudjEuUHBvQ2xpcEgAEjcKDWNyb3NzX2VudHJvcHkYAiABKAsyHi5ob25lLnRyYWluaW5nLnYxLkNyb3NzRW50cm9weUgAQgYKBGtpbmQiVAoHUHBvQ2xpcBIQCghjbGlwX2xvdxgBIAEoARIRCgljbGlwX2hpZ2gYAiABKAESFgoJZHVhbF9jbGlwGAMgASgBSACIAQFCDAoKX2R1YWxfY2xpcCIOCgxDcm9zc0VudHJvcHkiQQoCS2wSJgoEa2luZBgBIAEoDjIYLmhvbmUudHJhaW5pbmcudjEuS2xLaW5kEhMKC2NvZWZmaWNpZW50GAIgASgBImMKBUFkYW1XEhUKDWxlYXJuaW5nX3JhdGUYASABKAESDQoFYmV0YTEYAiABKAESDQoFYmV0YTIYAyABKAESDwoHZXBzaWxvbhgEIAEoARIUCgx3ZWlnaHRfZGVjYXkYBSABKAEifQoFU2NvcmUSMgoMbWljcm9iYXRjaGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5NaWNyb2JhdGNoEhMKC3RlbXBlcmF0dXJlGAIgASgBEisKBnRhcmdldBgDIAEoDjIbLmhvbmUudHJhaW5pbmcudjEuV2VpZ2h0U2V0ImMKBlNjb3JlcxI4CgxtaWNyb2JhdGNoZXMYASADKAsyIi5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2hTY29yZXMSDAoEbG9zcxgCIAEoARIRCglncmFkX25vcm0YAyABKAEiNAoQTWljcm9iYXRjaFNjb3JlcxIPCgdsb2dwcm9iGAEgASgMEg8KB2VudHJvcHkYAiABKAwiTQoEU2F2ZRIrCgVmaWxlcxgBIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuV2VpZ2h0RmlsZRIYChBvcHRpbWl6ZXJfZm9sZGVyGAIgASgJIloKCldlaWdodEZpbGUSDAoEcGF0aBgBIAEoCRIMCgRoZWFkGAIgASgMEjAKB3RlbnNvcnMYAyADKAsyHy5ob25lLnRyYWluaW5nLnYxLldyaXR0ZW5UZW5zb3IiSgoNV3JpdHRlblRlbnNvchIMCgRuYW1lGAEgASgJEisKBHR5cGUYAiABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlIkwKBVNhdmVkEioKBWZpbGVzGAEgAygLMhsuaG9uZS50cmFpbmluZy52MS5TYXZlZEZpbGUSFwoPb3B0aW1pemVyX2J5dGVzGAIgASgEIioKCVNhdmVkRmlsZRIOCgZkaWdlc3QYASABKAkSDQoFYnl0ZXMYAiABKAQiEAoOUmVzZXRPcHRpbWl6ZXIinwEKCk5vZGVSZXBvcnQSLAoFaGVsbG8YASABKAsyGy5ob25lLnRyYWluaW5nLnYxLk5vZGVIZWxsb0gAEiYKBGJlYXQYAiABKAsyFi5ob25lLnRyYWluaW5nLnYxLkJlYXRIABIzCgtyYW5rc19lbmRlZBgDIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuUmFua3NFbmRlZEgAQgYKBGtpbmQi0wEKCU5vZGVPcmRlchImCgRiZWF0GAEgASgLMhYuaG9uZS50cmFpbmluZy52MS5CZWF0SAASMwoLc3RhcnRfcmFua3MYAiABKAsyHC5ob25lLnRyYWluaW5nLnYxLlN0YXJ0UmFua3NIABIvCgllbmRfcmFua3MYAyABKAsyGi5ob25lLnRyYWluaW5nLnYxLkVuZFJhbmtzSAASMAoHcmVmdXNlZBgEIAEoCzIdLmhvbmUudHJhaW5pbmcudjEuTm9kZVJlZnVzZWRIAEIGCgRraW5kIgYKBEJlYXQiPwoJTm9kZUhlbGxvEg0KBWluZGV4GAEgASgNEhUKDXRvcmNoX3ZlcnNpb24YAiABKAkSDAoEZ3B1cxgDIAEoDSKtAQoKU3RhcnRSYW5rcxINCgVncm91cBgBIAEoCRINCgVub2RlcxgCIAEoDRIWCg5yYW5rc19wZXJfbm9kZRgDIAEoDRIMCgRwb3J0GAQgASgNEg4KBmRldmljZRgFIAEoCRIYChB0aHJlYWRzX3Blcl9yYW5rGAYgASgNEhoKEmNvbGxlY3RpdmVfc2Vjb25kcxgHIAEoDRIVCg1zdGFydF9zZWNvbmRzGAggASgNIhkKCEVuZFJhbmtzEg0KBWdyb3VwGAEgASgJIjoKClJhbmtzRW5kZWQSDQoFZ3JvdXAYASABKAkSDgoGcmVhc29uGAIgASgJEg0KBWxpbmVzGAMgAygJIh0KC05vZGVSZWZ1c2VkEg4KBnJlYXNvbhgBIAEoCSp6CgtFbGVtZW50VHlwZRIcChhFTEVNRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIYChRFTEVNRU5UX1RZUEVfRkxPQVQzMhABEhgKFEVMRU1FTlRfVFlQRV9GTE9BVDE2EAISGQoVRUxFTUVOVF9UWVBFX0JGTE9BVDE2EAMqWAoJV2VpZ2h0U2V0EhoKFldFSUdIVF9TRVRfVU5TUEVDSUZJRUQQABIVChFXRUlHSFRfU0VUX1BPTElDWRABEhgKFFdFSUdIVF9TRVRfUkVGRVJFTkNFEAIqUQoGS2xLaW5kEhcKE0tMX0tJTkRfVU5TUEVDSUZJRUQQABIOCgpLTF9LSU5EX0sxEAESDgoKS0xfS0lORF9LMhACEg4KCktMX0tJTkRfSzMQA2IGcHJvdG8z");
 
 /**
  * trainer -> first rank.
@@ -1068,6 +1069,281 @@ export type ResetOptimizer = Message<"hone.training.v1.ResetOptimizer"> & {
  */
 export const ResetOptimizerSchema: GenMessage<ResetOptimizer> = /*@__PURE__*/
   messageDesc(file_hone_training_v1_training, 28);
+
+/**
+ * node -> trainer.
+ *
+ * @generated from message hone.training.v1.NodeReport
+ */
+export type NodeReport = Message<"hone.training.v1.NodeReport"> & {
+  /**
+   * @generated from oneof hone.training.v1.NodeReport.kind
+   */
+  kind: {
+    /**
+     * The first report. No rank that was started before is left.
+     *
+     * @generated from field: hone.training.v1.NodeHello hello = 1;
+     */
+    value: NodeHello;
+    case: "hello";
+  } | {
+    /**
+     * @generated from field: hone.training.v1.Beat beat = 2;
+     */
+    value: Beat;
+    case: "beat";
+  } | {
+    /**
+     * @generated from field: hone.training.v1.RanksEnded ranks_ended = 3;
+     */
+    value: RanksEnded;
+    case: "ranksEnded";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message hone.training.v1.NodeReport.
+ * Use `create(NodeReportSchema)` to create a new message.
+ */
+export const NodeReportSchema: GenMessage<NodeReport> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 29);
+
+/**
+ * trainer -> node.
+ *
+ * @generated from message hone.training.v1.NodeOrder
+ */
+export type NodeOrder = Message<"hone.training.v1.NodeOrder"> & {
+  /**
+   * @generated from oneof hone.training.v1.NodeOrder.kind
+   */
+  kind: {
+    /**
+     * @generated from field: hone.training.v1.Beat beat = 1;
+     */
+    value: Beat;
+    case: "beat";
+  } | {
+    /**
+     * @generated from field: hone.training.v1.StartRanks start_ranks = 2;
+     */
+    value: StartRanks;
+    case: "startRanks";
+  } | {
+    /**
+     * Answered by ranks_ended, once no rank is left.
+     *
+     * @generated from field: hone.training.v1.EndRanks end_ranks = 3;
+     */
+    value: EndRanks;
+    case: "endRanks";
+  } | {
+    /**
+     * The last order on this connection.
+     *
+     * @generated from field: hone.training.v1.NodeRefused refused = 4;
+     */
+    value: NodeRefused;
+    case: "refused";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message hone.training.v1.NodeOrder.
+ * Use `create(NodeOrderSchema)` to create a new message.
+ */
+export const NodeOrderSchema: GenMessage<NodeOrder> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 30);
+
+/**
+ * I am here.
+ *
+ * @generated from message hone.training.v1.Beat
+ */
+export type Beat = Message<"hone.training.v1.Beat"> & {
+};
+
+/**
+ * Describes the message hone.training.v1.Beat.
+ * Use `create(BeatSchema)` to create a new message.
+ */
+export const BeatSchema: GenMessage<Beat> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 31);
+
+/**
+ * What a node is.
+ *
+ * @generated from message hone.training.v1.NodeHello
+ */
+export type NodeHello = Message<"hone.training.v1.NodeHello"> & {
+  /**
+   * 1 to nodes - 1; the trainer's own node is 0.
+   *
+   * @generated from field: uint32 index = 1;
+   */
+  index: number;
+
+  /**
+   * Such as "2.13.0+cu128".
+   *
+   * @generated from field: string torch_version = 2;
+   */
+  torchVersion: string;
+
+  /**
+   * 0 = none.
+   *
+   * @generated from field: uint32 gpus = 3;
+   */
+  gpus: number;
+};
+
+/**
+ * Describes the message hone.training.v1.NodeHello.
+ * Use `create(NodeHelloSchema)` to create a new message.
+ */
+export const NodeHelloSchema: GenMessage<NodeHello> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 32);
+
+/**
+ * Runs this node's ranks of a group, under torchrun. The rendezvous is on the trainer's node, where the first rank is.
+ *
+ * @generated from message hone.training.v1.StartRanks
+ */
+export type StartRanks = Message<"hone.training.v1.StartRanks"> & {
+  /**
+   * Unlike any other group of this trainer.
+   *
+   * @generated from field: string group = 1;
+   */
+  group: string;
+
+  /**
+   * Nodes that the group has ranks on, the trainer's own among them.
+   *
+   * @generated from field: uint32 nodes = 2;
+   */
+  nodes: number;
+
+  /**
+   * @generated from field: uint32 ranks_per_node = 3;
+   */
+  ranksPerNode: number;
+
+  /**
+   * Of the rendezvous, at the address where this node reaches the trainer.
+   *
+   * @generated from field: uint32 port = 4;
+   */
+  port: number;
+
+  /**
+   * "cpu" or "cuda".
+   *
+   * @generated from field: string device = 5;
+   */
+  device: string;
+
+  /**
+   * On the host, at least 1.
+   *
+   * @generated from field: uint32 threads_per_rank = 6;
+   */
+  threadsPerRank: number;
+
+  /**
+   * After which a rank that does not take part ends the group.
+   *
+   * @generated from field: uint32 collective_seconds = 7;
+   */
+  collectiveSeconds: number;
+
+  /**
+   * Until all nodes have met.
+   *
+   * @generated from field: uint32 start_seconds = 8;
+   */
+  startSeconds: number;
+};
+
+/**
+ * Describes the message hone.training.v1.StartRanks.
+ * Use `create(StartRanksSchema)` to create a new message.
+ */
+export const StartRanksSchema: GenMessage<StartRanks> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 33);
+
+/**
+ * Ends a group's ranks at once.
+ *
+ * @generated from message hone.training.v1.EndRanks
+ */
+export type EndRanks = Message<"hone.training.v1.EndRanks"> & {
+  /**
+   * @generated from field: string group = 1;
+   */
+  group: string;
+};
+
+/**
+ * Describes the message hone.training.v1.EndRanks.
+ * Use `create(EndRanksSchema)` to create a new message.
+ */
+export const EndRanksSchema: GenMessage<EndRanks> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 34);
+
+/**
+ * A group has no rank left on this node.
+ *
+ * @generated from message hone.training.v1.RanksEnded
+ */
+export type RanksEnded = Message<"hone.training.v1.RanksEnded"> & {
+  /**
+   * @generated from field: string group = 1;
+   */
+  group: string;
+
+  /**
+   * Why, such as "torchrun ended with code 1".
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * What the ranks printed last.
+   *
+   * @generated from field: repeated string lines = 3;
+   */
+  lines: string[];
+};
+
+/**
+ * Describes the message hone.training.v1.RanksEnded.
+ * Use `create(RanksEndedSchema)` to create a new message.
+ */
+export const RanksEndedSchema: GenMessage<RanksEnded> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 35);
+
+/**
+ * The node cannot take part.
+ *
+ * @generated from message hone.training.v1.NodeRefused
+ */
+export type NodeRefused = Message<"hone.training.v1.NodeRefused"> & {
+  /**
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message hone.training.v1.NodeRefused.
+ * Use `create(NodeRefusedSchema)` to create a new message.
+ */
+export const NodeRefusedSchema: GenMessage<NodeRefused> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 36);
 
 /**
  * How numbers are stored.

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { SettingError } from "@hone/service-kit";
+import { readTrainerConfig } from "./config.ts";
+
+describe("readTrainerConfig()", () => {
+  test("a trainer has one node unless it is told otherwise", () => {
+    const { torch } = readTrainerConfig({ HONE_TRAINER_PYTHON: "python", HONE_NATS_URL: "x", PATH: "/bin" });
+    assert.equal(torch?.nodes, 1);
+    assert.deepEqual(torch.environment, { PATH: "/bin" });
+    const several = {
+      HONE_TRAINER_PYTHON: "python",
+      HONE_TRAINER_NODES: "4",
+      HONE_TRAINER_NODES_PORT: "1234",
+    };
+    const { nodes, nodesPort } = readTrainerConfig(several).torch!;
+    assert.deepEqual({ nodes, nodesPort }, { nodes: 4, nodesPort: 1_234 });
+  });
+
+  test("refuses nodes for an engine that has one, and what is no number of nodes", () => {
+    assert.throws(
+      () => readTrainerConfig({ HONE_TRAINER_NODES: "2" }),
+      (error) => error instanceof SettingError && /HONE_TRAINER_NODES must be 1 without/.test(error.message),
+    );
+    // What LeaderWorkerSet would have put in its place.
+    assert.throws(() => readTrainerConfig({ HONE_TRAINER_NODES: "$(LWS_GROUP_SIZE)" }), /HONE_TRAINER_NODES/);
+  });
+});

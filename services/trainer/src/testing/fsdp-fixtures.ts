@@ -1,0 +1,150 @@
+/**
+ * What tests of FSDP2 train: small models, batches of every kind, and gradients as the port shows them.
+ *
+ * Gradients are seen through the port: with both betas 0, a large epsilon and a rate of 1000 epsilons, an update moves
+ * a weight by 1000 g (1 - |g| / epsilon).
+ */
+import path from "node:path";
+import { Random } from "@hone/core";
+import { resolveLora, resolveModelSpec } from "@hone/nn";
+import { inspectModel, loadAdapter, loadModel, type TrainingSample } from "@hone/train";
+import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
+import type { EngineConfig } from "../engine/engine-config.ts";
+
+const EPSILON = 1e6;
+const GAIN = 1_000;
+
+const PRETRAINED = path.join(
+  import.meta.dirname,
+  "../../../../libs/train/fixtures/families/llama-scaled-biased",
+);
+const VOCABULARY = 16;
+/** Small, so that there are more microbatches than ranks, or fewer, as a batch has it. */
+const LIMITS = { maxRowTokens: 24, maxMicrobatchTokens: 48 };
+
+/** A model that is trained whole. */
+export const whole: EngineConfig = {
+  ...LIMITS,
+  spec: resolveModelSpec({
+    vocabSize: VOCABULARY,
+    hiddenSize: 16,
+    numLayers: 2,
+    numHeads: 4,
+    numKeyValueHeads: 2,
+    headDim: 4,
+    initializerRange: 0.2,
+  }),
+  start: { kind: "fresh", seed: 3 },
+  companions: {},
+};
+const inspected = await inspectModel(PRETRAINED);
+/** A checkpoint with adapters. */
+export const adapted: EngineConfig = {
+  ...LIMITS,
+  ...inspected,
+  start: { kind: "checkpoint", folder: PRETRAINED },
+  companions: {},
+  adapters: {
+    lora: resolveLora({ rank: 2, alpha: 8, targets: "all-linear" }),
+    seed: 4,
+    basePlace: PRETRAINED,
+    exportedBase: { place: PRETRAINED },
+  },
+};
+
+/** Conversations of one group: a shared prompt, two turns that are trained with a user's between them, of uneven length. */
+function samplesOf(seed: number, count: number): TrainingSample[] {
+  const random = new Random(seed);
+  return Array.from({ length: count }, () => {
+    const lengths = [2 + random.nextInt(3), 2, 1 + random.nextInt(4)];
+    const lossMask = [0, 0, 0, 0, 0, ...[1, 0, 1].flatMap((mask, i) => Array(lengths[i]!).fill(mask))];
+    const tokenIds = lossMask.map((_, i) => (i < 5 ? i + 1 : random.nextInt(4)));
+    const trained = lossMask.filter((mask) => mask === 1).length;
+    const numbers = (value: () => number) => Array.from({ length: trained }, value);
+    return {
+      tokenIds,
+      lossMask,
+      logprobs: numbers(() => -3 + random.next()),
+      referenceLogprobs: numbers(() => -3 + random.next()),
+      advantages: numbers(() => 2 * random.next() - 1),
+      weights: numbers(() => 1 / (trained * count)),
+    };
+  });
+}
+
+const NEUTRAL = { learningRate: 0, beta1: 0, beta2: 0, epsilon: 1, weightDecay: 0 };
+const base = { entropyCoefficient: 0, optimizer: NEUTRAL, maxGradNorm: 1e9 };
+export const BATCHES: Readonly<Record<string, Minibatch>> = {
+  "a clipped ratio with entropy and KL": {
+    ...base,
+    samples: samplesOf(1, 9),
+    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28, dualClip: 3 },
+    entropyCoefficient: 0.02,
+    kl: { kind: "k3", coefficient: 0.1 },
+    temperature: 0.8,
+  },
+  "fewer microbatches than ranks": {
+    ...base,
+    samples: samplesOf(2, 1),
+    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
+    kl: { kind: "k2", coefficient: 0.1 },
+  },
+  imitation: { ...base, samples: samplesOf(3, 6), loss: { kind: "cross_entropy" } },
+};
+
+/** Weights or gradients by their names. */
+export type Values = Readonly<Record<string, Float32Array>>;
+
+/** What an engine trains. @param folder written for it */
+export async function weightsOf(
+  engine: TrainingEngine,
+  config: EngineConfig,
+  folder: string,
+): Promise<Values> {
+  await engine.saveWeights(folder);
+  return config.adapters === undefined
+    ? (await loadModel(folder)).weights
+    : (await loadAdapter(folder, config.spec)).weights;
+}
+
+/** What an engine finds in a batch. */
+export interface Found {
+  readonly loss: number;
+  readonly gradNorm: number;
+  readonly logprobs: readonly Float32Array[];
+  readonly entropies: readonly Float32Array[];
+  readonly gradients: Values;
+}
+
+/** What an engine finds at its first weights, which it has again afterwards. */
+export async function differentiate(
+  engine: TrainingEngine,
+  config: EngineConfig,
+  batch: Minibatch,
+  folder: string,
+): Promise<Found> {
+  const start = path.join(folder, "start");
+  const before = await weightsOf(engine, config, start);
+  const optimizer = { ...NEUTRAL, learningRate: GAIN * EPSILON, epsilon: EPSILON };
+  const found = await engine.trainMinibatch({ ...batch, optimizer });
+  const after = await weightsOf(engine, config, path.join(folder, "moved"));
+  await engine.load(start);
+  const gradients = Object.fromEntries(
+    Object.entries(before).map(([name, values]) => [
+      name,
+      values.map((value, i) => (value - after[name]![i]!) / GAIN),
+    ]),
+  );
+  return { ...found, gradients };
+}
+
+/** Ordinary updates, whose optimizer has a past. */
+export function updates(count: number): Minibatch[] {
+  const optimizer = { learningRate: 0.01, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0.1 };
+  return Array.from({ length: count }, (_, i) => ({
+    ...BATCHES["a clipped ratio with entropy and KL"]!,
+    samples: samplesOf(10 + i, 6),
+    optimizer,
+    maxGradNorm: 0.5,
+  }));
+}
