@@ -120,6 +120,12 @@ export async function render(program: string, options: RenderOptions = {}): Prom
     .filter((manifest) => manifest !== null);
 }
 
+/** Templates of the pods that a workload makes: one, or those of a LeaderWorkerSet's first pod and of its others. */
+export function podTemplatesOf({ spec }: Manifest): Manifest[] {
+  const group = spec.leaderWorkerTemplate;
+  return group === undefined ? [spec.template] : [group.leaderTemplate, group.workerTemplate];
+}
+
 /** Arguments by which helm takes a profile. */
 export function valuesOf({ profile, set = [] }: RenderOptions): string[] {
   return [

@@ -103,6 +103,21 @@ describe("the context of the images", () => {
     }
   });
 
+  test("holds every Python module that a manifest starts, in the package that the image installs", async (t) => {
+    const helm = await findHelm();
+    if (helm.kind === "missing") return t.skip(helm.why);
+    const manifests = JSON.stringify(await render(helm.program, { profile: "multi-node" }));
+    const modules = new Set([...manifests.matchAll(/"-m","(hone_[\w.]+)"/g)].map(([, name = ""]) => name));
+    assert.deepEqual([...modules], ["hone_fsdp.node"]);
+    const project = path.join(laidOut.context, "services", "trainer", "torch");
+    const text = readFileSync(path.join(project, "pyproject.toml"), "utf8");
+    for (const name of modules) {
+      const [folder = "", file] = name.split(".");
+      assert.ok(existsSync(path.join(project, folder, `${file}.py`)), name);
+      assert.match(text, new RegExp(`packages = \\["${folder}"\\]`));
+    }
+  });
+
   test("holds every path of it that a Dockerfile's commands name", () => {
     for (const file of DOCKERFILES) {
       for (const { rest } of instructionsOf(file).filter(({ word }) => word === "RUN" || word === "CMD")) {

@@ -96,10 +96,12 @@ capabilities: { drop: [ALL] }
 {{- end }}
 {{- end -}}
 
-{{/* (root, name) -> mounts of a service's container, and the volumes behind them. */}}
+{{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without what opens bus and database. */}}
 {{- define "hone.mounts" -}}
 {{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
+{{- if not .isBare }}
 - { name: credentials, mountPath: /etc/hone/credentials, readOnly: true }
+{{- end }}
 - { name: tmp, mountPath: /tmp }
 - { name: files, mountPath: /files, readOnly: true }
 - { name: state, mountPath: /var/lib/hone{{ if eq $facts.state "ro" }}, readOnly: true{{ end }} }
@@ -113,9 +115,11 @@ capabilities: { drop: [ALL] }
 {{- define "hone.volumes" -}}
 {{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
 {{- $storage := .root.Values.storage -}}
+{{- if not .isBare }}
 - name: credentials
   # 288 is 0440: for the account of the pod and nobody else.
   secret: { secretName: {{ include "hone.credentials" . }}, defaultMode: 288 }
+{{- end }}
 - name: tmp
   # A pod that writes more is evicted. Kernels that PyTorch compiles lie here too.
   emptyDir: { sizeLimit: {{ ternary "10Gi" "1Gi" (and (eq .name "trainer") (eq .root.Values.trainer.engine.kind "fsdp2")) }} }
@@ -171,7 +175,7 @@ livenessProbe:
   failureThreshold: 6
 {{- end -}}
 
-{{/* (root, name, image) -> the container of a service. */}}
+{{/* (root, name, image, ports) -> the container of a service. */}}
 {{- define "hone.container" -}}
 {{- $values := index .root.Values (include "hone.key" .name) -}}
 {{- $image := .image | default .root.Values.image -}}
@@ -186,6 +190,9 @@ livenessProbe:
     {{- end }}
   ports:
     - { name: http, containerPort: 8080, protocol: TCP }
+    {{- with .ports }}
+    {{- . | nindent 4 }}
+    {{- end }}
   {{- include "hone.probes" . | nindent 2 }}
   {{- if has .name (list "agent-rollout" "inference-gateway" "tracer") }}
   # Whoever still routes to this pod has 3 s to hear that it ends; the drain takes at most 8 s more.

@@ -49,6 +49,22 @@
 {{- if and (eq $trainer.engine.kind "onnx") (gt (int $trainer.engine.gpu.count) 0) -}}
 {{- fail "Cannot use GPUs with the engine onnx, which runs on CPUs: set trainer.engine.gpu.count to 0 or engine.kind to fsdp2" -}}
 {{- end -}}
+{{- if gt (int $trainer.engine.nodes) 1 -}}
+{{- if ne $trainer.engine.kind "fsdp2" -}}
+{{- fail (printf "Cannot spread the engine %s over %d nodes: set trainer.engine.nodes to 1 or engine.kind to fsdp2" $trainer.engine.kind (int $trainer.engine.nodes)) -}}
+{{- end -}}
+{{- if not (or $values.storage.models.existingClaim $values.storage.models.size) -}}
+{{- fail (printf "Cannot show %d nodes of a trainer the models of one pod: set storage.models.size or storage.models.existingClaim" (int $trainer.engine.nodes)) -}}
+{{- end -}}
+{{- range $name, $claim := dict "state" $values.storage.state "models" $values.storage.models -}}
+{{- if not (or $claim.existingClaim (has "ReadWriteMany" $claim.accessModes)) -}}
+{{- fail (printf "Cannot mount storage.%s on several nodes of a trainer: its accessModes need ReadWriteMany" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $trainer.engine.exclusiveTopology (eq (int $trainer.engine.nodes) 1) -}}
+{{- fail "Cannot keep a topology for a trainer of one node: trainer.engine.exclusiveTopology is for trainer.engine.nodes above 1" -}}
+{{- end -}}
 {{- if and (ne $engine.kind "onnx") $values.inferenceGateway.serve -}}
 {{- fail (printf "Cannot serve checkpoints beside the run that a server of %s has: inferenceGateway.serve is for the engine onnx" $engine.kind) -}}
 {{- end -}}

@@ -4,6 +4,10 @@
 {{- toYaml (ternary .Values.trainer.engine.image .Values.image (eq .Values.trainer.engine.kind "fsdp2")) -}}
 {{- end -}}
 
+{{/* Where the other nodes of a trainer find it. */}}
+{{- define "hone.trainer.nodesPort" -}}29400{{- end -}}
+{{- define "hone.trainer.python" -}}/opt/torch/bin/python{{- end -}}
+
 {{- define "hone.trainer.env" -}}
 {{- $own := .Values.trainer -}}
 - name: HONE_TRAINER_LEASE_MS
@@ -13,9 +17,16 @@
   value: {{ $own.engine.threads | quote }}
 {{- else }}
 - name: HONE_TRAINER_PYTHON
-  value: /opt/torch/bin/python
+  value: {{ include "hone.trainer.python" . }}
 - name: HONE_TRAINER_TORCH_DEVICE
   value: cuda
+{{- if gt (int $own.engine.nodes) 1 }}
+# LeaderWorkerSet sets its variables before these.
+- name: HONE_TRAINER_NODES
+  value: $(LWS_GROUP_SIZE)
+- name: HONE_TRAINER_NODES_PORT
+  value: {{ include "hone.trainer.nodesPort" . | quote }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -28,20 +39,74 @@
 {{- toYaml (merge (dict "limits" $limits) $own.resources) -}}
 {{- end -}}
 
+{{- define "hone.trainer.shmMount" -}}
+- { name: shm, mountPath: /dev/shm }
+{{- end -}}
+{{- define "hone.trainer.shmVolume" -}}
+# Counts as memory of the container; the ranks of one node exchange through it.
+- name: shm
+  emptyDir: { medium: Memory, sizeLimit: {{ .Values.trainer.engine.sharedMemory }} }
+{{- end -}}
+
 {{- define "hone.trainer.podSpec" -}}
 {{- $args := dict "root" . "name" "trainer" -}}
 {{- $own := .Values.trainer -}}
 {{- $isTorch := eq $own.engine.kind "fsdp2" -}}
-{{- $mounts := ternary "- { name: shm, mountPath: /dev/shm }" "" $isTorch -}}
+{{- $mounts := ternary (include "hone.trainer.shmMount" .) "" $isTorch -}}
+{{- $ports := "" -}}
+{{- if gt (int $own.engine.nodes) 1 -}}
+{{- $ports = printf "- { name: nodes, containerPort: %s, protocol: TCP }" (include "hone.trainer.nodesPort" .) -}}
+{{- end -}}
 {{- include "hone.podHead" $args }}
 {{- include "hone.placement" (merge (dict "gpu" $own.engine.gpu) $args) }}
 containers:
-  {{- include "hone.container" (merge (dict "image" (include "hone.trainer.image" . | fromYaml) "env" (include "hone.trainer.env" .) "resources" (include "hone.trainer.resources" .) "mounts" $mounts) $args) | nindent 2 }}
+  {{- include "hone.container" (merge (dict "image" (include "hone.trainer.image" . | fromYaml) "env" (include "hone.trainer.env" .) "resources" (include "hone.trainer.resources" .) "mounts" $mounts "ports" $ports) $args) | nindent 2 }}
 volumes:
   {{- include "hone.volumes" $args | nindent 2 }}
   {{- if $isTorch }}
-  # Counts as memory of the container; the ranks of one node exchange through it.
-  - name: shm
-    emptyDir: { medium: Memory, sizeLimit: {{ $own.engine.sharedMemory }} }
+  {{- include "hone.trainer.shmVolume" . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* Pods beside a trainer's own that run workers for it. They see its files as it does, and have no way to bus and database. */}}
+{{- define "hone.trainer.nodePodSpec" -}}
+{{- $args := dict "root" . "name" "trainer" "isBare" true -}}
+{{- $own := .Values.trainer -}}
+{{- $image := include "hone.trainer.image" . | fromYaml -}}
+{{- include "hone.podHead" $args }}
+{{- include "hone.placement" (merge (dict "gpu" $own.engine.gpu) $args) }}
+containers:
+  - name: trainer-node
+    image: {{ include "hone.image" (dict "root" . "image" $image) }}
+    imagePullPolicy: {{ $image.pullPolicy }}
+    command: [{{ include "hone.trainer.python" . }}, -m, hone_fsdp.node]
+    env:
+      # LeaderWorkerSet sets its variables before these.
+      - name: HONE_FSDP_TRAINER
+        value: $(LWS_LEADER_ADDRESS):{{ include "hone.trainer.nodesPort" . }}
+      - name: HONE_FSDP_NODE
+        value: $(LWS_WORKER_INDEX)
+      - name: HONE_HTTP_HOST
+        value: {{ .Values.httpHost | quote }}
+      - name: HONE_HTTP_PORT
+        value: "8080"
+      - name: HOME
+        value: /tmp
+      {{- with $own.env }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    ports:
+      - { name: http, containerPort: 8080, protocol: TCP }
+    # /livez while its loop turns, /readyz while the trainer has it.
+    {{- include "hone.probes" $args | nindent 4 }}
+    resources:
+      {{- include "hone.trainer.resources" . | nindent 6 }}
+    securityContext:
+      {{- include "hone.containerSecurity" . | nindent 6 }}
+    volumeMounts:
+      {{- include "hone.mounts" $args | nindent 6 }}
+      {{- include "hone.trainer.shmMount" . | nindent 6 }}
+volumes:
+  {{- include "hone.volumes" $args | nindent 2 }}
+  {{- include "hone.trainer.shmVolume" . | nindent 2 }}
 {{- end -}}
