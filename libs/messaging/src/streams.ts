@@ -110,6 +110,8 @@ const DEFINITIONS: readonly Definition[] = [
     max_age: nanos(EVENTS_MAX_AGE_MS),
     max_msgs: 1_000_000,
     max_bytes: EVENTS_MAX_BYTES,
+    // Who takes a run over tells its last step again: minutes later, where workers load a large model first.
+    duplicate_window: nanos(DUPLICATE_WINDOW_MS),
   },
   {
     name: StreamName.dead,
