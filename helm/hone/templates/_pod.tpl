@@ -99,9 +99,9 @@ capabilities: { drop: [ALL] }
 {{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without what opens bus and database. */}}
 {{- define "hone.mounts" -}}
 {{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
-{{- if not .isBare }}
+{{- if not .isBare -}}
 - { name: credentials, mountPath: /etc/hone/credentials, readOnly: true }
-{{- end }}
+{{ end -}}
 - { name: tmp, mountPath: /tmp }
 - { name: files, mountPath: /files, readOnly: true }
 - { name: state, mountPath: /var/lib/hone{{ if eq $facts.state "ro" }}, readOnly: true{{ end }} }
@@ -115,11 +115,11 @@ capabilities: { drop: [ALL] }
 {{- define "hone.volumes" -}}
 {{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
 {{- $storage := .root.Values.storage -}}
-{{- if not .isBare }}
+{{- if not .isBare -}}
 - name: credentials
   # 288 is 0440: for the account of the pod and nobody else.
   secret: { secretName: {{ include "hone.credentials" . }}, defaultMode: 288 }
-{{- end }}
+{{ end -}}
 - name: tmp
   # A pod that writes more is evicted. Kernels that PyTorch compiles lie here too.
   emptyDir: { sizeLimit: {{ ternary "10Gi" "1Gi" (and (eq .name "trainer") (eq .root.Values.trainer.engine.kind "fsdp2")) }} }
