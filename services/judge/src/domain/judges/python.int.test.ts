@@ -29,12 +29,14 @@ describe("the judge python", { timeout: 180_000 }, () => {
     assert.equal((await judge(wrong, TESTS, { score: "share" })).value, 2 / 3);
   });
 
-  test("code that ends itself before the tests, prints what they print, or never ends passes none", async () => {
+  test("code that ends itself or its process before the tests, prints what they print, or never ends passes none", async () => {
     for (const code of [
       "import sys\nsys.exit(0)",
       "'passed'\nraise SystemExit",
       "print('passed')",
       "while True: pass",
+      "import os\nos._exit(0)",
+      "import os\nos.abort()",
     ]) {
       assert.equal((await judge(code, "assert add(1, 1) == 2", { timeMs: 3_000 })).value, 0, code);
     }

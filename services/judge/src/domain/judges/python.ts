@@ -5,8 +5,9 @@
  *     Python that raises where the code is wrong, or a JSON list of such texts.
  * Y2: where each test counts, it runs after the code in a process of its own: no test sees what another did. Where all must
  *     pass they run one after the other in one.
- * Y3: what the code does to itself (errors, endless loops, too much memory) fails the test; a sandbox that cannot be had, or
- *     that crashes, is an infrastructure failure.
+ * Y3: what the code does to itself (errors, endless loops, too much memory, ending its own process) fails the test: code
+ *     that could get itself left out would be no worse than code that fails. A sandbox that cannot be had, or whose process
+ *     signals from outside end again and again, is an infrastructure failure.
  */
 
 import { parseJson } from "@hone/core";
@@ -70,6 +71,7 @@ async function passes(
     case "out_of_memory":
       return false;
     case "crashed":
+      if (!result.isBySignal) return false;
       throw new JudgeError(
         "python",
         `Cannot judge the code as its sandbox must outlive it: current value is ${result.reason}`,
