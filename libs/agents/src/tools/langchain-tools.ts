@@ -26,7 +26,7 @@ export function toLangChainTools(toolbox: Toolbox): DynamicStructuredTool[] {
         schema: parameters,
         func: async (args: Record<string, unknown>, _manager, config) => {
           const call = { id: callId(0, 0), type: "function" as const, function: { name, arguments: args } };
-          return (await toolsOf(config ?? {}).answer(call)).text;
+          return (await toolsOf(config ?? {}).answerOneByOne(call)).text;
         },
       }),
   );

@@ -67,6 +67,8 @@ export class RolloutTools {
   readonly #options: RolloutToolsOptions;
   readonly #entries: ReadonlyMap<string, ToolboxEntry>;
   readonly #states = new Map<string, Promise<unknown>>();
+  /** Calls of one turn that came one by one. */
+  #oneByOne: { readonly turn: RecordedTurn | undefined; count: number } = { turn: undefined, count: 0 };
   readonly #metrics: Record<string, number> = {
     tool_calls: 0,
     tool_calls_failed: 0,
@@ -99,19 +101,19 @@ export class RolloutTools {
    * @throws {RetryableError} when one fails for a reason outside the agent (U2), and the signal's reason when it aborts.
    */
   async answerAll(calls: readonly ChatToolCall[]): Promise<ToolReply[]> {
-    const { maxParallelCalls } = this.#toolbox.limits;
-    const replies = await Promise.all(
-      calls.map((call, index) =>
-        index < maxParallelCalls
-          ? this.answer(call)
-          : this.#reply(call, "not_run", `Not run: at most ${maxParallelCalls} calls at once.`),
-      ),
-    );
+    const replies = await Promise.all(calls.map((call, index) => this.#answerWithinCap(call, index)));
     const turn = this.#options.lastTurn();
     if (turn !== undefined) {
       turn.info = { ...turn.info, isValid: replies.every(({ kind }) => kind !== "invalid") };
     }
     return replies;
+  }
+
+  /** Answers one of an answer's calls, for graphs that run each by itself. @throws as {@link answerAll}. */
+  async answerOneByOne(call: ChatToolCall): Promise<ToolReply> {
+    const turn = this.#options.lastTurn();
+    if (turn !== this.#oneByOne.turn) this.#oneByOne = { turn, count: 0 };
+    return this.#answerWithinCap(call, this.#oneByOne.count++);
   }
 
   /** Answers one call. @throws as {@link answerAll}. */
@@ -146,6 +148,13 @@ export class RolloutTools {
       }),
     );
     return results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
+  }
+
+  /** @param index of the call in its answer. */
+  async #answerWithinCap(call: ChatToolCall, index: number): Promise<ToolReply> {
+    const { maxParallelCalls } = this.#toolbox.limits;
+    if (index < maxParallelCalls) return this.answer(call);
+    return this.#reply(call, "not_run", `Not run: at most ${maxParallelCalls} calls at once.`);
   }
 
   async #run(call: ChatToolCall, tool: Tool): Promise<ToolReply> {

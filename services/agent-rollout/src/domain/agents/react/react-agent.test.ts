@@ -43,6 +43,19 @@ describe("the agent react", () => {
     assert.match(policy.prompts[1] ?? "", /<tool_response>\n.*(schema|expression|Invalid)/s);
   });
 
+  test("runs as many calls of an answer as its configuration allows, answer by answer", async () => {
+    const two = `${CALL}\n${CALL}`;
+    const { policy, record } = play([`${two}\n${CALL}`, two, "It is 42."], {
+      config: { maxParallelCalls: 2 },
+    });
+    assert.equal((await record).metrics.tool_calls, 4);
+    const told = (prompt = "") =>
+      [...prompt.matchAll(/<tool_response>\n(.*?)\n<\/tool_response>/gs)].map(([, text]) => text);
+    const first = ["42", "42", "Not run: at most 2 calls at once."];
+    assert.deepEqual(told(policy.prompts[1]), first);
+    assert.deepEqual(told(policy.prompts[2]), [...first, "42", "42"]);
+  });
+
   test("ends as truncated at the cap on turns", async () => {
     const limits = { maxTurns: 2, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 1 };
     const { outcome, turns } = await play([CALL], { limits }).record;
