@@ -20,6 +20,7 @@ import {
 } from "../testing/torch-host.ts";
 import { GroupLostError } from "./errors.ts";
 import { TorchFinder } from "./find-torch.ts";
+import { freePort } from "./free-port.ts";
 import type { TorchHost } from "./fsdp-config.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 import { TorchNodes } from "./torch-nodes.ts";
@@ -32,12 +33,16 @@ const END_MS = 120_000;
 
 /** Two nodes; the program of the other one is the test's to start and to end. */
 async function withNodes(
-  use: (over: TorchHost, startProgram: () => NodeProgram, nodes: TorchNodes) => Promise<void>,
+  use: (
+    over: TorchHost,
+    startProgram: (httpPort?: number) => NodeProgram,
+    nodes: TorchNodes,
+  ) => Promise<void>,
 ): Promise<void> {
   const others = await TorchNodes.listen({ count: 2, host: "127.0.0.1", port: 0, logger: silentLogger() });
   const programs: NodeProgram[] = [];
-  const startProgram = () => {
-    const program = NodeProgram.start(host, others.port);
+  const startProgram = (httpPort = 0) => {
+    const program = NodeProgram.start(host, others.port, httpPort);
     programs.push(program);
     return program;
   };
@@ -178,14 +183,20 @@ describe("FSDP2 over two nodes", { skip, timeout: TIMEOUT_MS }, () => {
     () =>
       withNodes(async (over, startProgram, nodes) => {
         await using folder = await temporaryFolder("nodes");
-        const program = startProgram();
+        const httpPort = await freePort();
+        const answerOf = async (route: string) =>
+          (await fetch(`http://127.0.0.1:${httpPort}${route}`)).status;
+        const program = startProgram(httpPort);
         const engine = engineOf(2, over, path.join(folder.path, "start"));
         await engine.initialise();
         const theirs = await workersBelow(program.pid);
         assert.equal(theirs.length, 1);
+        assert.deepEqual([await answerOf("/livez"), await answerOf("/readyz")], [200, 200]);
         const { port } = nodes;
         await nodes.close();
         await eventually("the end of its ranks", () => areGone(theirs), { deadlineMs: END_MS });
+        await eventually("a node that is not ready", async () => (await answerOf("/readyz")) === 503);
+        assert.equal(await answerOf("/livez"), 200);
         await engine.close();
         const anew = await TorchNodes.listen({ count: 2, host: "127.0.0.1", port, logger: silentLogger() });
         try {

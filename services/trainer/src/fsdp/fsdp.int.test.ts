@@ -7,14 +7,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
-import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats, startPostgres, temporaryFolder, torchPython } from "@hone/testing";
 import { loadModel } from "@hone/train";
 import postgres from "postgres";
 import { startFakePeers } from "../testing/fake-peers.ts";
 import { areGone, NodeProgram, ON_THIS_MACHINE, workersBelow } from "../testing/torch-host.ts";
 import { followEvents, runFile, startTrainer } from "../testing/trainer-process.ts";
-import { TorchNodes } from "./torch-nodes.ts";
+import { freePort } from "./free-port.ts";
 
 const { python, skip } = torchPython(process.env);
 const DEADLINE_MS = 1_800_000;
@@ -36,9 +35,7 @@ test("so does a run over two nodes, whose other node loses a rank, then its prog
 }, async () => {
   const { PATH, HOME, LD_LIBRARY_PATH } = process.env;
   const environment = { PATH, HOME, LD_LIBRARY_PATH };
-  const finding = await TorchNodes.listen({ count: 2, host: "127.0.0.1", port: 0, logger: silentLogger() });
-  const { port } = finding;
-  await finding.close();
+  const port = await freePort();
   const settings = { HONE_TRAINER_NODES: "2", HONE_TRAINER_NODES_PORT: String(port), ...ON_THIS_MACHINE };
   let program = NodeProgram.start({ python, environment }, port);
   try {

@@ -27,6 +27,7 @@ import {
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
 import { GroupLostError } from "./errors.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
+import { freePort } from "./free-port.ts";
 import type { OtherNodes, TorchHost } from "./fsdp-config.ts";
 import type { RanksEnd, TorchNode } from "./torch-node.ts";
 import { launchArguments, type RankPlaces, rankEnvironment, rankSettings } from "./torchrun.ts";
@@ -257,22 +258,6 @@ export class TorchGroup {
     for (const node of this.#nodes) void node.endRanks(this.#id);
     return reason;
   }
-}
-
-/** A port on which the rendezvous can listen, on every address of this machine. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await new Promise<number>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, () => {
-      const address = server.address();
-      resolve(typeof address === "object" && address !== null ? address.port : 0);
-    });
-  });
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  return port;
 }
 
 function pause(ms: number): Promise<void> {

@@ -74,14 +74,18 @@ export class NodeProgram {
   /** What it and its ranks printed. */
   output = "";
 
-  /** @param port where the trainer waits for its nodes. */
-  static start(host: Pick<TorchHost, "python" | "environment">, port: number, index = 1): NodeProgram {
+  /**
+   * @param port where the trainer waits for its nodes.
+   * @param httpPort where it answers probes; 0 = nowhere.
+   */
+  static start(host: Pick<TorchHost, "python" | "environment">, port: number, httpPort = 0): NodeProgram {
     const child = spawn(host.python, ["-m", "hone_fsdp.node"], {
       env: {
         ...packageEnvironment(host.environment),
         ...ON_THIS_MACHINE,
         HONE_FSDP_TRAINER: `127.0.0.1:${port}`,
-        HONE_FSDP_NODE: String(index),
+        HONE_FSDP_NODE: "1",
+        ...(httpPort === 0 ? {} : { HONE_HTTP_PORT: String(httpPort) }),
       },
       stdio: ["ignore", "pipe", "pipe"],
     });
