@@ -29,8 +29,5 @@ docker buildx build --push --sbom=true --provenance=mode=max --platform linux/am
 
 # What npm installed, for whoever has no registry that shows attached SBOMs.
 mkdir -p "$root/images/out"
-(cd "$root" && npm sbom --package-lock-only --omit=dev --omit=optional --sbom-format=cyclonedx \
-  --workspace services/agent-rollout --workspace services/dataset --workspace services/inference-gateway \
-  --workspace services/judge --workspace services/tracer --workspace services/trainer --workspace apps/cli \
-  > "$root/images/out/services.cdx.json")
+node "$root/scripts/sbom.ts" > "$root/images/out/services.cdx.json"
 echo "pushed $repository/services:$tag and $repository/trainer:$tag; SBOM in images/out/services.cdx.json"

