@@ -90,16 +90,20 @@ describe("a stack in one process", () => {
           { id: string }[]
         >`select distinct trace_id as id from tracer.span_pieces`;
         const found = new Map<string, Set<string>>();
+        const messaging = new Map<string, Record<string, unknown>>();
         for (const { id } of traces) {
           const answer = await fetch(`${stack.pageUrl}/api/traces/${id}`);
-          const { spans } = (await answer.json()) as { spans: { name: string; service: string }[] };
-          for (const { name, service } of spans) {
+          const { spans } = (await answer.json()) as {
+            spans: { name: string; service: string; attributes: Record<string, unknown> }[];
+          };
+          for (const { name, service, attributes } of spans) {
             const first = name.split(" ", 1)[0] ?? "";
             found.set(first, (found.get(first) ?? new Set()).add(service));
+            if (attributes["messaging.system"] === "nats") messaging.set(first, attributes);
           }
         }
         const all = [...new Set([...found.values()].flatMap((each) => [...each]))].sort();
-        return all.length >= SPEAKING.length && { all, found };
+        return all.length >= SPEAKING.length && { all, found, messaging };
       },
       { deadlineMs: WAIT_MS },
     );
@@ -111,6 +115,13 @@ describe("a stack in one process", () => {
     ] as const) {
       assert.deepEqual([...(services.found.get(name) ?? [])], [service], name);
     }
+    // Who sends a message to the bus, and who works on one, says so in OpenTelemetry's words.
+    const { messaging } = services;
+    assert.deepEqual([...messaging.keys()].sort(), ["judge", "rollout"]);
+    assert.equal(messaging.get("rollout")?.["messaging.operation.type"], "send");
+    assert.equal(messaging.get("rollout")?.["messaging.destination.template"], "hone.v1.rollout.job.*");
+    assert.equal(messaging.get("judge")?.["messaging.operation.type"], "process");
+    assert.equal(messaging.get("judge")?.["messaging.consumer.group.name"], "judge");
     // The one is the client's span of a call, the other the server's.
     assert.deepEqual([...(services.found.get("chat") ?? [])].sort(), ["agent-rollout", "inference-gateway"]);
   });

@@ -24,6 +24,12 @@ export {
   translateBusError,
   UndecodableMessageError,
 } from "./errors.ts";
+export {
+  type ProcessedMessage,
+  processAttributes,
+  type SentMessage,
+  sendAttributes,
+} from "./message-attributes.ts";
 export { MAX_OBJECT_BYTES } from "./objects.ts";
 export { decodeBytes } from "./payload.ts";
 export { type PublishOptions, publishBytes, publishStored, type Stored } from "./publish.ts";

@@ -31,4 +31,12 @@ export { Attr, AttrValue, EventName, METRICS, MetricName, Reduce, SpanName } fro
 export type { Telemetry, TelemetryOptions } from "./start-telemetry.ts";
 export { startTelemetry } from "./start-telemetry.ts";
 export type { SpanOptions } from "./tracing.ts";
-export { contextOf, inOwnScope, recordError, runBelow, startSpan, withSpan } from "./tracing.ts";
+export {
+  contextOf,
+  describeSpan,
+  inOwnScope,
+  recordError,
+  runBelow,
+  startSpan,
+  withSpan,
+} from "./tracing.ts";

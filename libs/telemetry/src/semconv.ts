@@ -45,9 +45,6 @@ export const SpanName = {
   evaluate: "evaluate",
   /** Tasks of one batch. dataset. */
   datasetBatch: "dataset.batch",
-  /** Messaging: `{operation} {destination template}`. */
-  send: (destination: string) => `send ${destination}`,
-  process: (destination: string) => `process ${destination}`,
 } as const;
 
 /** Names of attributes. */
@@ -157,6 +154,8 @@ export const Attr = {
 export const AttrValue = {
   providerHone: "hone",
   messagingSystemNats: "nats",
+  messagingSend: "send",
+  messagingProcess: "process",
   operationChat: "chat",
   operationInvokeAgent: "invoke_agent",
   operationExecuteTool: "execute_tool",

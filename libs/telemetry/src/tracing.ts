@@ -142,6 +142,12 @@ export function runBelow<T>(below: Context, work: () => T): T {
   return context.with(below, work);
 }
 
+/** Adds to the span of a context, where that is recorded here. */
+export function describeSpan(of: Context, attributes: Attributes): void {
+  const span = trace.getSpan(of);
+  if (span?.isRecording()) span.setAttributes(attributes);
+}
+
 /** Marks a span as failed, with the error's type, message and stack (T4). */
 export function recordError(span: Span, error: unknown): void {
   if (!span.isRecording()) return;

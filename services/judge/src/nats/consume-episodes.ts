@@ -16,6 +16,7 @@ import {
   lastKeyOf,
   outcomeFromWire,
   outcomeToWire,
+  processAttributes,
   publishStored,
   StreamName,
   slotFromWire,
@@ -47,6 +48,8 @@ import { judgeEpisode } from "./judge-episode.ts";
 import type { Panels } from "./panels.ts";
 
 const judgeSeconds = histogramOf(Instrument.judgeSeconds);
+/** The subject of episodes to be judged, whatever their run. */
+const ANY_EPISODE = subjects.rolloutFinished("*");
 
 /** Options of {@link consumeEpisodes}. */
 export interface ConsumeEpisodesOptions {
@@ -63,7 +66,7 @@ export function consumeEpisodes(bus: Bus, panels: Panels, options: ConsumeEpisod
   return consumeWork(bus, EpisodeSchema, {
     stream: StreamName.episodes,
     durable: DurableName.finishedEpisodes,
-    filter: subjects.rolloutFinished("*"),
+    filter: ANY_EPISODE,
     concurrency,
     handle: (item) => judgeItem(bus, panels, item, options),
     putAside: (item, deaths) => giveUp(bus, item, deaths, logger),
@@ -142,6 +145,7 @@ function identityOf(episode: Episode, subject: string) {
     return {
       rolloutId,
       attributes: {
+        ...processAttributes({ subject, template: ANY_EPISODE, durable: DurableName.finishedEpisodes }),
         [Attr.runId]: episode.runId,
         [Attr.slot]: slotKey(slot),
         [Attr.rolloutId]: rolloutId,

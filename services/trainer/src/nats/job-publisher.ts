@@ -9,6 +9,7 @@ import {
   publishStored,
   runsIn,
   StreamName,
+  sendAttributes,
   slotToWire,
   subjects,
   translateBusError,
@@ -21,8 +22,12 @@ import {
   RolloutLimitsSchema,
   SamplingSchema,
 } from "@hone/proto-gen/rollout";
+import { describeSpan } from "@hone/telemetry";
 import type { Job, JobQueue, PublishJobOptions } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run-record.ts";
+
+/** The subject of jobs, whatever their run. */
+const ANY_JOB = subjects.rolloutJob("*");
 
 /** Names the tokenizer of a run: its folder below the state folder, and its digest. */
 export type TokenizerOf = (runId: string) => Promise<{ path: string; digest: string }>;
@@ -43,19 +48,17 @@ export class JobPublisher implements JobQueue {
   ): Promise<boolean> {
     const rolloutId = rolloutIdOf(run.runId, job.slot);
     const tokenizer = await this.#tokenizerOf(run.runId);
+    const subject = subjects.rolloutJob(run.runId);
+    // A later owner of the run counts its repetitions from 1 again.
+    const messageId = repetition === 0 ? rolloutId : `${rolloutId}#${run.epoch}.${repetition}`;
+    describeSpan(trace, sendAttributes({ subject, template: ANY_JOB, messageId }));
     const stored = await publishStored(
       this.#bus,
-      subjects.rolloutJob(run.runId),
+      subject,
       RolloutJobSchema,
       encodeJob(run, job, tokenizer),
       // The caller tries again, as it is the one who can tell people why.
-      {
-        // A later owner of the run counts its repetitions from 1 again.
-        messageId: repetition === 0 ? rolloutId : `${rolloutId}#${run.epoch}.${repetition}`,
-        trace,
-        signal,
-        deadlineMs: 0,
-      },
+      { messageId, trace, signal, deadlineMs: 0 },
     );
     return !stored.isDuplicate;
   }
