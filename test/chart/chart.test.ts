@@ -1,65 +1,20 @@
 /** The chart as helm renders it: each profile, what it refuses, and what every pod has. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { inlineFiles } from "@hone/config";
+import { DEFAULT_GRACE_MS } from "@hone/service-kit";
 import { lakeRun } from "../support/index.ts";
-import {
-  CHART,
-  findHelm,
-  helm,
-  type Manifest,
-  NAMESPACE,
-  podTemplatesOf,
-  RELEASE,
-  render,
-  valuesOf,
-} from "./helm.ts";
+import { CHART, helm, type Manifest, NAMESPACE, RELEASE, render, valuesOf } from "./helm.ts";
+import { manifestsOf, PROFILES, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
 
-const PROFILES = readdirSync(path.join(CHART, "ci")).map((name) => path.basename(name, ".yaml"));
-const WORKLOADS = ["Deployment", "StatefulSet", "LeaderWorkerSet"];
-const SERVICES = ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"];
-/** Drain and close of a service, `DEFAULT_GRACE_MS` in libs/service-kit, and what preStop may take before it. */
-const DRAIN_SECONDS = 8;
+/** Drain and close of a service, and what preStop may take before it. */
+const DRAIN_SECONDS = DEFAULT_GRACE_MS / 1_000;
 
 /** A trainer of two nodes. */
 const SEVERAL_NODES = ["trainer.engine.nodes=2", "trainer.engine.kind=fsdp2", "trainer.engine.gpu.count=8"];
-
-const found = await findHelm();
-const skip = found.kind === "missing" ? found.why : false;
-const program = found.kind === "found" ? found.program : "";
-
-/** The profiles that a test speaks of, each rendered once. */
-const rendered = new Map<string, Promise<Manifest[]>>();
-function manifestsOf(profile: string): Promise<Manifest[]> {
-  const known = rendered.get(profile) ?? render(program, { profile });
-  rendered.set(profile, known);
-  return known;
-}
-
-/** Every pod that a profile asks for, hooks included. */
-function podsOf(manifests: readonly Manifest[]): { name: string; component: string; spec: Manifest }[] {
-  return manifests.flatMap((manifest) => {
-    const templates = WORKLOADS.includes(manifest.kind)
-      ? podTemplatesOf(manifest)
-      : manifest.kind === "Pod"
-        ? [manifest]
-        : [];
-    return templates.map(({ metadata, spec }) => ({
-      name: manifest.metadata.name,
-      component: metadata.labels["app.kubernetes.io/component"],
-      spec,
-    }));
-  });
-}
-
-function podOf(manifests: readonly Manifest[], component: string): Manifest {
-  const pod = podsOf(manifests).find((each) => each.component === component);
-  assert.ok(pod !== undefined, `no pod of ${component}`);
-  return pod.spec;
-}
 
 describe("the chart", { skip }, () => {
   test("helm lint --strict has nothing to say of any profile", async () => {
@@ -211,6 +166,12 @@ for (const profile of PROFILES) {
           assert.deepEqual(spec.securityContext.seccompProfile, { type: "RuntimeDefault" }, component);
         }
       }
+    });
+
+    test("gives no account a token either", async () => {
+      const accounts = (await manifestsOf(profile)).filter(({ kind }) => kind === "ServiceAccount");
+      for (const { metadata, automountServiceAccountToken } of accounts)
+        assert.equal(automountServiceAccountToken, false, metadata.name);
     });
 
     test("pins each image", async () => {

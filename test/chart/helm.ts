@@ -100,6 +100,8 @@ export interface RenderOptions {
   readonly profile?: string;
   /** As `--set`. */
   readonly set?: readonly string[];
+  /** Address of the API server that templates look Secrets up at: what is rendered is an upgrade then. @default none */
+  readonly apiServer?: string;
 }
 
 export const RELEASE = "hone";
@@ -107,17 +109,22 @@ export const NAMESPACE = "training";
 
 /** `helm template`. @throws with what helm printed. */
 export async function render(program: string, options: RenderOptions = {}): Promise<Manifest[]> {
-  const text = await helm(program, [
+  return parseAllDocuments(await renderText(program, options))
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((manifest) => manifest !== null);
+}
+
+/** The same as text, with its comments. */
+export function renderText(program: string, options: RenderOptions = {}): Promise<string> {
+  return helm(program, [
     "template",
     RELEASE,
     CHART,
     "--namespace",
     NAMESPACE,
+    ...(options.apiServer === undefined ? [] : [...AGAINST_A_SERVER, options.apiServer]),
     ...valuesOf(options),
   ]);
-  return parseAllDocuments(text)
-    .map((document) => document.toJS() as Manifest | null)
-    .filter((manifest) => manifest !== null);
 }
 
 /** Templates of the pods that a workload makes: one, or those of a LeaderWorkerSet's first pod and of its others. */
@@ -126,11 +133,21 @@ export function podTemplatesOf({ spec }: Manifest): Manifest[] {
   return group === undefined ? [spec.template] : [group.leaderTemplate, group.workerTemplate];
 }
 
+/** Schemas are looked at elsewhere (kubernetes-schemas.test.ts). What is there already is being upgraded. */
+const AGAINST_A_SERVER = [
+  "--dry-run=server",
+  "--is-upgrade",
+  "--disable-openapi-validation",
+  "--kube-apiserver",
+];
+/** Helm makes a text of a fraction that `--set` gives. */
+const FRACTION = /=\d+\.\d+$/;
+
 /** Arguments by which helm takes a profile. */
 export function valuesOf({ profile, set = [] }: RenderOptions): string[] {
   return [
     ...(profile === undefined ? [] : ["--values", path.join(CHART, "ci", `${profile}.yaml`)]),
-    ...set.flatMap((each) => ["--set", each]),
+    ...set.flatMap((each) => [FRACTION.test(each) ? "--set-json" : "--set", each]),
   ];
 }
 

@@ -7,17 +7,23 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { deadline } from "@hone/core";
-import { type Bus, connectBus, readOrdered, runOfEvent, StreamName, subjects } from "@hone/messaging";
-import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+import type { Bus } from "@hone/messaging";
+import { RunPhase } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import postgres from "postgres";
 import { lakeRun } from "../support/index.ts";
+import {
+  connectClient,
+  endOf,
+  publishAndFollow,
+  RUN_DEADLINE_MS,
+  stepsOf,
+  trainedBy,
+} from "./cluster/follow-run.ts";
 import { type LocalCluster, startLocalCluster } from "./cluster/local-cluster.ts";
 import { Pod } from "./cluster/pod.ts";
 import { findHelm, render } from "./helm.ts";
 
-const RUN_DEADLINE_MS = 600_000;
 const STEPS = 9;
 /** Everything that can be lost, one at a time: Hone's own, and the servers. */
 const VICTIMS = [
@@ -36,26 +42,14 @@ const skip = helm.kind === "missing" ? helm.why : false;
 
 describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
   let cluster: LocalCluster;
-  let client: NatsConnection;
   let bus: Bus;
 
   before(async () => {
     assert.ok(helm.kind === "found");
     cluster = await startLocalCluster(await render(helm.program, { profile: "cpu" }));
-    client = await connect({
-      servers: `${cluster.addressOf("nats")}:4222`,
-      user: "client",
-      pass: cluster.secret("hone-nats-users", "client"),
-      maxReconnectAttempts: -1,
-    });
-    const password = cluster.secret("hone-nats-users", "client");
-    bus = await connectBus({
-      url: `nats://client:${password}@${cluster.addressOf("nats")}:4222`,
-      name: "test",
-    });
+    bus = await connectClient(cluster);
   });
   after(async () => {
-    await client?.close();
     await bus?.close();
     await cluster?.[Symbol.asyncDispose]();
   });
@@ -75,7 +69,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
 
   test("a run that is published as NOTES says ends, and its traces arrive where Jaeger is", async () => {
     const run = await lakeRun(undisturbed);
-    const events = await publishAndFollow(cluster, client, bus, JSON.stringify(run));
+    const events = await publishAndFollow(cluster, bus, JSON.stringify(run));
     assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
 
     const services = ["agent-rollout", "inference-gateway", "judge", "trainer"];
@@ -92,6 +86,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     assert.equal(named("chat")?.attributes["gen_ai.operation.name"], "chat");
     assert.ok(Number(named("chat")?.attributes["gen_ai.usage.output_tokens"]) > 0);
     assert.equal(named("invoke_agent")?.attributes["gen_ai.operation.name"], "invoke_agent");
+    assert.equal(named("judge")?.attributes["messaging.system"], "nats");
     // What the link patterns of the chart need to lead to Hone's page.
     const rollout = named("rollout");
     assert.ok(rollout?.attributes["hone.run.id"] && rollout.attributes["hone.slot"], JSON.stringify(rollout));
@@ -145,7 +140,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
   test("pods that are lost one at a time, and started again by their manifest, lose nothing", async () => {
     const run = await lakeRun({ ...undisturbed, name: "disturbed" });
     const left = [...VICTIMS];
-    const events = await publishAndFollow(cluster, client, bus, JSON.stringify(run), async (event) => {
+    const events = await publishAndFollow(cluster, bus, JSON.stringify(run), async (event) => {
       if (event.kind.case !== "stepCompleted") return;
       const victim = left.shift();
       if (victim !== undefined) await cluster.replace(victim);
@@ -184,42 +179,6 @@ const undisturbed = {
   evalTasks: 2,
 };
 
-/**
- * Publishes the text of a run file as `nats pub` does, and reads what is told of it from the stream, so that nothing is
- * missed while the bus itself is away.
- */
-async function publishAndFollow(
-  cluster: LocalCluster,
-  client: NatsConnection,
-  bus: Bus,
-  text: string,
-  onEvent: (event: RunEvent) => Promise<void> = async () => undefined,
-): Promise<RunEvent[]> {
-  const { name } = JSON.parse(text) as { name: string };
-  const events: RunEvent[] = [];
-  client.publish("hone.v1.run.request", text);
-  await client.flush();
-  try {
-    await deadline(`the end of ${name}`, RUN_DEADLINE_MS, async (signal) => {
-      const told = readOrdered(bus, RunEventSchema, {
-        stream: StreamName.events,
-        filter: subjects.event("*", "*"),
-        signal,
-      });
-      for await (const { message, subject } of told) {
-        if (message.kind.case === "refused") assert.fail(JSON.stringify(message.kind.value.problems));
-        if (!runOfEvent(subject).startsWith(`${name}-`)) continue;
-        events.push(message);
-        if (message.kind.case === "ended") return;
-        await onEvent(message);
-      }
-    });
-  } catch (error) {
-    throw new Error(cluster.describe(), { cause: error });
-  }
-  return events;
-}
-
 /** What the bus refused its users, as its log tells it. */
 function violations(cluster: LocalCluster): string[] {
   const { logFile } = cluster.pods.get("nats") as Pod;
@@ -227,30 +186,6 @@ function violations(cluster: LocalCluster): string[] {
   return lines.filter((line) => /Violation/i.test(line)).map((line) => line.replace(/^.*?\[ERR\]/, ""));
 }
 
-function endOf(events: readonly RunEvent[]) {
-  const last = events.at(-1)?.kind;
-  return last?.case === "ended" ? last.value : undefined;
-}
-
-function stepsOf(events: readonly RunEvent[]): number[] {
-  return events.flatMap(({ kind }) => (kind.case === "stepCompleted" ? [Number(kind.value.step)] : []));
-}
-
 function ofSteps(cluster: LocalCluster) {
   return cluster.jaeger.spans.filter(({ name }) => name === "step");
-}
-
-/** What the ledger says of a run: every trained rollout, and the digest of the state after each step. */
-async function trainedBy(cluster: LocalCluster, runName: string) {
-  const sql = postgres(cluster.database.url, { max: 1 });
-  try {
-    const rollouts = await sql`
-      select slot, version, outcome, reward, advantage, sampled_tokens from trainer.ledger
-      where run_id like ${`${runName}-%`} order by slot`;
-    const states = await sql`
-      select version, state_digest from trainer.steps where run_id like ${`${runName}-%`} order by version`;
-    return { rollouts: [...rollouts], states: [...states] };
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
 }

@@ -8,6 +8,8 @@ export interface PodPlan {
   readonly component: string;
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Whether its successor comes up before it ends, as a Deployment's does that surges. */
+  readonly hasSurge: boolean;
   readonly spec: Manifest;
   /** Claim templates of its StatefulSet. */
   readonly claims: readonly string[];
@@ -17,21 +19,40 @@ export interface PodPlan {
 const NETWORK = "127.0.1";
 const FIRST_HOST = 10;
 
-/** Every pod of the workloads of a release, and none of Helm's hooks. */
-export function planPods(manifests: readonly Manifest[]): PodPlan[] {
+/** Who has which address: a pod keeps the one that its name got first. */
+export class Addresses {
+  readonly #byName = new Map<string, string>();
+
+  of(name: string): string {
+    const known = this.#byName.get(name) ?? `${NETWORK}.${FIRST_HOST + this.#byName.size}`;
+    this.#byName.set(name, known);
+    return known;
+  }
+}
+
+/**
+ * Every pod of the workloads of a release, and none of Helm's hooks.
+ * @param revision of the release: an upgrade's pods of a Deployment are others, those of a StatefulSet keep their names.
+ */
+export function planPods(
+  manifests: readonly Manifest[],
+  addresses = new Addresses(),
+  revision = 1,
+): PodPlan[] {
   const workloads = manifests.filter(({ kind }) => kind === "Deployment" || kind === "StatefulSet");
-  let host = FIRST_HOST;
   return workloads.flatMap((workload) => {
     const { template, replicas = 1, volumeClaimTemplates = [] } = workload.spec;
     return Array.from({ length: replicas }, (_, index) => {
       // A Deployment's pods have random ends; an order does as well.
-      const name = `${workload.metadata.name}-${workload.kind === "Deployment" ? `d${index}` : index}`;
+      const end = workload.kind === "Deployment" ? `r${revision}-${index}` : index;
+      const name = `${workload.metadata.name}-${end}`;
       const labels = { ...template.metadata.labels, "statefulset.kubernetes.io/pod-name": name };
       return {
         name,
         component: labels["app.kubernetes.io/component"],
-        address: `${NETWORK}.${host++}`,
+        address: addresses.of(name),
         labels,
+        hasSurge: workload.kind === "Deployment" && workload.spec.strategy?.rollingUpdate?.maxSurge > 0,
         spec: template.spec,
         claims: volumeClaimTemplates.map((claim: Manifest) => claim.metadata.name),
       };

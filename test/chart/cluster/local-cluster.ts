@@ -3,79 +3,111 @@
  *
  *   each pod has an address of its own in 127.0.1.0/24     hosts.ts
  *   its processes see that address and the cluster's DNS    pod-preload.ts
- *   its image is what scripts/image-context.ts lays out, with the packages that are installed here
+ *   its image is what scripts/image-context.ts lays out     lay-out-image.ts
  *   its volumes are folders, its files rewritten            mounts.ts
  *   it is probed and restarted as by a kubelet              pod.ts, probes.ts
  *
  * The bus is a real nats-server with the chart's own configuration. PostgreSQL and Jaeger have stand-ins at their pods'
  * addresses (stand-ins.ts): their images cannot be run here.
+ *
+ * U1: an upgrade replaces the pods whose template changed and no other, those of all workloads at once, as their controllers
+ *     do. A pod of a Deployment that surges is ready before the one before it is told to end; any other one ends first.
  */
 
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { findNatsServer, logTail } from "@hone/embedded";
+import { type ChildExit, findNatsServer, logTail } from "@hone/embedded";
 import { temporaryFolder } from "@hone/testing";
 import type { Manifest } from "../helm.ts";
-import { type PodPlan, planPods, serviceHosts } from "./hosts.ts";
+import { Addresses, type PodPlan, planPods, serviceHosts } from "./hosts.ts";
+import { layOutImage } from "./lay-out-image.ts";
 import { find } from "./mounts.ts";
 import { Pod, type PodOptions } from "./pod.ts";
 import { JaegerStandIn, PostgresStandIn } from "./stand-ins.ts";
 
-const REPOSITORY = path.resolve(import.meta.dirname, "..", "..", "..");
-const LAY_OUT_TIMEOUT_MS = 60_000;
+export interface LocalClusterOptions {
+  /** Components that have no pod until `start` is called, as with `replicas: 0`. */
+  readonly without?: readonly string[];
+  /** Called before any pod is there, with the folder of claims: for volumes that are there already. */
+  readonly fillClaims?: (folder: string) => Promise<void>;
+}
 
 export interface LocalCluster extends AsyncDisposable {
+  /** Of the latest revision. */
   readonly manifests: readonly Manifest[];
   /** By component, in the order of the manifests. */
   readonly pods: ReadonlyMap<string, Pod | PostgresStandIn>;
   readonly jaeger: JaegerStandIn;
   readonly database: PostgresStandIn;
-  /** Where a claim lies. */
-  claimFolder(claim: string): string;
+  /** Holds a folder for each claim. */
+  readonly claims: string;
   addressOf(component: string): string;
   /** Of a Secret of the chart. */
   secret(name: string, key: string): string;
   /** The pod of a Helm hook, to be started by hand. */
   hookPod(component: string): Pod;
+  /** Brings up a component that was left out, and waits until it is ready. */
+  start(component: string): Promise<void>;
   /** SIGKILL, a new pod by the same manifest, and the wait until it is ready. */
   replace(component: string): Promise<void>;
+  /** As when the power fails: every pod is gone at once. */
+  loseAll(): Promise<void>;
+  /** U1. @returns how the process of each replaced pod ended, by component. */
+  upgrade(next: readonly Manifest[]): Promise<ReadonlyMap<string, ChildExit | undefined>>;
   /** The end of each log. */
   describe(): string;
 }
 
 /** Starts every pod at once, as a kubelet would, and waits until all are ready. */
-export async function startLocalCluster(manifests: readonly Manifest[]): Promise<LocalCluster> {
+export async function startLocalCluster(
+  manifests: readonly Manifest[],
+  { without = [], fillClaims }: LocalClusterOptions = {},
+): Promise<LocalCluster> {
   const temporary = await temporaryFolder("chart");
   const folder = temporary.path;
-  const plans = planPods(manifests);
+  const claims = path.join(folder, "claims");
   const hostsFile = path.join(folder, "hosts.json");
-  mkdirSync(path.join(folder, "logs"), { recursive: true });
-  writeFileSync(hostsFile, JSON.stringify(serviceHosts(manifests, plans)));
+  const addresses = new Addresses();
+  for (const name of ["logs", "claims"]) mkdirSync(path.join(folder, name), { recursive: true });
   const nats = await findNatsServer({ fallbackCacheDir: path.join(folder, "cache") });
-  const options: PodOptions = {
-    manifests,
+  const image = layOutImage(path.join(folder, "image"));
+  let current = manifests;
+  let revision = 1;
+  let plans = planPods(manifests, addresses, revision);
+  const planOf = (component: string, among = plans): PodPlan => {
+    const plan = among.find((each) => each.component === component);
+    if (plan === undefined) throw new Error(`the chart has no pod of ${component}`);
+    return plan;
+  };
+  const tellHosts = () => {
+    writeFileSync(`${hostsFile}.new`, JSON.stringify(serviceHosts(current, plans)));
+    renameSync(`${hostsFile}.new`, hostsFile);
+  };
+  tellHosts();
+  const podOptions = (): PodOptions => ({
+    manifests: current,
     folder,
-    image: [["/app", layOutImage(path.join(folder, "image"))]],
+    image: [["/app", image]],
     hostsFile,
     programs: {
       node: { path: process.execPath },
       // A pod's server listens on the pod's addresses; here they are told apart by this.
       "nats-server": { path: nats.path, extraArgs: ["--addr", "{address}"] },
     },
-  };
-  const planOf = (component: string): PodPlan => {
-    const plan = plans.find((each) => each.component === component);
-    if (plan === undefined) throw new Error(`the chart has no pod of ${component}`);
-    return plan;
-  };
+  });
+  await fillClaims?.(claims);
   const jaeger = await JaegerStandIn.start(planOf("jaeger"));
   const database = new PostgresStandIn(planOf("postgres"), manifests, folder);
   const pods = new Map<string, Pod | PostgresStandIn>();
   for (const plan of plans) {
-    if (plan.component === "jaeger") continue;
-    pods.set(plan.component, plan.component === "postgres" ? database : new Pod(plan, options));
+    if (plan.component === "jaeger" || without.includes(plan.component)) continue;
+    pods.set(plan.component, plan.component === "postgres" ? database : new Pod(plan, podOptions()));
   }
+  const podOf = (component: string) => {
+    const pod = pods.get(component);
+    if (pod === undefined) throw new Error(`no pod of ${component}`);
+    return pod;
+  };
   const describe = () =>
     [...pods.values()]
       .filter((pod) => pod instanceof Pod)
@@ -94,6 +126,26 @@ export async function startLocalCluster(manifests: readonly Manifest[]): Promise
     await pod.start();
     if (pod instanceof Pod) await pod.untilReady();
   };
+  const upgradePod = async (plan: PodPlan): Promise<ChildExit | undefined> => {
+    const { component } = plan;
+    const before = podOf(component);
+    // The stand-in stays what it is: of its manifest it takes the roles, which are made once.
+    const after = before instanceof Pod ? new Pod(plan, podOptions()) : before;
+    const goLive = () => {
+      plans = plans.map((each) => (each.component === component ? plan : each));
+      pods.set(component, after);
+      tellHosts();
+    };
+    if (plan.hasSurge) {
+      await bringUp(after);
+      goLive();
+      return before.delete();
+    }
+    const exit = await before.delete();
+    goLive();
+    await bringUp(after);
+    return exit;
+  };
   try {
     await Promise.all([...pods.values()].map(bringUp));
   } catch (error) {
@@ -102,49 +154,63 @@ export async function startLocalCluster(manifests: readonly Manifest[]): Promise
     throw new Error(`the rendered chart does not come up\n${logs}`, { cause: error });
   }
   return {
-    manifests,
+    get manifests() {
+      return current;
+    },
     pods,
     jaeger,
     database,
-    claimFolder: (claim) => path.join(folder, "claims", claim),
+    claims,
     addressOf: (component) => planOf(component).address,
-    secret: (name, key) => find(manifests, "Secret", name).stringData[key],
+    secret: (name, key) => find(current, "Secret", name).stringData[key],
     hookPod(component) {
-      const pod = manifests.find(
+      const pod = current.find(
         ({ kind, metadata }) =>
           kind === "Pod" && metadata.labels["app.kubernetes.io/component"] === component,
       );
       if (pod === undefined) throw new Error(`the chart has no hook of ${component}`);
-      const address = planOf("dataset").address;
       const { name, labels } = pod.metadata;
-      return new Pod({ name, component, address, labels, spec: pod.spec, claims: [] }, options);
+      const address = planOf("dataset").address;
+      const plan = { name, component, address, labels, hasSurge: false, spec: pod.spec, claims: [] };
+      return new Pod(plan, podOptions());
+    },
+    async start(component) {
+      const pod = new Pod(planOf(component), podOptions());
+      pods.set(component, pod);
+      await bringUp(pod);
     },
     async replace(component) {
-      const pod = pods.get(component);
-      if (pod === undefined) throw new Error(`no pod of ${component}`);
+      const pod = podOf(component);
       await pod.kill();
       await bringUp(pod);
+    },
+    async loseAll() {
+      await Promise.all([...pods.values()].map((pod) => pod.kill()));
+    },
+    async upgrade(next) {
+      const before = templatesOf(current);
+      const changed = [...templatesOf(next)].filter(([name, text]) => before.get(name) !== text);
+      current = next;
+      revision++;
+      const planned = planPods(next, addresses, revision);
+      const components = changed.map(([name]) => name).filter((name) => pods.has(name));
+      const ends = components.map(
+        async (component) => [component, await upgradePod(planOf(component, planned))] as const,
+      );
+      return new Map(await Promise.all(ends));
     },
     describe,
     [Symbol.asyncDispose]: end,
   };
 }
 
-/** The files of the services' image. Of `node_modules` everything is there but Hone's own packages, which are the image's. */
-function layOutImage(folder: string): string {
-  execFileSync(process.execPath, [path.join(REPOSITORY, "scripts", "image-context.ts"), folder], {
-    timeout: LAY_OUT_TIMEOUT_MS,
-  });
-  const modules = path.join(REPOSITORY, "node_modules");
-  const own = path.join(folder, "node_modules");
-  mkdirSync(path.join(own, "@hone"), { recursive: true });
-  for (const name of readdirSync(modules)) {
-    if (name !== "@hone" && name !== ".bin") symlinkSync(path.join(modules, name), path.join(own, name));
-  }
-  for (const group of ["libs", "services", "apps"]) {
-    for (const name of readdirSync(path.join(folder, group))) {
-      symlinkSync(path.join(folder, group, name), path.join(own, "@hone", name));
-    }
-  }
-  return folder;
+/** Component -> its pod template. */
+function templatesOf(manifests: readonly Manifest[]): ReadonlyMap<string, string> {
+  const workloads = manifests.filter(({ kind }) => kind === "Deployment" || kind === "StatefulSet");
+  return new Map(
+    workloads.map(({ spec: { template } }) => [
+      template.metadata.labels["app.kubernetes.io/component"],
+      JSON.stringify(template),
+    ]),
+  );
 }

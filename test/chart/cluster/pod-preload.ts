@@ -2,7 +2,7 @@
  * Loaded before a process that plays a pod (`node --import`): stands in for the pod's network namespace and the cluster's
  * DNS. The program knows nothing of it.
  *
- * P1: names of the cluster resolve to the pods behind them, and to nothing else.
+ * P1: names of the cluster resolve to the pods behind them at that moment, and to nothing else.
  * P2: listening on every address means listening on the pod's own.
  */
 
@@ -11,14 +11,15 @@ import { readFileSync } from "node:fs";
 import net from "node:net";
 
 const { HONE_TEST_POD_ADDRESS: address = "", HONE_TEST_HOSTS: hostsFile = "" } = process.env;
-const hosts = JSON.parse(readFileSync(hostsFile, "utf8")) as Record<string, string[]>;
 
 // ---- P1 --------------------------------------------------------------------------------------------------------
 
 type Callback = (error: NodeJS.ErrnoException | null, ...found: unknown[]) => void;
 
 const lookup = dns.lookup as (...args: unknown[]) => void;
-const isOfCluster = (name: string) => name in hosts || name.endsWith(".svc.cluster.local");
+const isOfCluster = (name: string) => name.endsWith(".svc.cluster.local");
+const addressesOf = (name: string) =>
+  (JSON.parse(readFileSync(hostsFile, "utf8")) as Record<string, string[]>)[name] ?? [];
 
 function notFound(name: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: "ENOTFOUND", hostname: name });
@@ -29,7 +30,7 @@ Object.assign(dns, {
     if (!isOfCluster(name)) return lookup(name, ...rest);
     const options = (rest.length > 1 ? rest[0] : {}) as { all?: boolean };
     const callback = rest.at(-1) as Callback;
-    const found = hosts[name] ?? [];
+    const found = addressesOf(name);
     setImmediate(() => {
       if (found.length === 0) return callback(notFound(name));
       if (options.all)

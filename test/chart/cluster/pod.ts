@@ -5,11 +5,15 @@
  *     what stands in for network and DNS (pod-preload.ts).
  * K2: a container that ends by itself is started again, as restartPolicy Always says; each time is counted.
  * K3: a liveness probe that fails as often as the manifest allows is noted: a kubelet would have killed the pod.
+ * K4: a pod that is deleted has its preStop hook first, then SIGTERM, and SIGKILL when its grace period is over; the period
+ *     begins with the hook.
  */
 
+import { execFile } from "node:child_process";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { pause } from "@hone/core";
+import { promisify } from "node:util";
+import { delay, pause } from "@hone/core";
 import { type Child, type ChildExit, logTail, spawnChild } from "@hone/embedded";
 import type { Manifest } from "../helm.ts";
 import type { PodPlan } from "./hosts.ts";
@@ -30,6 +34,7 @@ const PRELOAD = path.join(import.meta.dirname, "pod-preload.ts");
 const RESTART_PAUSE_MS = 1_000;
 /** A pod is ready within what its readiness probe bears, many times over: it waits for bus and database. */
 const READY_DEADLINE_MS = 240_000;
+const run = promisify(execFile);
 
 export class Pod {
   readonly plan: PodPlan;
@@ -79,8 +84,7 @@ export class Pod {
     const [name = "", ...args] = [...(this.#container.command ?? []), ...(this.#container.args ?? [])].map(
       (each) => rewrite(String(each), map),
     );
-    const program = this.#options.programs[name];
-    if (program === undefined) throw new Error(`nothing here can be ${name}, the program of ${plan.name}`);
+    const program = this.#programOf(name);
     return () =>
       spawnChild({
         name: plan.name,
@@ -96,6 +100,12 @@ export class Pod {
         cwd: this.#options.folder,
         logFile: this.logFile,
       });
+  }
+
+  #programOf(name: string) {
+    const program = this.#options.programs[name];
+    if (program === undefined) throw new Error(`nothing here can be ${name}, a program of ${this.plan.name}`);
+    return program;
   }
 
   /** By startup and readiness probe. @throws with the end of its log. */
@@ -122,19 +132,41 @@ export class Pod {
     await this.#end(0);
   }
 
-  /** As when it is deleted: SIGTERM, and the grace period of the manifest. */
+  /** SIGTERM, and the grace period of the manifest: the end of a test, for which no hook is waited for. */
   async stop(): Promise<void> {
-    await this.#end(this.plan.spec.terminationGracePeriodSeconds * 1_000);
+    await this.#end(this.#graceMs);
   }
 
-  async #end(graceMs: number): Promise<void> {
+  /** K4: as when it is deleted, or replaced by a rolling update. @returns how its process ended. */
+  async delete(): Promise<ChildExit | undefined> {
+    this.#life.abort(); // A container that ends now is not started again.
+    const began = performance.now();
+    await this.#preStop();
+    return this.#end(Math.max(1, this.#graceMs - (performance.now() - began)));
+  }
+
+  get #graceMs(): number {
+    return this.plan.spec.terminationGracePeriodSeconds * 1_000;
+  }
+
+  async #preStop(): Promise<void> {
+    const { sleep, exec } = this.#container.lifecycle?.preStop ?? {};
+    if (sleep !== undefined) await delay(sleep.seconds * 1_000);
+    const pid = this.#child?.pid;
+    if (exec === undefined || pid === undefined) return;
+    const [name = "", ...args] = exec.command as string[];
+    // The container's own process is 1 there.
+    const own = args.map((each) => each.replace(/=1$/, `=${pid}`));
+    await run(this.#programOf(name).path, own, { timeout: this.#graceMs });
+  }
+
+  async #end(graceMs: number): Promise<ChildExit | undefined> {
     this.#life.abort();
     const child = this.#child;
-    if (child !== undefined && graceMs === 0) {
-      process.kill(-child.pid, "SIGKILL");
-      await child.exited;
-    } else await child?.stop({ graceMs });
+    if (child !== undefined && graceMs === 0) process.kill(-child.pid, "SIGKILL");
+    else await child?.stop({ graceMs });
     await this.#keeping;
+    return child?.exited;
   }
 
   /** K2 */

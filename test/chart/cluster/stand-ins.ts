@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import path from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
-import { launchPostgres, type RunningServer } from "@hone/embedded";
+import { type ChildExit, launchPostgres, type RunningServer } from "@hone/embedded";
 import { ExportTraceServiceRequestSchema } from "@hone/otlp-proto";
 import postgres from "postgres";
 import { TcpProxy } from "../../faults/tcp-proxy.ts";
@@ -51,8 +51,13 @@ export class PostgresStandIn {
   }
 
   async stop(): Promise<void> {
+    await this.delete();
+  }
+
+  /** As when it is replaced: "fast", as the image ends it. */
+  async delete(): Promise<ChildExit | undefined> {
     await this.#proxy?.[Symbol.asyncDispose]();
-    await this.#server?.stop();
+    return this.#server?.stop();
   }
 
   /** What the image does with its folder of scripts, psql's variables included. */

@@ -125,12 +125,13 @@
   ports:
     - { name: engine, containerPort: {{ include "hone.engine.port" . }}, protocol: TCP }
   # The engine listens on the pod's loopback address, where the kubelet cannot ask it: each probe runs inside.
-  # {{ $engine.startupMinutes }} min for the download and load of the weights, every 10 s.
+  # {{ mul $engine.startupMinutes 6 }} * 10 s = {{ $engine.startupMinutes }} min for the download and load of the weights.
   startupProbe:
     exec: { command: {{ include "hone.engine.probe" . }} }
     periodSeconds: 10
     timeoutSeconds: 20
     failureThreshold: {{ mul $engine.startupMinutes 6 }}
+  # 3 * 10 s = 30 s: a step of the engine may take some.
   readinessProbe:
     exec: { command: {{ include "hone.engine.probe" . }} }
     periodSeconds: 10
