@@ -2,6 +2,8 @@
 /** The page in a real browser, against a tracer with stored data. */
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { publishStored, subjects } from "@hone/messaging";
@@ -22,6 +24,9 @@ const skip =
 if (skip !== false) console.warn(`SKIPPED: the page is not tested in a browser, as there is ${skip}`);
 
 const RUN = "/runs/frozen-lake-1";
+/** Where a browser reaches Jaeger's UI; what the test answers there has the links that Jaeger would make. */
+const JAEGER = "https://jaeger.example.org";
+const JAEGER_CONFIG = path.join(import.meta.dirname, "../../../../helm/hone/templates/jaeger/_config.tpl");
 interface Extent {
   readonly begin: { readonly x: number; readonly y: number };
   readonly end: { readonly x: number; readonly y: number };
@@ -38,7 +43,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
 
   before(async () => {
     stack = await startStack(Date.now() - 100_000);
-    tracer = await stack.startTracer();
+    tracer = await stack.startTracer({ HONE_JAEGER_URL: JAEGER });
     browser = await launchChromium(chromium ?? "");
     page = await browser.newPage({ viewport: { width: 1_280, height: 900 } });
     complaints = [];
@@ -47,7 +52,8 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     });
     page.on("pageerror", (error) => complaints.push(error.message));
     page.on("request", (request) => {
-      if (!request.url().startsWith(tracer.http.url)) complaints.push(`asks ${request.url()}`);
+      const isOwn = [tracer.http.url, JAEGER].some((place) => request.url().startsWith(place));
+      if (!isOwn) complaints.push(`asks ${request.url()}`);
     });
   });
   after(async () => {
@@ -60,7 +66,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     eventually(`${count} rows`, async () => (await page.locator(".rollouts tbody tr").count()) === count);
   /** Evaluates an expression in the page; text, as the compiler knows no DOM here. */
   const look = async <T>(expression: string) => (await page.evaluate(expression)) as T;
-  const open = (path: string) => page.goto(`${tracer.http.url}${path}`);
+  const open = (place: string) => page.goto(`${tracer.http.url}${place}`);
 
   test("says what to do while there is no run, and shows the first one by itself", async () => {
     await open("/");
@@ -239,6 +245,34 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.equal(await page.getByText(/drift/).count(), 0);
   });
 
+  test("leads to the same trace in Jaeger, whose links lead back to the rollout, the run and the trace", async () => {
+    const slot = "train.40.1.3";
+    const answer = await fetch(`${tracer.http.url}/api${RUN}/rollouts/${slot}/trace`);
+    const { traceId, spans } = (await answer.json()) as {
+      traceId: string;
+      spans: { attributes: Record<string, string> }[];
+    };
+    const patterns = linkPatterns(await readFile(JAEGER_CONFIG, "utf8"));
+    assert.equal(patterns.length, 4);
+    const links = patterns.map((pattern) =>
+      linkOf(pattern, tracer.http.url, { traceID: traceId, ...spans[0]?.attributes }),
+    );
+    const body = links
+      .map((href, index) => `<p><a id="link-${index}" href="${href}">${href}</a></p>`)
+      .join("");
+    await page.route(`${JAEGER}/**`, (route) => route.fulfill({ contentType: "text/html", body }));
+    const leads = [".turn", ".turn", "#learning-curve", ".span-row"];
+    for (const [index, shown] of leads.entries()) {
+      await open(`${RUN}/rollouts/${slot}/trace`);
+      await page.getByRole("link", { name: "In Jaeger" }).click();
+      await page.waitForURL(`${JAEGER}/trace/${traceId}`);
+      await page.locator(`#link-${index}`).click();
+      await page.locator(shown).first().waitFor();
+    }
+    assert.ok(page.url().endsWith(`/traces/${traceId}`), page.url());
+    assert.equal(await page.locator(".span-name").first().innerText(), "rollout");
+  });
+
   test("shows what models write as text, never as markup", async () => {
     const slot = { split: "eval", step: 40, task: 0, index: 0 } as const;
     const scored = sampleEpisode(stack.run.runId, slot, stack.run.tokenizer);
@@ -291,3 +325,15 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await page.getByText("Cannot show run other-7 as it is not stored").waitFor();
   });
 });
+
+/** Addresses of the chart's link patterns, as its template has them. */
+function linkPatterns(template: string): string[] {
+  return [...template.matchAll(/"url": "([^"]+)"/g)].map(([, url = ""]) => url);
+}
+
+/** As Jaeger makes a link: `#{name}` is the value of the span or one above it, or of the trace. */
+function linkOf(pattern: string, page: string, values: Readonly<Record<string, string>>): string {
+  return pattern
+    .replace("{{ $page }}", page)
+    .replace(/#\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? assert.fail(name)));
+}

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { create, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf";
 import { Random } from "@hone/core";
 import { ExportTraceServiceRequestSchema, Span_SpanKind } from "@hone/otlp-proto";
+import { readTracerConfig } from "../../config.ts";
 import { BadBodyError } from "../../errors.ts";
 import { encodeJsonExport } from "./decode-json.ts";
 import { splitByTrace } from "./split-by-trace.ts";
@@ -11,6 +12,8 @@ import { trainFiguresOf } from "./train-figures.ts";
 
 const traceA = Buffer.from("0af7651916cd43dd8448eb211c80319c", "hex");
 const traceB = Buffer.from("1bf7651916cd43dd8448eb211c80319c", "hex");
+/** MAX_LINKS of libs/telemetry. */
+const MOST_LINKS = 65_536;
 const spanId = (n: number) => Buffer.from(n.toString(16).padStart(16, "0"), "hex");
 const text = (key: string, value: string) => ({
   key,
@@ -144,6 +147,21 @@ describe("splitByTrace()", () => {
     ]);
     assert.equal(view!.spans.length, 3);
     assert.equal(view!.unreadablePieces, 1);
+  });
+
+  test("takes the span of a step with as many links as a span may have, within an export's size, and shows some", () => {
+    const links = Array.from({ length: MOST_LINKS }, (_, i) => ({ traceId: traceB, spanId: spanId(i + 1) }));
+    const step = { traceId: traceA, spanId: spanId(1), name: "step", links };
+    const { bytes } = exportOf({ resourceSpans: [{ scopeSpans: [{ spans: [step] }] }] });
+    const { maxBodyBytes } = readTracerConfig({
+      HONE_NATS_URL: "nats://bus:4222",
+      HONE_DATABASE_URL: "postgres://database/hone",
+      HONE_STATE_DIR: "/state",
+    });
+    assert.ok(bytes.length > 2 ** 20 && bytes.length < maxBodyBytes / 2, `${bytes.length} bytes`);
+    const [piece] = splitByTrace(bytes, "train").pieces;
+    const view = traceViewOf(traceA.toString("hex"), [piece!.data]);
+    assert.equal(view?.spans[0]?.links.length, 64);
   });
 
   test("takes an empty export", () => {
