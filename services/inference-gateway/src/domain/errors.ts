@@ -128,6 +128,17 @@ export class ServerGoneError extends RetryableError {
   }
 }
 
+/** The inference server lives and is too busy to say what weights it holds: its engine is in a long step. */
+export class ServerBusyError extends RetryableError {
+  constructor(server: string, options?: ErrorOptions) {
+    super(
+      "SERVER_BUSY",
+      `Cannot tell what ${server} holds as its engine must answer between two steps: current value is silence`,
+      options,
+    );
+  }
+}
+
 /** The inference server answered that it will not do this. */
 export class ServerRefusedError extends TerminalError {
   readonly status: number;

@@ -69,6 +69,24 @@ describe("an engine over a server that fails", () => {
     });
   }
 
+  test("a server whose engine is in a long step keeps its weights", async () => {
+    await using subject = await engineOver(
+      new TestVllmServer({ ...shared, scoring: "processed" }),
+      (url) => new VllmServer({ url, identifyDeadlineMs: 50 }),
+    );
+    const { engine, test: server } = subject;
+    await engine.loadPolicy(first);
+    const looks = () => server.calls.filter(({ path }) => path === "GET /weight_info").length;
+    const before = looks();
+    server.isEngineBusy = true;
+    await eventually("many looks at a server that is silent", () => looks() > before + 6);
+    assert.equal(engine.state.kind, "ready");
+    server.isEngineBusy = false;
+    const result = await engine.generate(ask());
+    assert.deepEqual(result.versions, [{ version: 1, tokenCount: 20 }]);
+    assert.deepEqual(reloads(server), [first.folder]);
+  });
+
   test("a load waits for a server that starts slowly", async () => {
     const server = new TestVllmServer({ ...shared, scoring: "processed" });
     for (let i = 0; i < 3; i++) server.fail("GET /health", 503, {});

@@ -19,6 +19,8 @@ export interface TestVllmOptions extends TestServerOptions {
 const MODEL = "the-model";
 
 export class TestVllmServer extends TestEngineServer {
+  /** Within a step its engine answers nothing; the server itself does. */
+  isEngineBusy = false;
   readonly #isNew: boolean;
   readonly #startedAt = Date.now();
   #starts = 0;
@@ -82,7 +84,9 @@ export class TestVllmServer extends TestEngineServer {
       answerJson(response, { results: [null] });
     });
     if (!this.#isNew) return;
-    routes.set("GET /weight_info", ({ response }) => answerJson(response, { weight_version: this.label }));
+    routes.set("GET /weight_info", ({ response }) => {
+      if (!this.isEngineBusy) answerJson(response, { weight_version: this.label });
+    });
     routes.set("POST /update_weight_version", ({ body, response }) => {
       this.label = String(body.new_version);
       answerJson(response, { success: true, new_version: this.label });

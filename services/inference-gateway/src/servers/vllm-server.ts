@@ -9,7 +9,8 @@
  * What moved between releases is found out at the start: a route is asked for, a field is looked for.
  */
 
-import { ServerUnfitError } from "../domain/errors.ts";
+import { DeadlineError } from "@hone/core";
+import { ServerBusyError, ServerUnfitError } from "../domain/errors.ts";
 import {
   ADAPTER_MARK,
   type EngineServer,
@@ -31,11 +32,13 @@ export interface VllmServerOptions {
   readonly apiKey?: string | undefined;
   /** Longest change of weights. @default 900_000 */
   readonly loadDeadlineMs?: number;
+  /** Longest silence when it is asked who it is. @default 10_000 */
+  readonly identifyDeadlineMs?: number;
 }
 
 const DEFAULT_LOAD_DEADLINE_MS = 900_000;
-/** Silence of a server that is taken for a dead one; its engine may be in a long step. */
-const IDENTIFY_DEADLINE_MS = 10_000;
+/** Silence of a server that is taken for a dead one, and of its engine that is in a long step. */
+const DEFAULT_IDENTIFY_DEADLINE_MS = 10_000;
 /** Tokens in a chunk for callers that want the whole only; releases without the field send one each. */
 const CHUNK_TOKENS = 8;
 const PAUSE = "/pause?mode=abort&clear_cache=true";
@@ -47,15 +50,22 @@ export class VllmServer implements EngineServer {
   readonly bounds: SamplingBounds = { minTemperature: 0.01, maxTemperature: 2, maxRepetitionPenalty: 100 };
   readonly #http: HttpClient;
   readonly #loadDeadlineMs: number;
+  readonly #identifyDeadlineMs: number;
   /** As `/v1/models` names what it was started with. */
   #model = "";
   /** Whether the release keeps a label of its weights. */
   #keepsLabel = false;
 
-  constructor({ url, apiKey, loadDeadlineMs = DEFAULT_LOAD_DEADLINE_MS }: VllmServerOptions) {
+  constructor({
+    url,
+    apiKey,
+    loadDeadlineMs = DEFAULT_LOAD_DEADLINE_MS,
+    identifyDeadlineMs = DEFAULT_IDENTIFY_DEADLINE_MS,
+  }: VllmServerOptions) {
     this.name = `vLLM at ${url}`;
     this.#http = new HttpClient({ name: this.name, url, apiKey });
     this.#loadDeadlineMs = loadDeadlineMs;
+    this.#identifyDeadlineMs = identifyDeadlineMs;
   }
 
   async inspect(signal: AbortSignal): Promise<ServerFacts> {
@@ -93,10 +103,13 @@ export class VllmServer implements EngineServer {
   }
 
   async identify(signal: AbortSignal): Promise<string> {
-    const options = { signal, deadlineMs: IDENTIFY_DEADLINE_MS };
+    const options = { signal, deadlineMs: this.#identifyDeadlineMs };
     await this.#http.get("/health", options);
     if (this.#keepsLabel) {
-      const { body } = await this.#http.get("/weight_info", options);
+      // The engine answers this one, between two steps; the server itself has just answered.
+      const { body } = await this.#http.get("/weight_info", options).catch((error: unknown) => {
+        throw error instanceof DeadlineError ? new ServerBusyError(this.name, { cause: error }) : error;
+      });
       const read = new AnswerReader(this.name, "read the label of its weights");
       return read.text(read.fields(body, "the answer").weight_version, "weight_version");
     }

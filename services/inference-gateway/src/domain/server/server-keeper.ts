@@ -1,7 +1,7 @@
 /** Looks after an inference server: waits for it, finds out what it is, and notices when it is another one. */
 
 import { DeadlineError, describeError, pause } from "@hone/core";
-import { ServerGoneError } from "../errors.ts";
+import { ServerBusyError, ServerGoneError } from "../errors.ts";
 import type { EngineServer, ServerFacts } from "./engine-server.ts";
 
 export type ServerState =
@@ -24,6 +24,8 @@ export interface ServerKeeperOptions {
 
 /** A server that says nothing for so many looks in a row is gone; one that refuses connections is so at once. */
 const MAX_SILENT_LOOKS = 3;
+/** A server that answers for itself and not for its engine is in a long step, for so long at most: a slow CPU with many sequences. */
+const MAX_BUSY_MS = 900_000;
 
 export class ServerKeeper {
   readonly #options: ServerKeeperOptions;
@@ -32,6 +34,8 @@ export class ServerKeeper {
   #facts: ServerFacts | undefined;
   #identity = "";
   #silentLooks = 0;
+  /** On the monotonic clock; undefined = its engine answers. */
+  #busySince: number | undefined;
   #nudge = new AbortController();
   #changed = Promise.withResolvers<void>();
   readonly #watching: Promise<void>;
@@ -105,11 +109,14 @@ export class ServerKeeper {
     const { server, onSteady } = this.#options;
     try {
       const identity = await server.identify(this.#closing.signal);
-      this.#silentLooks = 0;
+      this.#answered();
       if (identity !== this.#identity) return this.#away(`another process, with weights "${identity}"`);
     } catch (error) {
+      if (error instanceof ServerBusyError && this.#mayBeBusy()) return;
       if (error instanceof DeadlineError && ++this.#silentLooks < MAX_SILENT_LOOKS) return;
-      if (!(error instanceof DeadlineError || error instanceof ServerGoneError)) throw error;
+      if (![DeadlineError, ServerBusyError, ServerGoneError].some((known) => error instanceof known)) {
+        throw error;
+      }
       return this.#away(describeError(error));
     }
     await onSteady();
@@ -120,9 +127,20 @@ export class ServerKeeper {
     const facts = await server.inspect(this.#closing.signal);
     await this.remember();
     this.#facts = facts;
-    this.#silentLooks = 0;
+    this.#answered();
     this.#set({ kind: "ready", facts });
     await onReady(facts);
+  }
+
+  #answered(): void {
+    this.#silentLooks = 0;
+    this.#busySince = undefined;
+  }
+
+  #mayBeBusy(): boolean {
+    this.#silentLooks = 0;
+    this.#busySince ??= performance.now();
+    return performance.now() - this.#busySince < MAX_BUSY_MS;
   }
 
   #away(reason: string): void {
