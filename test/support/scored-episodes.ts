@@ -3,6 +3,7 @@
 import { deadline } from "@hone/core";
 import { type Bus, readOrdered, StreamName, subjects } from "@hone/messaging";
 import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { eventually } from "@hone/testing";
 
 export interface ScoredEpisodesOptions {
   /** Name of the run; of several runs of one name, all. */
@@ -18,13 +19,43 @@ export function scoredEpisodes(
 ): Promise<ScoredEpisode[]> {
   return deadline("the scored episodes", deadlineMs, async (signal) => {
     const episodes: ScoredEpisode[] = [];
-    const options = { stream: StreamName.episodes, filter: subjects.rolloutScored("*"), signal };
-    for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
-      const { slot, runId = "" } = message.episode ?? {};
-      const isOfRun = runId.slice(0, runId.lastIndexOf("-")) === run;
-      if (slot?.split === "train" && isOfRun) episodes.push(message);
+    for await (const scored of readScored(bus, run, signal)) {
+      if (scored.episode?.slot?.split === "train") episodes.push(scored);
       if (episodes.length === count) break;
     }
     return episodes;
   });
+}
+
+/** Scored episodes of runs of a name, kept from the first on until the scope ends. */
+export interface KeptEpisodes extends AsyncDisposable {
+  /** All of them, as soon as there are so many. */
+  all(count: number, deadlineMs: number): Promise<readonly ScoredEpisode[]>;
+}
+
+/** Keeps every scored episode of a run, those of its evaluations included, in the order in which they were scored. */
+export function keepScoredEpisodes(bus: Bus, run: string): KeptEpisodes {
+  const over = new AbortController();
+  const episodes: ScoredEpisode[] = [];
+  const reading = (async () => {
+    for await (const scored of readScored(bus, run, over.signal)) episodes.push(scored);
+  })();
+  return {
+    async all(count, deadlineMs) {
+      await eventually(`${count} scored episodes`, () => episodes.length >= count, { deadlineMs });
+      return episodes;
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await reading;
+    },
+  };
+}
+
+async function* readScored(bus: Bus, run: string, signal: AbortSignal): AsyncGenerator<ScoredEpisode> {
+  const options = { stream: StreamName.episodes, filter: subjects.rolloutScored("*"), signal };
+  for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
+    const { runId = "" } = message.episode ?? {};
+    if (runId.slice(0, runId.lastIndexOf("-")) === run) yield message;
+  }
 }
