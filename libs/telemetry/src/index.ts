@@ -23,6 +23,7 @@ export {
   extractContext,
   injectContext,
   linkToTraceparent,
+  recordedTraceparent,
   traceparentOf,
 } from "./propagation.ts";
 export { isSecretName, REDACTED, redactText } from "./redact.ts";

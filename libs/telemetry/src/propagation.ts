@@ -48,6 +48,12 @@ export function contextOfTraceparent(traceparent: string | undefined): Context {
   return spanContext === undefined ? context.active() : trace.setSpanContext(context.active(), spanContext);
 }
 
+/** `traceparent` of the active span, where that is recorded: for a program that is told what to do without headers. */
+export function recordedTraceparent(): string | undefined {
+  const span = trace.getActiveSpan();
+  return span?.isRecording() ? traceparentOf(span) : undefined;
+}
+
 /** A link to the span of a kept `traceparent`; undefined for an unreadable one. */
 export function linkToTraceparent(traceparent: string | undefined): Link | undefined {
   const spanContext = spanContextOf(traceparent);

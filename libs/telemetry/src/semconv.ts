@@ -38,6 +38,8 @@ export const SpanName = {
   stepOptimize: "step.optimize",
   stepCommit: "step.commit",
   stepPublish: "step.publish",
+  /** What a PyTorch worker did in a call of the trainer, and the parts of that. trainer, as its workers tell. */
+  worker: (part: string) => `worker.${part}`,
   /** The supervised phase before the first step. trainer. */
   warmStart: "warm_start",
   replay: "replay",
@@ -103,6 +105,9 @@ export const Attr = {
   rolloutCount: "hone.rollout.count",
   ownerEpoch: "hone.owner.epoch",
   stateDigest: "hone.state.digest",
+
+  /** Of a PyTorch worker, within its group. */
+  workerRank: "hone.worker.rank",
 
   // Engine
   queueMs: "hone.engine.queue_ms",

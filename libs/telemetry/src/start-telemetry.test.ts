@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { InvalidInputError, TerminalError } from "@hone/core";
-import { eventually } from "@hone/testing";
-import { startOtlpReceiver } from "../test/otlp-receiver.ts";
+import { eventually, startOtlpReceiver } from "@hone/testing";
 import {
   Attr,
   contextOf,

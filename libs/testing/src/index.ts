@@ -6,6 +6,8 @@ export type { Halt, InspectorClient } from "./inspector-client.ts";
 export { connectInspector } from "./inspector-client.ts";
 export type { Tolerance } from "./matchers.ts";
 export { assertAllClose, assertClose } from "./matchers.ts";
+export type { OtlpReceiver, ReceivedSpan } from "./otlp-receiver.ts";
+export { startOtlpReceiver } from "./otlp-receiver.ts";
 export type { RealVllm } from "./real-vllm.ts";
 export { MODEL_VARIABLE, startRealVllm, VLLM_VARIABLE } from "./real-vllm.ts";
 export type { TemporaryFolder, TestServerOptions } from "./servers.ts";

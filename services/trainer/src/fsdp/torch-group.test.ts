@@ -3,8 +3,8 @@ import { chmod, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { createLogger, silentLogger } from "@hone/telemetry";
-import { eventually, temporaryFolder } from "@hone/testing";
+import { createLogger, silentLogger, startTelemetry, withSpan } from "@hone/telemetry";
+import { eventually, startOtlpReceiver, temporaryFolder } from "@hone/testing";
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
 import { FakeNode } from "../testing/fake-node.ts";
 import { GroupLostError } from "./errors.ts";
@@ -61,6 +61,34 @@ describe("TorchGroup", () => {
       } finally {
         await group.close();
       }
+    }));
+
+  test("what workers did in a recorded call is in its caller's trace, each rank's own", () =>
+    withGroup(SPEAKING, async (start) => {
+      await using receiver = await startOtlpReceiver();
+      const telemetry = await startTelemetry({ serviceName: "trainer", otlpEndpoint: receiver.url });
+      const group = await start();
+      try {
+        await group.call(asking("answer"));
+        await withSpan("step.optimize", { parent: "root" }, () => group.call(asking("answer")));
+      } finally {
+        await group.close();
+        await telemetry.shutdown();
+      }
+      const [caller] = receiver.spans.filter(({ name }) => name === "step.optimize");
+      const loads = receiver.spans.filter(({ name }) => name === "worker.load");
+      // One call of the two was recorded; of each rank the load, and below it what was read.
+      assert.deepEqual(loads.map(({ attributes }) => attributes["hone.worker.rank"]).sort(), [0, 1]);
+      for (const load of loads) {
+        assert.equal(load.parentSpanId, caller?.spanId);
+        const parts = receiver.spans.filter(({ parentSpanId }) => parentSpanId === load.spanId);
+        assert.deepEqual(
+          parts.map(({ name, attributes }) => [name, attributes["hone.worker.rank"]]),
+          [["worker.read", load.attributes["hone.worker.rank"]]],
+        );
+        assert.equal(parts[0]?.traceId, caller?.traceId);
+      }
+      assert.equal(receiver.spans.length, 5);
     }));
 
   test("the death of a worker fails the call with its last words, and every later one", () =>

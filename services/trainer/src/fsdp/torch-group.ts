@@ -24,6 +24,7 @@ import {
   WorkerAnswerSchema,
   WorkerCallSchema,
 } from "@hone/proto-gen/training";
+import { recordedTraceparent } from "@hone/telemetry";
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
 import { GroupLostError } from "./errors.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
@@ -31,6 +32,7 @@ import { freePort } from "./free-port.ts";
 import type { OtherNodes, TorchHost } from "./fsdp-config.ts";
 import type { RanksEnd, TorchNode } from "./torch-node.ts";
 import { launchArguments, type RankPlaces, rankEnvironment, rankSettings } from "./torchrun.ts";
+import { traceWorkers } from "./trace-workers.ts";
 
 /** Lines of the workers that an error quotes. */
 const LAST_LINES = 12;
@@ -186,11 +188,13 @@ export class TorchGroup {
     const number = ++this.#calls;
     const answered = Promise.withResolvers<WorkerAnswer>();
     this.#open = { number, answered };
-    const call = create(WorkerCallSchema, { number, kind });
+    const traceparent = recordedTraceparent() ?? "";
+    const call = create(WorkerCallSchema, { number, kind, traceparent });
     for (const part of encodeFrame(toBinary(WorkerCallSchema, call))) this.#socket!.write(part);
     try {
       const { callDeadlineMs } = this.#host;
-      const { kind: answer } = await this.#within(String(kind.case), callDeadlineMs, answered.promise);
+      const { kind: answer, spans } = await this.#within(String(kind.case), callDeadlineMs, answered.promise);
+      traceWorkers(spans, traceparent);
       if (answer.case === "failure") throw new EngineCallError(answer.value.code, answer.value.message);
       if (answer.case === undefined || answer.case === "hello") {
         throw this.#lose(`an answer of kind ${answer.case ?? "nothing known"}`);

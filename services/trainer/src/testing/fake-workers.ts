@@ -5,25 +5,38 @@
  */
 import { createConnection } from "node:net";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { WorkerAnswerSchema, type WorkerCall, WorkerCallSchema } from "@hone/proto-gen/training";
+import {
+  WorkerAnswerSchema,
+  type WorkerCall,
+  WorkerCallSchema,
+  type WorkerSpanSchema,
+} from "@hone/proto-gen/training";
 import { encodeFrame, FrameReader } from "../fsdp/frames.ts";
 
+type Span = MessageInitShape<typeof WorkerSpanSchema>;
 type Kind = NonNullable<MessageInitShape<typeof WorkerAnswerSchema>["kind"]>;
+
+/** What two ranks did, whichever call is recorded: a millisecond each, in whole seconds that a test knows again. */
+const SPANS: readonly Span[] = [0, 1].flatMap((rank) => [
+  { name: "read", rank, beginUnixNs: 1_700_000_001_000_000_000n, endUnixNs: 1_700_000_001_001_000_000n },
+  { name: "load", rank, beginUnixNs: 1_700_000_000_000_000_000n, endUnixNs: 1_700_000_002_000_000_000n },
+]);
 
 /** Speaks until the connection ends. @param host the program's own process. */
 export function speakAsWorkers(host: NodeJS.Process): void {
   const socket = createConnection(host.env.HONE_FSDP_SOCKET ?? "");
   const reader = new FrameReader();
 
-  const send = (number: number, kind: Kind) => {
-    const message = toBinary(WorkerAnswerSchema, create(WorkerAnswerSchema, { number, kind }));
+  const send = (number: number, kind: Kind, spans: readonly Span[] = []) => {
+    const answer = create(WorkerAnswerSchema, { number, kind, spans: [...spans] });
+    const message = toBinary(WorkerAnswerSchema, answer);
     // In pieces: a stream keeps no boundaries.
     for (const byte of encodeFrame(message).flatMap((part) => [...part])) socket.write(Uint8Array.of(byte));
   };
-  const answer = ({ number, kind }: WorkerCall) => {
+  const answer = ({ number, kind, traceparent }: WorkerCall) => {
     const wish = kind.case === "load" ? kind.value.optimizerFolder : "answer";
     host.stderr.write(`asked to ${wish}\n`);
-    if (wish === "answer") send(number, { case: "done", value: {} });
+    if (wish === "answer") send(number, { case: "done", value: {} }, traceparent === "" ? [] : SPANS);
     if (wish === "refuse") {
       send(number, { case: "failure", value: { code: "TRAINING_INPUT", message: "Cannot: a rule" } });
     }

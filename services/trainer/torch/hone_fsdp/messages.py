@@ -35,6 +35,7 @@ def _number(enum: str, value: str) -> int:
 
 WorkerCall = _message("WorkerCall")
 WorkerAnswer = _message("WorkerAnswer")
+WorkerSpan = _message("WorkerSpan")
 Hello = _message("Hello")
 Done = _message("Done")
 Failure = _message("Failure")

@@ -23,6 +23,7 @@ from hone_fsdp.losses import check_objective, total_loss
 from hone_fsdp.moments import load_moments, save_moments
 from hone_fsdp.optimizer import AdamW
 from hone_fsdp.sharding import ShardedModel
+from hone_fsdp.spans import Spans
 from hone_fsdp.weights import local_of, read_shards, write_files
 
 # Added to the norm before dividing, as clip_grad_norm_ does.
@@ -40,9 +41,10 @@ class _Scored:
 
 
 class Trainer:
-    def __init__(self, setup: Any, group: Group) -> None:
+    def __init__(self, setup: Any, group: Group, spans: Spans) -> None:
         """@param setup the message Setup"""
         self._group = group
+        self._spans = spans
         self._model = ShardedModel(setup, group)
         decayed = frozenset(each.name for each in setup.trained if each.is_decayed)
         self._optimizer = AdamW(self._model.trained, decayed)
@@ -85,23 +87,27 @@ class Trainer:
         loss_sum = 0.0
         try:
             for batch in share_out(call.microbatches, call.temperature, self._group):
-                found = self._forward(batch)
-                if batch.index is None or batch.numbers is None:
-                    loss = found.entropy.sum() * 0.0
-                else:
-                    loss = total_loss(call, found.logprob, found.entropy, batch.numbers)
-                    value = float(loss.detach())
-                    loss_sum += value
-                    scored.append(_scored(batch.index, value, found))
-                loss.backward()
-            grad_norm, loss_sum = self._norm_and(loss_sum)
+                with self._spans.phase("forward"):
+                    found = self._forward(batch)
+                    if batch.index is None or batch.numbers is None:
+                        loss = found.entropy.sum() * 0.0
+                    else:
+                        loss = total_loss(call, found.logprob, found.entropy, batch.numbers)
+                        value = float(loss.detach())
+                        loss_sum += value
+                        scored.append(_scored(batch.index, value, found))
+                with self._spans.phase("backward"):
+                    loss.backward()
+            with self._spans.phase("norm"):
+                grad_norm, loss_sum = self._norm_and(loss_sum)
             _require_finite("loss", loss_sum)
             _require_finite("gradient norm", grad_norm)
             factor = call.max_grad_norm / (grad_norm + _NORM_EPSILON)
             if factor < 1:
                 for gradient in self._gradients():
                     gradient.mul_(factor)
-            self._optimizer.update(call.optimizer)
+            with self._spans.phase("update"):
+                self._optimizer.update(call.optimizer)
         finally:
             self._model.module.zero_grad(set_to_none=True)
         return self._collect(scored, len(call.microbatches), grad_norm)
@@ -112,9 +118,10 @@ class Trainer:
         scored: list[_Scored] = []
         with exchanged, torch.no_grad():
             for batch in share_out(call.microbatches, call.temperature, self._group):
-                found = self._forward(batch)
-                if batch.index is not None:
-                    scored.append(_scored(batch.index, 0.0, found))
+                with self._spans.phase("forward"):
+                    found = self._forward(batch)
+                    if batch.index is not None:
+                        scored.append(_scored(batch.index, 0.0, found))
             self._model.release()
         return self._collect(scored, len(call.microbatches), 0.0)
 
@@ -171,7 +178,8 @@ class Trainer:
 
     def _collect(self, scored: list[_Scored], count: int, grad_norm: float) -> Any:
         """The results of all ranks in the order of the microbatches, on the first rank."""
-        gathered = self._group.gather(scored)
+        with self._spans.phase("gather"):
+            gathered = self._group.gather(scored)
         if gathered is None:
             return messages.Done()
         by_index = {each.index: each for part in gathered for each in part}

@@ -26,6 +26,7 @@ from hone_fsdp.channel import Channel
 from hone_fsdp.errors import Refused, bad_input
 from hone_fsdp.group import Group
 from hone_fsdp.processes import PARENT_VARIABLE, die_with
+from hone_fsdp.spans import Spans
 from hone_fsdp.trainer import Trainer
 
 
@@ -53,22 +54,26 @@ def main() -> None:
 class Worker:
     def __init__(self, group: Group) -> None:
         self._group = group
+        self._spans = Spans(group)
         self._trainer: Trainer | None = None
 
     def answer(self, call: Any) -> Any:
         """@param call the message WorkerCall; @returns the message WorkerAnswer"""
+        kind = call.WhichOneof("kind")
+        self._spans.begin(call)
         try:
-            result = self._run(call.WhichOneof("kind"), call)
+            with self._spans.phase(str(kind)):
+                result = self._run(kind, call)
         except Refused as refused:  # W2
             result = messages.Failure(code=refused.code, message=refused.message)
-        answer = messages.WorkerAnswer(number=call.number)
+        answer = messages.WorkerAnswer(number=call.number, spans=self._spans.collect())
         field = type(result).DESCRIPTOR.name.lower()
         getattr(answer, field).CopyFrom(result)
         return answer
 
     def _run(self, kind: str, call: Any) -> Any:
         if kind == "setup":
-            self._trainer = Trainer(call.setup, self._group)
+            self._trainer = Trainer(call.setup, self._group, self._spans)
             return messages.Done()
         if self._trainer is None:
             raise bad_input(kind, "the model is set up first", "no setup")

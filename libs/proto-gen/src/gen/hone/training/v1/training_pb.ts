@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/training/v1/training.proto.
  */
 export const file_hone_training_v1_training: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob25lL3RyYWluaW5nL3YxL3RyYWluaW5nLnByb3RvEhBob25lLnRyYWluaW5nLnYxIq8CCgpXb3JrZXJDYWxsEg4KBm51bWJlchgBIAEoDRIoCgVzZXR1cBgCIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuU2V0dXBIABImCgRsb2FkGAMgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb2FkSAASKAoFdHJhaW4YBCABKAsyFy5ob25lLnRyYWluaW5nLnYxLlRyYWluSAASKAoFc2NvcmUYBSABKAsyFy5ob25lLnRyYWluaW5nLnYxLlNjb3JlSAASJgoEc2F2ZRgGIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuU2F2ZUgAEjsKD3Jlc2V0X29wdGltaXplchgHIAEoCzIgLmhvbmUudHJhaW5pbmcudjEuUmVzZXRPcHRpbWl6ZXJIAEIGCgRraW5kIvwBCgxXb3JrZXJBbnN3ZXISDgoGbnVtYmVyGAEgASgNEigKBWhlbGxvGAIgASgLMhcuaG9uZS50cmFpbmluZy52MS5IZWxsb0gAEiYKBGRvbmUYAyABKAsyFi5ob25lLnRyYWluaW5nLnYxLkRvbmVIABIqCgZzY29yZXMYBCABKAsyGC5ob25lLnRyYWluaW5nLnYxLlNjb3Jlc0gAEigKBXNhdmVkGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5TYXZlZEgAEiwKB2ZhaWx1cmUYBiABKAsyGS5ob25lLnRyYWluaW5nLnYxLkZhaWx1cmVIAEIGCgRraW5kIkIKBUhlbGxvEhIKCndvcmxkX3NpemUYASABKA0SFQoNdG9yY2hfdmVyc2lvbhgCIAEoCRIOCgZkZXZpY2UYAyABKAkiBgoERG9uZSIoCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSKXAgoFU2V0dXASKwoFbW9kZWwYASABKAsyHC5ob25lLnRyYWluaW5nLnYxLk1vZGVsU2hhcGUSNQoIYWRhcHRlcnMYAiABKAsyHi5ob25lLnRyYWluaW5nLnYxLkFkYXB0ZXJTaGFwZUgAiAEBEjMKB3RyYWluZWQYAyADKAsyIi5ob25lLnRyYWluaW5nLnYxLlRyYWluZWRQYXJhbWV0ZXISMwoMY29tcHV0ZV90eXBlGAQgASgOMh0uaG9uZS50cmFpbmluZy52MS5FbGVtZW50VHlwZRIZChFyZWNvbXB1dGVzX2xheWVycxgFIAEoCBIYChBvZmZsb2Fkc190b19ob3N0GAYgASgIQgsKCV9hZGFwdGVycyKxAgoKTW9kZWxTaGFwZRISCgp2b2NhYl9zaXplGAEgASgNEhMKC2hpZGRlbl9zaXplGAIgASgNEhIKCm51bV9sYXllcnMYAyABKA0SEQoJbnVtX2hlYWRzGAQgASgNEhsKE251bV9rZXlfdmFsdWVfaGVhZHMYBSABKA0SEAoIaGVhZF9kaW0YBiABKA0SGQoRaW50ZXJtZWRpYXRlX3NpemUYByABKA0SGgoSYmlhc2VkX3Byb2plY3Rpb25zGAggAygJEhMKC2hhc19xa19ub3JtGAkgASgIEhQKDHJtc19ub3JtX2VwcxgKIAEoARIPCgdpc190aWVkGAsgASgIEhoKEnJvdGFyeV9mcmVxdWVuY2llcxgMIAMoARIVCg1yb3RhcnlfZmFjdG9yGA0gASgBIkAKDEFkYXB0ZXJTaGFwZRIMCgRyYW5rGAEgASgNEg0KBWFscGhhGAIgASgBEhMKC3Byb2plY3Rpb25zGAMgAygJIjQKEFRyYWluZWRQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRISCgppc19kZWNheWVkGAIgASgIIn4KBExvYWQSKwoGdGFyZ2V0GAEgASgOMhsuaG9uZS50cmFpbmluZy52MS5XZWlnaHRTZXQSLwoHdGVuc29ycxgCIAMoCzIeLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkVGVuc29yEhgKEG9wdGltaXplcl9mb2xkZXIYAyABKAkitwEKDFN0b3JlZFRlbnNvchIMCgRuYW1lGAEgASgJEgwKBGZpbGUYAiABKAkSDgoGb2Zmc2V0GAMgASgEEisKBHR5cGUYBCABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlEg0KBXNoYXBlGAUgAygNEjQKBm1lcmdlZBgGIAEoCzIfLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkQWRhcHRlckgAiAEBQgkKB19tZXJnZWQidQoNU3RvcmVkQWRhcHRlchIpCgFhGAEgASgLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISKQoBYhgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuU3RvcmVkVGVuc29yEg4KBmZhY3RvchgDIAEoASL0AQoKTWljcm9iYXRjaBIRCglyb3dfY291bnQYASABKA0SEgoKcm93X3Rva2VucxgCIAEoDRIRCgl0b2tlbl9pZHMYAyABKAwSFAoMcG9zaXRpb25faWRzGAQgASgMEhMKC3Zpc2libGVfZW5kGAUgASgMEhEKCXBvc2l0aW9ucxgGIAEoDBIWCg5lbnRyeV9wb3NpdGlvbhgHIAEoDBIUCgxlbnRyeV90YXJnZXQYCCABKAwSNAoHbnVtYmVycxgJIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuRW50cnlOdW1iZXJzSACIAQFCCgoIX251bWJlcnMifwoMRW50cnlOdW1iZXJzEhkKEWJlaGF2aW91cl9sb2dwcm9iGAEgASgMEhEKCWFkdmFudGFnZRgCIAEoDBIOCgZ3ZWlnaHQYAyABKAwSGQoRcmVmZXJlbmNlX2xvZ3Byb2IYBCABKAwSFgoOZW50cm9weV93ZWlnaHQYBSABKAwi5wEKBVRyYWluEjIKDG1pY3JvYmF0Y2hlcxgBIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuTWljcm9iYXRjaBIkCgRsb3NzGAIgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb3NzEiUKAmtsGAMgASgLMhQuaG9uZS50cmFpbmluZy52MS5LbEgAiAEBEhMKC3RlbXBlcmF0dXJlGAQgASgBEioKCW9wdGltaXplchgFIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuQWRhbVcSFQoNbWF4X2dyYWRfbm9ybRgGIAEoAUIFCgNfa2widgoETG9zcxItCghwcG9fY2xpcBgBIAEoCzIZLmhvbmUudHJhaW5pbmcudjEuUHBvQ2xpcEgAEjcKDWNyb3NzX2VudHJvcHkYAiABKAsyHi5ob25lLnRyYWluaW5nLnYxLkNyb3NzRW50cm9weUgAQgYKBGtpbmQiVAoHUHBvQ2xpcBIQCghjbGlwX2xvdxgBIAEoARIRCgljbGlwX2hpZ2gYAiABKAESFgoJZHVhbF9jbGlwGAMgASgBSACIAQFCDAoKX2R1YWxfY2xpcCIOCgxDcm9zc0VudHJvcHkiQQoCS2wSJgoEa2luZBgBIAEoDjIYLmhvbmUudHJhaW5pbmcudjEuS2xLaW5kEhMKC2NvZWZmaWNpZW50GAIgASgBImMKBUFkYW1XEhUKDWxlYXJuaW5nX3JhdGUYASABKAESDQoFYmV0YTEYAiABKAESDQoFYmV0YTIYAyABKAESDwoHZXBzaWxvbhgEIAEoARIUCgx3ZWlnaHRfZGVjYXkYBSABKAEifQoFU2NvcmUSMgoMbWljcm9iYXRjaGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5NaWNyb2JhdGNoEhMKC3RlbXBlcmF0dXJlGAIgASgBEisKBnRhcmdldBgDIAEoDjIbLmhvbmUudHJhaW5pbmcudjEuV2VpZ2h0U2V0ImMKBlNjb3JlcxI4CgxtaWNyb2JhdGNoZXMYASADKAsyIi5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2hTY29yZXMSDAoEbG9zcxgCIAEoARIRCglncmFkX25vcm0YAyABKAEiNAoQTWljcm9iYXRjaFNjb3JlcxIPCgdsb2dwcm9iGAEgASgMEg8KB2VudHJvcHkYAiABKAwiTQoEU2F2ZRIrCgVmaWxlcxgBIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuV2VpZ2h0RmlsZRIYChBvcHRpbWl6ZXJfZm9sZGVyGAIgASgJIloKCldlaWdodEZpbGUSDAoEcGF0aBgBIAEoCRIMCgRoZWFkGAIgASgMEjAKB3RlbnNvcnMYAyADKAsyHy5ob25lLnRyYWluaW5nLnYxLldyaXR0ZW5UZW5zb3IiSgoNV3JpdHRlblRlbnNvchIMCgRuYW1lGAEgASgJEisKBHR5cGUYAiABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlIkwKBVNhdmVkEioKBWZpbGVzGAEgAygLMhsuaG9uZS50cmFpbmluZy52MS5TYXZlZEZpbGUSFwoPb3B0aW1pemVyX2J5dGVzGAIgASgEIioKCVNhdmVkRmlsZRIOCgZkaWdlc3QYASABKAkSDQoFYnl0ZXMYAiABKAQiEAoOUmVzZXRPcHRpbWl6ZXIinwEKCk5vZGVSZXBvcnQSLAoFaGVsbG8YASABKAsyGy5ob25lLnRyYWluaW5nLnYxLk5vZGVIZWxsb0gAEiYKBGJlYXQYAiABKAsyFi5ob25lLnRyYWluaW5nLnYxLkJlYXRIABIzCgtyYW5rc19lbmRlZBgDIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuUmFua3NFbmRlZEgAQgYKBGtpbmQi0wEKCU5vZGVPcmRlchImCgRiZWF0GAEgASgLMhYuaG9uZS50cmFpbmluZy52MS5CZWF0SAASMwoLc3RhcnRfcmFua3MYAiABKAsyHC5ob25lLnRyYWluaW5nLnYxLlN0YXJ0UmFua3NIABIvCgllbmRfcmFua3MYAyABKAsyGi5ob25lLnRyYWluaW5nLnYxLkVuZFJhbmtzSAASMAoHcmVmdXNlZBgEIAEoCzIdLmhvbmUudHJhaW5pbmcudjEuTm9kZVJlZnVzZWRIAEIGCgRraW5kIgYKBEJlYXQiPwoJTm9kZUhlbGxvEg0KBWluZGV4GAEgASgNEhUKDXRvcmNoX3ZlcnNpb24YAiABKAkSDAoEZ3B1cxgDIAEoDSKtAQoKU3RhcnRSYW5rcxINCgVncm91cBgBIAEoCRINCgVub2RlcxgCIAEoDRIWCg5yYW5rc19wZXJfbm9kZRgDIAEoDRIMCgRwb3J0GAQgASgNEg4KBmRldmljZRgFIAEoCRIYChB0aHJlYWRzX3Blcl9yYW5rGAYgASgNEhoKEmNvbGxlY3RpdmVfc2Vjb25kcxgHIAEoDRIVCg1zdGFydF9zZWNvbmRzGAggASgNIhkKCEVuZFJhbmtzEg0KBWdyb3VwGAEgASgJIjoKClJhbmtzRW5kZWQSDQoFZ3JvdXAYASABKAkSDgoGcmVhc29uGAIgASgJEg0KBWxpbmVzGAMgAygJIh0KC05vZGVSZWZ1c2VkEg4KBnJlYXNvbhgBIAEoCSp6CgtFbGVtZW50VHlwZRIcChhFTEVNRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIYChRFTEVNRU5UX1RZUEVfRkxPQVQzMhABEhgKFEVMRU1FTlRfVFlQRV9GTE9BVDE2EAISGQoVRUxFTUVOVF9UWVBFX0JGTE9BVDE2EAMqWAoJV2VpZ2h0U2V0EhoKFldFSUdIVF9TRVRfVU5TUEVDSUZJRUQQABIVChFXRUlHSFRfU0VUX1BPTElDWRABEhgKFFdFSUdIVF9TRVRfUkVGRVJFTkNFEAIqUQoGS2xLaW5kEhcKE0tMX0tJTkRfVU5TUEVDSUZJRUQQABIOCgpLTF9LSU5EX0sxEAESDgoKS0xfS0lORF9LMhACEg4KCktMX0tJTkRfSzMQA2IGcHJvdG8z");
+  fileDesc("Ch9ob25lL3RyYWluaW5nL3YxL3RyYWluaW5nLnByb3RvEhBob25lLnRyYWluaW5nLnYxIsQCCgpXb3JrZXJDYWxsEg4KBm51bWJlchgBIAEoDRIoCgVzZXR1cBgCIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuU2V0dXBIABImCgRsb2FkGAMgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb2FkSAASKAoFdHJhaW4YBCABKAsyFy5ob25lLnRyYWluaW5nLnYxLlRyYWluSAASKAoFc2NvcmUYBSABKAsyFy5ob25lLnRyYWluaW5nLnYxLlNjb3JlSAASJgoEc2F2ZRgGIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuU2F2ZUgAEjsKD3Jlc2V0X29wdGltaXplchgHIAEoCzIgLmhvbmUudHJhaW5pbmcudjEuUmVzZXRPcHRpbWl6ZXJIABITCgt0cmFjZXBhcmVudBgIIAEoCUIGCgRraW5kIqkCCgxXb3JrZXJBbnN3ZXISDgoGbnVtYmVyGAEgASgNEigKBWhlbGxvGAIgASgLMhcuaG9uZS50cmFpbmluZy52MS5IZWxsb0gAEiYKBGRvbmUYAyABKAsyFi5ob25lLnRyYWluaW5nLnYxLkRvbmVIABIqCgZzY29yZXMYBCABKAsyGC5ob25lLnRyYWluaW5nLnYxLlNjb3Jlc0gAEigKBXNhdmVkGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5TYXZlZEgAEiwKB2ZhaWx1cmUYBiABKAsyGS5ob25lLnRyYWluaW5nLnYxLkZhaWx1cmVIABIrCgVzcGFucxgHIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuV29ya2VyU3BhbkIGCgRraW5kIlQKCldvcmtlclNwYW4SDAoEbmFtZRgBIAEoCRIMCgRyYW5rGAIgASgNEhUKDWJlZ2luX3VuaXhfbnMYAyABKAQSEwoLZW5kX3VuaXhfbnMYBCABKAQiQgoFSGVsbG8SEgoKd29ybGRfc2l6ZRgBIAEoDRIVCg10b3JjaF92ZXJzaW9uGAIgASgJEg4KBmRldmljZRgDIAEoCSIGCgREb25lIigKB0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpcCCgVTZXR1cBIrCgVtb2RlbBgBIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuTW9kZWxTaGFwZRI1CghhZGFwdGVycxgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuQWRhcHRlclNoYXBlSACIAQESMwoHdHJhaW5lZBgDIAMoCzIiLmhvbmUudHJhaW5pbmcudjEuVHJhaW5lZFBhcmFtZXRlchIzCgxjb21wdXRlX3R5cGUYBCABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlEhkKEXJlY29tcHV0ZXNfbGF5ZXJzGAUgASgIEhgKEG9mZmxvYWRzX3RvX2hvc3QYBiABKAhCCwoJX2FkYXB0ZXJzIrECCgpNb2RlbFNoYXBlEhIKCnZvY2FiX3NpemUYASABKA0SEwoLaGlkZGVuX3NpemUYAiABKA0SEgoKbnVtX2xheWVycxgDIAEoDRIRCgludW1faGVhZHMYBCABKA0SGwoTbnVtX2tleV92YWx1ZV9oZWFkcxgFIAEoDRIQCghoZWFkX2RpbRgGIAEoDRIZChFpbnRlcm1lZGlhdGVfc2l6ZRgHIAEoDRIaChJiaWFzZWRfcHJvamVjdGlvbnMYCCADKAkSEwoLaGFzX3FrX25vcm0YCSABKAgSFAoMcm1zX25vcm1fZXBzGAogASgBEg8KB2lzX3RpZWQYCyABKAgSGgoScm90YXJ5X2ZyZXF1ZW5jaWVzGAwgAygBEhUKDXJvdGFyeV9mYWN0b3IYDSABKAEiQAoMQWRhcHRlclNoYXBlEgwKBHJhbmsYASABKA0SDQoFYWxwaGEYAiABKAESEwoLcHJvamVjdGlvbnMYAyADKAkiNAoQVHJhaW5lZFBhcmFtZXRlchIMCgRuYW1lGAEgASgJEhIKCmlzX2RlY2F5ZWQYAiABKAgifgoETG9hZBIrCgZ0YXJnZXQYASABKA4yGy5ob25lLnRyYWluaW5nLnYxLldlaWdodFNldBIvCgd0ZW5zb3JzGAIgAygLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISGAoQb3B0aW1pemVyX2ZvbGRlchgDIAEoCSK3AQoMU3RvcmVkVGVuc29yEgwKBG5hbWUYASABKAkSDAoEZmlsZRgCIAEoCRIOCgZvZmZzZXQYAyABKAQSKwoEdHlwZRgEIAEoDjIdLmhvbmUudHJhaW5pbmcudjEuRWxlbWVudFR5cGUSDQoFc2hhcGUYBSADKA0SNAoGbWVyZ2VkGAYgASgLMh8uaG9uZS50cmFpbmluZy52MS5TdG9yZWRBZGFwdGVySACIAQFCCQoHX21lcmdlZCJ1Cg1TdG9yZWRBZGFwdGVyEikKAWEYASABKAsyHi5ob25lLnRyYWluaW5nLnYxLlN0b3JlZFRlbnNvchIpCgFiGAIgASgLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISDgoGZmFjdG9yGAMgASgBIvQBCgpNaWNyb2JhdGNoEhEKCXJvd19jb3VudBgBIAEoDRISCgpyb3dfdG9rZW5zGAIgASgNEhEKCXRva2VuX2lkcxgDIAEoDBIUCgxwb3NpdGlvbl9pZHMYBCABKAwSEwoLdmlzaWJsZV9lbmQYBSABKAwSEQoJcG9zaXRpb25zGAYgASgMEhYKDmVudHJ5X3Bvc2l0aW9uGAcgASgMEhQKDGVudHJ5X3RhcmdldBgIIAEoDBI0CgdudW1iZXJzGAkgASgLMh4uaG9uZS50cmFpbmluZy52MS5FbnRyeU51bWJlcnNIAIgBAUIKCghfbnVtYmVycyJ/CgxFbnRyeU51bWJlcnMSGQoRYmVoYXZpb3VyX2xvZ3Byb2IYASABKAwSEQoJYWR2YW50YWdlGAIgASgMEg4KBndlaWdodBgDIAEoDBIZChFyZWZlcmVuY2VfbG9ncHJvYhgEIAEoDBIWCg5lbnRyb3B5X3dlaWdodBgFIAEoDCLnAQoFVHJhaW4SMgoMbWljcm9iYXRjaGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5NaWNyb2JhdGNoEiQKBGxvc3MYAiABKAsyFi5ob25lLnRyYWluaW5nLnYxLkxvc3MSJQoCa2wYAyABKAsyFC5ob25lLnRyYWluaW5nLnYxLktsSACIAQESEwoLdGVtcGVyYXR1cmUYBCABKAESKgoJb3B0aW1pemVyGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5BZGFtVxIVCg1tYXhfZ3JhZF9ub3JtGAYgASgBQgUKA19rbCJ2CgRMb3NzEi0KCHBwb19jbGlwGAEgASgLMhkuaG9uZS50cmFpbmluZy52MS5QcG9DbGlwSAASNwoNY3Jvc3NfZW50cm9weRgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuQ3Jvc3NFbnRyb3B5SABCBgoEa2luZCJUCgdQcG9DbGlwEhAKCGNsaXBfbG93GAEgASgBEhEKCWNsaXBfaGlnaBgCIAEoARIWCglkdWFsX2NsaXAYAyABKAFIAIgBAUIMCgpfZHVhbF9jbGlwIg4KDENyb3NzRW50cm9weSJBCgJLbBImCgRraW5kGAEgASgOMhguaG9uZS50cmFpbmluZy52MS5LbEtpbmQSEwoLY29lZmZpY2llbnQYAiABKAEiYwoFQWRhbVcSFQoNbGVhcm5pbmdfcmF0ZRgBIAEoARINCgViZXRhMRgCIAEoARINCgViZXRhMhgDIAEoARIPCgdlcHNpbG9uGAQgASgBEhQKDHdlaWdodF9kZWNheRgFIAEoASJ9CgVTY29yZRIyCgxtaWNyb2JhdGNoZXMYASADKAsyHC5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2gSEwoLdGVtcGVyYXR1cmUYAiABKAESKwoGdGFyZ2V0GAMgASgOMhsuaG9uZS50cmFpbmluZy52MS5XZWlnaHRTZXQiYwoGU2NvcmVzEjgKDG1pY3JvYmF0Y2hlcxgBIAMoCzIiLmhvbmUudHJhaW5pbmcudjEuTWljcm9iYXRjaFNjb3JlcxIMCgRsb3NzGAIgASgBEhEKCWdyYWRfbm9ybRgDIAEoASI0ChBNaWNyb2JhdGNoU2NvcmVzEg8KB2xvZ3Byb2IYASABKAwSDwoHZW50cm9weRgCIAEoDCJNCgRTYXZlEisKBWZpbGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5XZWlnaHRGaWxlEhgKEG9wdGltaXplcl9mb2xkZXIYAiABKAkiWgoKV2VpZ2h0RmlsZRIMCgRwYXRoGAEgASgJEgwKBGhlYWQYAiABKAwSMAoHdGVuc29ycxgDIAMoCzIfLmhvbmUudHJhaW5pbmcudjEuV3JpdHRlblRlbnNvciJKCg1Xcml0dGVuVGVuc29yEgwKBG5hbWUYASABKAkSKwoEdHlwZRgCIAEoDjIdLmhvbmUudHJhaW5pbmcudjEuRWxlbWVudFR5cGUiTAoFU2F2ZWQSKgoFZmlsZXMYASADKAsyGy5ob25lLnRyYWluaW5nLnYxLlNhdmVkRmlsZRIXCg9vcHRpbWl6ZXJfYnl0ZXMYAiABKAQiKgoJU2F2ZWRGaWxlEg4KBmRpZ2VzdBgBIAEoCRINCgVieXRlcxgCIAEoBCIQCg5SZXNldE9wdGltaXplciKfAQoKTm9kZVJlcG9ydBIsCgVoZWxsbxgBIAEoCzIbLmhvbmUudHJhaW5pbmcudjEuTm9kZUhlbGxvSAASJgoEYmVhdBgCIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuQmVhdEgAEjMKC3JhbmtzX2VuZGVkGAMgASgLMhwuaG9uZS50cmFpbmluZy52MS5SYW5rc0VuZGVkSABCBgoEa2luZCLTAQoJTm9kZU9yZGVyEiYKBGJlYXQYASABKAsyFi5ob25lLnRyYWluaW5nLnYxLkJlYXRIABIzCgtzdGFydF9yYW5rcxgCIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuU3RhcnRSYW5rc0gAEi8KCWVuZF9yYW5rcxgDIAEoCzIaLmhvbmUudHJhaW5pbmcudjEuRW5kUmFua3NIABIwCgdyZWZ1c2VkGAQgASgLMh0uaG9uZS50cmFpbmluZy52MS5Ob2RlUmVmdXNlZEgAQgYKBGtpbmQiBgoEQmVhdCI/CglOb2RlSGVsbG8SDQoFaW5kZXgYASABKA0SFQoNdG9yY2hfdmVyc2lvbhgCIAEoCRIMCgRncHVzGAMgASgNIq0BCgpTdGFydFJhbmtzEg0KBWdyb3VwGAEgASgJEg0KBW5vZGVzGAIgASgNEhYKDnJhbmtzX3Blcl9ub2RlGAMgASgNEgwKBHBvcnQYBCABKA0SDgoGZGV2aWNlGAUgASgJEhgKEHRocmVhZHNfcGVyX3JhbmsYBiABKA0SGgoSY29sbGVjdGl2ZV9zZWNvbmRzGAcgASgNEhUKDXN0YXJ0X3NlY29uZHMYCCABKA0iGQoIRW5kUmFua3MSDQoFZ3JvdXAYASABKAkiOgoKUmFua3NFbmRlZBINCgVncm91cBgBIAEoCRIOCgZyZWFzb24YAiABKAkSDQoFbGluZXMYAyADKAkiHQoLTm9kZVJlZnVzZWQSDgoGcmVhc29uGAEgASgJKnoKC0VsZW1lbnRUeXBlEhwKGEVMRU1FTlRfVFlQRV9VTlNQRUNJRklFRBAAEhgKFEVMRU1FTlRfVFlQRV9GTE9BVDMyEAESGAoURUxFTUVOVF9UWVBFX0ZMT0FUMTYQAhIZChVFTEVNRU5UX1RZUEVfQkZMT0FUMTYQAypYCglXZWlnaHRTZXQSGgoWV0VJR0hUX1NFVF9VTlNQRUNJRklFRBAAEhUKEVdFSUdIVF9TRVRfUE9MSUNZEAESGAoUV0VJR0hUX1NFVF9SRUZFUkVOQ0UQAipRCgZLbEtpbmQSFwoTS0xfS0lORF9VTlNQRUNJRklFRBAAEg4KCktMX0tJTkRfSzEQARIOCgpLTF9LSU5EX0syEAISDgoKS0xfS0lORF9LMxADYgZwcm90bzM");
 
 /**
  * trainer -> first rank.
@@ -77,6 +77,13 @@ export type WorkerCall = Message<"hone.training.v1.WorkerCall"> & {
     value: ResetOptimizer;
     case: "resetOptimizer";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * W3C trace context of whoever asks; empty = the call is not recorded, and nobody notes what it does.
+   *
+   * @generated from field: string traceparent = 8;
+   */
+  traceparent: string;
 };
 
 /**
@@ -133,6 +140,14 @@ export type WorkerAnswer = Message<"hone.training.v1.WorkerAnswer"> & {
     value: Failure;
     case: "failure";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * What the ranks did, of a call that is recorded. Those of a rank are in the order of their ends: the last one is the whole
+   * call, around the others.
+   *
+   * @generated from field: repeated hone.training.v1.WorkerSpan spans = 7;
+   */
+  spans: WorkerSpan[];
 };
 
 /**
@@ -141,6 +156,44 @@ export type WorkerAnswer = Message<"hone.training.v1.WorkerAnswer"> & {
  */
 export const WorkerAnswerSchema: GenMessage<WorkerAnswer> = /*@__PURE__*/
   messageDesc(file_hone_training_v1_training, 1);
+
+/**
+ * A part of what a rank did in a call.
+ *
+ * @generated from message hone.training.v1.WorkerSpan
+ */
+export type WorkerSpan = Message<"hone.training.v1.WorkerSpan"> & {
+  /**
+   * Such as "train" or "update".
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: uint32 rank = 2;
+   */
+  rank: number;
+
+  /**
+   * By the clock of the rank's host.
+   *
+   * @generated from field: uint64 begin_unix_ns = 3;
+   */
+  beginUnixNs: bigint;
+
+  /**
+   * @generated from field: uint64 end_unix_ns = 4;
+   */
+  endUnixNs: bigint;
+};
+
+/**
+ * Describes the message hone.training.v1.WorkerSpan.
+ * Use `create(WorkerSpanSchema)` to create a new message.
+ */
+export const WorkerSpanSchema: GenMessage<WorkerSpan> = /*@__PURE__*/
+  messageDesc(file_hone_training_v1_training, 2);
 
 /**
  * What the group is.
@@ -173,7 +226,7 @@ export type Hello = Message<"hone.training.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 2);
+  messageDesc(file_hone_training_v1_training, 3);
 
 /**
  * The call did what it asks.
@@ -188,7 +241,7 @@ export type Done = Message<"hone.training.v1.Done"> & {
  * Use `create(DoneSchema)` to create a new message.
  */
 export const DoneSchema: GenMessage<Done> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 3);
+  messageDesc(file_hone_training_v1_training, 4);
 
 /**
  * The call was refused, on every rank alike; state and group are as they were.
@@ -214,7 +267,7 @@ export type Failure = Message<"hone.training.v1.Failure"> & {
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 4);
+  messageDesc(file_hone_training_v1_training, 5);
 
 /**
  * Makes the model, without values.
@@ -268,7 +321,7 @@ export type Setup = Message<"hone.training.v1.Setup"> & {
  * Use `create(SetupSchema)` to create a new message.
  */
 export const SetupSchema: GenMessage<Setup> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 5);
+  messageDesc(file_hone_training_v1_training, 6);
 
 /**
  * A dense decoder of the families Llama, Qwen2 and Qwen3. Parameters are named as Hugging Face names Llama's.
@@ -361,7 +414,7 @@ export type ModelShape = Message<"hone.training.v1.ModelShape"> & {
  * Use `create(ModelShapeSchema)` to create a new message.
  */
 export const ModelShapeSchema: GenMessage<ModelShape> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 6);
+  messageDesc(file_hone_training_v1_training, 7);
 
 /**
  * Low-rank adapters that are trained beside the model: y = x W^T + (alpha / rank) (x A^T) B^T.
@@ -392,7 +445,7 @@ export type AdapterShape = Message<"hone.training.v1.AdapterShape"> & {
  * Use `create(AdapterShapeSchema)` to create a new message.
  */
 export const AdapterShapeSchema: GenMessage<AdapterShape> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 7);
+  messageDesc(file_hone_training_v1_training, 8);
 
 /**
  * @generated from message hone.training.v1.TrainedParameter
@@ -418,7 +471,7 @@ export type TrainedParameter = Message<"hone.training.v1.TrainedParameter"> & {
  * Use `create(TrainedParameterSchema)` to create a new message.
  */
 export const TrainedParameterSchema: GenMessage<TrainedParameter> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 8);
+  messageDesc(file_hone_training_v1_training, 9);
 
 /**
  * Takes weights. For the policy the optimizer begins anew, or goes on from a folder.
@@ -451,7 +504,7 @@ export type Load = Message<"hone.training.v1.Load"> & {
  * Use `create(LoadSchema)` to create a new message.
  */
 export const LoadSchema: GenMessage<Load> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 9);
+  messageDesc(file_hone_training_v1_training, 10);
 
 /**
  * A tensor as it lies in a file, row after row.
@@ -501,7 +554,7 @@ export type StoredTensor = Message<"hone.training.v1.StoredTensor"> & {
  * Use `create(StoredTensorSchema)` to create a new message.
  */
 export const StoredTensorSchema: GenMessage<StoredTensor> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 10);
+  messageDesc(file_hone_training_v1_training, 11);
 
 /**
  * @generated from message hone.training.v1.StoredAdapter
@@ -530,7 +583,7 @@ export type StoredAdapter = Message<"hone.training.v1.StoredAdapter"> & {
  * Use `create(StoredAdapterSchema)` to create a new message.
  */
 export const StoredAdapterSchema: GenMessage<StoredAdapter> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 11);
+  messageDesc(file_hone_training_v1_training, 12);
 
 /**
  * Rows of packed samples with the entries that they hold. Token i of a row sees token j exactly where
@@ -604,7 +657,7 @@ export type Microbatch = Message<"hone.training.v1.Microbatch"> & {
  * Use `create(MicrobatchSchema)` to create a new message.
  */
 export const MicrobatchSchema: GenMessage<Microbatch> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 12);
+  messageDesc(file_hone_training_v1_training, 13);
 
 /**
  * What the loss reads. Empty = the objective has no such term.
@@ -653,7 +706,7 @@ export type EntryNumbers = Message<"hone.training.v1.EntryNumbers"> & {
  * Use `create(EntryNumbersSchema)` to create a new message.
  */
 export const EntryNumbersSchema: GenMessage<EntryNumbers> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 13);
+  messageDesc(file_hone_training_v1_training, 14);
 
 /**
  * One optimizer update on all microbatches together. Answered by scores, those before it. Where the loss or the norm is
@@ -704,7 +757,7 @@ export type Train = Message<"hone.training.v1.Train"> & {
  * Use `create(TrainSchema)` to create a new message.
  */
 export const TrainSchema: GenMessage<Train> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 14);
+  messageDesc(file_hone_training_v1_training, 15);
 
 /**
  * @generated from message hone.training.v1.Loss
@@ -733,7 +786,7 @@ export type Loss = Message<"hone.training.v1.Loss"> & {
  * Use `create(LossSchema)` to create a new message.
  */
 export const LossSchema: GenMessage<Loss> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 15);
+  messageDesc(file_hone_training_v1_training, 16);
 
 /**
  * @generated from message hone.training.v1.PpoClip
@@ -762,7 +815,7 @@ export type PpoClip = Message<"hone.training.v1.PpoClip"> & {
  * Use `create(PpoClipSchema)` to create a new message.
  */
 export const PpoClipSchema: GenMessage<PpoClip> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 16);
+  messageDesc(file_hone_training_v1_training, 17);
 
 /**
  * @generated from message hone.training.v1.CrossEntropy
@@ -775,7 +828,7 @@ export type CrossEntropy = Message<"hone.training.v1.CrossEntropy"> & {
  * Use `create(CrossEntropySchema)` to create a new message.
  */
 export const CrossEntropySchema: GenMessage<CrossEntropy> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 17);
+  messageDesc(file_hone_training_v1_training, 18);
 
 /**
  * @generated from message hone.training.v1.Kl
@@ -799,7 +852,7 @@ export type Kl = Message<"hone.training.v1.Kl"> & {
  * Use `create(KlSchema)` to create a new message.
  */
 export const KlSchema: GenMessage<Kl> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 18);
+  messageDesc(file_hone_training_v1_training, 19);
 
 /**
  * @generated from message hone.training.v1.AdamW
@@ -836,7 +889,7 @@ export type AdamW = Message<"hone.training.v1.AdamW"> & {
  * Use `create(AdamWSchema)` to create a new message.
  */
 export const AdamWSchema: GenMessage<AdamW> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 19);
+  messageDesc(file_hone_training_v1_training, 20);
 
 /**
  * Log-probabilities and entropies. Answered by scores.
@@ -865,7 +918,7 @@ export type Score = Message<"hone.training.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 20);
+  messageDesc(file_hone_training_v1_training, 21);
 
 /**
  * @generated from message hone.training.v1.Scores
@@ -898,7 +951,7 @@ export type Scores = Message<"hone.training.v1.Scores"> & {
  * Use `create(ScoresSchema)` to create a new message.
  */
 export const ScoresSchema: GenMessage<Scores> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 21);
+  messageDesc(file_hone_training_v1_training, 22);
 
 /**
  * @generated from message hone.training.v1.MicrobatchScores
@@ -924,7 +977,7 @@ export type MicrobatchScores = Message<"hone.training.v1.MicrobatchScores"> & {
  * Use `create(MicrobatchScoresSchema)` to create a new message.
  */
 export const MicrobatchScoresSchema: GenMessage<MicrobatchScores> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 22);
+  messageDesc(file_hone_training_v1_training, 23);
 
 /**
  * Writes weights of the policy. Answered by saved.
@@ -950,7 +1003,7 @@ export type Save = Message<"hone.training.v1.Save"> & {
  * Use `create(SaveSchema)` to create a new message.
  */
 export const SaveSchema: GenMessage<Save> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 23);
+  messageDesc(file_hone_training_v1_training, 24);
 
 /**
  * A file: its head as it is, then the tensors without gaps.
@@ -981,7 +1034,7 @@ export type WeightFile = Message<"hone.training.v1.WeightFile"> & {
  * Use `create(WeightFileSchema)` to create a new message.
  */
 export const WeightFileSchema: GenMessage<WeightFile> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 24);
+  messageDesc(file_hone_training_v1_training, 25);
 
 /**
  * @generated from message hone.training.v1.WrittenTensor
@@ -1003,7 +1056,7 @@ export type WrittenTensor = Message<"hone.training.v1.WrittenTensor"> & {
  * Use `create(WrittenTensorSchema)` to create a new message.
  */
 export const WrittenTensorSchema: GenMessage<WrittenTensor> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 25);
+  messageDesc(file_hone_training_v1_training, 26);
 
 /**
  * @generated from message hone.training.v1.Saved
@@ -1029,7 +1082,7 @@ export type Saved = Message<"hone.training.v1.Saved"> & {
  * Use `create(SavedSchema)` to create a new message.
  */
 export const SavedSchema: GenMessage<Saved> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 26);
+  messageDesc(file_hone_training_v1_training, 27);
 
 /**
  * @generated from message hone.training.v1.SavedFile
@@ -1053,7 +1106,7 @@ export type SavedFile = Message<"hone.training.v1.SavedFile"> & {
  * Use `create(SavedFileSchema)` to create a new message.
  */
 export const SavedFileSchema: GenMessage<SavedFile> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 27);
+  messageDesc(file_hone_training_v1_training, 28);
 
 /**
  * Forgets what earlier updates taught the optimizer; the weights stay. Answered by done.
@@ -1068,7 +1121,7 @@ export type ResetOptimizer = Message<"hone.training.v1.ResetOptimizer"> & {
  * Use `create(ResetOptimizerSchema)` to create a new message.
  */
 export const ResetOptimizerSchema: GenMessage<ResetOptimizer> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 28);
+  messageDesc(file_hone_training_v1_training, 29);
 
 /**
  * node -> trainer.
@@ -1107,7 +1160,7 @@ export type NodeReport = Message<"hone.training.v1.NodeReport"> & {
  * Use `create(NodeReportSchema)` to create a new message.
  */
 export const NodeReportSchema: GenMessage<NodeReport> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 29);
+  messageDesc(file_hone_training_v1_training, 30);
 
 /**
  * trainer -> node.
@@ -1154,7 +1207,7 @@ export type NodeOrder = Message<"hone.training.v1.NodeOrder"> & {
  * Use `create(NodeOrderSchema)` to create a new message.
  */
 export const NodeOrderSchema: GenMessage<NodeOrder> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 30);
+  messageDesc(file_hone_training_v1_training, 31);
 
 /**
  * I am here.
@@ -1169,7 +1222,7 @@ export type Beat = Message<"hone.training.v1.Beat"> & {
  * Use `create(BeatSchema)` to create a new message.
  */
 export const BeatSchema: GenMessage<Beat> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 31);
+  messageDesc(file_hone_training_v1_training, 32);
 
 /**
  * What a node is.
@@ -1204,7 +1257,7 @@ export type NodeHello = Message<"hone.training.v1.NodeHello"> & {
  * Use `create(NodeHelloSchema)` to create a new message.
  */
 export const NodeHelloSchema: GenMessage<NodeHello> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 32);
+  messageDesc(file_hone_training_v1_training, 33);
 
 /**
  * Runs this node's ranks of a group, under torchrun. The rendezvous is on the trainer's node, where the first rank is.
@@ -1272,7 +1325,7 @@ export type StartRanks = Message<"hone.training.v1.StartRanks"> & {
  * Use `create(StartRanksSchema)` to create a new message.
  */
 export const StartRanksSchema: GenMessage<StartRanks> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 33);
+  messageDesc(file_hone_training_v1_training, 34);
 
 /**
  * Ends a group's ranks at once.
@@ -1291,7 +1344,7 @@ export type EndRanks = Message<"hone.training.v1.EndRanks"> & {
  * Use `create(EndRanksSchema)` to create a new message.
  */
 export const EndRanksSchema: GenMessage<EndRanks> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 34);
+  messageDesc(file_hone_training_v1_training, 35);
 
 /**
  * A group has no rank left on this node.
@@ -1324,7 +1377,7 @@ export type RanksEnded = Message<"hone.training.v1.RanksEnded"> & {
  * Use `create(RanksEndedSchema)` to create a new message.
  */
 export const RanksEndedSchema: GenMessage<RanksEnded> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 35);
+  messageDesc(file_hone_training_v1_training, 36);
 
 /**
  * The node cannot take part.
@@ -1343,7 +1396,7 @@ export type NodeRefused = Message<"hone.training.v1.NodeRefused"> & {
  * Use `create(NodeRefusedSchema)` to create a new message.
  */
 export const NodeRefusedSchema: GenMessage<NodeRefused> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 36);
+  messageDesc(file_hone_training_v1_training, 37);
 
 /**
  * How numbers are stored.
