@@ -152,7 +152,8 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
       ["named-1", "x".repeat(10_000)],
       ["named-2", "a\u0000b"],
     ] as const) {
-      const bad = job(run, { tokenizerPath });
+      // Files that are known by their digest are not looked for again.
+      const bad = job(run, { tokenizerPath, tokenizerDigest: "0".repeat(64) });
       await publishBytes(bus, subjects.rolloutJob(run), toBinary(RolloutJobSchema, bad), undefined);
       const ended = await eventually(`the end of ${run}`, () => lastOf(run));
       assert.equal(ended.outcome, Outcome.INFRA_FAILED);
