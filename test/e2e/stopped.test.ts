@@ -234,7 +234,13 @@ describe("a run whose processes are stopped for a while", { timeout: 300_000 }, 
         deadlineMs: DEADLINE_MS,
       });
       assert.deepEqual(await trainedBy(run.runId), undisturbed);
-      assert.match(await status(), silent("tracer"));
+      await eventually(
+        "the status to tell of the tracer",
+        async () => silent("tracer").test(await status()),
+        {
+          deadlineMs: TOLD_WITHIN_MS,
+        },
+      );
       stopped.goOn();
       await eventually("the page to show the run", async () => {
         const { status: code, body } = await api(`/runs/${run.runId}`);
