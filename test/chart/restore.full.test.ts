@@ -21,6 +21,7 @@ import {
   endOf,
   followRun,
   publishAndFollow,
+  SHORT_STEPS,
   stepsOf,
   trainedBy,
 } from "./cluster/follow-run.ts";
@@ -31,14 +32,7 @@ const run = promisify(execFile);
 const COMMAND_TIMEOUT_MS = 120_000;
 const WAIT = { deadlineMs: 120_000 };
 const STEPS = 9;
-const RUN = {
-  name: "undisturbed",
-  steps: STEPS,
-  tasksPerStep: 2,
-  minibatches: 1,
-  warmStartTasks: 24,
-  evalTasks: 2,
-};
+const RUN = { name: "undisturbed", steps: STEPS, ...SHORT_STEPS };
 /** What a backup has of the volumes: the claims by their names in the cluster. */
 const CLAIMS = ["hone-state", "data-hone-nats-0"];
 /** Both make the schema that the dump holds, so they come after it. */

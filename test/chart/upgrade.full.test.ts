@@ -10,21 +10,21 @@ import { RunPhase } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
 import { lakeRun } from "../support/index.ts";
 import { ApiServer } from "./cluster/api-server.ts";
-import { connectClient, endOf, publishAndFollow, stepsOf, trainedBy } from "./cluster/follow-run.ts";
+import {
+  connectClient,
+  endOf,
+  publishAndFollow,
+  SHORT_STEPS,
+  stepsOf,
+  trainedBy,
+} from "./cluster/follow-run.ts";
 import { type LocalCluster, startLocalCluster } from "./cluster/local-cluster.ts";
 import type { SeenSpan } from "./cluster/stand-ins.ts";
 import { findHelm, type Manifest, render } from "./helm.ts";
 
 /** So many that the run goes on after both upgrades: events are read when an upgrade is over. */
 const STEPS = 24;
-const RUN = {
-  name: "undisturbed",
-  steps: STEPS,
-  tasksPerStep: 2,
-  minibatches: 1,
-  warmStartTasks: 24,
-  evalTasks: 2,
-};
+const RUN = { name: "undisturbed", steps: STEPS, ...SHORT_STEPS };
 /** Another release of Hone, which logs more and sends its spans elsewhere. */
 const SERVICES_CHANGE = ["image.tag=0.1.1", "logLevel=debug", "telemetry.route=straight"];
 const SERVICES = ["agent-rollout", "dataset", "inference-gateway", "judge", "tracer", "trainer"];

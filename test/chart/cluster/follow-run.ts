@@ -9,6 +9,9 @@ import type { LocalCluster } from "./local-cluster.ts";
 
 export const RUN_DEADLINE_MS = 600_000;
 
+/** A run whose steps are short: what happens to it meanwhile is what counts. */
+export const SHORT_STEPS = { tasksPerStep: 2, minibatches: 1, warmStartTasks: 24, evalTasks: 2 };
+
 /** The bus, as the user of the chart that is for people. */
 export function connectClient(cluster: LocalCluster): Promise<Bus> {
   const password = cluster.secret("hone-nats-users", "client");

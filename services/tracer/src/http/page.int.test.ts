@@ -67,6 +67,16 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
   /** Evaluates an expression in the page; text, as the compiler knows no DOM here. */
   const look = async <T>(expression: string) => (await page.evaluate(expression)) as T;
   const open = (place: string) => page.goto(`${tracer.http.url}${place}`);
+  /** Tells of a scored episode of the run, and waits until it is kept. */
+  const store = async (scored: ReturnType<typeof sampleEpisode>) => {
+    await publishStored(
+      stack.bus,
+      subjects.rolloutScored(stack.run.runId),
+      ScoredEpisodeSchema,
+      create(ScoredEpisodeSchema, scored),
+    );
+    await stack.stored();
+  };
 
   test("says what to do while there is no run, and shows the first one by itself", async () => {
     await open("/");
@@ -222,13 +232,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     turns[1]!.infoJson = JSON.stringify({ role: "solver", drift: "branch" });
     const given = { ...turns[1]!, index: 2, sample: 2, sampledBegin: 0, sampledEnd: 0, infoJson: "{}" };
     turns.push({ ...given, finishReason: "aborted" });
-    await publishStored(
-      stack.bus,
-      subjects.rolloutScored(stack.run.runId),
-      ScoredEpisodeSchema,
-      create(ScoredEpisodeSchema, scored),
-    );
-    await stack.stored();
+    await store(scored);
     await open(`${RUN}/rollouts/eval.40.1.0`);
     await page.locator("#turn-2").waitFor();
     const side = (turn: number) => page.locator(`#turn-${turn} .turn-side`);
@@ -284,13 +288,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     scored.episode.failedAttempts = [EVIL];
     scored.episode.metadataJson = JSON.stringify({ answer: EVIL });
     if (scored.episode.task !== undefined) scored.episode.task.id = EVIL;
-    await publishStored(
-      stack.bus,
-      subjects.rolloutScored(stack.run.runId),
-      ScoredEpisodeSchema,
-      create(ScoredEpisodeSchema, scored),
-    );
-    await stack.stored();
+    await store(scored);
     await open(`${RUN}/rollouts/eval.40.0.0`);
     await page.locator(".turn").first().waitFor();
     assert.match(await page.locator("#view").innerText(), /<img src=x onerror/);
