@@ -23,13 +23,15 @@ import type { SeenSpan } from "./cluster/stand-ins.ts";
 import { findHelm, type Manifest, render } from "./helm.ts";
 
 /** So many that the run goes on after both upgrades: events are read when an upgrade is over. */
-const STEPS = 24;
+const STEPS = 60;
 const RUN = { name: "undisturbed", steps: STEPS, ...SHORT_STEPS };
 /** Another release of Hone, which logs more and sends its spans elsewhere. */
 const SERVICES_CHANGE = ["image.tag=0.1.1", "logLevel=debug", "telemetry.route=straight"];
 const SERVICES = ["agent-rollout", "dataset", "inference-gateway", "judge", "tracer", "trainer"];
 /** Then the servers, as docs/cluster.md says: one thing at a time. */
 const SERVERS_CHANGE = [...SERVICES_CHANGE, "nats.maxPayload=2MB", "postgres.maxConnections=120"];
+/** What every trace of a rollout has. */
+const ROLLOUT_SPANS = ["rollout", "invoke_agent", "chat", "engine.decode", "judge", "train"];
 /** Half of the traces. */
 const SAMPLING_CHANGE = [...SERVERS_CHANGE, "telemetry.sampleRatio=0.5"];
 
@@ -103,10 +105,15 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
     const events = await publishAndFollow(cluster, bus, JSON.stringify(run));
     assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
     const told = await eventually(
-      "the last rollout's training",
+      "the spans of the last rollouts",
       () => {
-        const spans = cluster.jaeger.spans.filter((span) => isTrained(span, "sampled-", 3));
-        return spans.length > 0 && tracesOf(cluster.jaeger.spans);
+        const traces = tracesOf(cluster.jaeger.spans);
+        const last = [...traces.values()].filter((spans) =>
+          spans.some((span) => isTrained(span, "sampled-", 3)),
+        );
+        // Each service sends its spans in its own time.
+        const isSent = last.every((spans) => ROLLOUT_SPANS.every((name) => spans.some(isNamed(name))));
+        return last.length > 0 && isSent && traces;
       },
       { deadlineMs: 60_000 },
     );
@@ -116,9 +123,8 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
     const made = 3 * RUN.tasksPerStep * run.rollout.groupSize;
     assert.ok(rollouts.length > 0 && rollouts.length < made, `${rollouts.length} of ${made}`);
     for (const spans of rollouts) {
-      for (const name of ["rollout", "invoke_agent", "chat", "engine.decode", "judge", "train"]) {
-        const isThere = spans.some((span) => span.name === name || span.name.startsWith(`${name} `));
-        assert.ok(isThere, `${name} among ${spans.map((span) => span.name).join(", ")}`);
+      for (const name of ROLLOUT_SPANS) {
+        assert.ok(spans.some(isNamed(name)), `${name} among ${spans.map((span) => span.name).join(", ")}`);
       }
     }
     // Nobody made a span below a root that was left out.
@@ -138,6 +144,10 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
 function secretsOf(manifests: readonly Manifest[]): Record<string, Record<string, string>> {
   const secrets = manifests.filter(({ kind }) => kind === "Secret");
   return Object.fromEntries(secrets.map(({ metadata, stringData }) => [metadata.name, stringData]));
+}
+
+function isNamed(name: string) {
+  return (span: SeenSpan) => span.name === name || span.name.startsWith(`${name} `);
 }
 
 function tracesOf(spans: readonly SeenSpan[]): Map<string, SeenSpan[]> {
