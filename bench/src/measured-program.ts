@@ -20,6 +20,8 @@ export interface ProgramOptions {
   readonly startDeadlineMs?: number;
   /** @default 180_000 */
   readonly roundDeadlineMs?: number;
+  /** Whether it is stopped, with everything that it started, while it has no round: idle threads of some still spin. */
+  readonly standsStill?: boolean;
 }
 
 const START_DEADLINE_MS = 120_000;
@@ -67,6 +69,7 @@ export class MeasuredProgram implements AsyncDisposable {
     try {
       const ready = await program.#line("to be ready", options.startDeadlineMs ?? START_DEADLINE_MS);
       if (ready !== "ready") throw new ProgramError(options.name, `it says "ready" first`, ready);
+      program.#stand(true);
       return program;
     } catch (error) {
       await program[Symbol.asyncDispose]();
@@ -80,14 +83,17 @@ export class MeasuredProgram implements AsyncDisposable {
 
   /** Runs one round. @returns what the program says of it. */
   async round<Result>(word = "round"): Promise<Result> {
+    this.#stand(false);
     this.#input.write(`${word}\n`);
     const line = await this.#line("its round", this.#options.roundDeadlineMs ?? ROUND_DEADLINE_MS);
+    this.#stand(true);
     return JSON.parse(line) as Result;
   }
 
   /** Ends its input and waits until it is gone, with everything that it started. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#interface.close();
+    this.#stand(false);
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const gone = once(this.#child, "exit");
       this.#input.end();
@@ -103,9 +109,17 @@ export class MeasuredProgram implements AsyncDisposable {
 
   /** Its own processes too: a peer's may outlive it. */
   #endGroup(): void {
+    this.#signalGroup("SIGKILL");
+  }
+
+  #stand(isStill: boolean): void {
+    if (this.#options.standsStill) this.#signalGroup(isStill ? "SIGSTOP" : "SIGCONT");
+  }
+
+  #signalGroup(signal: NodeJS.Signals): void {
     if (this.#child.pid === undefined) return;
     try {
-      process.kill(-this.#child.pid, "SIGKILL");
+      process.kill(-this.#child.pid, signal);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { eventually, temporaryFolder } from "@hone/testing";
 import type { MeasuredProgram } from "../measured-program.ts";
@@ -20,6 +21,17 @@ describe("a contender", () => {
     assert.equal(await it.measure(() => assert.fail("it was asked")), Number.NaN);
     assert.deepEqual(it.figures([7]), { kind: "missing", reason: it.reason });
     assert.match(it.reason ?? "", /^cannot run: .*RangeError: too large/);
+  });
+
+  test("stands still while it has nothing to do", async () => {
+    await using it = await start(`
+      console.log("ready");
+      process.stdin.on("data", () => console.log(JSON.stringify({ value: 1 })));
+      process.stdin.on("end", () => process.exit());`);
+    const state = async () => /^State:\s+(\w)/m.exec(await readFile(`/proc/${it.pid}/status`, "utf8"))?.[1];
+    await eventually("it to stand still", async () => (await state()) === "T");
+    assert.equal(await it.measure(round), 1);
+    await eventually("it to stand still again", async () => (await state()) === "T");
   });
 
   test("that does not start has the reason from the beginning", async () => {

@@ -32,9 +32,13 @@ export class Contender implements AsyncDisposable {
 
   /** Starts it; a failure is its reason. */
   static async start(options: ProgramOptions): Promise<Contender> {
-    const deadlines = { startDeadlineMs: START_DEADLINE_MS, roundDeadlineMs: ROUND_DEADLINE_MS };
+    const usual = {
+      startDeadlineMs: START_DEADLINE_MS,
+      roundDeadlineMs: ROUND_DEADLINE_MS,
+      standsStill: true,
+    };
     try {
-      return new Contender(options.name, await MeasuredProgram.start({ ...deadlines, ...options }), "");
+      return new Contender(options.name, await MeasuredProgram.start({ ...usual, ...options }), "");
     } catch (error) {
       return Contender.absent(options.name, reasonOf(options.name, error));
     }

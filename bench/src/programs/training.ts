@@ -2,14 +2,14 @@
  * Time of a training step: loss, gradients, clipping and AdamW, by `@hone/train` as the trainer runs it.
  *
  *   node bench/src/programs/training.ts [--shape example|135m|0.5b] [--lora RANK] [--rounds 5] [--layers N] [--hidden N]
- *        [--rows N] [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spin]
+ *        [--rows N] [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spinUs 0]
  *        [--recompute LAYERS] [--profile PREFIX] [--json]
  *
  * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
  * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
  * (--rows, --rowTokens: as many). `0.5b`: that of Qwen2.5-0.5B on 4 rows of 512. With --lora, adapters of this rank on every
  * projection are trained instead of the model.
- * Threads take a microbatch each, or with --together share each operator; with --spin they wait for it busily.
+ * Threads take a microbatch each, or with --together share each operator; with --spinUs they wait for the next one busily.
  * Prints the effective rate, 6 x parameters x tokens (4 x for those that adapters leave alone), for the tokens of the
  * samples, were they separate, and for those that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
  */
@@ -55,7 +55,7 @@ const { values } = parseArgs({
     microbatchTokens: { type: "string", default: "1024" },
     threads: { type: "string", default: "2" },
     together: { type: "boolean", default: false },
-    spin: { type: "boolean" },
+    spinUs: { type: "string", default: "0" },
     recompute: { type: "string", default: "0" },
     profile: { type: "string" },
     json: { type: "boolean", default: false },
@@ -123,7 +123,7 @@ const runner = new GradientRunner(spec, {
   lora,
   ...(values.together ? { sharing: ThreadSharing.operators } : {}),
   session: {
-    ...(values.spin === undefined ? {} : { isSpinning: values.spin }),
+    spinUs: Number(values.spinUs),
     ...(values.profile === undefined ? {} : { profilePrefix: values.profile }),
   },
 });

@@ -13,7 +13,7 @@ import { declareQueries } from "./cached-attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import { pooledAttend } from "./pooled-attention.ts";
 import { outputMasses } from "./probability-mass.ts";
-import { slotAttend } from "./slot-attention.ts";
+import { slotAttend, slotQueryFactor } from "./slot-attention.ts";
 import { type Attend, buildHead, buildTransformer, weightInitializers } from "./transformer.ts";
 
 /** Where earlier keys and values lie: see pooled-attention.ts and slot-attention.ts. */
@@ -54,7 +54,13 @@ export function buildDecodeGraph(spec: ModelSpec, layout: ContextLayout = contex
     newValues.push(Reshape(v, [1, "tokens", width]));
     return attendContext(layer, q, k, v);
   };
-  const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
+  const hidden = buildTransformer(graph, spec, {
+    tokenIds,
+    positionIds,
+    weights,
+    attend,
+    ...(layout === "slots" && { isWeightLeft: true, queryFactor: slotQueryFactor(spec) }),
+  });
   const logits = buildHead(spec, Gather(hidden, wantedTokens, 1), weights);
   graph.output("logits", logits);
   graph.output("newKeyValues", Concat([...newKeys, ...newValues], 2));

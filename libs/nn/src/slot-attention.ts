@@ -9,7 +9,7 @@
  * The R query heads of a group share its keys and values by broadcasting. Each head's queries are a product of their own:
  * with one query, onnxruntime reads what lies in a slot once and as it is, where a product with few rows would bring it
  * into another order first, which costs more than the product. It does so only for products without a factor, so the
- * queries are scaled.
+ * queries come scaled, by {@link slotQueryFactor}.
  *
  * Inputs:
  *
@@ -19,17 +19,19 @@
  */
 import {
   Add,
+  And,
   Cast,
   Concat,
   FusedMatMul,
   type Graph,
+  GreaterOrEqual,
   Less,
   LessOrEqual,
   MatMul,
-  Mul,
   RangeAlong,
   Softmax,
   SplitLike,
+  sizesAlong,
   type Tensor,
   Transpose,
   Unsqueeze,
@@ -39,6 +41,10 @@ import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import type { Attend } from "./transformer.ts";
+
+export function slotQueryFactor(spec: ModelSpec): number {
+  return 1 / Math.sqrt(spec.headDim);
+}
 
 export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
@@ -53,27 +59,31 @@ export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries): A
     Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
 
   const position_L = Cast(RangeAlong(inputs[0]!.keys, 3), "int32");
-  const earlier_S111L = Unsqueeze(biasOf(Less(position_L, Unsqueeze(contextLengths, [1]))), [1, 2, 3]);
+  const isEarlier_S111L = Unsqueeze(Less(position_L, Unsqueeze(contextLengths, [1])), [1, 2, 3]);
 
   /** [1, N, heads, D] -> [S, G, heads/G, Q, D] */
   const byGroup = (x: Tensor, perGroup: number) =>
     Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 3, 1, 4]);
-  /** A query sees the new tokens of its sequence up to its own, [Q, Q]. */
-  const causalBias = (newKeys_SG1QD: Tensor) => {
+  /** What all layers share: a query sees the context of its sequence and its new tokens up to its own. */
+  const shareOf = (newKeys_SG1QD: Tensor) => {
     const at_Q = RangeAlong(newKeys_SG1QD, 3);
-    return biasOf(LessOrEqual(at_Q, Unsqueeze(at_Q, [1])));
+    const isNew_QQ = LessOrEqual(at_Q, Unsqueeze(at_Q, [1]));
+    const always_Q1 = GreaterOrEqual(Unsqueeze(at_Q, [1]), graph.scalar("int64", 0));
+    const always_S1111 = GreaterOrEqual(Unsqueeze(contextLengths, [1, 2, 3, 4]), graph.scalar("int32", 0));
+    const isSeen = Concat([And(isEarlier_S111L, always_Q1), And(isNew_QQ, always_S1111)], 4);
+    return { bias: biasOf(isSeen), sizes: sizesAlong([inputs[0]!.keys, newKeys_SG1QD], 3) };
   };
-  let new_QQ: Tensor | undefined;
+  let shared: ReturnType<typeof shareOf> | undefined;
 
   return function attendSlots(layer, q, k, v) {
     const { keys, values } = inputs[layer]!;
-    const q_SGRQD = byGroup(Mul(q, 1 / Math.sqrt(headDim)), repeats);
+    const q_SGRQD = byGroup(q, repeats);
     const newKeys_SG1QD = byGroup(k, 1);
-    new_QQ ??= causalBias(newKeys_SG1QD);
+    shared ??= shareOf(newKeys_SG1QD);
     const scoresOf = (k_SG1LD: Tensor) => FusedMatMul(q_SGRQD, k_SG1LD, { transB: true });
-    const earlier = Add(scoresOf(keys), earlier_S111L);
-    const fresh = Add(scoresOf(newKeys_SG1QD), new_QQ);
-    const [toEarlier, toFresh] = SplitLike(Softmax(Concat([earlier, fresh], 4)), [earlier, fresh], 4);
+    const parts = [scoresOf(keys), scoresOf(newKeys_SG1QD)];
+    const shares = Softmax(Add(Concat(parts, 4), shared.bias));
+    const [toEarlier, toFresh] = SplitLike(shares, parts, 4, shared.sizes);
     const mixed_SGRQD = Add(MatMul(toEarlier!, values), MatMul(toFresh!, byGroup(v, 1)));
     return queriesOf.join(Transpose(mixed_SGRQD, [0, 3, 1, 2, 4]));
   };

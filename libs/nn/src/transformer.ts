@@ -14,6 +14,7 @@ import {
   FusedMatMul,
   Gather,
   type Graph,
+  MatMul,
   Mul,
   QuickGelu,
   Reshape,
@@ -21,6 +22,7 @@ import {
   SimplifiedLayerNormalization,
   Sin,
   type Tensor,
+  Transpose,
   Unsqueeze,
 } from "@hone/tensor";
 import { ModelSpecError } from "./errors.ts";
@@ -62,6 +64,12 @@ export type TransformerInputs = TokenInput & {
   /** Adapters that the weights hold beside the model's own parameters; absent = none. */
   readonly lora?: LoraSpec | undefined;
   readonly attend: Attend;
+  /**
+   * Whether a weight is the left side of its product, W x^T. Default: the right one, x W^T. See {@link leftProduct}.
+   */
+  readonly isWeightLeft?: boolean;
+  /** Factor of the queries, for an `attend` that takes them scaled; default 1. */
+  readonly queryFactor?: number;
 };
 
 /** Declares parameters as graph inputs, so that arrays updated in place are seen by the next run. */
@@ -88,7 +96,8 @@ export interface Decoder {
 /** The decoder of a graph, for callers that take its steps themselves. */
 export function decoderOf(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Decoder {
   const { weights } = inputs;
-  const angles = rotaryAngles(graph, spec, inputs.positionIds);
+  const keyAngles = rotaryAngles(graph, spec, inputs.positionIds);
+  const angles = { k: keyAngles, q: scaleAngles(keyAngles, inputs.queryFactor ?? 1) };
   return {
     start: "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds),
     layer(index, x) {
@@ -118,14 +127,18 @@ interface Angles {
   readonly sines: Tensor;
 }
 
+/** Turning by these also multiplies by the factor. */
+function scaleAngles({ cosines, sines }: Angles, factor: number): Angles {
+  const scaled = (x: Tensor) => (factor === 1 ? x : Mul(x, factor));
+  return { cosines: scaled(cosines), sines: scaled(sines) };
+}
+
 /** angle[b, t, i] = position[b, t] * frequency[i] */
 function rotaryAngles(graph: Graph, spec: ModelSpec, positionIds: Tensor): Angles {
   const rope = { theta: spec.ropeTheta, scaling: spec.ropeScaling };
   const positions = Unsqueeze(Cast(positionIds, "float32"), [2]);
   const angles = Mul(positions, graph.constant("float32", rotaryFrequencies(rope, spec.headDim)));
-  const factor = rotaryFactor(rope);
-  const scaled = (x: Tensor) => (factor === 1 ? x : Mul(x, factor));
-  return { cosines: scaled(Cos(angles)), sines: scaled(Sin(angles)) };
+  return scaleAngles({ cosines: Cos(angles), sines: Sin(angles) }, rotaryFactor(rope));
 }
 
 function attentionBlock(
@@ -133,7 +146,7 @@ function attentionBlock(
   layer: number,
   x: Tensor,
   inputs: TransformerInputs,
-  angles: Angles,
+  angles: { readonly q: Angles; readonly k: Angles },
 ): Tensor {
   const { weights, attend } = inputs;
   const at = (part: string) => parameter(weights, layerParameter(layer, part));
@@ -143,18 +156,23 @@ function attentionBlock(
 
   const projectHeads = (part: string, heads: number) =>
     Reshape(project(spec, layer, normed, inputs, part), [rows, tokens, heads, headDim]);
-  const turn = (perHead: Tensor, heads: number) => {
+  const turn = (perHead: Tensor, heads: number, { cosines, sines }: Angles) => {
     const flat = Reshape(perHead, [rows, tokens, heads * headDim]);
-    const turned = RotaryEmbedding(flat, angles.cosines, angles.sines, heads);
+    const turned = RotaryEmbedding(flat, cosines, sines, heads);
     return Reshape(turned, [rows, tokens, heads, headDim]);
   };
   const normHeads = (perHead: Tensor, part: string) =>
     spec.hasQkNorm ? norm(spec, perHead, at(part)) : perHead;
 
-  const q = turn(normHeads(projectHeads("self_attn.q_proj", numHeads), "self_attn.q_norm"), numHeads);
+  const q = turn(
+    normHeads(projectHeads("self_attn.q_proj", numHeads), "self_attn.q_norm"),
+    numHeads,
+    angles.q,
+  );
   const k = turn(
     normHeads(projectHeads("self_attn.k_proj", numKeyValueHeads), "self_attn.k_norm"),
     numKeyValueHeads,
+    angles.k,
   );
   const v = projectHeads("self_attn.v_proj", numKeyValueHeads);
   return project(spec, layer, attend(layer, q, k, v), inputs, "self_attn.o_proj");
@@ -163,9 +181,22 @@ function attentionBlock(
 /** down(silu(gate(x)) * up(x)), SwiGLU (https://arxiv.org/abs/2002.05202). */
 function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, inputs: TransformerInputs): Tensor {
   const normed = norm(spec, x, parameter(inputs.weights, layerParameter(layer, "post_attention_layernorm")));
+  if (inputs.isWeightLeft) return leftFeedForward(spec, layer, normed, inputs);
   const through = (input: Tensor, part: string) => project(spec, layer, input, inputs, part);
   const gated = Mul(QuickGelu(through(normed, "mlp.gate_proj")), through(normed, "mlp.up_proj"));
   return through(gated, "mlp.down_proj");
+}
+
+/** The same with what lies between the products as columns, [B, F, T], so that only the result is turned. */
+function leftFeedForward(spec: ModelSpec, layer: number, normed: Tensor, inputs: TransformerInputs): Tensor {
+  const weightOf = (part: string) => parameter(inputs.weights, layerParameter(layer, part));
+  const biased = (part: string, product: Tensor) =>
+    hasBias(spec, part)
+      ? Add(product, Unsqueeze(parameter(inputs.weights, layerBias(layer, part)), [1]))
+      : product;
+  const widen = (part: string) => biased(part, FusedMatMul(weightOf(part), normed, { transB: true }));
+  const gated = Mul(QuickGelu(widen("mlp.gate_proj")), widen("mlp.up_proj"));
+  return Transpose(biased("mlp.down_proj", MatMul(weightOf("mlp.down_proj"), gated)), [0, 2, 1]);
 }
 
 /** A projection of a layer, with its bias where the model has one and its adapter where there is one. */
@@ -173,10 +204,10 @@ function project(
   spec: ModelSpec,
   layer: number,
   x: Tensor,
-  { weights, lora }: TransformerInputs,
+  { weights, lora, isWeightLeft }: TransformerInputs,
   part: string,
 ): Tensor {
-  const product = linear(x, parameter(weights, layerParameter(layer, part)));
+  const product = (isWeightLeft ? leftProduct : linear)(x, parameter(weights, layerParameter(layer, part)));
   const biased = hasBias(spec, part) ? Add(product, parameter(weights, layerBias(layer, part))) : product;
   if (!lora?.targets.some((target) => LORA_TARGETS[target] === part)) return biased;
   const narrow = linear(x, parameter(weights, adapterParameter(layer, part, "lora_A")));
@@ -191,6 +222,15 @@ function norm(spec: ModelSpec, x: Tensor, weight: Tensor): Tensor {
 /** x [..., in] times a weight of layout [out, in]. */
 function linear(x: Tensor, weight: Tensor): Tensor {
   return FusedMatMul(x, weight, { transB: true });
+}
+
+/**
+ * The same as W x^T, turned afterwards. A large weight is then read as it lies, row by row, while the tokens wait in the
+ * processor's cache: onnxruntime's product reads its right side again for every six or twelve rows of its left one, and
+ * has it in another order for that.
+ */
+function leftProduct(x: Tensor, weight: Tensor): Tensor {
+  return Transpose(FusedMatMul(weight, x, { transB: true }), [0, 2, 1]);
 }
 
 function parameter(weights: WeightTensors, name: string): Tensor {

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { GraphError, ShapeError } from "./errors.ts";
 import { gradients } from "./gradients.ts";
 import { Graph } from "./graph.ts";
-import { Add, Cast, Exp, MatMul, Mul, ReduceSum, Reshape, ReshapeLike } from "./index.ts";
+import { Add, After, Cast, Exp, MatMul, Mul, ReduceSum, Reshape, ReshapeLike } from "./index.ts";
 import { neededNodes } from "./serialize.ts";
 
 describe("Graph", () => {
@@ -39,8 +39,19 @@ describe("Graph", () => {
     assert.deepEqual(Reshape(x, ["b", "t", 2, 3]).shape, ["b", "t", 2, 3]);
     const flat = Reshape(x, [-1, 6]);
     assert.deepEqual(flat.shape, ["b*t", 6]);
-    assert.throws(() => Reshape(flat, ["b", "t", 6]), /ReshapeLike/);
-    assert.deepEqual(ReshapeLike(flat, x).shape, ["b", "t", 6]);
+    const product = Exp(flat);
+    assert.throws(() => Reshape(product, ["b", "t", 6]), /ReshapeLike/);
+    assert.deepEqual(ReshapeLike(product, x).shape, ["b", "t", 6]);
+  });
+
+  test("a reshape of a reshape views the source, but not through one that waits for another tensor", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", ["b", "t", 6]);
+    const flat = Reshape(x, [-1, 6]);
+    assert.equal(Reshape(flat, ["b", "t", 6]), x);
+    assert.equal(Reshape(Reshape(x, ["b", "t", 2, 3]), [-1, 6]).node?.inputs[0], x);
+    const waiting = After(x, Exp(x));
+    assert.equal(Reshape(waiting, [-1, 6]).node?.inputs[0], waiting);
   });
 });
 

@@ -61,6 +61,7 @@ export {
   Split,
   SplitLike,
   Squeeze,
+  sizesAlong,
   Transpose,
   Unsqueeze,
   ZerosLike,

@@ -15,10 +15,10 @@ export interface SessionOptions {
   /** Threads that share one operator; default 0, which lets onnxruntime use every core. */
   readonly intraOpThreads?: number;
   /**
-   * Whether threads of a run busy-wait for its next operator (default false): that shortens a run of many operators.
-   * Between runs they sleep.
+   * Microseconds for which a thread of a run that has nothing to do busy-waits for the next operator before it sleeps
+   * (default 0): that shortens a run of many operators. Between runs they sleep.
    */
-  readonly isSpinning?: boolean;
+  readonly spinUs?: number;
   /** Data of the initializers that were declared without, by name. They are read until the session is made. */
   readonly externalData?: Readonly<Record<string, TensorData>>;
   /** Path prefix of a profile (JSON trace events) that is written when the session is released. */
@@ -58,6 +58,7 @@ export class GraphSession {
         }
         return { path: tensor.name, data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
       });
+    const { spinUs = 0 } = options;
     try {
       const session = await InferenceSession.create(serialize(graph), {
         executionProviders: ["cpu"],
@@ -68,7 +69,10 @@ export class GraphSession {
         enableMemPattern: false,
         extra: {
           session: {
-            intra_op: { allow_spinning: options.isSpinning === true ? "1" : "0" },
+            intra_op:
+              spinUs > 0
+                ? { allow_spinning: "1", spin_duration_us: String(spinUs) }
+                : { allow_spinning: "0" },
             force_spinning_stop: "1",
           },
         },

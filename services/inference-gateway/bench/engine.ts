@@ -3,7 +3,7 @@
  * turn, on fresh weights. A round is the same conversations again, from the first turn to the last answer.
  *
  *   node services/inference-gateway/bench/engine.ts [--shape example|135m] [--rounds 3] [--sessions 256] [--turns 10]
- *        [--group 8] [--prompt 45] [--new 4] [--observation 20] [--threads 1] [--spin] [--worker] [--json]
+ *        [--group 8] [--prompt 45] [--new 4] [--observation 20] [--threads 1] [--spinUs 0] [--worker] [--json]
  *
  * Without --worker the core runs on this thread and a step's cost is its own; with it, it runs behind the port as in
  * the service, messages included. The figure to compare on a busy machine is turns per core second. With --json it
@@ -35,7 +35,7 @@ const { values } = parseArgs({
     observation: { type: "string", default: "20" },
     threads: { type: "string", default: "1" },
     maxContextRows: { type: "string", default: String(RUN_COST.maxContextRows) },
-    spin: { type: "boolean", default: false },
+    spinUs: { type: "string", default: "0" },
     worker: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -173,7 +173,7 @@ async function startCore(): Promise<Subject> {
     maxCacheBytes: CACHE_BYTES,
     maxSequences: 256,
     intraOpThreads: Number(values.threads),
-    isSpinning: values.spin,
+    spinUs: Number(values.spinUs),
   });
   let runs = 0;
   let runMs = 0;

@@ -34,7 +34,6 @@ const runner = await OnnxRunner.create(spec, weights, {
   maxCacheBytes: CACHE_BYTES,
   maxSequences: prompts.length,
   intraOpThreads: 1,
-  isSpinning: false,
 });
 const worst = await largestLogitError();
 console.log(

@@ -31,7 +31,6 @@ const runner = await OnnxRunner.create(spec, initialiseWeights(spec, 1), {
   maxCacheBytes: 512 * 2 ** 20,
   maxSequences: 1_000,
   intraOpThreads: 1,
-  isSpinning: false,
 });
 const random = new Random(1);
 

@@ -16,16 +16,19 @@ import {
 import { Add } from "./elementwise.ts";
 
 /**
- * The elements in another shape. One axis may be -1: its size follows from the others.
+ * The elements in another shape. One axis may be -1: its size follows from the others. Of a reshaped tensor the source is
+ * taken, so that views of views cost nothing.
  *
  * @throws ShapeError where the element counts differ, or where more than one symbolic size would have to be found
  *   at run time (a size that stays at its axis does not count).
  */
 export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
   const shape = checkReshapeShape(x.shape, target);
-  if (formatShape(shape) === formatShape(x.shape)) return x;
+  if (sameShape(shape, x.shape)) return x;
+  const source = reshapedFrom(x);
+  if (source !== undefined && movingSizes(source.shape, shape) <= 1) return Reshape(source, shape);
   const values = shape.map((dim, axis) => (typeof dim === "number" ? dim : dim === x.shape[axis] ? 0 : -1));
-  if (values.filter((value) => value === -1).length > 1) {
+  if (movingSizes(x.shape, shape) > 1) {
     throw new ShapeError(
       "Reshape",
       "at most one symbolic size moves to another axis (use ReshapeLike)",
@@ -35,14 +38,24 @@ export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
   return emitReshape(x, x.graph.constant("int64", values), shape);
 }
 
+/** What a tensor is a view of; not of one whose shape is found at run time, which {@link After} uses to wait. */
+function reshapedFrom({ node }: Tensor): Tensor | undefined {
+  const [source, target] = node?.primitive === "Reshape" ? node.inputs : [];
+  return target?.node === undefined ? source : undefined;
+}
+
+/** How many symbolic sizes of the target stand at an axis where the source has another size. */
+function movingSizes(source: TensorShape, target: TensorShape): number {
+  return target.filter((dim, axis) => typeof dim === "string" && dim !== source[axis]).length;
+}
+
 /** The elements of `x` in the shape that `like` has at run time. */
 export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
   if (elementCount(x.shape) !== elementCount(like.shape)) {
     const current = `${formatShape(x.shape)} to ${formatShape(like.shape)}`;
     throw new ShapeError("Reshape", "both shapes have as many elements", current);
   }
-  const moving = like.shape.filter((dim, axis) => typeof dim === "string" && dim !== x.shape[axis]);
-  if (moving.length <= 1) return Reshape(x, like.shape);
+  if (movingSizes(x.shape, like.shape) <= 1) return Reshape(x, like.shape);
   return emitReshape(x, Shape(like), like.shape);
 }
 
@@ -116,8 +129,20 @@ export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor
   return [...x.graph.emit("Split", inputs, { axis: at }, types).outputs];
 }
 
-/** Cuts a tensor along an axis into parts that are as long there as `likes` are at run time. */
-export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number): Tensor[] {
+/** How long tensors are along an axis at run time: int64 [number of tensors]. */
+export function sizesAlong(likes: readonly Tensor[], axis: number): Tensor {
+  return Concat(
+    likes.map((like) => Shape(like, axis, axis + 1)),
+    0,
+  );
+}
+
+/**
+ * Cuts a tensor along an axis into parts that are as long there as `likes` are at run time.
+ *
+ * @param sizes those of {@link sizesAlong} for tensors of the same lengths, where they are known already.
+ */
+export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number, sizes?: Tensor): Tensor[] {
   const at = checkAxis("Split", axis, x.shape.length);
   const total = likes.reduce<Dim>((sum, like) => addDims(sum, like.shape[at]!), 0);
   if (total !== x.shape[at]) {
@@ -127,11 +152,7 @@ export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number): Te
     dtype: x.dtype,
     shape: x.shape.map((dim, i) => (i === at ? like.shape[at]! : dim)),
   }));
-  const sizes = Concat(
-    likes.map((like) => Shape(like, at, at + 1)),
-    0,
-  );
-  return [...x.graph.emit("Split", [x, sizes], { axis: at }, types).outputs];
+  return [...x.graph.emit("Split", [x, sizes ?? sizesAlong(likes, at)], { axis: at }, types).outputs];
 }
 
 /** Elements start <= i < end of an axis; `end` is static, both count from the front. */

@@ -85,7 +85,6 @@ describe("ContextSlots", () => {
   test("holds the rows of every sequence of a run, whoever comes, grows and leaves", () => {
     const random = new Random(8);
     const pool = new KvPool(spec, 200);
-    pool.reserve(200);
     const slots = new ContextSlots(spec);
     const subjects = Array.from({ length: 12 }, (_, number) => new Subject(number));
     for (let run = 0; run < 150; run++) {
@@ -108,7 +107,6 @@ describe("ContextSlots", () => {
 
   test("gives a session's next turn the slot of the turn before, and no other's", () => {
     const pool = new KvPool(spec, 200);
-    pool.reserve(200);
     const slots = new ContextSlots(spec);
     const turns = [new Subject(0), new Subject(1)];
     for (const subject of turns) subject.append(pool, 20);
@@ -122,7 +120,6 @@ describe("ContextSlots", () => {
 
   test("keeps a sequence where it is while others leave behind it", () => {
     const pool = new KvPool(spec, 200);
-    pool.reserve(200);
     const slots = new ContextSlots(spec);
     const [first, second] = [new Subject(0), new Subject(1)];
     for (const subject of [first, second]) subject.append(pool, 20);

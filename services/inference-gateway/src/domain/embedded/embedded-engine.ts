@@ -97,7 +97,7 @@ export class EmbeddedEngine implements InferenceEngine {
     this.#onFailure = options.onFailure;
     const workerData: EngineWorkerData = {
       core: { maxSequences, maxWaiting, maxStepTokens, maxStepMs, runCost: RUN_COST },
-      runner: { maxCacheBytes, maxSequences, intraOpThreads, isSpinning: false },
+      runner: { maxCacheBytes, maxSequences, intraOpThreads },
     };
     this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));

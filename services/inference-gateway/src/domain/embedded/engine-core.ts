@@ -274,14 +274,14 @@ export class EngineCore {
     const { maxStepTokens, maxStepMs = Number.POSITIVE_INFINITY, runCost, now } = this.#options;
     const { vocabularySize } = policy.runner.limits;
     for (const sequence of policy.running) sequence.catchUp(policy.cache, now());
-    const planned = planStep(policy.running, maxStepTokens, policy.pace.tokensIn(maxStepMs)).filter((work) =>
-      this.#takePages(policy, work),
-    );
-    // A sequence may have lost its pages again, to an older one.
-    const items = planned
+    const cost = policy.runner.runCost ?? runCost;
+    const prefillTokens = policy.pace.tokensIn(maxStepMs);
+    const items = planStep(policy.running, maxStepTokens, prefillTokens, cost.maxNewTokens)
+      .filter((work) => this.#takePages(policy, work))
+      // A sequence may have lost its pages again, to an older one.
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
-    for (const group of groupRuns(items, policy.runner.runCost ?? runCost)) {
+    for (const group of groupRuns(items, cost)) {
       const startedAt = now();
       const { logits, masses, broken } = await policy.runner.run(group);
       const at = now();

@@ -3,21 +3,17 @@
  * key/value heads, P pages of A = PAGE_ROWS rows, D head size). onnxruntime reads them in place; rows are written
  * between runs.
  *
- * Page 0 stays zero. The arrays grow as pages are first used, by doubling, up to the capacity. What they hold is
- * always finite: masked rows are multiplied by 0, which leaves infinities and NaN as they are.
+ * Page 0 stays zero. The arrays have their full length from the start, of which only what is written to takes memory. What
+ * they hold is always finite: masked rows are multiplied by 0, which leaves infinities and NaN as they are.
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-
-/** Pages before the first growth. */
-const INITIAL_PAGES = 64;
 
 export class KvPool {
   /** In pages. */
   readonly capacity: number;
   readonly keys: Float32Array[];
   readonly values: Float32Array[];
-  #pages: number;
   readonly #groups: number;
   readonly #headDim: number;
 
@@ -25,33 +21,15 @@ export class KvPool {
     this.capacity = capacity;
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
-    this.#pages = Math.min(INITIAL_PAGES, capacity);
     const buffers = () =>
-      Array.from(
-        { length: spec.numLayers },
-        () => new Float32Array(this.#groups * this.#stride(this.#pages)),
-      );
+      Array.from({ length: spec.numLayers }, () => new Float32Array(this.#groups * this.#stride));
     this.keys = buffers();
     this.values = buffers();
   }
 
   /** Shape of each array as the graph reads it: [G, P, A*D]. */
   get shape(): readonly [number, number, number] {
-    return [this.#groups, this.#pages, PAGE_ROWS * this.#headDim];
-  }
-
-  /** Makes sure that pages below `needed` exist. */
-  reserve(needed: number): void {
-    if (needed <= this.#pages) return;
-    let pages = this.#pages;
-    while (pages < needed) pages *= 2;
-    pages = Math.min(pages, this.capacity);
-    for (const buffers of [this.keys, this.values]) {
-      for (let layer = 0; layer < buffers.length; layer++) {
-        buffers[layer] = this.#grown(buffers[layer]!, pages);
-      }
-    }
-    this.#pages = pages;
+    return [this.#groups, this.capacity, PAGE_ROWS * this.#headDim];
   }
 
   /**
@@ -62,7 +40,7 @@ export class KvPool {
    */
   write(page: number, position: number, fresh: Float32Array, token: number): boolean {
     const width = this.#headDim;
-    const stride = this.#stride(this.#pages);
+    const stride = this.#stride;
     const row = (page * PAGE_ROWS + (position % PAGE_ROWS)) * width;
     const size = this.keys.length * 2 * this.#groups * width;
     let from = token * size;
@@ -93,7 +71,7 @@ export class KvPool {
     target: Float32Array,
     offset: number,
   ): void {
-    const head = group * this.#stride(this.#pages);
+    const head = group * this.#stride;
     for (let position = begin, to = offset; position < end; ) {
       const inPage = position % PAGE_ROWS;
       const count = Math.min(PAGE_ROWS - inPage, end - position);
@@ -106,7 +84,6 @@ export class KvPool {
 
   /** Copies the first `count` rows of a page. */
   copyRows(fromPage: number, toPage: number, count: number): void {
-    this.reserve(toPage + 1);
     const pageSize = PAGE_ROWS * this.#headDim;
     const [from, to] = [fromPage * pageSize, toPage * pageSize];
     const length = count * this.#headDim;
@@ -119,7 +96,7 @@ export class KvPool {
   }
 
   #forEachHead(use: (buffer: Float32Array, head: number) => void): void {
-    const stride = this.#stride(this.#pages);
+    const stride = this.#stride;
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers)
         for (let group = 0; group < this.#groups; group++) use(buffer, group * stride);
@@ -127,19 +104,8 @@ export class KvPool {
   }
 
   /** Elements of one head. */
-  #stride(pages: number): number {
-    return pages * PAGE_ROWS * this.#headDim;
-  }
-
-  /** The array moves head by head, since a longer pool sets the heads further apart. */
-  #grown(buffer: Float32Array, pages: number): Float32Array {
-    const [before, after] = [this.#stride(this.#pages), this.#stride(pages)];
-    const larger = new Float32Array(this.#groups * after);
-    for (let group = 0; group < this.#groups; group++) {
-      larger.set(buffer.subarray(group * before, (group + 1) * before), group * after);
-    }
-    free(buffer);
-    return larger;
+  get #stride(): number {
+    return this.capacity * PAGE_ROWS * this.#headDim;
   }
 }
 

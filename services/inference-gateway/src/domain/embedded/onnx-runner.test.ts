@@ -76,7 +76,6 @@ const runnerOptions: OnnxRunnerOptions = {
   maxCacheBytes: 0,
   maxSequences: 64,
   intraOpThreads: 1,
-  isSpinning: false,
 };
 
 type Sample = Pick<GenerateResult, "ids" | "logprobs">;

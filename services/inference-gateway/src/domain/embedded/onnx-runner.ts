@@ -37,8 +37,8 @@ export interface OnnxRunnerOptions {
   readonly maxSequences: number;
   /** Threads that share an operator; 0 = one for small models, every core for large ones. */
   readonly intraOpThreads: number;
-  /** Whether idle threads busy-wait. */
-  readonly isSpinning: boolean;
+  /** How long idle threads busy-wait for the next operator. @default by the size of the model */
+  readonly spinUs?: number;
   /** Where the graph reads contexts from. @default by the size of the model */
   readonly contextLayout?: ContextLayout;
   /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
@@ -58,6 +58,15 @@ interface RunShape {
 
 /** One thread's share of rows must not shrink to a single one, which another kernel computes: see D3 of the graph. */
 const MAX_INTRA_OP_THREADS = 8;
+
+/**
+ * Between two products of a large model lie operators that one thread computes: the others need not fall asleep for them,
+ * which costs as much processor time and, at each of some hundred products a step, the time to wake up.
+ */
+const SPIN_US = 50;
+
+/** New tokens of a run of a large model: what its layers pass on stays in the processor's cache. */
+const MAX_RUN_TOKENS = 512;
 
 /**
  * What two cores do in a microsecond, roughly, while a large model runs: bytes read from memory, and additions with
@@ -100,7 +109,7 @@ export class OnnxRunner implements PolicyRunner {
     const threads = options.intraOpThreads > 0 ? options.intraOpThreads : ownChoice;
     const session = await GraphSession.create(buildDecodeGraph(spec, layout), {
       intraOpThreads: Math.min(threads, MAX_INTRA_OP_THREADS),
-      isSpinning: options.isSpinning,
+      spinUs: options.spinUs ?? (layout === "slots" ? SPIN_US : 0),
       externalData: weights,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
     });
@@ -149,16 +158,12 @@ export class OnnxRunner implements PolicyRunner {
     let queries = this.#slots.length > 0 ? 1 : minQueries(this.#spec);
     let longest = 1;
     let wanted = 0;
-    let lastPage = 0;
-    for (const { pages, start, count, wantsLogits } of items) {
+    for (const { start, count, wantsLogits } of items) {
       tokens += count;
       queries = Math.max(queries, count);
       longest = Math.max(longest, start + count);
       if (wantsLogits) wanted++;
-      const used = Math.ceil((start + count) / PAGE_ROWS);
-      for (let i = Math.floor(start / PAGE_ROWS); i < used; i++) lastPage = Math.max(lastPage, pages[i]!);
     }
-    this.#pool.reserve(lastPage + 1);
     const contextPages = Math.ceil(longest / CONTEXT_BUCKET) * (CONTEXT_BUCKET / PAGE_ROWS);
     return { sequences: items.length, tokens, queries, contextPages, wanted };
   }
@@ -246,6 +251,7 @@ function slotRunCost(spec: ModelSpec, maxCacheBytes: number): RunCost {
     perAttention: (4 * spec.numLayers * spec.numHeads * spec.headDim) / FLOP_PER_US,
     perToken: (2 * parameters) / FLOP_PER_US,
     maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),
+    maxNewTokens: MAX_RUN_TOKENS,
   };
 }
 

@@ -55,6 +55,14 @@ describe("planStep()", () => {
     ]);
   });
 
+  test("takes no more of one prefill than it is told", () => {
+    const planned = planStep(started([[1, 2, 3, 4, 5, 6], [7], [8, 9]]), 100, 100, 4);
+    assert.deepEqual(
+      planned.map(({ count }) => count),
+      [1, 4, 2],
+    );
+  });
+
   test("does not wait for a sequence that stands elsewhere", async () => {
     const cache = new PrefixCache(new PagePool(100));
     const [ahead, behind] = started([
@@ -96,6 +104,17 @@ describe("groupRuns()", () => {
     assert.deepEqual(
       groupRuns(items([...decode, [4_000, 1]]), cost).map((group) => group.length),
       [50, 1],
+    );
+  });
+
+  test("keeps the new tokens of a run within their bound", () => {
+    const groups = groupRuns(items(Array.from({ length: 9 }, () => [0, 100])), {
+      ...cost,
+      maxNewTokens: 400,
+    });
+    assert.deepEqual(
+      groups.map((group) => group.length),
+      [4, 4, 1],
     );
   });
 

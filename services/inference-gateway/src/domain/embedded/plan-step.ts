@@ -24,11 +24,13 @@ const SHARED_PREFILL_SHARE = 0.5;
 /**
  * @param maxTokens of the whole step.
  * @param maxPrefillTokens of all prefills in it.
+ * @param maxSequenceTokens of one prefill.
  */
 export function planStep(
   running: readonly Sequence[],
   maxTokens: number,
   maxPrefillTokens = Number.POSITIVE_INFINITY,
+  maxSequenceTokens = Number.POSITIVE_INFINITY,
 ): PlannedWork[] {
   const work: PlannedWork[] = [];
   let budget = maxTokens;
@@ -48,7 +50,7 @@ export function planStep(
     const others = claims.get(key) ?? [];
     if (others.some((other) => sharesMost(sequence, other))) continue;
     claims.set(key, [...others, sequence]);
-    const count = Math.min(sequence.pending, budget);
+    const count = Math.min(sequence.pending, budget, maxSequenceTokens);
     work.push({ sequence, count });
     budget -= count;
   }
@@ -81,6 +83,8 @@ export interface RunCost {
   readonly perToken?: number;
   /** Most context rows in one run: beyond, what a layer brings together falls out of the processor's cache. */
   readonly maxContextRows: number;
+  /** Most new tokens in one run, for the same reason. @default as many as there are */
+  readonly maxNewTokens?: number;
 }
 
 /** Splits items into runs so that padding costs less than the runs. Keeps every item; the order within a run is free. */
@@ -92,6 +96,7 @@ export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
   const groups: T[][] = [];
   let group: T[] = [];
   let longest = 0;
+  let newTokens = 0;
   for (const item of ordered) {
     const context = Math.ceil(contextOf(item) / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const joined = Math.max(longest, context);
@@ -102,13 +107,18 @@ export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
         attentionCost(group.length, last.count, longest, cost) +
         attentionCost(1, item.count, context, cost) +
         cost.perRun;
-      if (together > apart || (group.length + 1) * joined > cost.maxContextRows) {
+      const isTooLarge =
+        (group.length + 1) * joined > cost.maxContextRows ||
+        newTokens + item.count > (cost.maxNewTokens ?? Number.POSITIVE_INFINITY);
+      if (together > apart || isTooLarge) {
         groups.push(group);
         group = [];
         longest = 0;
+        newTokens = 0;
       }
     }
     group.push(item);
+    newTokens += item.count;
     longest = Math.max(longest, context);
   }
   if (group.length > 0) groups.push(group);

@@ -28,7 +28,6 @@ describe("pretrained checkpoints", () => {
         maxCacheBytes: 1_000_000,
         maxSequences: 2,
         intraOpThreads: 1,
-        isSpinning: false,
         contextLayout,
       });
       const check = (row: number, position: number, found: Float32Array) => {
