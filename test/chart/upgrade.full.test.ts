@@ -58,7 +58,7 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
     await using api = await ApiServer.start(cluster.manifests);
     const next = await render(helm.program, { profile: "cpu", set, apiServer: api.url });
     assert.deepEqual(secretsOf(next), secretsOf(cluster.manifests), "an upgrade keeps the passwords");
-    return cluster.upgrade(next);
+    return await cluster.upgrade(next);
   }
 
   test("of services, and then of the servers, in mid-run loses nothing", async () => {

@@ -101,7 +101,7 @@ export async function saveAdapterWith(
 /** Reads what a folder says of its adapter, without the numbers. @throws CheckpointError */
 export async function inspectAdapter(folder: string): Promise<InspectedAdapter> {
   await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
-  return describeAdapter(folder, reader);
+  return await describeAdapter(folder, reader);
 }
 
 /**
