@@ -42,6 +42,7 @@ import { contextInputs, type Queries } from "./cached-attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import type { Attend } from "./transformer.ts";
 
+/** What {@link slotAttend} wants its queries multiplied by. */
 export function slotQueryFactor(spec: ModelSpec): number {
   return 1 / Math.sqrt(spec.headDim);
 }

@@ -181,7 +181,7 @@ function attentionBlock(
 /** down(silu(gate(x)) * up(x)), SwiGLU (https://arxiv.org/abs/2002.05202). */
 function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, inputs: TransformerInputs): Tensor {
   const normed = norm(spec, x, parameter(inputs.weights, layerParameter(layer, "post_attention_layernorm")));
-  if (inputs.isWeightLeft) return leftFeedForward(spec, layer, normed, inputs);
+  if (inputs.isWeightLeft && inputs.lora === undefined) return leftFeedForward(spec, layer, normed, inputs);
   const through = (input: Tensor, part: string) => project(spec, layer, input, inputs, part);
   const gated = Mul(QuickGelu(through(normed, "mlp.gate_proj")), through(normed, "mlp.up_proj"));
   return through(gated, "mlp.down_proj");
