@@ -5,6 +5,8 @@
  * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
  *     change while the sequence lives, so a slot is right however the sequence was paused in between.
  * T2: the sequences of a run have slots 0 to S-1 in any order, so that the arrays' fronts are what the run is fed with.
+ *     The arrays are as long as those of the pool, which is what all sequences need together: what is not written to takes no
+ *     memory, and contexts that grow move within them.
  * T3: all that the arrays hold is finite: masked rows are multiplied by 0.
  * T4: a sequence that goes on where another one ended, as a session's next turn does, takes over its slot. It is known by
  *     the last layer's key of the slot's last row, which is what the tokens up to it made it: with the same bits in the
@@ -66,7 +68,7 @@ export class ContextSlots {
   bring(items: readonly RunItem[], length: number, pool: KvPool): number[] {
     // A few longer rows cost less than moving everything, twice as long ones do not.
     const isFitting = this.#length >= length && this.#length <= 2 * length;
-    if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length);
+    if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length, pool);
     const places = this.#assign(items, pool);
     for (const [index, { pages, start }] of items.entries()) {
       const place = places[index]!;
@@ -189,28 +191,39 @@ export class ContextSlots {
   }
 
   /** Rows that still fit move along; the rest is fetched when it is needed. */
-  #resize(capacity: number, length: number): void {
-    const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
+  #resize(capacity: number, length: number, pool: KvPool): void {
     const kept = length < this.#length ? [] : this.#slots.slice(0, this.#capacity);
+    const slots = Math.max(capacity, kept.length);
+    const needed = slots * this.#groups * length * this.#headDim;
     const resized = (buffer: Float32Array) => {
-      const larger = new Float32Array(Math.max(capacity, kept.length) * this.#groups * after);
-      for (const [place, slot] of kept.entries()) {
-        for (
-          let head = place * this.#groups;
-          slot !== undefined && head < (place + 1) * this.#groups;
-          head++
-        ) {
-          const begin = head * before;
-          larger.set(buffer.subarray(begin, begin + slot.filled * this.#headDim), head * after);
-        }
-      }
-      free(buffer);
-      return larger;
+      const isFitting = buffer.length >= needed;
+      const target = isFitting ? buffer : new Float32Array(Math.max(needed, pool.keys[0]!.length));
+      this.#moveRows(buffer, target, kept, length);
+      if (target !== buffer) free(buffer);
+      return target;
     };
     this.#keys = this.#keys.map(resized);
     this.#values = this.#values.map(resized);
     this.#slots = kept;
-    this.#capacity = Math.max(capacity, kept.length);
+    this.#capacity = slots;
     this.#length = length;
+  }
+
+  /** Sets the heads apart for longer contexts, from the last one on: in place none is written over before it has moved. */
+  #moveRows(
+    from: Float32Array,
+    to: Float32Array,
+    kept: readonly (Slot | undefined)[],
+    length: number,
+  ): void {
+    const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
+    for (let head = kept.length * this.#groups - 1; head >= 0; head--) {
+      const slot = kept[Math.floor(head / this.#groups)];
+      if (slot === undefined) continue;
+      const begin = head * before;
+      const end = begin + slot.filled * this.#headDim;
+      if (from === to) to.copyWithin(head * after, begin, end);
+      else to.set(from.subarray(begin, end), head * after);
+    }
   }
 }
