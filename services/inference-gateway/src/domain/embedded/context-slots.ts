@@ -210,12 +210,7 @@ export class ContextSlots {
   }
 
   /** Sets the heads apart for longer contexts, from the last one on: in place none is written over before it has moved. */
-  #moveRows(
-    from: Float32Array,
-    to: Float32Array,
-    kept: readonly (Slot | undefined)[],
-    length: number,
-  ): void {
+  #moveRows(from: Float32Array, to: Float32Array, kept: readonly (Slot | undefined)[], length: number): void {
     const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
     for (let head = kept.length * this.#groups - 1; head >= 0; head--) {
       const slot = kept[Math.floor(head / this.#groups)];
