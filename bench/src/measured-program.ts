@@ -27,6 +27,8 @@ export interface ProgramOptions {
 const START_DEADLINE_MS = 120_000;
 const ROUND_DEADLINE_MS = 180_000;
 const END_DEADLINE_MS = 10_000;
+/** Whoever is ended by these takes its programs along: one that is stopped does not see that its input is over. */
+const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** Of what the program wrote on its error stream, in the message when it fails. */
 const MAX_ERROR_TEXT = 2_000;
 
@@ -44,6 +46,11 @@ export class MeasuredProgram implements AsyncDisposable {
   readonly #interface: Interface;
   readonly #lines: AsyncIterator<string>;
   #errorText = "";
+  readonly #onSignal = (signal: NodeJS.Signals) => {
+    this.#endGroup();
+    // Its listeners were for one signal each, so this one ends the process.
+    process.kill(process.pid, signal);
+  };
 
   private constructor(options: ProgramOptions) {
     this.#options = options;
@@ -57,6 +64,7 @@ export class MeasuredProgram implements AsyncDisposable {
     });
     // Writing to a program that is gone: the missing answer tells.
     child.stdin.on("error", () => undefined);
+    for (const signal of ENDING_SIGNALS) process.once(signal, this.#onSignal);
     this.#child = child;
     this.#input = child.stdin;
     this.#interface = createInterface({ input: child.stdout });
@@ -94,6 +102,7 @@ export class MeasuredProgram implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#interface.close();
     this.#stand(false);
+    for (const signal of ENDING_SIGNALS) process.off(signal, this.#onSignal);
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const gone = once(this.#child, "exit");
       this.#input.end();

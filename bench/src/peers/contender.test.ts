@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { eventually, temporaryFolder } from "@hone/testing";
@@ -32,6 +34,23 @@ describe("a contender", () => {
     await eventually("it to stand still", async () => (await state()) === "T");
     assert.equal(await it.measure(round), 1);
     await eventually("it to stand still again", async () => (await state()) === "T");
+  });
+
+  test("ends with a bench that a signal ends, although it stands still", async () => {
+    const code = `
+      const { Contender } = await import(${JSON.stringify(new URL("./contender.ts", import.meta.url).href)});
+      const args = ["-e", 'console.log("ready"); process.stdin.on("end", () => process.exit()).resume()'];
+      const it = await Contender.start({ name: "it", args });
+      console.log(it.pid);
+      setInterval(() => {}, 1e3);`;
+    const bench = spawn(process.execPath, ["--input-type=module", "-e", code], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [line] = await once(bench.stdout, "data");
+    bench.kill("SIGTERM");
+    const [, signal] = await once(bench, "exit");
+    assert.equal(signal, "SIGTERM");
+    await eventually("the end of what it started", () => !isAlive(Number(String(line))));
   });
 
   test("that does not start has the reason from the beginning", async () => {

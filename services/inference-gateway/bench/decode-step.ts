@@ -5,8 +5,8 @@
  *        [--threads 2] [--again] [--profile]
  *
  * Each sequence computes --new tokens behind --context known ones, in the next step behind those too, with --again the same
- * once more; prints the median of the steps. With --profile it
- * also sums onnxruntime's own timing by operator, which makes the steps a little slower.
+ * once more; prints the median of the steps. With --profile it also sums onnxruntime's own timing by operator, which makes
+ * the steps a little slower.
  */
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
