@@ -38,7 +38,7 @@ export {
   parameterSize,
 } from "./parameters.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./pooled-attention.ts";
-export { massBlocks } from "./probability-mass.ts";
+export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
 export { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
 export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, decoderOf, weightInitializers, weightInputs } from "./transformer.ts";

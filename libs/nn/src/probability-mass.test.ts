@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { Graph, GraphSession } from "@hone/tensor";
-import { massBlocks, outputMasses } from "./probability-mass.ts";
+import { LARGEST_UNIFORM, massBlocks, outputMasses } from "./probability-mass.ts";
 
 describe("massBlocks()", () => {
   test("divides the vocabularies of known families, and leaves small and prime ones whole", () => {
@@ -14,7 +14,7 @@ describe("massBlocks()", () => {
 });
 
 describe("outputMasses()", () => {
-  test("gives the largest scaled logit and the sums of its blocks, row by row", async () => {
+  test("gives the largest scaled logit, the sums of its blocks and the block that is drawn, row by row", async () => {
     const size = 4_160;
     const temperatures = [1, 0.7, 1.5];
     const graph = new Graph("masses");
@@ -22,13 +22,15 @@ describe("outputMasses()", () => {
     const session = await GraphSession.create(graph, { intraOpThreads: 1 });
     const random = new Random(1);
     const logits = Float32Array.from({ length: 3 * size }, () => 10 * random.next() - 5);
-    const { largest, blockMasses } = await session.run({
+    const uniforms = [0.3, 0, LARGEST_UNIFORM];
+    const { largest, blockMasses, drawnBlocks, drawnLogits } = await session.run({
       logits: { dtype: "float32", data: logits, shape: [1, 3, size] },
       inverseTemperatures: {
         dtype: "float32",
         data: Float32Array.from(temperatures, (temperature) => 1 / temperature),
         shape: [1, 3, 1],
       },
+      uniforms: { dtype: "float32", data: Float32Array.from(uniforms), shape: [1, 3, 1] },
     });
     await session.release();
     const blocks = massBlocks(size);
@@ -42,6 +44,17 @@ describe("outputMasses()", () => {
         const mass = members.reduce((sum, value) => sum + Math.exp(value - most), 0);
         assert.ok(Math.abs(Number(blockMasses!.data[row * blocks + block]) / mass - 1) < 1e-5);
       }
+      const masses = [...(blockMasses!.data as Float32Array).subarray(row * blocks, (row + 1) * blocks)];
+      const target = uniforms[row]! * masses.reduce((sum, mass) => sum + mass, 0);
+      const drawn = Number(drawnBlocks!.data[row]);
+      const before = masses.slice(0, drawn).reduce((sum, mass) => sum + mass, 0);
+      assert.ok(before <= target + 1e-3 && target < before + masses[drawn]! + 1e-3, `row ${row}`);
+      const blockSize = size / blocks;
+      const begin = row * size + drawn * blockSize;
+      assert.deepEqual(
+        (drawnLogits!.data as Float32Array).subarray(row * blockSize, (row + 1) * blockSize),
+        logits.subarray(begin, begin + blockSize),
+      );
     }
   });
 });

@@ -1,17 +1,36 @@
 /**
  * The passes over a large vocabulary that a draw needs, in the graph: with them the draw itself reads one block of a
- * row (see Sampler of the inference gateway).
+ * row (see Sampler of the inference gateway), and the others need not leave onnxruntime, which copies what does.
  *
- * Letters: W rows, V vocabulary, B blocks of V/B consecutive tokens.
+ * Letters: W rows, V vocabulary, B blocks of V/B consecutive tokens, u uniform numbers.
  *
  *   scaled = logits / temperature      largest = max scaled      mass of a block = sum of exp(scaled - largest) in it
+ *   drawn block = the first one of which the masses up to its own are more than u of all
  */
-import { Exp, type Graph, Mul, ReduceMax, ReduceSum, Reshape, Sub, type Tensor } from "@hone/tensor";
+import {
+  Add,
+  Cast,
+  CumSum,
+  Exp,
+  Gather,
+  type Graph,
+  LessOrEqual,
+  Min,
+  Mul,
+  RangeAlong,
+  ReduceMax,
+  ReduceSum,
+  Reshape,
+  Sub,
+  type Tensor,
+} from "@hone/tensor";
 
 /** Smaller vocabularies are drawn from directly: that costs less than the extra nodes, and keeps float64 throughout. */
 const MIN_VOCABULARY = 4_096;
 /** A draw scans the blocks and then one block, so neither may be long. */
 const MAX_BLOCKS = 8_192;
+/** The largest float32 below 1: times a sum, rounded, it is less than the sum. */
+export const LARGEST_UNIFORM = 1 - 2 ** -24;
 
 /** How many blocks a vocabulary is cut into: the divisor nearest its root. 0 where draws scan the row. */
 export function massBlocks(vocabSize: number): number {
@@ -22,15 +41,32 @@ export function massBlocks(vocabSize: number): number {
 }
 
 /**
- * Adds the input inverseTemperatures [1, W, 1], float32, and the outputs largest [1, W, 1] and blockMasses [1, W, B].
+ * Adds the inputs inverseTemperatures and uniforms [1, W, 1], float32, the latter at most {@link LARGEST_UNIFORM}, and the
+ * outputs largest [1, W, 1], blockMasses [1, W, B], drawnBlocks [W], int64, and drawnLogits [W, V/B], those of the drawn
+ * block.
  * @param logits [1, W, V]
  */
 export function outputMasses(graph: Graph, logits: Tensor, vocabSize: number): void {
   const blocks = massBlocks(vocabSize);
   if (blocks === 0) return;
-  const scaled = Mul(logits, graph.input("inverseTemperatures", "float32", [1, "wanted", 1]));
+  const blockSize = vocabSize / blocks;
+  const perRow = (name: string) => graph.input(name, "float32", [1, "wanted", 1]);
+  const scaled = Mul(logits, perRow("inverseTemperatures"));
   const largest = ReduceMax(scaled, { axes: [2] });
-  const masses = Reshape(Exp(Sub(scaled, largest)), [1, "wanted", blocks, vocabSize / blocks]);
+  const weights = Reshape(Exp(Sub(scaled, largest)), [1, "wanted", blocks, blockSize]);
+  const masses = ReduceSum(weights, { axes: [3], keepDims: false });
   graph.output("largest", largest);
-  graph.output("blockMasses", ReduceSum(masses, { axes: [3], keepDims: false }));
+  graph.output("blockMasses", masses);
+  const upTo = CumSum(masses, 2);
+  const target = Mul(ReduceMax(upTo, { axes: [2] }), perRow("uniforms"));
+  const isBefore = Cast(LessOrEqual(upTo, target), "float32");
+  const count = Cast(ReduceSum(isBefore, { axes: [0, 2], keepDims: false }), "int64");
+  // A row that is not a number has no such block, and is refused by who draws.
+  const drawn = Min(count, graph.scalar("int64", blocks - 1));
+  const row = RangeAlong(logits, 1);
+  graph.output("drawnBlocks", drawn);
+  graph.output(
+    "drawnLogits",
+    Gather(Reshape(logits, [-1, blockSize]), Add(Mul(row, graph.scalar("int64", blocks)), drawn)),
+  );
 }

@@ -68,6 +68,7 @@ export {
 } from "./ops/movement.ts";
 export type { ReduceOptions } from "./ops/reduce.ts";
 export {
+  CumSum,
   LogSoftmax,
   ReduceMax,
   ReduceMean,

@@ -44,6 +44,7 @@ export interface Primitives {
   ReduceMax: { keepdims: number };
   Softmax: { axis: number };
   LogSoftmax: { axis: number };
+  CumSum: Record<never, never>;
   // Movement.
   Reshape: Record<never, never>;
   Transpose: { perm: readonly number[] };
@@ -108,6 +109,7 @@ export const ATTRIBUTE_KINDS: {
   ReduceMax: { keepdims: "int" },
   Softmax: { axis: "int" },
   LogSoftmax: { axis: "int" },
+  CumSum: {},
   Reshape: {},
   Transpose: { perm: "ints" },
   Concat: { axis: "int" },

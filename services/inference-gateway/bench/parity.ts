@@ -57,7 +57,7 @@ async function largestLogitError(): Promise<number> {
       const { logits } = await runner.run([item]);
       await file.read(new Uint8Array(wanted.buffer));
       for (let i = 0; i < wanted.length; i++) {
-        const error = Math.abs(logits[i]! - wanted[i]!);
+        const error = Math.abs(logits![i]! - wanted[i]!);
         if (!(error <= largest)) largest = error;
       }
       start = position + 1;

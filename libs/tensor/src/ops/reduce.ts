@@ -23,6 +23,12 @@ export const Softmax = (x: Tensor, axis = -1): Tensor => alongAxis("Softmax", x,
 /** Logarithm of the softmax. */
 export const LogSoftmax = (x: Tensor, axis = -1): Tensor => alongAxis("LogSoftmax", x, axis);
 
+/** Sums of the elements up to each one along an axis, itself included. */
+export function CumSum(x: Tensor, axis: number): Tensor {
+  const at = checkAxis("CumSum", axis, x.shape.length);
+  return x.graph.emit("CumSum", [x, x.graph.scalar("int64", at)], {}, [x]).outputs[0]!;
+}
+
 function reduce(primitive: "ReduceSum" | "ReduceMean" | "ReduceMax", x: Tensor, options: ReduceOptions) {
   const rank = x.shape.length;
   const given = options.axes ?? x.shape.map((_, axis) => axis);

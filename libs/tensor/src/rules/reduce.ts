@@ -1,9 +1,9 @@
 /** Gradient rules of reductions and of functions along an axis; g is the gradient in the result y. */
 import { GraphError } from "../errors.ts";
 import type { GraphNode, Tensor } from "../graph.ts";
-import { Cast, Div, Equal, Exp, Mul, Sub } from "../ops/elementwise.ts";
+import { Add, Cast, Div, Equal, Exp, Mul, Sub } from "../ops/elementwise.ts";
 import { ExpandLike, Unsqueeze } from "../ops/movement.ts";
-import { ReduceSum } from "../ops/reduce.ts";
+import { CumSum, ReduceSum } from "../ops/reduce.ts";
 import { divideDims, elementCount, formatShape } from "../shape.ts";
 import { type GradientRule, unaryRule } from "./rule.ts";
 
@@ -43,6 +43,13 @@ export const logSoftmaxRule = unaryRule<"LogSoftmax">((g, _x, y, node) => {
   const sum = ReduceSum(g, { axes: [node.attributes.axis] });
   return Sub(g, Mul(Exp(y), sum));
 });
+
+/** dx = sum of g from the element on */
+export const cumSumRule: GradientRule<"CumSum"> = ({ node, gradients }) => {
+  const g = gradients[0]!;
+  const [axis] = g.graph.constantValues(node.inputs[1]!);
+  return [Add(Sub(ReduceSum(g, { axes: [axis!] }), CumSum(g, axis!)), g)];
+};
 
 /** A result of the reduction with the reduced axes put back as 1. */
 function withReducedAxes(node: GraphNode<Reduction>, result: Tensor): Tensor {

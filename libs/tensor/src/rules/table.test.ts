@@ -192,6 +192,7 @@ const CASES: { readonly [P in PrimitiveName]?: readonly Case[] } = {
   ],
   Softmax: [{ name: "last axis", inputs: [[2, 4]], build: (_g, [x]) => r.Softmax(x!) }],
   LogSoftmax: [{ name: "last axis", inputs: [[2, 4]], build: (_g, [x]) => r.LogSoftmax(x!) }],
+  CumSum: [{ name: "first axis", inputs: [[4, 2]], build: (_g, [x]) => r.CumSum(x!, 0) }],
   Reshape: [
     { name: "static", inputs: [[2, 3]], build: (_g, [x]) => m.Reshape(x!, [3, -1]) },
     {

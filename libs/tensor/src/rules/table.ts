@@ -5,7 +5,14 @@ import { rotaryEmbeddingRule, simplifiedLayerNormalizationRule } from "./fused.t
 import { gatherElementsRule, gatherRule, scatterElementsRule, scatterNDRule } from "./indexing.ts";
 import { fusedMatMulRule, gemmRule, matMulRule } from "./linalg.ts";
 import { concatRule, expandRule, reshapeRule, sliceRule, splitRule, transposeRule } from "./movement.ts";
-import { logSoftmaxRule, reduceMaxRule, reduceMeanRule, reduceSumRule, softmaxRule } from "./reduce.ts";
+import {
+  cumSumRule,
+  logSoftmaxRule,
+  reduceMaxRule,
+  reduceMeanRule,
+  reduceSumRule,
+  softmaxRule,
+} from "./reduce.ts";
 import { type GradientRule, stopRule } from "./rule.ts";
 
 export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } = {
@@ -41,6 +48,7 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   ReduceMax: reduceMaxRule,
   Softmax: softmaxRule,
   LogSoftmax: logSoftmaxRule,
+  CumSum: cumSumRule,
   Reshape: reshapeRule,
   Transpose: transposeRule,
   Concat: concatRule,

@@ -163,6 +163,23 @@ describe("Sampler with the masses of a row", () => {
     });
   }
 
+  test("draws in a block that was drawn for it, without the rest of the row, what it draws with it", () => {
+    const masses = massesOf(wide, 1, 8);
+    const [whole, alone] = [new Sampler(wide.length), new Sampler(wide.length)];
+    for (let i = 0; i < 20_000; i++) {
+      whole.sample(wide, plain, uniformAt(6, i));
+      const block = Math.floor(whole.id / 12);
+      const drawn = { block, logits: wide.subarray(block * 12, (block + 1) * 12) };
+      alone.sample(undefined, plain, uniformAt(6, i), { masses: { ...masses, drawn } });
+      assert.equal(alone.id, whole.id);
+      assert.ok(Math.abs(alone.logprob - whole.logprob) < 2e-6);
+    }
+    const drawn = { block: 0, logits: wide.subarray(0, 12) };
+    const restricted = () =>
+      alone.sample(undefined, { ...plain, topK: 3 }, 0.5, { masses: { ...masses, drawn } });
+    assert.throws(restricted, /Cannot sample a token as its row of logits is absent/);
+  });
+
   test("draws from the kept set where the vocabulary is restricted, and where the temperature is too low for float32", () => {
     for (const shape of [
       { ...plain, topK: 5 },

@@ -16,7 +16,7 @@ import { EngineFailedError } from "./errors.ts";
 import type { SamplingParameters, TokenLogprob } from "./inference-engine.ts";
 import { LikelyTokens } from "./likely-tokens.ts";
 import { hasPenalties, type Penalties, penalize, type TextSoFar } from "./penalties.ts";
-import { type RowMasses, readRow, type SamplingRow, summedRow } from "./sampling-row.ts";
+import { type DrawnBlock, type RowMasses, readRow, type SamplingRow, summedRow } from "./sampling-row.ts";
 
 type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "topLogprobs"> & Penalties;
 
@@ -26,6 +26,20 @@ export interface RowContext {
   readonly masses?: RowMasses | undefined;
   /** What penalties look at; none are applied without it. */
   readonly text?: TextSoFar | undefined;
+}
+
+/** Whether a draw is one from all tokens, which needs the sums over a row and one block of it. */
+export function isFromAll({
+  temperature,
+  topP,
+  topK,
+  minP = 0,
+  topLogprobs = 0,
+  ...penalties
+}: Shape): boolean {
+  const isRestricted = topK > 0 || topP < 1 || minP > 0;
+  const isPlain = !isRestricted && topLogprobs === 0 && !hasPenalties(penalties);
+  return isPlain && temperature >= MIN_SCALED_TEMPERATURE;
 }
 
 /** Below, float32 logits divided by the temperature lose the digits that logprobs need. */
@@ -49,17 +63,24 @@ export class Sampler {
 
   /**
    * Draws one token.
-   * @param given one row [V] of logits.
+   * @param given one row [V] of logits; may be absent where the draw is one from all tokens and its block is there.
    * @param uniform in [0, 1).
    * @throws {EngineFailedError} when the row holds no finite maximum: the weights have diverged.
    */
-  sample(given: Float32Array, shape: Shape, uniform: number, context: RowContext = {}): void {
+  sample(given: Float32Array | undefined, shape: Shape, uniform: number, context: RowContext = {}): void {
     const { text } = context;
+    const { temperature, topLogprobs = 0 } = shape;
+    this.top = [];
+    const { drawn } = context.masses ?? {};
+    if (context.masses !== undefined && drawn !== undefined && isFromAll(shape)) {
+      this.#drawIn(drawn, context.masses, temperature, uniform);
+      return;
+    }
+    if (given === undefined)
+      throw new EngineFailedError("Cannot sample a token as its row of logits is absent");
     const isPenalized = text !== undefined && hasPenalties(shape);
     const masses = isPenalized ? undefined : context.masses;
     const logits = isPenalized ? this.#penalize(given, shape, text) : given;
-    const { temperature, topLogprobs = 0 } = shape;
-    this.top = [];
     if (temperature === 0) {
       this.id = masses === undefined ? argmax(logits) : mostLikely(logits, masses);
       checkFinite(logits[this.id]!);
@@ -71,21 +92,31 @@ export class Sampler {
       (shape.topK > 0 && shape.topK < logits.length) || shape.topP < 1 || (shape.minP ?? 0) > 0;
     const isSummed = masses !== undefined && temperature >= MIN_SCALED_TEMPERATURE;
     if (isSummed) checkFinite(masses.largest + totalOf(masses.blockMasses));
-    if (!isRestricted && topLogprobs === 0) {
-      if (isSummed) this.#drawBlock(summedRow(logits, temperature, masses), uniform);
-      else this.#drawWhole(logits, temperature, uniform);
+    if (!isRestricted && topLogprobs === 0 && !isSummed) {
+      this.#drawWhole(logits, temperature, uniform);
       return;
     }
     const row = isSummed
-      ? summedRow(logits, temperature, masses)
+      ? summedRow(logits, temperature, masses, logits.length / masses.blockMasses.length)
       : readRow(logits, temperature, maxOf(logits));
-    if (isRestricted) this.#drawLikely(row, shape, uniform);
-    else {
-      if (isSummed) this.#drawBlock(row, uniform);
-      else this.#drawWhole(logits, temperature, uniform);
-      const likely = this.#likely.find(row, { topK: topLogprobs, topP: 1, minP: 0 });
-      this.#tellTop(row, likely, totalOf(row.blockMasses), topLogprobs);
+    if (isRestricted) {
+      this.#drawLikely(row, shape, uniform);
+      return;
     }
+    if (isSummed) this.#drawBlock(row, uniform, masses.drawn?.block);
+    else this.#drawWhole(logits, temperature, uniform);
+    if (topLogprobs === 0) return;
+    const likely = this.#likely.find(row, { topK: topLogprobs, topP: 1, minP: 0 });
+    this.#tellTop(row, likely, totalOf(row.blockMasses), topLogprobs);
+  }
+
+  /** From all tokens, in the block that was drawn for it already. */
+  #drawIn(drawn: DrawnBlock, masses: RowMasses, temperature: number, uniform: number): void {
+    checkFinite(masses.largest + totalOf(masses.blockMasses));
+    const blockSize = drawn.logits.length;
+    const first = drawn.block * blockSize;
+    const row = summedRow(drawn.logits, temperature, masses, blockSize, first);
+    this.#drawBlock(row, uniform, drawn.block);
   }
 
   /** From all tokens, each of which is read. */
@@ -113,19 +144,13 @@ export class Sampler {
   }
 
   /** From all tokens: a block by its mass, then a token in it. */
-  #drawBlock(row: SamplingRow, uniform: number): void {
+  #drawBlock(row: SamplingRow, uniform: number, drawn?: number): void {
     const { blockMasses, blockSize, scoreOf } = row;
     const sum = totalOf(blockMasses);
     const target = uniform * sum;
+    const block = drawn ?? blockAt(blockMasses, target);
     let before = 0;
-    let block = 0;
-    for (let next = 0; next < blockMasses.length; next++) {
-      if (blockMasses[next] === 0) continue;
-      // As above, rounding may leave the target behind the last block.
-      before += block === next ? 0 : blockMasses[block]!;
-      block = next;
-      if (before + blockMasses[block]! > target) break;
-    }
+    for (let earlier = 0; earlier < block; earlier++) before += blockMasses[earlier]!;
     const begin = block * blockSize;
     let inBlock = 0;
     for (let id = begin; id < begin + blockSize; id++) inBlock += Math.exp(scoreOf(id));
@@ -171,6 +196,19 @@ export class Sampler {
     penalize(this.#penalized, penalties, text);
     return this.#penalized;
   }
+}
+
+/** The first block of which the masses up to its own exceed the target; rounding may leave it behind the last one. */
+function blockAt(masses: ArrayLike<number>, target: number): number {
+  let upTo = 0;
+  let block = 0;
+  for (let next = 0; next < masses.length; next++) {
+    if (masses[next] === 0) continue;
+    block = next;
+    upTo += masses[next]!;
+    if (upTo > target) break;
+  }
+  return block;
 }
 
 function totalOf(masses: ArrayLike<number>): number {

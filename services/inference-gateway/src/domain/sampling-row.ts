@@ -11,6 +11,15 @@ export interface RowMasses {
   readonly largest: number;
   /** [B] sums of exp(scaled - largest) over consecutive blocks of V/B tokens. */
   readonly blockMasses: Float32Array;
+  /** The block that a draw from all tokens is made in. */
+  readonly drawn?: DrawnBlock;
+}
+
+export interface DrawnBlock {
+  /** Which of the B. */
+  readonly block: number;
+  /** [V/B] */
+  readonly logits: Float32Array;
 }
 
 export interface SamplingRow {
@@ -32,15 +41,23 @@ export function inverseTemperature(temperature: number): number {
   return temperature === 0 ? 1 : Math.fround(1 / temperature);
 }
 
-/** A row whose sums came with it, in float32: only what is asked for is read. */
-export function summedRow(logits: Float32Array, temperature: number, masses: RowMasses): SamplingRow {
-  const { largest, blockMasses } = masses;
+/**
+ * A row whose sums came with it, in float32: only what is asked for is read.
+ * @param logits of the row, or of its tokens from `first` on.
+ */
+export function summedRow(
+  logits: Float32Array,
+  temperature: number,
+  { largest, blockMasses }: RowMasses,
+  blockSize: number,
+  first = 0,
+): SamplingRow {
   const scale = inverseTemperature(temperature);
   return {
-    size: logits.length,
+    size: blockSize * blockMasses.length,
     blockMasses,
-    blockSize: logits.length / blockMasses.length,
-    scoreOf: (id) => Math.fround(logits[id]! * scale) - largest,
+    blockSize,
+    scoreOf: (id) => Math.fround(logits[id - first]! * scale) - largest,
   };
 }
 

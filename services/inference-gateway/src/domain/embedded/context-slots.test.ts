@@ -37,7 +37,7 @@ class Subject {
     for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
       const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
       const row = Float32Array.from({ length: FRESH_SIZE }, (_, part) => this.valueAt(this.start, part));
-      pool.write(page, this.start, row, 0);
+      pool.write(page, this.start, row, 0, 1);
       also?.(this.start, row);
     }
   }
@@ -96,7 +96,7 @@ describe("ContextSlots", () => {
       // The run's own row, where it is the next one and where the slot lacks some before it.
       for (const [index, subject] of chosen.entries()) {
         subject.append(pool, random.nextInt(2), (position, row) =>
-          slots.append(places[index]!, position, row, 0),
+          slots.append(places[index]!, position, row, 0, 1),
         );
       }
       // Somebody ends, and another one starts with the same pages.

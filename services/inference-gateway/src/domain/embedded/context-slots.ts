@@ -14,7 +14,7 @@
  */
 
 import type { ModelSpec } from "@hone/nn";
-import { free, type KvPool } from "./kv-pool.ts";
+import { copyRows, free, type KvPool } from "./kv-pool.ts";
 import type { RunItem } from "./policy-runner.ts";
 
 interface Slot {
@@ -86,25 +86,27 @@ export class ContextSlots {
   }
 
   /**
-   * Takes the row of a token right from the output of its run, if it is the next one of its slot and has room there:
-   * it is in the processor's cache then, which it is no more when the next run fetches it.
-   * @param fresh as {@link KvPool.write} takes it, finite at this token.
+   * Takes rows of consecutive positions right from the output of their run, if they are the next ones of their slot, as far
+   * as there is room: they are in the processor's cache then, which they are no more when the next run fetches them.
+   * @param fresh as {@link KvPool.write} takes it, finite at these tokens.
    */
-  append(place: number, position: number, fresh: Float32Array, token: number): void {
+  append(place: number, position: number, fresh: Float32Array, token: number, count: number): void {
     const slot = this.#slots[place]!;
-    if (slot.filled !== position || position >= this.#length) return;
+    const rows = Math.min(count, this.#length - position);
+    if (slot.filled !== position || rows <= 0) return;
     const width = this.#headDim;
     const headSize = this.#length * width;
+    const size = this.#keys.length * 2 * this.#groups * width;
     const row = place * this.#slotSize + position * width;
-    let from = token * (this.#keys.length * 2 * this.#groups * width);
+    let from = token * size;
     for (const buffers of [this.#keys, this.#values]) {
       for (const buffer of buffers) {
         for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
-          for (let i = 0; i < width; i++) buffer[to + i] = fresh[from + i]!;
+          copyRows(fresh, from, size, buffer, to, width, rows);
         }
       }
     }
-    slot.filled++;
+    slot.filled += rows;
   }
 
   dispose(): void {

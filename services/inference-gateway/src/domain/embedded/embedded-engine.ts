@@ -37,7 +37,7 @@ export interface EmbeddedEngineOptions {
   readonly maxWaiting?: number;
   /** Tokens computed in one step; bounds the memory that a step takes beside weights and K/V. @default 4_096 */
   readonly maxStepTokens?: number;
-  /** Milliseconds that prompts may take of one step; bounds how long a long one holds up the others. @default 1_000 */
+  /** Milliseconds that prompts may take of one step; bounds how long a long one holds up the others. @default 2_000 */
   readonly maxStepMs?: number;
   /** Memory for K/V of each loaded version, at most what all sequences take at their longest. @default 256 MiB */
   readonly maxCacheBytes?: number;
@@ -88,7 +88,7 @@ export class EmbeddedEngine implements InferenceEngine {
       maxSequences = 256,
       maxWaiting = 1_024,
       maxStepTokens = 4_096,
-      maxStepMs = 1_000,
+      maxStepMs = 2_000,
       maxCacheBytes = 256 * 2 ** 20,
       intraOpThreads = 0,
     } = options;

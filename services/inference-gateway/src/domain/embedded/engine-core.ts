@@ -10,7 +10,6 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
-import { uniformAt } from "../counter-random.ts";
 import {
   EngineBusyError,
   EngineFailedError,
@@ -297,7 +296,7 @@ export class EngineCore {
         }
         sequence.advance(policy.cache);
         if (!wantsLogits) continue;
-        const rowLogits = logits.subarray(row * vocabularySize, next * vocabularySize);
+        const rowLogits = logits?.subarray(row * vocabularySize, next * vocabularySize);
         this.#sample(policy, sequence, rowLogits, masses?.[row], at);
       }
     }
@@ -307,14 +306,14 @@ export class EngineCore {
   #sample(
     policy: LoadedPolicy,
     sequence: Sequence,
-    logits: Float32Array,
+    logits: Float32Array | undefined,
     masses: RowMasses | undefined,
     now: number,
   ): void {
-    const { sampling, seed } = sequence.request;
+    const { sampling } = sequence.request;
     const { sampler } = policy;
     try {
-      sampler.sample(logits, sampling, uniformAt(seed, sequence.length), { masses, text: sequence });
+      sampler.sample(logits, sampling, sequence.uniform, { masses, text: sequence });
     } catch (error) {
       this.#drop(policy, sequence, error);
       return;

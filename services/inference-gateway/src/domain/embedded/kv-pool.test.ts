@@ -34,8 +34,8 @@ describe("KvPool", () => {
   test("keeps rows where they were written", () => {
     const pool = new KvPool(spec, 1_000);
     const fresh = rowsOf(2);
-    assert.ok(pool.write(1, 3, fresh, 0));
-    assert.ok(pool.write(1, 20, fresh, 1));
+    assert.ok(pool.write(1, 3, fresh, 0, 1));
+    assert.ok(pool.write(1, 20, fresh, 1, 1));
     assert.equal(pool.shape[1], 1_000);
     assert.deepEqual(readRow(pool, 1, 3), [...fresh.subarray(0, ROW)]);
     assert.deepEqual(readRow(pool, 1, 4), [...fresh.subarray(ROW)]);
@@ -46,7 +46,7 @@ describe("KvPool", () => {
   test("copies the first rows of a page and no more", () => {
     const pool = new KvPool(spec, 1_000);
     const fresh = rowsOf(3);
-    for (let i = 0; i < 3; i++) pool.write(1, i, fresh, i);
+    for (let i = 0; i < 3; i++) pool.write(1, i, fresh, i, 1);
     pool.copyRows(1, 700, 2);
     assert.deepEqual(readRow(pool, 700, 1), readRow(pool, 1, 1));
     assert.deepEqual(readRow(pool, 700, 2), zeros);
@@ -57,7 +57,7 @@ describe("KvPool", () => {
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const fresh = rowsOf(1);
       fresh[5] = bad;
-      assert.equal(pool.write(2, 7, fresh, 0), false);
+      assert.equal(pool.write(2, 7, fresh, 0, 1), false);
       assert.deepEqual(readRow(pool, 2, 7), zeros);
     }
   });

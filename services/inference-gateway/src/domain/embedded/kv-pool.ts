@@ -33,24 +33,24 @@ export class KvPool {
   }
 
   /**
-   * Writes the row of a position; one that is not finite is written as zeros.
+   * Writes rows of consecutive positions in one page; all as zeros where one is not finite.
    * @param fresh [N, 2*layers*G*D]: per token the keys of layer 0, 1, ..., then the values.
-   * @param token which of the N.
-   * @returns whether it was finite.
+   * @param token which of the N is the first one.
+   * @returns whether they were finite.
    */
-  write(page: number, position: number, fresh: Float32Array, token: number): boolean {
+  write(page: number, position: number, fresh: Float32Array, token: number, count: number): boolean {
     const width = this.#headDim;
     const stride = this.#stride;
     const row = (page * PAGE_ROWS + (position % PAGE_ROWS)) * width;
     const size = this.keys.length * 2 * this.#groups * width;
     let from = token * size;
-    const isSound = isAllFinite(fresh, from, from + size);
+    const isSound = isAllFinite(fresh, from, from + count * size);
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers) {
-        for (let group = 0, to = row; group < this.#groups; group++, to += stride) {
-          if (!isSound) buffer.fill(0, to, to + width);
-          else for (let i = 0; i < width; i++) buffer[to + i] = fresh[from + i]!;
-          from += width;
+        // Head by head: the rows of one lie beside each other, those of two in different pages of memory.
+        for (let group = 0, to = row; group < this.#groups; group++, to += stride, from += width) {
+          if (isSound) copyRows(fresh, from, size, buffer, to, width, count);
+          else buffer.fill(0, to, to + count * width);
         }
       }
     }
@@ -106,6 +106,22 @@ export class KvPool {
   /** Elements of one head. */
   get #stride(): number {
     return this.capacity * PAGE_ROWS * this.#headDim;
+  }
+}
+
+/** Copies `count` rows that begin every `stride` elements to where they lie beside each other. */
+export function copyRows(
+  source: Float32Array,
+  from: number,
+  stride: number,
+  target: Float32Array,
+  to: number,
+  width: number,
+  count: number,
+): void {
+  for (let row = 0, out = to; row < count; row++, out += width) {
+    const begin = from + row * stride;
+    for (let i = 0; i < width; i++) target[out + i] = source[begin + i]!;
   }
 }
 

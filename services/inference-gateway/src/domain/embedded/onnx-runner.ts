@@ -15,6 +15,7 @@ import {
   type ContextLayout,
   contextInputs,
   contextLayoutFor,
+  LARGEST_UNIFORM,
   listParameters,
   type ModelSpec,
   massBlocks,
@@ -23,7 +24,7 @@ import {
   parameterSize,
   type Weights,
 } from "@hone/nn";
-import { type Feed, GraphSession } from "@hone/tensor";
+import { type Feed, type Fetched, GraphSession } from "@hone/tensor";
 import { inverseTemperature, type RowMasses } from "../sampling-row.ts";
 import { ContextSlots } from "./context-slots.ts";
 import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
@@ -46,6 +47,9 @@ export interface OnnxRunnerOptions {
   /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
   readonly profilePrefix?: string;
 }
+
+/** What probability-mass.ts of the model gives. */
+const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
 
 /** Sizes of one run; letters as in the graph: S, N, Q, L/A, W. */
 interface RunShape {
@@ -84,6 +88,7 @@ export class OnnxRunner implements PolicyRunner {
   readonly #pool: KvPool;
   readonly #slots: ContextSlots[];
   readonly #buffers = new FeedBuffers();
+  readonly #hasMasses: boolean;
   /** Sequences of the last decode run. */
   #decoders = 0;
 
@@ -95,6 +100,7 @@ export class OnnxRunner implements PolicyRunner {
     runCost: RunCost | undefined,
   ) {
     this.#spec = spec;
+    this.#hasMasses = massBlocks(spec.vocabSize) > 0;
     this.#session = session;
     this.#pool = pool;
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
@@ -125,22 +131,41 @@ export class OnnxRunner implements PolicyRunner {
     const slots = this.#slotsFor(items);
     const places = slots === undefined ? this.#feedPools(items, shape) : this.#feedSlots(items, slots);
     this.#feedTokens(items, shape, places);
-    const { logits, newKeyValues, largest, blockMasses } = await this.#session.run(this.#buffers.feeds);
-    const fresh = newKeyValues!.data as Float32Array;
-    const broken = new Set<number>();
+    const isBlockEnough = items.every(({ wantsLogits, uniform }) => !wantsLogits || uniform !== undefined);
+    const outputs = ["newKeyValues", ...(this.#hasMasses ? MASS_OUTPUTS : [])];
+    if (!this.#hasMasses || !isBlockEnough) outputs.push("logits");
+    const results = await this.#session.run(this.#buffers.feeds, outputs);
+    const fresh = results.newKeyValues!.data as Float32Array;
+    const broken: number[] = [];
     let token = 0;
-    for (const [index, { pages, start, count }] of items.entries()) {
-      for (let i = start; i < start + count; i++, token++) {
-        const page = pages[Math.floor(i / PAGE_ROWS)]!;
-        if (this.#pool.write(page, i, fresh, token)) slots?.append(places[index]!, i, fresh, token);
-        else broken.add(index);
-      }
+    for (const [index, item] of items.entries()) {
+      if (!this.#keep(item, fresh, token, slots, places[index]!)) broken.push(index);
+      token += item.count;
     }
     return {
-      logits: logits!.data as Float32Array,
-      masses: blockMasses && rowMasses(largest!.data as Float32Array, blockMasses.data as Float32Array),
-      broken: [...broken],
+      logits: results.logits?.data as Float32Array | undefined,
+      masses: this.#hasMasses ? rowMasses(results) : undefined,
+      broken,
     };
+  }
+
+  /** Keeps the new keys and values of an item. @returns false when they are not finite: then it is of no use any more. */
+  #keep(
+    { pages, start, count }: RunItem,
+    fresh: Float32Array,
+    firstToken: number,
+    slots: ContextSlots | undefined,
+    place: number,
+  ): boolean {
+    for (let position = start; position < start + count; ) {
+      const page = pages[Math.floor(position / PAGE_ROWS)]!;
+      const rows = Math.min(PAGE_ROWS - (position % PAGE_ROWS), start + count - position);
+      const token = firstToken + position - start;
+      if (!this.#pool.write(page, position, fresh, token, rows)) return false;
+      slots?.append(place, position, fresh, token, rows);
+      position += rows;
+    }
+    return true;
   }
 
   copyRows(fromPage: number, toPage: number, count: number): void {
@@ -221,11 +246,13 @@ export class OnnxRunner implements PolicyRunner {
     const queryTokens = buffers.indices("queryTokens", [sequences, queries]);
     const tokenQueries = buffers.indices("tokenQueries", [1, tokens]);
     const wantedTokens = buffers.indices("wantedTokens", [wanted]);
-    const hasMasses = massBlocks(this.#spec.vocabSize) > 0;
-    const inverseTemperatures = hasMasses ? buffers.floats("inverseTemperatures", [1, wanted, 1]) : undefined;
+    const perRow = (name: string) => (this.#hasMasses ? buffers.floats(name, [1, wanted, 1]) : undefined);
+    const inverseTemperatures = perRow("inverseTemperatures");
+    const uniforms = perRow("uniforms");
     let token = 0;
     let want = 0;
-    for (const [index, { tokens: ids, start, count, wantsLogits, temperature }] of items.entries()) {
+    for (const [index, item] of items.entries()) {
+      const { tokens: ids, start, count, wantsLogits, temperature = 1, uniform = 0 } = item;
       const firstQuery = places[index]! * queries;
       for (let i = 0; i < count; i++, token++) {
         tokenIds[token] = ids[start + i]!;
@@ -235,7 +262,8 @@ export class OnnxRunner implements PolicyRunner {
       }
       queryTokens.fill(token - 1, firstQuery + count, firstQuery + queries);
       if (!wantsLogits) continue;
-      if (inverseTemperatures) inverseTemperatures[want] = inverseTemperature(temperature ?? 1);
+      if (inverseTemperatures) inverseTemperatures[want] = inverseTemperature(temperature);
+      if (uniforms) uniforms[want] = Math.min(uniform, LARGEST_UNIFORM);
       wantedTokens[want++] = token - 1;
     }
   }
@@ -255,11 +283,17 @@ function slotRunCost(spec: ModelSpec, maxCacheBytes: number): RunCost {
   };
 }
 
-function rowMasses(largest: Float32Array, blockMasses: Float32Array): RowMasses[] {
-  const blocks = blockMasses.length / largest.length;
-  return Array.from(largest, (value, row) => ({
-    largest: value,
-    blockMasses: blockMasses.subarray(row * blocks, (row + 1) * blocks),
+function rowMasses(results: Readonly<Record<string, Fetched>>): RowMasses[] {
+  const [largest, blockMasses, drawnBlocks, drawnLogits] = MASS_OUTPUTS.map((name) => results[name]!.data);
+  const rows = largest!.length;
+  const rowOf = (data: Float32Array, row: number) => {
+    const size = data.length / rows;
+    return data.subarray(row * size, (row + 1) * size);
+  };
+  return Array.from({ length: rows }, (_, row) => ({
+    largest: Number(largest![row]),
+    blockMasses: rowOf(blockMasses as Float32Array, row),
+    drawn: { block: Number(drawnBlocks![row]), logits: rowOf(drawnLogits as Float32Array, row) },
   }));
 }
 

@@ -36,12 +36,20 @@ const countsOf = (sequences: Sequence[], maxTokens: number) =>
   planStep(sequences, maxTokens).map(({ sequence, count }) => [sequence.request.id, count]);
 
 describe("planStep()", () => {
-  test("puts decoding first and cuts the last prefill to what is left", () => {
-    const sequences = started([[1, 2, 3, 4, 5, 6], [7], [8, 9, 10, 11]]);
-    assert.deepEqual(countsOf(sequences, 9), [
+  test("puts decoding first, then whole prefills in their order, and cuts only the first one", () => {
+    const sequences = started([[1, 2, 3, 4, 5, 6], [7], [8, 9, 10, 11], [12, 13]]);
+    assert.deepEqual(countsOf(sequences, 11), [
       ["1", 1],
       ["0", 6],
-      ["2", 2],
+      ["2", 4],
+    ]);
+    assert.deepEqual(countsOf(sequences, 10), [
+      ["1", 1],
+      ["0", 6],
+    ]);
+    assert.deepEqual(countsOf(sequences, 4), [
+      ["1", 1],
+      ["0", 3],
     ]);
     assert.deepEqual(countsOf(sequences, 1), [["1", 1]]);
   });

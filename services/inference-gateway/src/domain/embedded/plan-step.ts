@@ -1,9 +1,10 @@
 /**
  * Chooses what one engine step computes, and in which runs.
  *
- * Decoding sequences come first, one token each; prefills fill the rest of the token budget in the order of arrival,
- * the last one in part. A prefill whose missing tokens are mostly those that another one computes in this very
- * step waits for it: in the next step they come from the prefix cache. So a group's prompt is computed once.
+ * Decoding sequences come first, one token each; prefills fill the rest of the token budget in the order of arrival. One
+ * that does not fit is the first of the next step: cut, it would take another run for what is left. Only a step's
+ * first one is. A prefill whose missing tokens are mostly those that another one computes in this very step waits for
+ * it: in the next step they come from the prefix cache. So a group's prompt is computed once.
  *
  * None of this can change a sample (G1): it decides when rows are computed, never what is in them.
  */
@@ -49,8 +50,10 @@ export function planStep(
     const key = sequence.lease?.length === sequence.computed ? sequence.lease.node : sequence;
     const others = claims.get(key) ?? [];
     if (others.some((other) => sharesMost(sequence, other))) continue;
+    const wanted = Math.min(sequence.pending, maxSequenceTokens);
+    if (wanted > budget && claims.size > 0) break;
     claims.set(key, [...others, sequence]);
-    const count = Math.min(sequence.pending, budget, maxSequenceTokens);
+    const count = Math.min(wanted, budget);
     work.push({ sequence, count });
     budget -= count;
   }

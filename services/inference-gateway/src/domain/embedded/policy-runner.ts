@@ -18,6 +18,8 @@ export interface RunItem {
   readonly wantsLogits: boolean;
   /** At which the token after them is drawn; 1 by default. */
   readonly temperature?: number;
+  /** In [0, 1), where it is drawn from all tokens by it: its row of logits as a whole is not wanted then. */
+  readonly uniform?: number;
 }
 
 /** Limits that the weights set. */
@@ -29,8 +31,8 @@ export interface PolicyLimits {
 
 /** What a run gives. */
 export interface RunOutput {
-  /** Rows [S, V] of the items that want logits, in their order; valid until the next run. */
-  readonly logits: Float32Array;
+  /** Rows [S, V] of the items that want logits, in their order; valid until the next run. Absent where none is wanted whole. */
+  readonly logits: Float32Array | undefined;
   /** Sums over each of these rows, where the vocabulary is large. */
   readonly masses: readonly RowMasses[] | undefined;
   /** Indices of items whose K/V is not finite: the weights have diverged. Their rows are zeroed, to harm no one else. */

@@ -41,10 +41,10 @@ describe("pretrained checkpoints", () => {
         return { tokens: Int32Array.from(ids), pages, wantsLogits: true };
       });
       const whole = await runner.run([{ ...items[1]!, start: 0, count: tokens[1]!.length }]);
-      check(1, tokens[1]!.length - 1, whole.logits);
+      check(1, tokens[1]!.length - 1, whole.logits!);
       for (let at = 0; at < tokens[0]!.length; at++) {
         const step = await runner.run([{ ...items[0]!, start: at, count: 1 }]);
-        check(0, at, step.logits);
+        check(0, at, step.logits!);
       }
       await runner.dispose();
     });

@@ -8,6 +8,7 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
+import { uniformAt } from "../counter-random.ts";
 import type {
   FinishReason,
   GenerateRequest,
@@ -16,6 +17,7 @@ import type {
   TokenLogprob,
   VersionSpan,
 } from "../inference-engine.ts";
+import { isFromAll } from "../sampler.ts";
 import type { PagePool } from "./page-pool.ts";
 import type { PolicyRunner, RunItem } from "./policy-runner.ts";
 import type { Lease, PrefixCache } from "./prefix-cache.ts";
@@ -114,14 +116,21 @@ export class Sequence {
 
   /** What the next run computes for it. */
   item(): RunItem {
+    const { sampling } = this.request;
     return {
       tokens: this.tokens,
       pages: this.pages,
       start: this.computed,
       count: this.#next,
       wantsLogits: this.#next === this.pending,
-      temperature: this.request.sampling.temperature,
+      temperature: sampling.temperature,
+      ...(isFromAll(sampling) && { uniform: this.uniform }),
     };
+  }
+
+  /** What its next token is drawn by. */
+  get uniform(): number {
+    return uniformAt(this.request.seed, this.length);
   }
 
   /** Counts what was computed. A prefill is shared at once, so that its group finds it in the next step. */
