@@ -5,6 +5,7 @@
  */
 
 import type { Random } from "@hone/core";
+import { withHugePages } from "@hone/embedded";
 import { Aggregation, advantagesOf, lossWeights } from "@hone/rl";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
 import { REPOSITORY } from "./repository.ts";
@@ -39,10 +40,10 @@ export interface TrainedSample {
   readonly weights: readonly number[];
 }
 
-/** @param model a Hugging Face folder, served as version 0 */
+/** With memory as the service has it. @param model a Hugging Face folder, served as version 0 */
 export function honeGenerator(model: string): ProgramOptions {
   const program = `${REPOSITORY}/services/inference-gateway/bench/engine-calls.ts`;
-  return { name: "Hone", args: [program, "--model", model] };
+  return { name: "Hone", args: [program, "--model", model], environment: withHugePages(process.env) };
 }
 
 /**

@@ -16,6 +16,8 @@ export interface ProgramOptions {
   /** @default this Node */
   readonly command?: string;
   readonly args: readonly string[];
+  /** @default that of this process */
+  readonly environment?: NodeJS.ProcessEnv;
   /** Until it is ready: models are built and servers started meanwhile. @default 120_000 */
   readonly startDeadlineMs?: number;
   /** @default 180_000 */
@@ -55,6 +57,7 @@ export class MeasuredProgram implements AsyncDisposable {
   private constructor(options: ProgramOptions) {
     this.#options = options;
     const child = spawn(options.command ?? process.execPath, options.args, {
+      env: options.environment ?? process.env,
       stdio: ["pipe", "pipe", "pipe"],
       // A group of its own, so that what it starts can be ended with it.
       detached: true,

@@ -20,7 +20,7 @@ const schema = z.object({
   /** Memory for keys and values of each loaded policy version, MiB; at most what all sequences take at their longest. */
   HONE_INFERENCE_CACHE_MIB: environmentInteger(1, 1_048_576).default(512),
   /** How long the prompts of one step may take: other generations stand still meanwhile. */
-  HONE_INFERENCE_MAX_STEP_MS: environmentInteger(10, 60_000).default(1_000),
+  HONE_INFERENCE_MAX_STEP_MS: environmentInteger(10, 60_000).default(2_000),
   /** Threads that share one operator; 0 = one for small models, every core for large ones. */
   HONE_INFERENCE_THREADS: environmentInteger(0, 8).default(0),
   /** Longest silence towards a caller that waits. */

@@ -7,7 +7,7 @@
 
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Child, type ChildExit, spawnChild, untilReady } from "@hone/embedded";
+import { type Child, type ChildExit, spawnChild, untilReady, withHugePages } from "@hone/embedded";
 import { type Project, REPOSITORY } from "../project.ts";
 import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 
@@ -111,7 +111,10 @@ export async function startServiceProcess(
     command: process.execPath,
     args: [...nodeFlags(service), join(REPOSITORY, "services", service, "src", "main.ts")],
     cwd: project.folder,
-    env: { ...process.env, ...serviceEnvironment(project, replica, settings, httpPort) },
+    env: processEnvironment(service, {
+      ...process.env,
+      ...serviceEnvironment(project, replica, settings, httpPort),
+    }),
     logFile: join(project.logs, `${name}.log`),
     graceMs: SERVICE_GRACE_MS,
     stage: stopStage(service),
@@ -121,6 +124,11 @@ export async function startServiceProcess(
     signal,
   });
   return Object.assign(child, { httpPort: port });
+}
+
+/** The gateway's engine reads all weights of a model for every token. */
+function processEnvironment(service: ServiceName, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return service === "inference-gateway" ? withHugePages(environment) : environment;
 }
 
 function nodeFlags(service: ServiceName): readonly string[] {

@@ -7,7 +7,11 @@
 {{- $own := .Values.inferenceGateway -}}
 - name: HONE_INFERENCE_ENGINE
   value: {{ $own.engine.kind }}
-{{- if ne $own.engine.kind "onnx" }}
+{{- if eq $own.engine.kind "onnx" }}
+# Large arrays in pages of 2 MiB, where the node's kernel gives them.
+- name: GLIBC_TUNABLES
+  value: glibc.malloc.hugetlb=1
+{{- else }}
 - name: HONE_INFERENCE_ENGINE_URL
   value: http://127.0.0.1:{{ include "hone.engine.port" . }}
 - name: HONE_INFERENCE_ENGINE_LOAD_MS
