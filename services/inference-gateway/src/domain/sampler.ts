@@ -28,6 +28,9 @@ export interface RowContext {
   readonly text?: TextSoFar | undefined;
 }
 
+/** Below, float32 logits divided by the temperature lose the digits that logprobs need. */
+const MIN_SCALED_TEMPERATURE = 0.1;
+
 /** Whether a draw is one from all tokens, which needs the sums over a row and one block of it. */
 export function isFromAll({
   temperature,
@@ -41,9 +44,6 @@ export function isFromAll({
   const isPlain = !isRestricted && topLogprobs === 0 && !hasPenalties(penalties);
   return isPlain && temperature >= MIN_SCALED_TEMPERATURE;
 }
-
-/** Below, float32 logits divided by the temperature lose the digits that logprobs need. */
-const MIN_SCALED_TEMPERATURE = 0.1;
 
 /** Keeps its scratch between calls: `id`, `logprob` and `top` hold the last draw. */
 export class Sampler {
@@ -76,8 +76,9 @@ export class Sampler {
       this.#drawIn(drawn, context.masses, temperature, uniform);
       return;
     }
-    if (given === undefined)
+    if (given === undefined) {
       throw new EngineFailedError("Cannot sample a token as its row of logits is absent");
+    }
     const isPenalized = text !== undefined && hasPenalties(shape);
     const masses = isPenalized ? undefined : context.masses;
     const logits = isPenalized ? this.#penalize(given, shape, text) : given;

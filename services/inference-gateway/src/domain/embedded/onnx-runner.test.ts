@@ -194,6 +194,17 @@ for (const [name, { contextLayout, ...input }] of Object.entries(shapes)) {
       );
     });
 
+    test("who asks for the most likely tokens too draws the same", async () => {
+      const samples = await withCore({}, async (core) => {
+        for (const request of requests) {
+          core.submit({ ...request, sampling: { ...request.sampling, topLogprobs: 2 } }, false);
+        }
+        const results = await finish(core);
+        return requests.map((request) => sampleOf(results.get(request.id)));
+      });
+      assertSame(samples, expected);
+    });
+
     test("two threads give the bits of one", async () => {
       assertSame(await allTogether({ runner: { intraOpThreads: 2 } }), expected);
     });

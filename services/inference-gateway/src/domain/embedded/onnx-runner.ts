@@ -131,7 +131,7 @@ export class OnnxRunner implements PolicyRunner {
     const slots = this.#slotsFor(items);
     const places = slots === undefined ? this.#feedPools(items, shape) : this.#feedSlots(items, slots);
     this.#feedTokens(items, shape, places);
-    const isBlockEnough = items.every(({ wantsLogits, uniform }) => !wantsLogits || uniform !== undefined);
+    const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
     const outputs = ["newKeyValues", ...(this.#hasMasses ? MASS_OUTPUTS : [])];
     if (!this.#hasMasses || !isBlockEnough) outputs.push("logits");
     const results = await this.#session.run(this.#buffers.feeds, outputs);

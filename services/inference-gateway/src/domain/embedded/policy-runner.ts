@@ -18,8 +18,10 @@ export interface RunItem {
   readonly wantsLogits: boolean;
   /** At which the token after them is drawn; 1 by default. */
   readonly temperature?: number;
-  /** In [0, 1), where it is drawn from all tokens by it: its row of logits as a whole is not wanted then. */
+  /** In [0, 1): by which it is drawn; 0 by default. */
   readonly uniform?: number;
+  /** Whether one block of its logits is enough, as it is drawn from all tokens. */
+  readonly isFromAll?: boolean;
 }
 
 /** Limits that the weights set. */

@@ -124,7 +124,8 @@ export class Sequence {
       count: this.#next,
       wantsLogits: this.#next === this.pending,
       temperature: sampling.temperature,
-      ...(isFromAll(sampling) && { uniform: this.uniform }),
+      uniform: this.uniform,
+      isFromAll: isFromAll(sampling),
     };
   }
 
