@@ -23,7 +23,8 @@ describe("interruptAfter()", () => {
     for (const work of [endless, matching]) {
       const before = performance.now();
       assert.throws(() => interruptAfter(50, work), InterruptedError);
-      assert.ok(performance.now() - before >= 50);
+      // Two clocks, one of them in whole milliseconds.
+      assert.ok(performance.now() - before >= 48);
       assert.equal(
         interruptAfter(1_000, () => "next"),
         "next",
