@@ -10,6 +10,7 @@ What transformers and PyTorch compute, in float32, for `npm run parity`.
                                  each with its samples and its loss
   logits.f32                     [positions of all prompts, vocabulary], raw
   gradients-<batch>.safetensors  of each batch's loss
+  adapter/                       LoRA on every projection, as PEFT stores it, for the batch "lora"
   optimizer.safetensors          the parameters after some steps of AdamW on the gradients of the first batch
 
 Every sample of a batch is computed alone, so neither padding nor packing is in the reference.
@@ -49,6 +50,8 @@ MAX_ERROR = 1e-5  # the same weights in the same program
 CLIP_LOW, CLIP_HIGH = 0.2, 0.28
 ADAMW = dict(lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
 GRADIENT_FACTORS = [1.0, -0.5, 2.0]
+LORA = dict(r=8, lora_alpha=16)
+LORA_SCALE = 0.05  # of both its matrices: enough that a wrong product shows
 
 
 def load(folder):
@@ -144,6 +147,54 @@ def near(model, samples):
         each["logprobs"] = [value + draw.choice([-0.4, -0.1, 0.1, 0.4]) for value in own]
 
 
+def differentiate(model, kind, samples):
+    """The loss; gradients are left in the model."""
+    model.zero_grad()
+    loss = 0.0
+    for each in samples:
+        part = loss_of(model, kind, each)
+        part.backward()
+        loss += part.item()
+    return loss
+
+
+def add_adapters(model):
+    """PEFT's name -> matrix; the rest of the model is frozen."""
+    draw = torch.Generator().manual_seed(11)
+    adapters = {}
+    model.requires_grad_(False)
+    for name, layer in model.model.named_modules():
+        if not isinstance(layer, torch.nn.Linear):
+            continue
+        a, b = (
+            (LORA_SCALE * torch.randn(shape, generator=draw)).requires_grad_()
+            for shape in ((LORA["r"], layer.in_features), (layer.out_features, LORA["r"]))
+        )
+
+        def adapted(_, inputs, output, a=a, b=b):
+            return output + LORA["lora_alpha"] / LORA["r"] * (inputs[0] @ a.T) @ b.T
+
+        layer.register_forward_hook(adapted)
+        path = f"base_model.model.model.{name}"
+        adapters |= {f"{path}.lora_A.weight": a, f"{path}.lora_B.weight": b}
+    return adapters
+
+
+def write_adapters(folder, adapters, out):
+    out.mkdir()
+    save_file({name: values.detach() for name, values in adapters.items()}, out / "adapter_model.safetensors")
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": str(pathlib.Path(folder).resolve()),
+        "target_modules": sorted({name.split(".")[-3] for name in adapters}),
+        "lora_dropout": 0.0,
+        "bias": "none",
+        **LORA,
+    }
+    (out / "adapter_config.json").write_text(json.dumps(config))
+
+
 def write(folder, out, text):
     model = load(folder)
     if text is None:
@@ -175,19 +226,27 @@ def write(folder, out, text):
     for name, (kind, samples) in batches_of(ids).items():
         if kind == "ppo_clip":
             near(model, samples)
-        model.zero_grad()
-        loss = 0.0
-        for each in samples:
-            part = loss_of(model, kind, each)
-            part.backward()
-            loss += part.item()
+        loss = differentiate(model, kind, samples)
         save_file(gradients_of(model), out / f"gradients-{name}.safetensors")
         batches.append({"name": name, "loss": kind, "value": loss, "samples": samples})
         if name == "plain":
             first = {name: gradient.clone() for name, gradient in gradients_of(model).items()}
+    batches.append(write_lora_batch(folder, batches[-1]["samples"], out))
     write_optimizer(model, first, out)
     constants = {"clipLow": CLIP_LOW, "clipHigh": CLIP_HIGH, "adamw": ADAMW, "gradientFactors": GRADIENT_FACTORS}
     (out / "reference.json").write_text(json.dumps({"prompts": prompts, "batches": batches, **constants}))
+
+
+def write_lora_batch(folder, samples, out):
+    """The tree again, on a model with adapters."""
+    model = load(folder)
+    adapters = add_adapters(model)
+    write_adapters(folder, adapters, out / "adapter")
+    samples = [dict(each) for each in samples]
+    near(model, samples)
+    loss = differentiate(model, "ppo_clip", samples)
+    save_file({name: values.grad for name, values in adapters.items()}, out / "gradients-lora.safetensors")
+    return {"name": "lora", "loss": "ppo_clip", "value": loss, "samples": samples}
 
 
 def write_optimizer(model, gradients, out):

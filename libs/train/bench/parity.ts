@@ -12,6 +12,7 @@ import {
   GradientRunner,
   initialiseAdamW,
   type LossConfig,
+  loadAdapter,
   loadModel,
   saveCheckpoint,
   type TrainingSample,
@@ -42,6 +43,8 @@ const MAX_LOSS_ERROR = 1e-5;
 const MAX_GRADIENT_ERROR = 1e-4;
 /** Of the reference, whose gradients the optimizer is given. */
 const OPTIMIZER_BATCH = "plain";
+/** Of the reference, whose gradients are those of adapters. */
+const ADAPTED_BATCH = "lora";
 /** Rows that hold several samples, and trees whole. */
 const LIMITS = { maxRowTokens: 256, maxMicrobatchTokens: 512 };
 
@@ -55,18 +58,22 @@ const reference = JSON.parse(
 const model = await loadModel(modelFolder, allocateShared);
 await saveCheckpoint(exportFolder, model);
 let isPassed = true;
-const runner = new GradientRunner(model.spec, { ...LIMITS, threads: availableParallelism() });
+const adapter = await loadAdapter(path.join(referenceFolder, "adapter"), model.spec, allocateShared);
+const limits = { ...LIMITS, threads: availableParallelism() };
 for (const batch of reference.batches) await compareBatch(batch);
-await runner.close();
 await compareOptimizer();
 process.exitCode = isPassed ? 0 : 1;
 
 async function compareBatch({ name, loss, value, samples }: Reference["batches"][number]): Promise<void> {
   const { clipLow, clipHigh } = reference;
-  const found = await runner.differentiate(model.weights, samples, {
+  const isAdapted = name === ADAPTED_BATCH;
+  const runner = new GradientRunner(model.spec, { ...limits, ...(isAdapted && { lora: adapter.lora }) });
+  const weights = isAdapted ? { ...model.weights, ...adapter.weights } : model.weights;
+  const found = await runner.differentiate(weights, samples, {
     loss: loss === "ppo_clip" ? { kind: loss, clipLow, clipHigh } : { kind: loss },
     entropyCoefficient: 0,
   });
+  await runner.close();
   const lossError = Math.abs(found.loss - value);
   const worst = largestError(
     found.gradients,
