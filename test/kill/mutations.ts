@@ -66,7 +66,7 @@ export const MUTATIONS = {
     replacement: `await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); ${COMMIT}`,
     victim: "trainer",
     moment: "state-renamed",
-    complaint: /RUN_STATE tells of version \d+ while version \d+ is the last that was committed/,
+    complaint: /RUN_STATE tells of version 2 while version 1 is the last that was committed/,
   },
 } as const satisfies Readonly<Record<string, Mutation>>;
 

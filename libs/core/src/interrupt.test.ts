@@ -23,8 +23,7 @@ describe("interruptAfter()", () => {
     for (const work of [endless, matching]) {
       const before = performance.now();
       assert.throws(() => interruptAfter(50, work), InterruptedError);
-      // Two clocks, one of them in whole milliseconds.
-      assert.ok(performance.now() - before >= 48);
+      assert.ok(performance.now() - before >= 50);
       assert.equal(
         interruptAfter(1_000, () => "next"),
         "next",

@@ -38,7 +38,8 @@ export function interruptAfter<T>(ms: number, work: () => T): T {
   const outer: unknown = shared.work;
   shared.work = work;
   try {
-    return CALL.runInContext(shared, { timeout: allowedMs(ms) }) as T;
+    // The timer counts whole milliseconds, and may come up to one early.
+    return CALL.runInContext(shared, { timeout: allowedMs(ms) + 1 }) as T;
   } catch (error) {
     if (isStop(error)) throw new InterruptedError(ms, { cause: error });
     throw error;
