@@ -5,7 +5,7 @@
  */
 
 import type { Random } from "@hone/core";
-import { withHugePages } from "@hone/embedded";
+import { withLargeArrays } from "@hone/embedded";
 import { Aggregation, advantagesOf, lossWeights } from "@hone/rl";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
 import { REPOSITORY } from "./repository.ts";
@@ -43,7 +43,7 @@ export interface TrainedSample {
 /** With memory as the service has it. @param model a Hugging Face folder, served as version 0 */
 export function honeGenerator(model: string): ProgramOptions {
   const program = `${REPOSITORY}/services/inference-gateway/bench/engine-calls.ts`;
-  return { name: "Hone", args: [program, "--model", model], environment: withHugePages(process.env) };
+  return { name: "Hone", args: [program, "--model", model], environment: withLargeArrays(process.env) };
 }
 
 /**
@@ -52,7 +52,8 @@ export function honeGenerator(model: string): ProgramOptions {
  */
 export function honeTrainer(model: string, state: string, options: readonly string[] = []): ProgramOptions {
   const program = `${REPOSITORY}/services/trainer/bench/engine-calls.ts`;
-  return { name: "Hone", args: [program, "--model", model, "--state", state, ...options] };
+  const args = [program, "--model", model, "--state", state, ...options];
+  return { name: "Hone", args, environment: withLargeArrays(process.env) };
 }
 
 export function generateBatch<Answer extends GeneratedBatch>(

@@ -1,4 +1,4 @@
-/** Where pods may run, beside the GPUs that chart.test.ts looks at: by values that an operator sets. */
+/** Where pods may run, beside the GPUs that engines.test.ts looks at: by values that an operator sets. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

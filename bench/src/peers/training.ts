@@ -1,5 +1,6 @@
 /** Loss and gradients of a microbatch, against PyTorch as it is and compiled. */
 
+import { withLargeArrays } from "@hone/embedded";
 import { benchProgram } from "../repository.ts";
 import type { Comparison } from "./comparison.ts";
 import { Contender } from "./contender.ts";
@@ -14,7 +15,8 @@ export const measureTraining: MeasurePeers = async (bench) => {
   const { rows, tokens } = bench.isQuick ? QUICK : FULL;
   const size = `${rows} x ${tokens} tokens`;
   bench.say(`training on ${size}; PyTorch is compiled first`);
-  await using hone = await Contender.start({ name: "Hone", args: honeArgs(rows, tokens) });
+  const environment = withLargeArrays(process.env); // as the trainer has it
+  await using hone = await Contender.start({ name: "Hone", args: honeArgs(rows, tokens), environment });
   const startTorch = (mode: string) => {
     const args = [bench.model, mode, String(rows), String(tokens)] as const;
     return Contender.startPeer(`PyTorch ${mode}`, bench.peersFolder, "torch", ["train_torch.py", ...args]);

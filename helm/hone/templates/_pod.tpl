@@ -96,6 +96,12 @@ capabilities: { drop: [ALL] }
 {{- end }}
 {{- end -}}
 
+{{/* For embedded engines: large arrays in pages of 2 MiB where the node's kernel gives them, and given back when they are freed. */}}
+{{- define "hone.largeArraysEnv" -}}
+- name: GLIBC_TUNABLES
+  value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576
+{{- end -}}
+
 {{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without what opens bus and database. */}}
 {{- define "hone.mounts" -}}
 {{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}

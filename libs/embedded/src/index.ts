@@ -12,7 +12,7 @@ export type { Account, Child, ChildExit, ChildOptions, StopOptions } from "./chi
 export { describeExit, logTail, spawnChild, untilReady } from "./child-process.ts";
 export { DownloadError, ProgramMissingError, StartError, StateFolderError } from "./errors.ts";
 export { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
-export { withHugePages } from "./huge-pages.ts";
+export { withLargeArrays } from "./large-arrays.ts";
 export type { FetchRoute, FindNatsOptions, NatsBinary } from "./nats-binary.ts";
 export { CACHE_VARIABLE, findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats-binary.ts";
 export type { NatsOptions, RunningServer } from "./nats-server.ts";

@@ -7,7 +7,7 @@
 
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Child, type ChildExit, spawnChild, untilReady, withHugePages } from "@hone/embedded";
+import { type Child, type ChildExit, spawnChild, untilReady, withLargeArrays } from "@hone/embedded";
 import { type Project, REPOSITORY } from "../project.ts";
 import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 
@@ -126,9 +126,10 @@ export async function startServiceProcess(
   return Object.assign(child, { httpPort: port });
 }
 
-/** The gateway's engine reads all weights of a model for every token. */
+/** Gateway and trainer hold models. */
 function processEnvironment(service: ServiceName, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return service === "inference-gateway" ? withHugePages(environment) : environment;
+  const hasEngine = service === "inference-gateway" || service === "trainer";
+  return hasEngine ? withLargeArrays(environment) : environment;
 }
 
 function nodeFlags(service: ServiceName): readonly string[] {

@@ -8,9 +8,7 @@
 - name: HONE_INFERENCE_ENGINE
   value: {{ $own.engine.kind }}
 {{- if eq $own.engine.kind "onnx" }}
-# Large arrays in pages of 2 MiB, where the node's kernel gives them.
-- name: GLIBC_TUNABLES
-  value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576
+{{ include "hone.largeArraysEnv" . }}
 {{- else }}
 - name: HONE_INFERENCE_ENGINE_URL
   value: http://127.0.0.1:{{ include "hone.engine.port" . }}

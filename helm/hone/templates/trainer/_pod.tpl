@@ -13,6 +13,7 @@
 - name: HONE_TRAINER_LEASE_MS
   value: {{ $own.leaseMs | int64 | quote }}
 {{- if eq $own.engine.kind "onnx" }}
+{{ include "hone.largeArraysEnv" . }}
 - name: HONE_TRAINER_THREADS
   value: {{ $own.engine.threads | quote }}
 {{- else }}

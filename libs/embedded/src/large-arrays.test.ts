@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { withLargeArrays } from "./large-arrays.ts";
+
+describe("withLargeArrays()", () => {
+  test("sets both tunables, and leaves the other variables and its argument alone", () => {
+    const environment = { PATH: "/bin" };
+    assert.deepEqual(withLargeArrays(environment), {
+      PATH: "/bin",
+      GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576",
+    });
+    assert.deepEqual(environment, { PATH: "/bin" });
+  });
+
+  test("keeps what was chosen, and adds what was not", () => {
+    const chosen = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2" };
+    assert.deepEqual(withLargeArrays(chosen), {
+      GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2:glibc.malloc.mmap_threshold=1048576",
+    });
+  });
+});
