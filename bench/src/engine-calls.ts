@@ -8,7 +8,7 @@ import type { Random } from "@hone/core";
 import { withLargeArrays } from "@hone/embedded";
 import { Aggregation, advantagesOf, lossWeights } from "@hone/rl";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
-import { REPOSITORY } from "./repository.ts";
+import { benchProgram, REPOSITORY } from "./repository.ts";
 
 /** A batch to continue; the answer has `samples` sequences for each prompt, beside each other. */
 export interface GenerateBatch {
@@ -53,6 +53,15 @@ export function honeGenerator(model: string): ProgramOptions {
 export function honeTrainer(model: string, state: string, options: readonly string[] = []): ProgramOptions {
   const program = `${REPOSITORY}/services/trainer/bench/engine-calls.ts`;
   const args = [program, "--model", model, "--state", state, ...options];
+  return { name: "Hone", args, environment: withLargeArrays(process.env) };
+}
+
+/**
+ * Large operators on two threads and data of their own, with memory as the trainer has it; each round is a step.
+ * @param options of bench/src/programs/training.ts
+ */
+export function honeTraining(options: readonly string[]): ProgramOptions {
+  const args = [benchProgram("training.ts"), "--json", ...options, "--threads", "2", "--together"];
   return { name: "Hone", args, environment: withLargeArrays(process.env) };
 }
 

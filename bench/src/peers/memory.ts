@@ -4,10 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Random } from "@hone/core";
-import { honeTrainer, trainBatch } from "../engine-calls.ts";
+import { honeTrainer, honeTraining, trainBatch } from "../engine-calls.ts";
 import { peakBytes } from "../load/resident-memory.ts";
 import type { MeasuredProgram } from "../measured-program.ts";
-import { benchProgram } from "../repository.ts";
 import type { Comparison, Figures } from "./comparison.ts";
 import { Contender } from "./contender.ts";
 import type { MeasurePeers } from "./rows.ts";
@@ -45,7 +44,17 @@ export const measureMemory: MeasurePeers = async (bench) => {
       trainBatch(program, samples),
     );
     bench.say(`memory of LoRA on ${rows} x ${tokens} tokens`);
-    const lora = await peakOf(await startLora(rows, tokens), (program) => program.round());
+    const work = [
+      "--shape",
+      "0.5b",
+      "--lora",
+      LORA_RANK,
+      "--rows",
+      String(rows),
+      "--rowTokens",
+      String(tokens),
+    ];
+    const lora = await peakOf(await Contender.start(honeTraining(work)), (program) => program.round());
     return {
       comparisons: [
         rowOf(
@@ -61,23 +70,6 @@ export const measureMemory: MeasurePeers = async (bench) => {
     await rm(state, { recursive: true, force: true });
   }
 };
-
-function startLora(rows: number, tokens: number): Promise<Contender> {
-  const work = [
-    "--shape",
-    "0.5b",
-    "--lora",
-    LORA_RANK,
-    "--rows",
-    String(rows),
-    "--rowTokens",
-    String(tokens),
-  ];
-  return Contender.start({
-    name: "Hone",
-    args: [benchProgram("training.ts"), "--json", ...work, "--threads", "2", "--together"],
-  });
-}
 
 async function peakOf(
   trainer: Contender,

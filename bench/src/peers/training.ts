@@ -1,7 +1,6 @@
 /** Loss and gradients of a microbatch, against PyTorch as it is and compiled. */
 
-import { withLargeArrays } from "@hone/embedded";
-import { benchProgram } from "../repository.ts";
+import { honeTraining } from "../engine-calls.ts";
 import type { Comparison } from "./comparison.ts";
 import { Contender } from "./contender.ts";
 import { type MeasurePeers, measureParts, productShare } from "./rows.ts";
@@ -15,8 +14,8 @@ export const measureTraining: MeasurePeers = async (bench) => {
   const { rows, tokens } = bench.isQuick ? QUICK : FULL;
   const size = `${rows} x ${tokens} tokens`;
   bench.say(`training on ${size}; PyTorch is compiled first`);
-  const environment = withLargeArrays(process.env); // as the trainer has it
-  await using hone = await Contender.start({ name: "Hone", args: honeArgs(rows, tokens), environment });
+  const shape = ["--shape", "135m", "--rows", String(rows), "--rowTokens", String(tokens)];
+  await using hone = await Contender.start(honeTraining([...shape, "--loss", "cross_entropy"]));
   const startTorch = (mode: string) => {
     const args = [bench.model, mode, String(rows), String(tokens)] as const;
     return Contender.startPeer(`PyTorch ${mode}`, bench.peersFolder, "torch", ["train_torch.py", ...args]);
@@ -67,23 +66,9 @@ export const measureTraining: MeasurePeers = async (bench) => {
   };
 };
 
+/** The update is measured apart and not counted. */
 interface HoneRound {
   readonly ms: number;
   readonly updateMs: number;
   readonly sampleTokens: number;
-}
-
-/** The update is measured apart and not counted. */
-function honeArgs(rows: number, rowTokens: number): string[] {
-  const shape = ["--shape", "135m", "--rows", String(rows), "--rowTokens", String(rowTokens)];
-  return [
-    benchProgram("training.ts"),
-    "--json",
-    ...shape,
-    "--loss",
-    "cross_entropy",
-    "--threads",
-    "2",
-    "--together",
-  ];
 }
