@@ -1,8 +1,8 @@
 /**
  * Reads a safetensors file into arrays that the caller has: float32 data goes straight to its place, narrower types
- * through one small buffer, so that loading never holds a second copy of the weights.
+ * through small buffers, so that loading never holds a second copy of the weights.
  */
-import { createHash, type Hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { codecOf, ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
@@ -55,8 +55,19 @@ export class SafeTensorsReader implements AsyncDisposable {
    */
   async readInto(targetOf: (entry: TensorEntry) => Float32Array | undefined): Promise<string> {
     const hash = createHash("sha256").update(this.#start);
-    const scratch = new ArrayBuffer(CHUNK_BYTES);
-    for (const entry of this.header.entries) await this.#readTensor(entry, targetOf(entry), scratch, hash);
+    const pieces = this.#pieces(targetOf);
+    const startNext = (): { piece: Piece; read: Promise<void> } | undefined => {
+      const { value: piece } = pieces.next();
+      return piece && { piece, read: readFully(this.#file, piece.raw, piece.at, this.path) };
+    };
+    // The next piece is on its way while this one is hashed.
+    for (let current = startNext(); current !== undefined; ) {
+      const { piece, read } = current;
+      await read;
+      current = startNext();
+      hash.update(piece.raw);
+      piece.finish?.();
+    }
     return hash.digest("hex");
   }
 
@@ -64,26 +75,42 @@ export class SafeTensorsReader implements AsyncDisposable {
     await this.#file.close();
   }
 
-  async #readTensor(
-    { type, begin, end }: TensorEntry,
-    target: Float32Array | undefined,
-    scratch: ArrayBuffer,
-    hash: Hash,
-  ): Promise<void> {
-    const { bytes: width, widen } = codecOf(type);
-    const isInPlace = target !== undefined && type === ElementType.F32;
-    for (let at = begin; at < end; at += CHUNK_BYTES) {
-      const bytes = Math.min(CHUNK_BYTES, end - at);
-      const raw = isInPlace
-        ? new Uint8Array(target.buffer, target.byteOffset + at - begin, bytes)
-        : new Uint8Array(scratch, 0, bytes);
-      await readFully(this.#file, raw, at, this.path);
-      hash.update(raw);
-      if (target === undefined || isInPlace) continue;
-      const first = (at - begin) / width;
-      widen(scratch, target.subarray(first, first + bytes / width));
+  /** What is read, in the order of the file. A piece is finished before the one after the next is asked for. */
+  *#pieces(targetOf: (entry: TensorEntry) => Float32Array | undefined): Generator<Piece, undefined> {
+    const scratches = [new ArrayBuffer(CHUNK_BYTES), new ArrayBuffer(CHUNK_BYTES)];
+    for (const entry of this.header.entries) {
+      const { begin, end, type } = entry;
+      const { bytes: width, widen } = codecOf(type);
+      const target = targetOf(entry);
+      for (let at = begin; at < end; at += CHUNK_BYTES) {
+        const bytes = Math.min(CHUNK_BYTES, end - at);
+        if (target !== undefined && type === ElementType.F32) {
+          yield { at, raw: new Uint8Array(target.buffer, target.byteOffset + at - begin, bytes) };
+          continue;
+        }
+        scratches.reverse();
+        const scratch = scratches[0]!;
+        const raw = new Uint8Array(scratch, 0, bytes);
+        if (target === undefined) {
+          yield { at, raw };
+          continue;
+        }
+        const first = (at - begin) / width;
+        yield { at, raw, finish: () => widen(scratch, target.subarray(first, first + bytes / width)) };
+      }
     }
+    return undefined;
   }
+}
+
+/** A part of a tensor. */
+interface Piece {
+  /** Of its first byte in the file. */
+  readonly at: number;
+  /** Where it is read to. */
+  readonly raw: Uint8Array;
+  /** Takes it to its place where that is another one. */
+  readonly finish?: () => void;
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -1,6 +1,6 @@
 /** Writes a safetensors file piece by piece: what is written is never held a second time. */
 import { createHash } from "node:crypto";
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { codecOf, ElementType } from "./element-types.ts";
 import { encodeHeader, type TensorLayout, type WeightWriter } from "./safetensors-header.ts";
 
@@ -34,8 +34,10 @@ export async function writeSafeTensors(
   let bytes = 0;
   await using file = await open(path, "w");
   const write = async (chunk: Uint8Array) => {
+    // Hashed while it is on its way to the disk.
+    const written = writeFully(file, chunk, bytes);
     hash.update(chunk);
-    await file.appendFile(chunk);
+    await written;
     bytes += chunk.length;
   };
   await write(encodeHeader(tensors, metadata));
@@ -53,4 +55,10 @@ export async function writeSafeTensors(
     }
   }
   return { digest: hash.digest("hex"), bytes };
+}
+
+async function writeFully(file: FileHandle, chunk: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < chunk.length; ) {
+    done += (await file.write(chunk, done, chunk.length - done, at + done)).bytesWritten;
+  }
 }
