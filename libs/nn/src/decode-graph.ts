@@ -11,6 +11,7 @@
 import { Concat, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
 import { declareQueries } from "./cached-attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
+import { listParameters } from "./parameters.ts";
 import { pooledAttend } from "./pooled-attention.ts";
 import { outputMasses } from "./probability-mass.ts";
 import { slotAttend, slotQueryFactor } from "./slot-attention.ts";
@@ -29,6 +30,13 @@ export function contextLayoutFor(spec: ModelSpec): ContextLayout {
   return spec.hiddenSize >= MIN_SLOTS_WIDTH ? "slots" : "pooled";
 }
 
+export interface DecodeGraphOptions {
+  /** @default by the size of the model */
+  readonly layout?: ContextLayout;
+  /** See `TransformerInputs`; pooled contexts have it on the right, where sums do not depend on the number of rows. */
+  readonly isWeightLeft?: boolean;
+}
+
 /**
  * Builds the graph. Inputs beside those of the attention, of cached-attention.ts and of probability-mass.ts, int32:
  *
@@ -38,9 +46,12 @@ export function contextLayoutFor(spec: ModelSpec): ContextLayout {
  * Outputs: logits [1, W, V]; newKeyValues [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values; those of
  * probability-mass.ts.
  */
-export function buildDecodeGraph(spec: ModelSpec, layout: ContextLayout = contextLayoutFor(spec)): Graph {
+export function buildDecodeGraph(
+  spec: ModelSpec,
+  { layout = contextLayoutFor(spec), isWeightLeft = layout === "slots" }: DecodeGraphOptions = {},
+): Graph {
   const graph = new Graph("decode");
-  const weights = weightInitializers(graph, spec);
+  const weights = weightInitializers(graph, listParameters(spec));
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const wantedTokens = graph.input("wantedTokens", "int32", ["wanted"]);
@@ -59,7 +70,8 @@ export function buildDecodeGraph(spec: ModelSpec, layout: ContextLayout = contex
     positionIds,
     weights,
     attend,
-    ...(layout === "slots" && { isWeightLeft: true, queryFactor: slotQueryFactor(spec) }),
+    isWeightLeft,
+    ...(layout === "slots" && { queryFactor: slotQueryFactor(spec) }),
   });
   const logits = buildHead(spec, Gather(hidden, wantedTokens, 1), weights);
   graph.output("logits", logits);

@@ -12,6 +12,7 @@ export type { ModelConfig } from "./config-fields.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export { configFromSpec, specFromConfig, tensorNameOf } from "./hugging-face-config.ts";
+export { buildLayersGraph } from "./layers-graph.ts";
 export type { AdaptedModel, LoraInput, LoraSpec, LoraTarget } from "./lora.ts";
 export {
   ALL_LINEAR,

@@ -22,8 +22,7 @@ async function logitsOf(rows: readonly (readonly number[])[], weightsAre: "input
   const tokenIds = graph.input("tokenIds", "int64", ["rows", "tokens"]);
   const positionIds = graph.input("positionIds", "int64", ["rows", "tokens"]);
   const visibleEnd = graph.input("visibleEnd", "int64", ["rows", "tokens"]);
-  const weights =
-    weightsAre === "inputs" ? weightInputs(graph, listParameters(spec)) : weightInitializers(graph, spec);
+  const weights = (weightsAre === "inputs" ? weightInputs : weightInitializers)(graph, listParameters(spec));
   const attend = packedAttend(graph, visibleEnd);
   const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
   graph.output("logits", buildHead(spec, hidden, weights));

@@ -35,7 +35,6 @@ import {
   headParameter,
   layerBias,
   layerParameter,
-  listParameters,
   type ParameterInfo,
 } from "./parameters.ts";
 import { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
@@ -77,10 +76,10 @@ export function weightInputs(graph: Graph, parameters: readonly ParameterInfo[])
   return Object.fromEntries(parameters.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]));
 }
 
-/** Declares every parameter as an external initializer, which onnxruntime prepacks when the session is made. */
-export function weightInitializers(graph: Graph, spec: ModelSpec): WeightTensors {
+/** Declares parameters as external initializers, which onnxruntime prepacks when the session is made. */
+export function weightInitializers(graph: Graph, parameters: readonly ParameterInfo[]): WeightTensors {
   return Object.fromEntries(
-    listParameters(spec).map(({ name, shape }) => [name, graph.initializer(name, "float32", shape)]),
+    parameters.map(({ name, shape }) => [name, graph.initializer(name, "float32", shape)]),
   );
 }
 

@@ -2,11 +2,11 @@
  * What a decode step of the 135M shape costs, in processor time, and which operators it goes to.
  *
  *   node services/inference-gateway/bench/decode-step.ts [--sequences 32] [--context 160] [--new 1] [--steps 20]
- *        [--threads 2] [--again] [--profile]
+ *        [--threads 2] [--packed] [--again] [--profile]
  *
  * Each sequence computes --new tokens behind --context known ones, in the next step behind those too, with --again the same
- * once more; prints the median of the steps. With --profile it also sums onnxruntime's own timing by operator, which makes
- * the steps a little slower.
+ * once more; prints the median of the steps. With --packed the weights are on the right of their products. With --profile it
+ * also sums onnxruntime's own timing by operator, which makes the steps a little slower.
  */
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -23,6 +23,7 @@ const { values } = parseArgs({
     new: { type: "string", default: "1" },
     steps: { type: "string", default: "20" },
     threads: { type: "string", default: "2" },
+    packed: { type: "boolean", default: false },
     again: { type: "boolean", default: false },
     profile: { type: "boolean", default: false },
   },
@@ -48,6 +49,7 @@ const runner = await OnnxRunner.create(spec, weights, {
   maxCacheBytes: 2 ** 31,
   maxSequences: sequences,
   intraOpThreads: Number(values.threads),
+  isWeightLeft: !values.packed,
   ...(values.profile && { profilePrefix: path.join(folder, "profile") }),
 });
 console.log(

@@ -111,7 +111,7 @@ function logChange(logger: Logger, change: PolicyChange): void {
     case "loading":
       return;
     case "progress": {
-      const { stage, tookMs } = change.progress;
+      const { stage, tookMs, detail } = change.progress;
       const { residentBytes, peakBytes } = processMemory();
       // Small models have a version every few seconds.
       const level = tookMs < LONG_STAGE_MS ? "debug" : "info";
@@ -119,6 +119,7 @@ function logChange(logger: Logger, change: PolicyChange): void {
         model: change.source.model,
         version: change.source.version,
         stage,
+        ...(detail !== undefined && { detail }),
         tookMs: Math.round(tookMs),
         residentMib: Math.round(residentBytes / MIB),
         peakMib: Math.round(peakBytes / MIB),

@@ -142,6 +142,8 @@ export interface LoadProgress {
   readonly stage: "read" | "built" | "swapped";
   /** Milliseconds that this took. */
   readonly tookMs: number;
+  /** How it was done, where the engine had a choice. */
+  readonly detail?: string;
 }
 
 export interface LoadPolicyOptions {

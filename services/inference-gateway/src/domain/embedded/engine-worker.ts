@@ -6,12 +6,14 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
+import { contextLayoutFor } from "@hone/nn";
 import type { StepFigures } from "../generation-metrics.ts";
 import type { LoadProgress, PolicySource } from "../inference-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
 import { encodeError, type FromWorker, sharedClock, type ToWorker, type WireEvent } from "./messages.ts";
-import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
+import { OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx-runner.ts";
 import { readPolicy } from "./read-policy.ts";
+import { WeightSides } from "./weight-side.ts";
 
 /** What the engine starts the thread with. */
 export interface EngineWorkerData {
@@ -25,6 +27,7 @@ const MAX_HELD_STEPS = 1_000;
 const port = parentPort!;
 const options = workerData as EngineWorkerData;
 const core = new EngineCore({ ...options.core, now: sharedClock });
+const sides = new WeightSides();
 let isClosed = false;
 let postedLoad = "";
 let steps: StepFigures[] = [];
@@ -87,8 +90,11 @@ async function load(call: number, source: PolicySource): Promise<void> {
   const tell = progressOf(call);
   const { spec, weights } = await readPolicy(source);
   tell("read");
-  const runner = await OnnxRunner.create(spec, weights, options.runner);
-  tell("built");
+  const layout = contextLayoutFor(spec);
+  const isWeightLeft =
+    layout === "slots" && (await sides.isLeft(spec, weights, runThreads(layout, options.runner)));
+  const runner = await OnnxRunner.create(spec, weights, { ...options.runner, isWeightLeft });
+  tell("built", isWeightLeft ? "weights as they lie" : "weights packed");
   const installed = core.install(source.model, source.version, runner);
   wake?.();
   await installed;
@@ -96,11 +102,12 @@ async function load(call: number, source: PolicySource): Promise<void> {
 }
 
 /** Tells the stages of a load as they end. */
-function progressOf(call: number): (stage: LoadProgress["stage"]) => void {
+function progressOf(call: number): (stage: LoadProgress["stage"], detail?: string) => void {
   let since = performance.now();
-  return function tell(stage) {
+  return function tell(stage, detail) {
     const now = performance.now();
-    post({ kind: "progress", call, progress: { stage, tookMs: now - since } });
+    const progress = { stage, tookMs: now - since, ...(detail !== undefined && { detail }) };
+    post({ kind: "progress", call, progress });
     since = now;
   };
 }

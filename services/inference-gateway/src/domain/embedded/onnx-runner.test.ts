@@ -16,6 +16,8 @@ import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
 
 interface Shape extends ModelSpecInput {
   readonly contextLayout: ContextLayout;
+  /** Default as the runner has it. */
+  readonly isWeightLeft?: boolean;
 }
 
 /** Of logprobs, where bits may differ. */
@@ -54,6 +56,16 @@ const shapes: Record<string, Shape> = {
     initializerRange: 0.3,
     maxPositions: 512,
   },
+  "slots, weights packed, a key head for each of 3 heads": {
+    contextLayout: "slots",
+    isWeightLeft: false,
+    vocabSize: 101,
+    hiddenSize: 96,
+    numLayers: 2,
+    numHeads: 3,
+    initializerRange: 0.3,
+    maxPositions: 512,
+  },
   "slots, a key head for each of 3 heads": {
     contextLayout: "slots",
     vocabSize: 101,
@@ -85,7 +97,7 @@ interface Setup {
   readonly runner?: Partial<OnnxRunnerOptions>;
 }
 
-for (const [name, { contextLayout, ...input }] of Object.entries(shapes)) {
+for (const [name, { contextLayout, isWeightLeft, ...input }] of Object.entries(shapes)) {
   const spec = resolveModelSpec(input);
   const weights = initialiseWeights(spec, 9);
 
@@ -95,6 +107,7 @@ for (const [name, { contextLayout, ...input }] of Object.entries(shapes)) {
       ...runnerOptions,
       maxCacheBytes: 16_000_000,
       contextLayout,
+      ...(isWeightLeft !== undefined && { isWeightLeft }),
       ...setup.runner,
     });
     const installed = core.install("m", 1, runner);

@@ -30,6 +30,7 @@ import { ContextSlots } from "./context-slots.ts";
 import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
 import type { RunCost } from "./plan-step.ts";
 import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
+import type { RunThreads } from "./weight-side.ts";
 
 export interface OnnxRunnerOptions {
   /** Memory for K/V, used as far as needed. */
@@ -42,6 +43,8 @@ export interface OnnxRunnerOptions {
   readonly spinUs?: number;
   /** Where the graph reads contexts from. @default by the size of the model */
   readonly contextLayout?: ContextLayout;
+  /** Whether weights are the left side of their products. @default with slots; pooled contexts allow the right one only */
+  readonly isWeightLeft?: boolean;
   /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
   readonly runCost?: RunCost;
   /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
@@ -111,11 +114,9 @@ export class OnnxRunner implements PolicyRunner {
 
   static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
-    const ownChoice = layout === "slots" ? availableParallelism() : 1;
-    const threads = options.intraOpThreads > 0 ? options.intraOpThreads : ownChoice;
-    const session = await GraphSession.create(buildDecodeGraph(spec, layout), {
-      intraOpThreads: Math.min(threads, MAX_INTRA_OP_THREADS),
-      spinUs: options.spinUs ?? (layout === "slots" ? SPIN_US : 0),
+    const isWeightLeft = layout === "slots" && (options.isWeightLeft ?? true);
+    const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft }), {
+      ...runThreads(layout, options),
       externalData: weights,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
     });
@@ -267,6 +268,18 @@ export class OnnxRunner implements PolicyRunner {
       wantedTokens[want++] = token - 1;
     }
   }
+}
+
+/** The threads of a runner's session. */
+export function runThreads(
+  layout: ContextLayout,
+  { intraOpThreads, spinUs }: Pick<OnnxRunnerOptions, "intraOpThreads" | "spinUs">,
+): RunThreads {
+  const ownChoice = layout === "slots" ? availableParallelism() : 1;
+  return {
+    intraOpThreads: Math.min(intraOpThreads > 0 ? intraOpThreads : ownChoice, MAX_INTRA_OP_THREADS),
+    spinUs: spinUs ?? (layout === "slots" ? SPIN_US : 0),
+  };
 }
 
 /** What runs of a large model cost: reading its weights, its contexts, and attending to them. */

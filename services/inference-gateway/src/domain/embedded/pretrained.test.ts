@@ -10,14 +10,18 @@ import { OnnxRunner } from "./onnx-runner.ts";
 
 /** Made by make_families.py beside them. */
 const FAMILIES = path.join(import.meta.dirname, "../../../../../libs/train/fixtures/families");
-const LAYOUTS = ["pooled", "slots"] as const;
+const LAYOUTS = [
+  { contextLayout: "pooled" },
+  { contextLayout: "slots", isWeightLeft: true },
+  { contextLayout: "slots", isWeightLeft: false },
+] as const;
 const MAX_LOGIT_ERROR = 2e-4;
 
 describe("pretrained checkpoints", () => {
-  for (const [name, contextLayout] of readdirSync(FAMILIES).flatMap((name) =>
+  for (const [name, layout] of readdirSync(FAMILIES).flatMap((name) =>
     LAYOUTS.map((l) => [name, l] as const),
   )) {
-    test(`${name}, contexts in ${contextLayout}: logits are those of transformers`, async () => {
+    test(`${name}, ${JSON.stringify(layout)}: logits are those of transformers`, async () => {
       const folder = path.join(FAMILIES, name);
       const { tokens } = JSON.parse(await readFile(path.join(folder, "reference.json"), "utf8")) as {
         tokens: number[][];
@@ -28,7 +32,7 @@ describe("pretrained checkpoints", () => {
         maxCacheBytes: 1_000_000,
         maxSequences: 2,
         intraOpThreads: 1,
-        contextLayout,
+        ...layout,
       });
       const check = (row: number, position: number, found: Float32Array) => {
         const begin = (row * tokens[row]!.length + position) * spec.vocabSize;
