@@ -16,7 +16,7 @@ export type { BaseReference } from "./adapter-config.ts";
 export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
 export { inspectModel, loadModel, saveCheckpoint, saveCheckpointWith } from "./checkpoint.ts";
 export { layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
-export type { TensorPlace } from "./checkpoint-weights.ts";
+export type { TensorPlace, WeightAllocator } from "./checkpoint-weights.ts";
 export { digestOfWeights } from "./checkpoint-weights.ts";
 export { ElementType } from "./element-types.ts";
 export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
