@@ -29,21 +29,18 @@ export function toHeadMajor(x: Tensor): Tensor {
  * softmax(q k^T / sqrt(D) + bias) v.
  *
  * @param q [B, T, H, D]; keys and values [B, G, S, D].
- * @param bias [B, 1, 1, T, S] (or axes of size 1): 0 where a token may be seen, else {@link MASKED_SCORE}.
+ * @param bias [B, 1, R*T, S]: 0 where a token may be seen, else {@link MASKED_SCORE}; the same for each of the R heads.
  * @returns [B, T, H*D]
  */
 export function groupedAttention(q: Tensor, keys: Tensor, values: Tensor, bias: Tensor): Tensor {
   const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
   const groups = Number(keys.shape[1]);
-  const seen = keys.shape[2]!;
   const repeats = numHeads / groups;
   const queries = multiplyDims(repeats, tokens);
 
   const q_BGQD = Reshape(toHeadMajor(q), [rows, groups, queries, headDim]);
   const scores_BGQS = FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
-  const scores_BGRTS = Reshape(scores_BGQS, [rows, groups, repeats, tokens, seen]);
-  const weights_BGRTS = Softmax(Add(scores_BGRTS, bias));
-  const mixed_BGQD = MatMul(Reshape(weights_BGRTS, [rows, groups, queries, seen]), values);
+  const mixed_BGQD = MatMul(Softmax(Add(scores_BGQS, bias)), values);
   const mixed_BTHD = toHeadMajor(Reshape(mixed_BGQD, [rows, numHeads, tokens, headDim]));
   return Reshape(mixed_BTHD, [rows, tokens, numHeads * headDim]);
 }

@@ -23,7 +23,7 @@ async function logitsOf(rows: readonly (readonly number[])[], weightsAre: "input
   const positionIds = graph.input("positionIds", "int64", ["rows", "tokens"]);
   const visibleEnd = graph.input("visibleEnd", "int64", ["rows", "tokens"]);
   const weights = (weightsAre === "inputs" ? weightInputs : weightInitializers)(graph, listParameters(spec));
-  const attend = packedAttend(graph, visibleEnd);
+  const attend = packedAttend(graph, spec, [visibleEnd]);
   const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
   graph.output("logits", buildHead(spec, hidden, weights));
   const values = initialiseWeights(spec, 5);

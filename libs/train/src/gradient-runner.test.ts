@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type ModelSpec, specFromConfig } from "@hone/nn";
 import { MicrobatchError } from "./errors.ts";
-import { GradientRunner, type RunnerOptions } from "./gradient-runner.ts";
+import { GradientRunner, type LossAndGradients, type RunnerOptions } from "./gradient-runner.ts";
 import type { LossConfig } from "./losses.ts";
 import type { TrainingSample } from "./microbatches.ts";
 import { shareWeights } from "./shared-weights.ts";
@@ -67,6 +67,13 @@ function assertClose(actual: ArrayLike<number>, expected: ArrayLike<number>, wha
   }
 }
 
+function assertPyTorchs(found: LossAndGradients, objective: string): void {
+  assertClose([found.loss], [reference.loss[objective]!], "loss");
+  for (const parameter of Object.keys(weights)) {
+    assertClose(found.gradients[parameter]!, tensors.get(`${objective}.g.${parameter}`)!, parameter);
+  }
+}
+
 async function withRunner<T>(
   limits: Partial<RunnerOptions>,
   use: (runner: GradientRunner) => Promise<T>,
@@ -97,11 +104,10 @@ describe("GradientRunner", () => {
 
   for (const [name, objective] of Object.entries(objectives)) {
     test(`differentiate() gives PyTorch's loss and gradients: ${name}`, async () => {
-      const found = await withRunner({}, (runner) => runner.differentiate(weights, samples, objective));
-      assertClose([found.loss], [reference.loss[name]!], "loss");
-      for (const parameter of Object.keys(weights)) {
-        assertClose(found.gradients[parameter]!, tensors.get(`${name}.g.${parameter}`)!, parameter);
-      }
+      assertPyTorchs(
+        await withRunner({}, (runner) => runner.differentiate(weights, samples, objective)),
+        name,
+      );
     });
   }
 
@@ -125,15 +131,37 @@ describe("GradientRunner", () => {
       const limits = { maxMicrobatchTokens: 64, headChunkValues: positions * spec.vocabSize };
       await withRunner(limits, async (runner) => {
         const found = await runner.differentiate(weights, samples, objectives[name]!);
-        assertClose([found.loss], [reference.loss[name]!], "loss");
-        for (const parameter of Object.keys(weights)) {
-          assertClose(found.gradients[parameter]!, tensors.get(`${name}.g.${parameter}`)!, parameter);
-        }
+        assertPyTorchs(found, name);
         const scored = await runner.score(weights, samples);
         assert.deepEqual(scored.logprobs, found.logprobs);
         assert.deepEqual(scored.entropies, found.entropies);
       });
     }
+  });
+
+  test("rows in pieces give PyTorch's loss and gradients, in long rows and short ones, layers recomputed or not", async () => {
+    for (const [rowPieces, maxRowTokens, recomputedLayers] of [
+      [2, 64, 0],
+      [3, 64, spec.numLayers],
+      [4, 1, 1],
+    ] as const) {
+      const limits = { rowPieces, maxRowTokens, recomputedLayers };
+      const found = await withRunner(limits, (runner) =>
+        runner.differentiate(weights, samples, objectives.ppo!),
+      );
+      assertPyTorchs(found, "ppo");
+    }
+  });
+
+  test("a row with fewer tokens than pieces is padded", async () => {
+    const [tokenIds] = reference.tokens;
+    const short = [{ tokenIds: tokenIds!.slice(0, 2), lossMask: [0, 1], weights: [1] }];
+    const run = (rowPieces: number) =>
+      withRunner({ rowPieces }, (runner) => runner.differentiate(weights, short, objectives.cross_entropy!));
+    const [whole, cut] = [await run(1), await run(4)];
+    assert.deepEqual([whole.paddedTokenCount, cut.paddedTokenCount], [1, 4]);
+    assertClose([cut.loss], [whole.loss], "loss");
+    for (const name of Object.keys(weights)) assertClose(cut.gradients[name]!, whole.gradients[name]!, name);
   });
 
   test("the same call gives the same bits on any number of threads, layers recomputed or not", async () => {

@@ -21,7 +21,7 @@ import {
 import { MicrobatchPool } from "./microbatch-pool.ts";
 import { type MicrobatchResult, MicrobatchRunner } from "./microbatch-runner.ts";
 import type { Microbatch, PackingLimits, TrainingSample } from "./microbatches.ts";
-import { ThreadSharing } from "./training-memory.ts";
+import { ThreadSharing, usualRowPieces } from "./training-memory.ts";
 import { UpdateThreads } from "./update-threads.ts";
 
 export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" | "rowCost"> {
@@ -33,6 +33,8 @@ export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" 
   readonly lora?: LoraSpec | undefined;
   /** Values of the logits that the head makes at a time, which bounds their memory; default as head-loss.ts says. */
   readonly headChunkValues?: number;
+  /** Pieces of the rows that attention goes through one after the other (packed-attention.ts); default by the model. */
+  readonly rowPieces?: number;
   /** Layers whose activations are computed again instead of kept, which takes time and saves memory; default 0. */
   readonly recomputedLayers?: number;
   /** Threads that add up the gradients of microbatches; default the calling one. They stay the caller's. */
@@ -55,11 +57,12 @@ export class GradientRunner {
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
-    this.#limits = packingLimits(spec, options);
+    const rowPieces = options.rowPieces ?? usualRowPieces(spec);
+    this.#limits = { ...packingLimits(spec, options), minRowTokens: rowPieces };
     this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const { headChunkValues, recomputedLayers = 0 } = options;
-    const bounds = { maxTokens, headChunkValues, recomputedLayers };
+    const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
         ? new MicrobatchRunner(model, {

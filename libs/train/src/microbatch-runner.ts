@@ -29,6 +29,8 @@ export interface MicrobatchRunnerOptions {
   readonly maxTokens: number;
   /** Values of the logits that the head makes at a time. */
   readonly headChunkValues: number | undefined;
+  /** Pieces of the rows that attention goes through one after the other; no row is shorter. */
+  readonly rowPieces: number;
   /** Layers that are computed again on the way back. */
   readonly recomputedLayers: number;
 }
@@ -46,15 +48,15 @@ export class MicrobatchRunner {
   async run(weights: Weights, { batch, temperature, objective }: MicrobatchJob): Promise<MicrobatchResult> {
     const { vocabSize } = this.#model.spec;
     // As many as the largest microbatch needs, so that one session serves all; a row may be longer than it is meant to be.
-    const { maxTokens, headChunkValues, recomputedLayers } = this.#options;
+    const { maxTokens, headChunkValues, rowPieces, recomputedLayers } = this.#options;
     const chunks = headChunks(vocabSize, Math.max(maxTokens, batch.positions.length), headChunkValues);
-    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, vocabSize, chunks);
+    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, vocabSize, { chunks, rowPieces });
     for (const { name, shape } of listAll(this.#model)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
     if (objective === undefined) {
       const session = await this.#session(`forward ${temperature} ${chunks.count}`, () =>
-        buildForwardGraph(this.#model, temperature, chunks),
+        buildForwardGraph(this.#model, temperature, { chunks, rowPieces }),
       );
       return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
     }
@@ -62,7 +64,7 @@ export class MicrobatchRunner {
     const hasEntropyBonus = objective.entropyWeight !== undefined;
     const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus, kl: objective.kl };
     const session = await this.#session(JSON.stringify([graphObjective, chunks]), () =>
-      buildTrainingGraph(this.#model, graphObjective, { chunks, recomputedLayers }),
+      buildTrainingGraph(this.#model, graphObjective, { chunks, rowPieces, recomputedLayers }),
     );
     const results = await session.run(feeds);
     return {

@@ -28,6 +28,8 @@ export interface PackingLimits {
   readonly maxRowTokens: number;
   /** With it, rows may become as long as a microbatch where that makes the work cheaper (row-length.ts). */
   readonly rowCost?: RowCost;
+  /** Tokens that a row has at least, padding included; default 1. */
+  readonly minRowTokens?: number;
   /** Tokens of a microbatch, padding included; at least one row. */
   readonly maxMicrobatchTokens: number;
   /** The number of microbatches is a multiple of it where there are rows enough; default 1. */
@@ -69,11 +71,11 @@ export interface MicrobatchPlan {
 
 /** Packs the samples and cuts the rows into microbatches; a function of the samples and the limits only. */
 export function planMicrobatches(samples: readonly PackableSample[], limits: PackingLimits): MicrobatchPlan {
-  const { maxRowTokens, maxMicrobatchTokens, rowCost } = limits;
+  const { maxRowTokens, maxMicrobatchTokens, rowCost, minRowTokens = 1 } = limits;
   const packed =
     rowCost === undefined
-      ? packSamples(samples, { maxRowTokens })
-      : packCheapest(samples, { from: maxRowTokens, to: maxMicrobatchTokens }, rowCost);
+      ? packSamples(samples, { maxRowTokens, minRowTokens })
+      : packCheapest(samples, { from: maxRowTokens, to: maxMicrobatchTokens, minRowTokens }, rowCost);
   const rowsAtMost = Math.max(1, Math.floor(maxMicrobatchTokens / packed.rowTokens));
   const needed = Math.ceil(packed.rowCount / rowsAtMost);
   const multiple = limits.microbatchMultiple ?? 1;
@@ -97,7 +99,7 @@ export function microbatchFeeds(
   batch: Microbatch,
   embedding: Float32Array,
   vocabSize: number,
-  chunks: HeadChunks,
+  { chunks, rowPieces }: { readonly chunks: HeadChunks; readonly rowPieces: number },
 ): Record<string, Feed> {
   const { rowCount, rowTokens, positions } = batch;
   const width = embedding.length / vocabSize;
@@ -112,10 +114,27 @@ export function microbatchFeeds(
   return {
     [INPUT.embedded]: { dtype: "float32", data: embedded, shape: [...shape, width] },
     [INPUT.positionIds]: { dtype: "int32", data: batch.positionIds, shape },
-    [INPUT.visibleEnd]: { dtype: "int32", data: batch.visibleEnd, shape },
+    ...pieceFeeds(batch, rowPieces),
     [INPUT.positions]: { dtype: "int32", data: positions, shape: [positions.length] },
     ...chunkFeeds(INPUT.choices, "int32", choices, entryEnds(batch, chunks)),
   };
+}
+
+/** Where the subtrees of tokens end, by piece of the rows. */
+function pieceFeeds({ visibleEnd, rowCount, rowTokens }: Microbatch, pieces: number): Record<string, Feed> {
+  const bounds = Array.from({ length: pieces + 1 }, (_, piece) => Math.floor((piece * rowTokens) / pieces));
+  return Object.fromEntries(
+    bounds.slice(1).map((end, piece): [string, Feed] => {
+      const begin = bounds[piece]!;
+      const shape = [rowCount, end - begin];
+      const data = new Int32Array(rowCount * (end - begin));
+      for (let row = 0; row < rowCount; row++) {
+        const part = visibleEnd.subarray(row * rowTokens + begin, row * rowTokens + end);
+        data.set(part, row * (end - begin));
+      }
+      return [chunkInput(INPUT.visibleEnd, piece), { dtype: "int32", data, shape }];
+    }),
+  );
 }
 
 /**

@@ -28,19 +28,25 @@ import {
   type GraphObjective,
   type HeadChunks,
 } from "./head-loss.ts";
-import { gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
+import { chunkInput, gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
 
-/** How a graph bounds what it keeps; the bits of its results are the same. */
+/** How a graph bounds what it keeps and computes. */
 export interface GraphBounds {
   readonly chunks: HeadChunks;
+  /** Pieces of the rows that attention goes through one after the other (packed-attention.ts of the model). */
+  readonly rowPieces: number;
   /** Layers, from the first, that are computed again on the way back instead of being kept. */
   readonly recomputedLayers: number;
 }
 
 /** Log-probabilities and entropies of the entries under the fed weights. */
-export function buildForwardGraph(model: AdaptedModel, temperature: number, chunks: HeadChunks): Graph {
+export function buildForwardGraph(
+  model: AdaptedModel,
+  temperature: number,
+  { chunks, rowPieces }: Omit<GraphBounds, "recomputedLayers">,
+): Graph {
   const graph = new Graph("forward");
-  const { weights, read } = buildBody(graph, model, chunks);
+  const { weights, read } = buildBody(graph, model, chunks, rowPieces);
   const { logprob, entropy } = buildHeadScores(graph, model.spec, { weights, read, temperature, chunks });
   graph.output(OUTPUT.logprob, logprob);
   graph.output(OUTPUT.entropy, entropy);
@@ -59,10 +65,10 @@ export function buildForwardGraph(model: AdaptedModel, temperature: number, chun
 export function buildTrainingGraph(
   model: AdaptedModel,
   objective: GraphObjective,
-  { chunks, recomputedLayers }: GraphBounds,
+  { chunks, rowPieces, recomputedLayers }: GraphBounds,
 ): Graph {
   const graph = new Graph(`train ${objective.loss.kind}`);
-  const body = buildBody(graph, model, chunks);
+  const body = buildBody(graph, model, chunks, rowPieces);
   const { weights, read } = body;
   const trained = listTrained(model).map(({ name }) => name);
   const headName = headParameter(model.spec);
@@ -111,16 +117,19 @@ interface Body {
   readonly read: Tensor;
 }
 
-function buildBody(graph: Graph, model: AdaptedModel, chunks: HeadChunks): Body {
+function buildBody(graph: Graph, model: AdaptedModel, chunks: HeadChunks, rowPieces: number): Body {
   const { spec, lora } = model;
   const weights = weightInputs(graph, listAll(model));
-  const embedded = graph.input(INPUT.embedded, "float32", ["rows", "tokens", spec.hiddenSize]);
-  const positionIds = graph.input(INPUT.positionIds, "int32", ["rows", "tokens"]);
-  const visibleEnd = graph.input(INPUT.visibleEnd, "int32", ["rows", "tokens"]);
+  const visibleEnds = Array.from({ length: rowPieces }, (_, piece) =>
+    graph.input(chunkInput(INPUT.visibleEnd, piece), "int32", ["rows", `tokens.${piece}`]),
+  );
+  const tokens = visibleEnds.map(({ shape }) => shape[1]!).reduce(addDims);
+  const embedded = graph.input(INPUT.embedded, "float32", ["rows", tokens, spec.hiddenSize]);
+  const positionIds = graph.input(INPUT.positionIds, "int32", ["rows", tokens]);
   const all = Array.from({ length: chunks.count }, (_, chunk) => chunkPositions(chunk));
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 
-  const attend = packedAttend(graph, visibleEnd);
+  const attend = packedAttend(graph, spec, visibleEnds);
   const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend });
   const states = [decoder.start];
   for (let layer = 0; layer < spec.numLayers; layer++) states.push(decoder.layer(layer, states[layer]!));

@@ -27,6 +27,14 @@ export function isLargeModel(spec: ModelSpec): boolean {
   return countValues(listParameters(spec)) >= LARGE_MODEL_VALUES;
 }
 
+/** More pieces compute fewer pairs of tokens, by smaller operators; small models have short rows. */
+const LARGE_MODEL_PIECES = 4;
+
+/** Pieces of a row that attention goes through one after the other (packed-attention.ts of the model). */
+export function usualRowPieces(spec: ModelSpec): number {
+  return isLargeModel(spec) ? LARGE_MODEL_PIECES : 1;
+}
+
 /** What training is asked to do at most. */
 export interface TrainingExtent {
   readonly threads: number;

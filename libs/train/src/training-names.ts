@@ -1,6 +1,9 @@
 /** Names of what goes into a training graph beside the parameters, and of what comes out. Letters as in training-graph.ts. */
 
-/** Inputs. Those of entries and {@link INPUT.entropyWeight} are fed by chunk of the head: see {@link chunkInput}. */
+/**
+ * Inputs. Those of entries and {@link INPUT.entropyWeight} are fed by chunk of the head, {@link INPUT.visibleEnd} by piece of
+ * the rows: see {@link chunkInput}.
+ */
 export const INPUT = {
   /** float32 [B, T, C]: the embedding rows of the tokens. */
   embedded: "embedded",
@@ -34,7 +37,7 @@ export const OUTPUT = {
   entropy: "entropy",
 } as const;
 
-/** Input that holds the values of one chunk of positions (head-loss.ts). */
+/** Input that holds the values of one chunk of positions (head-loss.ts), or of one piece of the rows. */
 export function chunkInput(name: string, chunk: number): string {
   return `${name}.${chunk}`;
 }

@@ -15,6 +15,8 @@ import { type OrderedSample, orderByPrefix, type PackableSample, sharedPrefix } 
 export interface PackOptions {
   /** Tokens of a row at most. A sample that is longer makes every row as long as itself. */
   readonly maxRowTokens: number;
+  /** Tokens of a row at least, padding included; default 1. */
+  readonly minRowTokens?: number;
 }
 
 /** Rows of tokens and the entries that are trained. B rows, T tokens of a row, E entries. */
@@ -82,7 +84,7 @@ export function packSamples(samples: readonly PackableSample[], options: PackOpt
     previous = current;
   }
   closePath(row, 0);
-  return layOut(samples, rows, places, ordered);
+  return layOut(samples, rows, places, ordered, options.minRowTokens ?? 1);
 }
 
 function sharedWith(
@@ -111,8 +113,9 @@ function layOut(
   rows: readonly OpenRow[],
   places: ReadonlyMap<number, { row: number; path: number[] }>,
   ordered: readonly OrderedSample[],
+  minRowTokens: number,
 ): PackedBatch {
-  const rowTokens = rows.reduce((max, row) => Math.max(max, row.tokenIds.length), 0);
+  const rowTokens = rows.reduce((max, row) => Math.max(max, row.tokenIds.length), minRowTokens);
   const tokenIds = new Int32Array(rows.length * rowTokens);
   const positionIds = new Int32Array(tokenIds.length);
   const visibleEnd = Int32Array.from(tokenIds, (_, at) => (at % rowTokens) + 1);

@@ -129,12 +129,18 @@ export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor
   return [...x.graph.emit("Split", inputs, { axis: at }, types).outputs];
 }
 
-/** How long tensors are along an axis at run time: int64 [number of tensors]. */
+/**
+ * How long tensors are along an axis at run time: int64 [number of tensors]. Sizes that an input of the graph has too are
+ * read from that, so that the tensors need not be kept for it.
+ */
 export function sizesAlong(likes: readonly Tensor[], axis: number): Tensor {
-  return Concat(
-    likes.map((like) => Shape(like, axis, axis + 1)),
-    0,
-  );
+  const sizes = likes.map((like) => {
+    const size = like.shape[axis]!;
+    const input = like.graph.inputs.find(({ shape }) => typeof size === "string" && shape.includes(size));
+    const at = input?.shape.indexOf(size) ?? axis;
+    return Shape(input ?? like, at, at + 1);
+  });
+  return Concat(sizes, 0);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Gradient rules of primitives that move elements: the gradient moves back. */
 import { GraphError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
-import { Concat, ReshapeLike, Slice, Split, Transpose, ZerosLike } from "../ops/movement.ts";
+import { Concat, ReshapeLike, Slice, Split, SplitLike, Transpose, ZerosLike } from "../ops/movement.ts";
 import { formatShape } from "../shape.ts";
 import { type GradientRule, unaryRule, unbroadcast } from "./rule.ts";
 
@@ -22,11 +22,10 @@ export const transposeRule = unaryRule<"Transpose">((g, _x, _y, node) => {
 /** Each part gets its piece of g. */
 export const concatRule: GradientRule<"Concat"> = ({ node, inputs, gradients }) => {
   const { axis } = node.attributes;
-  const sizes = inputs.map((part) => part!.shape[axis]!);
-  if (!sizes.every((size) => typeof size === "number")) {
-    throw new GraphError("differentiate Concat", "its joined sizes are static", formatShape(sizes));
-  }
-  return Split(gradients[0]!, sizes, axis);
+  const parts = inputs.map((part) => part!);
+  const sizes = parts.map(({ shape }) => shape[axis]!);
+  const areStatic = sizes.every((size) => typeof size === "number");
+  return areStatic ? Split(gradients[0]!, sizes, axis) : SplitLike(gradients[0]!, parts, axis);
 };
 
 /** dx = the gradients of the parts joined, 0 for a part that the loss does not see */

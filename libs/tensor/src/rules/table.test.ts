@@ -215,6 +215,18 @@ const CASES: { readonly [P in PrimitiveName]?: readonly Case[] } = {
       ],
       build: (_g, x) => m.Concat(x, 1),
     },
+    {
+      name: "parts of sizes known at run time, one of them made in the graph",
+      inputs: [
+        [2, 1],
+        [2, 3],
+      ],
+      declared: [
+        ["b", "s"],
+        ["b", "t"],
+      ],
+      build: (_g, [x, y]) => m.Concat([e.Mul(x!, x!), y!], 1),
+    },
   ],
   Split: [
     {
