@@ -31,7 +31,7 @@ import type { Attend } from "./transformer.ts";
  * Makes the attention of a packed batch.
  *
  * @param visibleEnds by piece, whole numbers [B, tokens of the piece], in 1..T: together the row, in order. A padding token j
- *   has j + 1 and is seen by itself only. Pieces may be empty, but for the first one.
+ *   has j + 1 and is seen by itself only. No piece is empty.
  */
 export function packedAttend(graph: Graph, spec: ModelSpec, visibleEnds: readonly Tensor[]): Attend {
   const repeats = spec.numHeads / spec.numKeyValueHeads;

@@ -58,36 +58,42 @@ export class WeightSides {
   }
 }
 
-/** Runs both sides in turn; the best rounds count, as other work on the machine only makes them slower. */
+/** Runs some layers both ways. */
 export async function measureSides(
   spec: ModelSpec,
   weights: Weights,
   threads: RunThreads,
 ): Promise<SideTimes> {
   const few = { ...spec, numLayers: measuredLayers(spec) };
-  const create = (isWeightLeft: boolean) =>
-    GraphSession.create(buildLayersGraph(few, isWeightLeft), { ...threads, externalData: weights });
-  const sessions = { left: await create(true), right: await create(false) };
-  const total = { left: 0, right: 0 };
+  const sessions: GraphSession[] = [];
   try {
-    for (const tokens of MEASURED_TOKENS) {
-      const feeds = feedsOf(few, tokens);
-      const best = { left: Number.POSITIVE_INFINITY, right: Number.POSITIVE_INFINITY };
-      for (let round = 0; round <= ROUNDS; round++) {
-        for (const side of ["left", "right"] as const) {
-          const startedAt = performance.now();
-          await sessions[side].run(feeds);
-          if (round > 0) best[side] = Math.min(best[side], performance.now() - startedAt);
-        }
-      }
-      total.left += best.left;
-      total.right += best.right;
+    for (const isWeightLeft of [true, false]) {
+      const graph = buildLayersGraph(few, isWeightLeft);
+      sessions.push(await GraphSession.create(graph, { ...threads, externalData: weights }));
     }
+    let [left, right] = [0, 0];
+    for (const tokens of MEASURED_TOKENS) {
+      const [leftMs, rightMs] = await bestOf(sessions, feedsOf(few, tokens));
+      left += leftMs!;
+      right += rightMs!;
+    }
+    return { left, right };
   } finally {
-    await sessions.left.release();
-    await sessions.right.release();
+    for (const session of sessions) await session.release();
   }
-  return total;
+}
+
+/** Milliseconds of each session's best run, all in turn: other work on the machine only makes them slower. */
+async function bestOf(sessions: readonly GraphSession[], feeds: Record<string, Feed>): Promise<number[]> {
+  const best = sessions.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [at, session] of sessions.entries()) {
+      const startedAt = performance.now();
+      await session.run(feeds);
+      if (round > 0) best[at] = Math.min(best[at]!, performance.now() - startedAt);
+    }
+  }
+  return best;
 }
 
 function measuredLayers(spec: ModelSpec): number {
