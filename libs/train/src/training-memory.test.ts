@@ -86,8 +86,7 @@ describe("predictTrainingMemory() with adapters", () => {
 });
 
 describe("planTraining()", () => {
-  // Rows of a large model may grow up to a microbatch.
-  const extent = { threads: 2, rowTokens: 1_024, microbatchTokens: 1_024 };
+  const extent = { threads: 2, rowTokens: 512, microbatchTokens: 1_024 };
 
   test("gives every thread of a small model a microbatch where they fit, else shares operators", () => {
     const small = resolveModelSpec({ vocabSize: 4_096, hiddenSize: 256, numLayers: 8, numHeads: 4 });

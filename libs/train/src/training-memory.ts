@@ -48,22 +48,12 @@ export interface TrainingExtent {
   readonly hasReference?: boolean;
 }
 
-/** The same before the passes are planned. */
-export interface PlannedExtent extends Omit<TrainingExtent, "microbatchTokens"> {
-  /** Of the longest sample, or more; rows of a large model grow up to a microbatch. */
-  readonly rowTokens: number;
-  /** Default: {@link LEAST_PASS_TOKENS}; more where that is faster and half of the memory takes it. */
-  readonly microbatchTokens?: number | undefined;
-}
-
 /** How the work is done; the bits of the result are the same. */
 export interface TrainingPlan {
   readonly sharing: ThreadSharing;
   /** Layers, from the first, that are computed again on the way back instead of being kept. */
   readonly recomputedLayers: number;
 }
-
-const ALL_KEPT: TrainingPlan = { sharing: ThreadSharing.operators, recomputedLayers: 0 };
 
 /** Bytes at the peak of a training step. */
 export interface TrainingMemory {
@@ -78,14 +68,6 @@ export interface TrainingMemory {
   readonly activations: number;
   readonly total: number;
 }
-
-/** Tokens of a pass, unless somebody says: as many as keep the products large. */
-export const LEAST_PASS_TOKENS = 1_024;
-/** Longer passes have no use: their own work is large beside what each costs at least. */
-const MOST_PASS_TOKENS = 2_048;
-const PASS_STEP = 256;
-/** Generation wants memory of the same machine. */
-const PASS_SHARE = 0.5;
 
 const BYTES = Float32Array.BYTES_PER_ELEMENT;
 const BASE_BYTES = 200 * 2 ** 20;
@@ -145,38 +127,17 @@ export function predictTrainingMemory(
  */
 export function planTraining(
   spec: ModelSpec,
-  asked: PlannedExtent,
+  extent: TrainingExtent,
   maxBytes: number,
-): TrainingPlan & { readonly microbatchTokens: number; readonly memory: TrainingMemory } {
-  const extent = extentWith(spec, asked, asked.microbatchTokens ?? usualPassTokens(spec, asked, maxBytes));
-  const { microbatchTokens } = extent;
-  const predict = (plan: TrainingPlan) => ({
-    ...plan,
-    microbatchTokens,
-    memory: predictTrainingMemory(spec, extent, plan),
-  });
+): TrainingPlan & { readonly memory: TrainingMemory } {
+  const predict = (plan: TrainingPlan) => ({ ...plan, memory: predictTrainingMemory(spec, extent, plan) });
   const apart = predict({ sharing: ThreadSharing.microbatches, recomputedLayers: 0 });
   if (!isLargeModel(spec) && apart.memory.total <= maxBytes) return apart;
-  let plan = predict(ALL_KEPT);
+  let plan = predict({ sharing: ThreadSharing.operators, recomputedLayers: 0 });
   for (let layers = 1; layers <= spec.numLayers && plan.memory.total > maxBytes; layers++) {
     plan = predict({ sharing: ThreadSharing.operators, recomputedLayers: layers });
   }
   return plan;
-}
-
-/** Each pass over a large model hands out all gradients, half a gigabyte for 135 million weights: few passes are faster. */
-function usualPassTokens(spec: ModelSpec, asked: PlannedExtent, maxBytes: number): number {
-  if (!isLargeModel(spec) || asked.lora !== undefined) return LEAST_PASS_TOKENS;
-  for (let tokens = MOST_PASS_TOKENS; tokens > LEAST_PASS_TOKENS; tokens -= PASS_STEP) {
-    const { total } = predictTrainingMemory(spec, extentWith(spec, asked, tokens), ALL_KEPT);
-    if (total <= PASS_SHARE * maxBytes) return tokens;
-  }
-  return LEAST_PASS_TOKENS;
-}
-
-function extentWith(spec: ModelSpec, asked: PlannedExtent, microbatchTokens: number): TrainingExtent {
-  const rowTokens = isLargeModel(spec) ? Math.max(microbatchTokens, asked.rowTokens) : asked.rowTokens;
-  return { ...asked, rowTokens, microbatchTokens };
 }
 
 function countValues(parameters: readonly ParameterInfo[]): number {

@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import { ADAMW_DEFAULTS, inspectModel, planTraining, type TrainingSample } from "@hone/train";
 import { RunFolders } from "../src/domain/run-folders.ts";
 import { stateInterval } from "../src/domain/state-cadence.ts";
+import { DEFAULT_MICROBATCH_TOKENS } from "../src/engine/engine-config.ts";
 import { OnnxTrainingEngine } from "../src/engine/onnx-training-engine.ts";
 
 interface TrainCall {
@@ -49,6 +50,7 @@ const { spec, companions, origin } = await inspectModel(values.model);
 const extent = {
   threads: availableParallelism(),
   rowTokens: Number(values.longest),
+  microbatchTokens: DEFAULT_MICROBATCH_TOKENS,
 };
 const memoryBytes = values.memoryMib === undefined ? totalmem() : Number(values.memoryMib) * 2 ** 20;
 const plan = planTraining(spec, extent, memoryBytes);
@@ -57,7 +59,6 @@ const engine = new OnnxTrainingEngine({
   companions,
   origin,
   start: { kind: "checkpoint", folder: values.model },
-  maxMicrobatchTokens: plan.microbatchTokens,
   sharing: plan.sharing,
   recomputedLayers: plan.recomputedLayers,
 });

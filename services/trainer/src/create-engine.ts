@@ -34,19 +34,18 @@ export async function createEngine(
   const common: EngineConfig = {
     spec,
     companions,
+    maxMicrobatchTokens: engine.microbatchTokens,
     ...startOf(run, origin, adapters),
   };
   if (engine.kind === "fsdp2") {
     const logger = means.logger.child({ runId: run.runId, epoch: run.epoch });
     const { plan, host } = await means.torch.plan(engine, logger);
     const startFolder = folders.absolute(folders.startWeights(run.epoch));
-    const maxMicrobatchTokens = engine.microbatchTokens;
-    return new FsdpTrainingEngine({ ...common, ...plan, startFolder, maxMicrobatchTokens }, host);
+    return new FsdpTrainingEngine({ ...common, ...plan, startFolder }, host);
   }
   const plan = fitEngine(spec, run.config, means);
   return new OnnxTrainingEngine({
     ...common,
-    maxMicrobatchTokens: plan.microbatchTokens,
     sharing: plan.sharing,
     recomputedLayers: plan.recomputedLayers,
     ...(means.engineThreads === 0 ? {} : { threads: means.engineThreads }),

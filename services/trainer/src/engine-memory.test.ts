@@ -15,9 +15,9 @@ const spec = resolveModelSpec({
 });
 const resources = (gib: number) => ({ engineThreads: 2, engineMemoryBytes: gib * 2 ** 30 });
 
-function runOf(maxContextTokens: number, microbatchTokens?: number) {
+function runOf(maxContextTokens: number, microbatchTokens: number) {
   const config = testConfig();
-  const engine = { kind: "onnx" as const, ...(microbatchTokens !== undefined && { microbatchTokens }) };
+  const engine = { kind: "onnx" as const, microbatchTokens };
   return {
     ...config,
     rollout: { ...config.rollout, maxContextTokens },
@@ -34,33 +34,6 @@ describe("fitEngine()", () => {
     assert.equal(fit(512, 5), 0);
     assert.ok(fit(1_024, 5) > 0);
     assert.equal(fit(1_024, 16), 0);
-  });
-});
-
-describe("fitEngine() without a length of passes", () => {
-  const passes = (gib: number) => {
-    const { microbatchTokens, recomputedLayers, memory } = fitEngine(spec, runOf(512), resources(gib));
-    return { microbatchTokens, recomputedLayers, gib: memory.total / 2 ** 30 };
-  };
-
-  test("makes them longer where half of the memory takes it, without layers computed twice", () => {
-    assert.equal(passes(64).microbatchTokens, 2_048);
-    const { gib, ...laptop } = passes(24);
-    assert.deepEqual(laptop, { microbatchTokens: 1_792, recomputedLayers: 0 });
-    assert.ok(gib < 12);
-  });
-
-  test("leaves them short where memory is", () => {
-    assert.equal(passes(12).microbatchTokens, 1_024);
-    assert.equal(passes(12).recomputedLayers, 0);
-    assert.ok(passes(5).recomputedLayers > 0);
-  });
-
-  test("leaves them short where adapters are trained, whose gradients are small", () => {
-    const run = runOf(512);
-    const lora = { rank: 8, alpha: 16, targets: "all-linear" as const };
-    const model = { path: "somewhere", revision: "main", dtype: "auto" as const, lora };
-    assert.equal(fitEngine(spec, { ...run, model }, resources(64)).microbatchTokens, 1_024);
   });
 });
 

@@ -3,7 +3,7 @@
 import { availableParallelism } from "node:os";
 import { hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelSpec, resolveLora } from "@hone/nn";
-import { planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
+import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
 import type { Problem } from "./domain/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
 
@@ -15,8 +15,6 @@ export interface EngineResources {
 }
 
 export interface EngineFit extends TrainingPlan {
-  /** Tokens of a forward-backward pass. */
-  readonly microbatchTokens: number;
   readonly memory: TrainingMemory;
 }
 
@@ -25,10 +23,15 @@ const MIB = 2 ** 20;
 /** The predicted peak for the longest samples that the run allows, and how the work is done so that it fits. */
 export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineResources): EngineFit {
   const { engineThreads, engineMemoryBytes } = resources;
+  const { microbatchTokens } = config.trainer.engine;
   const extent = {
     threads: engineThreads === 0 ? availableParallelism() : engineThreads,
-    rowTokens: Math.max(DEFAULT_ROW_TOKENS, config.rollout.maxContextTokens),
-    microbatchTokens: config.trainer.engine.microbatchTokens,
+    // Rows of a large model may be as long as a microbatch where that saves work.
+    rowTokens: Math.max(
+      isLargeModel(spec) ? microbatchTokens : DEFAULT_ROW_TOKENS,
+      config.rollout.maxContextTokens,
+    ),
+    microbatchTokens,
     lora:
       "path" in config.model && config.model.lora !== undefined ? resolveLora(config.model.lora) : undefined,
     hasReference: hasReference(config),
@@ -39,10 +42,11 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
 /** What is wrong where the run cannot fit: the key whose lowering frees most, with the numbers. */
 export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
   if (!isTraining(config) || config.trainer.engine.kind !== "onnx") return [];
-  const { memory, microbatchTokens } = fitEngine(spec, config, resources);
+  const { memory } = fitEngine(spec, config, resources);
   const availableBytes = resources.engineMemoryBytes;
   if (memory.total <= availableBytes) return [];
   const { maxContextTokens } = config.rollout;
+  const { microbatchTokens } = config.trainer.engine;
   const [key, value] =
     memory.total - memory.activations > availableBytes
       ? (["model", "path" in config.model ? config.model.path : config.model.init] as const)

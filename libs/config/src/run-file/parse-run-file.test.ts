@@ -33,7 +33,7 @@ describe("parseRunFile()", () => {
     assert.deepEqual(run.judge, [{ kind: "environment", weight: 1 }]);
     assert.equal(run.algorithm.loss.clipHigh, 0.28);
     assert.equal(run.trainer.maxStaleness, 0);
-    assert.deepEqual(run.trainer.engine, { kind: "onnx" });
+    assert.deepEqual(run.trainer.engine, { kind: "onnx", microbatchTokens: 1_024 });
   });
 
   test("takes agents outside by their own keys, and gives the same when it is read again", () => {

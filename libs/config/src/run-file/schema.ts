@@ -168,20 +168,16 @@ const optimizer = z.strictObject({
 });
 
 /** Tokens of a forward-backward pass, which bounds the memory of its activations. */
-const microbatchTokens = wholeNumber.min(1).max(1_048_576);
+const microbatchTokens = wholeNumber.min(1).max(1_048_576).default(1_024);
 
 /** The embedded engine. */
-const onnxEngine = z.strictObject({
-  kind: z.literal("onnx"),
-  /** Default: 1024, or up to 2048 where all weights of a large model are trained and half of the memory takes it. */
-  microbatchTokens: microbatchTokens.optional(),
-});
+const onnxEngine = z.strictObject({ kind: z.literal("onnx"), microbatchTokens });
 
 /** PyTorch workers, where the trainer has them. */
 const fsdpEngine = z.strictObject({
   kind: z.literal("fsdp2"),
   /** Of each worker's pass. */
-  microbatchTokens: microbatchTokens.default(1_024),
+  microbatchTokens,
   /** Workers that share the model, as many on each node of the trainer. Default: every GPU of its nodes, or one a node on CPUs. */
   worldSize: wholeNumber.min(1).max(1_024).optional(),
   /** What layers compute with; weights, sums of gradients and the optimizer are float32. Default: bfloat16 on GPUs, float32 on CPUs. */

@@ -1,13 +1,6 @@
 /** What an engine is made for. */
 import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
-import {
-  type BaseReference,
-  type CheckpointOrigin,
-  type Companions,
-  type ElementType,
-  LEAST_PASS_TOKENS,
-  type ThreadSharing,
-} from "@hone/train";
+import type { BaseReference, CheckpointOrigin, Companions, ElementType, ThreadSharing } from "@hone/train";
 
 /** Where the first weights come from. */
 export type ModelStart =
@@ -57,7 +50,7 @@ export interface OnnxEngineConfig extends EngineConfig {
 /** Long enough for a prompt with the branches of a group, short enough that attention stays a small part. */
 export const DEFAULT_ROW_TOKENS = 128;
 /** Bounds the memory of activations, which grows with it. */
-export const DEFAULT_MICROBATCH_TOKENS = LEAST_PASS_TOKENS;
+export const DEFAULT_MICROBATCH_TOKENS = 1024;
 /** Weights and the optimizer's two moments of each. */
 const STATE_BYTES_PER_PARAMETER = 3 * 4;
 
