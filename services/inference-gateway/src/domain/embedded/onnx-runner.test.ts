@@ -23,6 +23,15 @@ interface Shape extends ModelSpecInput {
 /** Of logprobs, where bits may differ. */
 const MAX_LOGPROB_ERROR = 1e-5;
 
+const keyHeads: Shape = {
+  contextLayout: "slots",
+  vocabSize: 101,
+  hiddenSize: 96,
+  numLayers: 2,
+  numHeads: 3,
+  initializerRange: 0.3,
+  maxPositions: 512,
+};
 const shapes: Record<string, Shape> = {
   "64 wide, 3 layers, 4 heads on 2": {
     contextLayout: "pooled",
@@ -56,25 +65,8 @@ const shapes: Record<string, Shape> = {
     initializerRange: 0.3,
     maxPositions: 512,
   },
-  "slots, weights packed, a key head for each of 3 heads": {
-    contextLayout: "slots",
-    isWeightLeft: false,
-    vocabSize: 101,
-    hiddenSize: 96,
-    numLayers: 2,
-    numHeads: 3,
-    initializerRange: 0.3,
-    maxPositions: 512,
-  },
-  "slots, a key head for each of 3 heads": {
-    contextLayout: "slots",
-    vocabSize: 101,
-    hiddenSize: 96,
-    numLayers: 2,
-    numHeads: 3,
-    initializerRange: 0.3,
-    maxPositions: 512,
-  },
+  "slots, weights packed, a key head for each of 3 heads": { ...keyHeads, isWeightLeft: false },
+  "slots, a key head for each of 3 heads": keyHeads,
 };
 
 const coreOptions: EngineCoreOptions = {
