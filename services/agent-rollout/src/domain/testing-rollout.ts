@@ -87,20 +87,26 @@ export function rowJob(
   });
 }
 
+/** What a rollout meets, where a test cares. */
+export interface RunJobOptions {
+  readonly filesFolder?: string;
+  readonly signal?: AbortSignal;
+  readonly sessions?: SessionHost;
+  readonly outside?: OutsideAccess;
+  readonly endpoints?: Endpoints;
+  readonly agentConfigAt?: (path: string) => Promise<string>;
+}
+
 /** Runs a job to its end; what its agent opened is closed. */
 export async function runJob(
   job: RolloutJob,
   renderer: ChatRenderer,
   policy: Policy,
-  options: {
-    readonly filesFolder?: string;
-    readonly signal?: AbortSignal;
-    readonly sessions?: SessionHost;
-    readonly outside?: OutsideAccess;
-  } = {},
+  options: RunJobOptions = {},
 ): Promise<RolloutRecord> {
   const { filesFolder = import.meta.dirname, signal = new AbortController().signal, outside } = options;
-  const { sessions = new SessionHost("http://127.0.0.1:1") } = options;
+  const { sessions = new SessionHost("http://127.0.0.1:1"), endpoints = new Endpoints({}) } = options;
+  const { agentConfigAt = async () => "{}" } = options;
   const agents = new AgentCatalog({ filesFolder, ...(outside !== undefined && { outside }) });
   try {
     return await runRollout(
@@ -110,9 +116,9 @@ export async function runJob(
         agents,
         modules: new AgentModules(filesFolder),
         rendererOf: async () => renderer,
-        endpoints: new Endpoints({}),
+        endpoints,
         sessions,
-        agentConfigAt: async () => "{}",
+        agentConfigAt,
       },
       { signal, trace: contextOfTraceparent(undefined) },
     );
