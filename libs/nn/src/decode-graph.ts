@@ -11,11 +11,11 @@
 import { Concat, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
 import { declareQueries } from "./cached-attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
-import { listParameters } from "./parameters.ts";
+import { layerOf, listParameters, type ParameterInfo } from "./parameters.ts";
 import { pooledAttend } from "./pooled-attention.ts";
 import { outputMasses } from "./probability-mass.ts";
 import { slotAttend, slotQueryFactor } from "./slot-attention.ts";
-import { type Attend, buildHead, buildTransformer, weightInitializers } from "./transformer.ts";
+import { type Attend, buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
 
 /** Where earlier keys and values lie: see pooled-attention.ts and slot-attention.ts. */
 export type ContextLayout = "pooled" | "slots";
@@ -38,7 +38,16 @@ export interface DecodeGraphOptions {
 }
 
 /**
- * Builds the graph. Inputs beside those of the attention, of cached-attention.ts and of probability-mass.ts, int32:
+ * Parameters that the graph takes as inputs: on the left side nothing is packed, so that a session needs no copy of the
+ * layers' weights. Embedding and head stay with the session, which packs the head.
+ */
+export function fedParameters(spec: ModelSpec, isWeightLeft: boolean): ParameterInfo[] {
+  return isWeightLeft ? listParameters(spec).filter(({ name }) => layerOf(name) !== undefined) : [];
+}
+
+/**
+ * Builds the graph. Inputs beside {@link fedParameters} and those of the attention, of cached-attention.ts and of
+ * probability-mass.ts, int32:
  *
  *   tokenIds [1, N], positionIds [1, N]   the new tokens
  *   wantedTokens [W]                      new tokens whose logits are wanted
@@ -51,7 +60,9 @@ export function buildDecodeGraph(
   { layout = contextLayoutFor(spec), isWeightLeft = layout === "slots" }: DecodeGraphOptions = {},
 ): Graph {
   const graph = new Graph("decode");
-  const weights = weightInitializers(graph, listParameters(spec));
+  const fed = weightInputs(graph, fedParameters(spec, isWeightLeft));
+  const kept = listParameters(spec).filter(({ name }) => fed[name] === undefined);
+  const weights = { ...fed, ...weightInitializers(graph, kept) };
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const wantedTokens = graph.input("wantedTokens", "int32", ["wanted"]);

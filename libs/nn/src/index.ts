@@ -9,7 +9,7 @@
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
 export { contextInputs } from "./cached-attention.ts";
 export type { ModelConfig } from "./config-fields.ts";
-export { buildDecodeGraph, type ContextLayout, contextLayoutFor } from "./decode-graph.ts";
+export { buildDecodeGraph, type ContextLayout, contextLayoutFor, fedParameters } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export { configFromSpec, specFromConfig, tensorNameOf } from "./hugging-face-config.ts";
 export { buildLayersGraph } from "./layers-graph.ts";

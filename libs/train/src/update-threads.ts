@@ -156,9 +156,10 @@ export class UpdateThreads {
   }
 }
 
-/** Gives memory back at once that nobody reads any more: gradients are large, and a collection may come late. */
+/** Gives memory back at once that nobody reads any more: gradients and weights are large, and a collection may come late. */
 export function releaseValues(values: Values): void {
-  for (const { buffer } of Object.values(values)) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  const buffers = new Set(Object.values(values).map(({ buffer }) => buffer));
+  for (const buffer of buffers) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /** The memory that a task takes along (U2). */

@@ -93,7 +93,11 @@ async function load(call: number, source: PolicySource): Promise<void> {
   const layout = contextLayoutFor(spec);
   const isWeightLeft =
     layout === "slots" && (await sides.isLeft(spec, weights, runThreads(layout, options.runner)));
-  const runner = await OnnxRunner.create(spec, weights, { ...options.runner, isWeightLeft });
+  const runner = await OnnxRunner.create(spec, weights, {
+    ...options.runner,
+    isWeightLeft,
+    ownsWeights: true,
+  });
   tell("built", isWeightLeft ? "weights as they lie" : "weights packed");
   const installed = core.install(source.model, source.version, runner);
   wake?.();

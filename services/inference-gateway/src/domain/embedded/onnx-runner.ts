@@ -15,6 +15,7 @@ import {
   type ContextLayout,
   contextInputs,
   contextLayoutFor,
+  fedParameters,
   LARGEST_UNIFORM,
   listParameters,
   type ModelSpec,
@@ -25,6 +26,7 @@ import {
   type Weights,
 } from "@hone/nn";
 import { type Feed, type Fetched, GraphSession } from "@hone/tensor";
+import { releaseValues } from "@hone/train";
 import { inverseTemperature, type RowMasses } from "../sampling-row.ts";
 import { ContextSlots } from "./context-slots.ts";
 import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
@@ -45,6 +47,8 @@ export interface OnnxRunnerOptions {
   readonly contextLayout?: ContextLayout;
   /** Whether weights are the left side of their products. @default with slots; pooled contexts allow the right one only */
   readonly isWeightLeft?: boolean;
+  /** Whether the weights are nobody else's: their memory is given back with the runner. @default false */
+  readonly ownsWeights?: boolean;
   /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
   readonly runCost?: RunCost;
   /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
@@ -92,6 +96,8 @@ export class OnnxRunner implements PolicyRunner {
   readonly #slots: ContextSlots[];
   readonly #buffers = new FeedBuffers();
   readonly #hasMasses: boolean;
+  /** Given back at the end. */
+  readonly #ownWeights: Weights;
   /** Sequences of the last decode run. */
   #decoders = 0;
 
@@ -101,6 +107,7 @@ export class OnnxRunner implements PolicyRunner {
     pool: KvPool,
     layout: ContextLayout,
     runCost: RunCost | undefined,
+    ownWeights: Weights,
   ) {
     this.#spec = spec;
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
@@ -110,8 +117,10 @@ export class OnnxRunner implements PolicyRunner {
     this.pageCapacity = pool.capacity;
     this.#slots = layout === "slots" ? [new ContextSlots(spec), new ContextSlots(spec)] : [];
     if (runCost !== undefined) this.runCost = runCost;
+    this.#ownWeights = ownWeights;
   }
 
+  /** @param weights with slots, the runner reads those of the layers as long as it lives, unless they are packed. */
   static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
     const isWeightLeft = layout === "slots" && (options.isWeightLeft ?? true);
@@ -124,7 +133,13 @@ export class OnnxRunner implements PolicyRunner {
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
     const pool = new KvPool(spec, Math.min(affordable, useful) + 1);
     const usualCost = layout === "slots" ? slotRunCost(spec, options.maxCacheBytes) : undefined;
-    return new OnnxRunner(spec, session, pool, layout, options.runCost ?? usualCost);
+    const runCost = options.runCost ?? usualCost;
+    const ownWeights = options.ownsWeights ? weights : {};
+    const runner = new OnnxRunner(spec, session, pool, layout, runCost, ownWeights);
+    for (const { name, shape } of fedParameters(spec, isWeightLeft)) {
+      runner.#buffers.give(name, weights[name]!, shape);
+    }
+    return runner;
   }
 
   async run(items: readonly RunItem[]): Promise<RunOutput> {
@@ -177,6 +192,7 @@ export class OnnxRunner implements PolicyRunner {
     await this.#session.release();
     this.#pool.dispose();
     for (const slots of this.#slots) slots.dispose();
+    releaseValues(this.#ownWeights);
   }
 
   #shapeOf(items: readonly RunItem[]): RunShape {
