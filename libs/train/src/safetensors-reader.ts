@@ -77,7 +77,12 @@ export class SafeTensorsReader implements AsyncDisposable {
 
   /** What is read, in the order of the file. A piece is finished before the one after the next is asked for. */
   *#pieces(targetOf: (entry: TensorEntry) => Float32Array | undefined): Generator<Piece, undefined> {
-    const scratches = [new ArrayBuffer(CHUNK_BYTES), new ArrayBuffer(CHUNK_BYTES)];
+    const scratches: ArrayBuffer[] = [];
+    const nextScratch = (): ArrayBuffer => {
+      const scratch = scratches.length < 2 ? new ArrayBuffer(CHUNK_BYTES) : scratches.shift()!;
+      scratches.push(scratch);
+      return scratch;
+    };
     for (const entry of this.header.entries) {
       const { begin, end, type } = entry;
       const { bytes: width, widen } = codecOf(type);
@@ -88,8 +93,7 @@ export class SafeTensorsReader implements AsyncDisposable {
           yield { at, raw: new Uint8Array(target.buffer, target.byteOffset + at - begin, bytes) };
           continue;
         }
-        scratches.reverse();
-        const scratch = scratches[0]!;
+        const scratch = nextScratch();
         const raw = new Uint8Array(scratch, 0, bytes);
         if (target === undefined) {
           yield { at, raw };

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
 import { ContextSlots } from "./context-slots.ts";
-import { KvPool } from "./kv-pool.ts";
+import { RowPool } from "./row-pool.ts";
 
 const spec = resolveModelSpec({
   vocabSize: 8,
@@ -33,7 +33,7 @@ class Subject {
     return this.number * 100_000 + position * 100 + part;
   }
 
-  append(pool: KvPool, count: number, also?: (position: number, row: Float32Array) => void): void {
+  append(pool: RowPool, count: number, also?: (position: number, row: Float32Array) => void): void {
     for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
       const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
       const row = Float32Array.from({ length: FRESH_SIZE }, (_, part) => this.valueAt(this.start, part));
@@ -45,7 +45,7 @@ class Subject {
 
 function assertBrought(
   slots: ContextSlots,
-  pool: KvPool,
+  pool: RowPool,
   subjects: readonly Subject[],
   length: number,
 ): number[] {
@@ -84,7 +84,7 @@ function assertBrought(
 describe("ContextSlots", () => {
   test("holds the rows of every sequence of a run, whoever comes, grows and leaves", () => {
     const random = new Random(8);
-    const pool = new KvPool(spec, 200);
+    const pool = new RowPool(spec, 200);
     const slots = new ContextSlots(spec);
     const subjects = Array.from({ length: 12 }, (_, number) => new Subject(number));
     for (let run = 0; run < 150; run++) {
@@ -106,7 +106,7 @@ describe("ContextSlots", () => {
   });
 
   test("gives a session's next turn the slot of the turn before, and no other's", () => {
-    const pool = new KvPool(spec, 200);
+    const pool = new RowPool(spec, 200);
     const slots = new ContextSlots(spec);
     const turns = [new Subject(0), new Subject(1)];
     for (const subject of turns) subject.append(pool, 20);
@@ -119,7 +119,7 @@ describe("ContextSlots", () => {
   });
 
   test("keeps a sequence where it is while others leave behind it", () => {
-    const pool = new KvPool(spec, 200);
+    const pool = new RowPool(spec, 200);
     const slots = new ContextSlots(spec);
     const [first, second] = [new Subject(0), new Subject(1)];
     for (const subject of [first, second]) subject.append(pool, 20);

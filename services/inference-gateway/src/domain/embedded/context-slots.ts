@@ -5,17 +5,18 @@
  * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
  *     change while the sequence lives, so a slot is right however the sequence was paused in between.
  * T2: the sequences of a run have slots 0 to S-1 in any order, so that the arrays' fronts are what the run is fed with.
- *     The arrays are as long as those of the pool, which is what all sequences need together: what is not written to takes no
- *     memory, and contexts that grow move within them.
+ *     The arrays have room for all rows of the pool, which is what all sequences need together: what is not written to takes
+ *     no memory, and contexts that grow move within them.
  * T3: all that the arrays hold is finite: masked rows are multiplied by 0.
  * T4: a sequence that goes on where another one ended, as a session's next turn does, takes over its slot. It is known by
  *     the last layer's key of the slot's last row, which is what the tokens up to it made it: with the same bits in the
  *     pool, the rows before are those of the same tokens.
  */
 
-import type { ModelSpec } from "@hone/nn";
-import { copyRows, free, type KvPool } from "./kv-pool.ts";
+import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
+import { copyRows, free } from "./kv-pool.ts";
 import type { RunItem } from "./policy-runner.ts";
+import type { RowPool } from "./row-pool.ts";
 
 interface Slot {
   readonly pages: Int32Array;
@@ -28,15 +29,12 @@ export class ContextSlots {
   #length = 0;
   #capacity = 0;
   #slots: (Slot | undefined)[] = [];
-  /** One row of one head. */
-  readonly #probe: Float32Array;
   #keys: Float32Array[];
   #values: Float32Array[];
 
   constructor(spec: ModelSpec) {
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
-    this.#probe = new Float32Array(spec.headDim);
     const none = () => Array.from({ length: spec.numLayers }, () => new Float32Array(0));
     this.#keys = none();
     this.#values = none();
@@ -65,7 +63,7 @@ export class ContextSlots {
    * @param length context positions that each needs room for, at most.
    * @returns the slot of each item (T2).
    */
-  bring(items: readonly RunItem[], length: number, pool: KvPool): number[] {
+  bring(items: readonly RunItem[], length: number, pool: RowPool): number[] {
     // A few longer rows cost less than moving everything, twice as long ones do not.
     const isFitting = this.#length >= length && this.#length <= 2 * length;
     if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length, pool);
@@ -73,14 +71,11 @@ export class ContextSlots {
     for (const [index, { pages, start }] of items.entries()) {
       const place = places[index]!;
       const slot = this.#slots[place]!;
-      if (slot.filled >= start) continue;
-      for (const [layer, from] of pool.keys.entries()) {
-        this.#fetch(pool, from, this.#keys[layer]!, place, pages, slot.filled, start);
+      while (slot.filled < start) {
+        const inPage = slot.filled % PAGE_ROWS;
+        const { rows, first } = pool.at(pages[Math.floor(slot.filled / PAGE_ROWS)]!, inPage);
+        this.append(place, slot.filled, rows, first, Math.min(PAGE_ROWS - inPage, start - slot.filled));
       }
-      for (const [layer, from] of pool.values.entries()) {
-        this.#fetch(pool, from, this.#values[layer]!, place, pages, slot.filled, start);
-      }
-      slot.filled = start;
     }
     return places;
   }
@@ -88,7 +83,7 @@ export class ContextSlots {
   /**
    * Takes rows of consecutive positions right from the output of their run, if they are the next ones of their slot, as far
    * as there is room: they are in the processor's cache then, which they are no more when the next run fetches them.
-   * @param fresh as {@link KvPool.write} takes it, finite at these tokens.
+   * @param fresh as {@link RowPool.write} takes it, finite at these tokens.
    */
   append(place: number, position: number, fresh: Float32Array, token: number, count: number): void {
     const slot = this.#slots[place]!;
@@ -119,7 +114,7 @@ export class ContextSlots {
   }
 
   /** T2: who has a slot in the front keeps it, who has one behind moves. */
-  #assign(items: readonly RunItem[], pool: KvPool): number[] {
+  #assign(items: readonly RunItem[], pool: RowPool): number[] {
     this.#takeOver(items, pool);
     const slotOf = new Map(
       this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])),
@@ -143,7 +138,7 @@ export class ContextSlots {
   }
 
   /** T4 */
-  #takeOver(items: readonly RunItem[], pool: KvPool): void {
+  #takeOver(items: readonly RunItem[], pool: RowPool): void {
     const present = new Set(items.map(({ pages }) => pages));
     const known = new Set(this.#slots.map((slot) => slot?.pages));
     for (const item of items) {
@@ -156,14 +151,15 @@ export class ContextSlots {
   }
 
   /** Whether all rows of a slot are rows of the sequence. */
-  #isBegin(place: number, { filled }: Slot, { pages, start }: RunItem, pool: KvPool): boolean {
+  #isBegin(place: number, { filled }: Slot, { pages, start }: RunItem, pool: RowPool): boolean {
     if (filled === 0 || filled > start) return false;
-    const last = pool.keys.length - 1;
-    const key = this.#probe;
-    pool.read(pool.keys[last]!, 0, pages, filled - 1, filled, key, 0);
-    const at = place * this.#slotSize + (filled - 1) * this.#headDim;
+    const last = this.#keys.length - 1;
+    const width = this.#headDim;
+    const { rows, first } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
+    const from = (first * 2 * this.#keys.length + last) * this.#groups * width;
+    const at = place * this.#slotSize + (filled - 1) * width;
     const held = this.#keys[last]!;
-    for (let i = 0; i < this.#headDim; i++) if (held[at + i] !== key[i]) return false;
+    for (let i = 0; i < width; i++) if (held[at + i] !== rows[from + i]) return false;
     return true;
   }
 
@@ -175,31 +171,15 @@ export class ContextSlots {
     this.#slots[to] = this.#slots[from];
   }
 
-  /** Copies rows [begin, end) of a sequence out of the pool. */
-  #fetch(
-    pool: KvPool,
-    from: Float32Array,
-    to: Float32Array,
-    place: number,
-    pages: Int32Array,
-    begin: number,
-    end: number,
-  ): void {
-    const headSize = this.#length * this.#headDim;
-    for (let group = 0; group < this.#groups; group++) {
-      const target = place * this.#slotSize + group * headSize;
-      pool.read(from, group, pages, begin, end, to, target + begin * this.#headDim);
-    }
-  }
-
   /** Rows that still fit move along; the rest is fetched when it is needed. */
-  #resize(capacity: number, length: number, pool: KvPool): void {
+  #resize(capacity: number, length: number, pool: RowPool): void {
     const kept = length < this.#length ? [] : this.#slots.slice(0, this.#capacity);
     const slots = Math.max(capacity, kept.length);
     const needed = slots * this.#groups * length * this.#headDim;
+    const usual = pool.capacity * PAGE_ROWS * this.#groups * this.#headDim;
     const resized = (buffer: Float32Array) => {
       const isFitting = buffer.length >= needed;
-      const target = isFitting ? buffer : new Float32Array(Math.max(needed, pool.keys[0]!.length));
+      const target = isFitting ? buffer : new Float32Array(Math.max(needed, usual));
       this.#moveRows(buffer, target, kept, length);
       if (target !== buffer) free(buffer);
       return target;

@@ -1,5 +1,5 @@
 /**
- * The buffers that hold keys and values of all sequences of one policy version: per layer two arrays [G, P, A, D] (G
+ * The buffers that hold keys and values of all sequences of one policy version of a small model: per layer two arrays [G, P, A, D] (G
  * key/value heads, P pages of A = PAGE_ROWS rows, D head size). onnxruntime reads them in place; rows are written
  * between runs.
  *
@@ -44,7 +44,7 @@ export class KvPool {
     const row = (page * PAGE_ROWS + (position % PAGE_ROWS)) * width;
     const size = this.keys.length * 2 * this.#groups * width;
     let from = token * size;
-    const isSound = isAllFinite(fresh, from, from + count * size);
+    const isSound = isAllFinite(fresh.subarray(from, from + count * size));
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers) {
         // Head by head: the rows of one lie beside each other, those of two in different pages of memory.
@@ -55,31 +55,6 @@ export class KvPool {
       }
     }
     return isSound;
-  }
-
-  /**
-   * Copies rows [begin, end) of a sequence, in their order.
-   * @param buffer one of {@link keys} or {@link values}.
-   * @param offset of row `begin` in the target.
-   */
-  read(
-    buffer: Float32Array,
-    group: number,
-    pages: Int32Array,
-    begin: number,
-    end: number,
-    target: Float32Array,
-    offset: number,
-  ): void {
-    const head = group * this.#stride;
-    for (let position = begin, to = offset; position < end; ) {
-      const inPage = position % PAGE_ROWS;
-      const count = Math.min(PAGE_ROWS - inPage, end - position);
-      const from = head + (pages[Math.floor(position / PAGE_ROWS)]! * PAGE_ROWS + inPage) * this.#headDim;
-      target.set(buffer.subarray(from, from + count * this.#headDim), to);
-      position += count;
-      to += count * this.#headDim;
-    }
   }
 
   /** Copies the first `count` rows of a page. */
@@ -126,16 +101,16 @@ export function copyRows(
 }
 
 /** Four sums side by side: one would wait for each addition. Float32 values cannot overflow them. */
-function isAllFinite(values: Float32Array, begin: number, end: number): boolean {
+export function isAllFinite(values: Float32Array): boolean {
   let [a, b, c, d] = [0, 0, 0, 0];
-  let at = begin;
-  for (; at + 3 < end; at += 4) {
+  let at = 0;
+  for (; at + 3 < values.length; at += 4) {
     a += values[at]!;
     b += values[at + 1]!;
     c += values[at + 2]!;
     d += values[at + 3]!;
   }
-  for (; at < end; at++) a += values[at]!;
+  for (; at < values.length; at++) a += values[at]!;
   return Number.isFinite(a + b + c + d);
 }
 

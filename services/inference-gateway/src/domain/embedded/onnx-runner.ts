@@ -1,7 +1,7 @@
 /**
  * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
  *
- * Small models read the pool in the graph. Large ones read slots, copies of what the running sequences need of it, so
+ * Small models read the pool in the graph. Large ones read slots, copies of what the running sequences need of theirs, so
  * that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
  * continue a cached context, together at most twice the pool's memory.
  *
@@ -32,6 +32,7 @@ import { ContextSlots } from "./context-slots.ts";
 import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
 import type { RunCost } from "./plan-step.ts";
 import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
+import { RowPool } from "./row-pool.ts";
 import type { RunThreads } from "./weight-side.ts";
 
 export interface OnnxRunnerOptions {
@@ -57,6 +58,16 @@ export interface OnnxRunnerOptions {
 
 /** What probability-mass.ts of the model gives. */
 const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
+
+/** Slots for the sequences that decode, and for those that continue a cached context, with all their rows behind. */
+interface SlotContexts {
+  readonly layout: "slots";
+  readonly pool: RowPool;
+  readonly decoding: ContextSlots;
+  readonly continuing: ContextSlots;
+}
+
+type Contexts = { readonly layout: "pooled"; readonly pool: KvPool } | SlotContexts;
 
 /** Sizes of one run; letters as in the graph: S, N, Q, L/A, W. */
 interface RunShape {
@@ -92,8 +103,7 @@ export class OnnxRunner implements PolicyRunner {
   readonly runCost?: RunCost;
   readonly #spec: ModelSpec;
   readonly #session: GraphSession;
-  readonly #pool: KvPool;
-  readonly #slots: ContextSlots[];
+  readonly #contexts: Contexts;
   readonly #buffers = new FeedBuffers();
   readonly #hasMasses: boolean;
   /** Given back at the end. */
@@ -104,18 +114,16 @@ export class OnnxRunner implements PolicyRunner {
   private constructor(
     spec: ModelSpec,
     session: GraphSession,
-    pool: KvPool,
-    layout: ContextLayout,
+    contexts: Contexts,
     runCost: RunCost | undefined,
     ownWeights: Weights,
   ) {
     this.#spec = spec;
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
     this.#session = session;
-    this.#pool = pool;
+    this.#contexts = contexts;
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
-    this.pageCapacity = pool.capacity;
-    this.#slots = layout === "slots" ? [new ContextSlots(spec), new ContextSlots(spec)] : [];
+    this.pageCapacity = contexts.pool.capacity;
     if (runCost !== undefined) this.runCost = runCost;
     this.#ownWeights = ownWeights;
   }
@@ -131,11 +139,11 @@ export class OnnxRunner implements PolicyRunner {
     });
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
-    const pool = new KvPool(spec, Math.min(affordable, useful) + 1);
+    const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1);
     const usualCost = layout === "slots" ? slotRunCost(spec, options.maxCacheBytes) : undefined;
     const runCost = options.runCost ?? usualCost;
     const ownWeights = options.ownsWeights ? weights : {};
-    const runner = new OnnxRunner(spec, session, pool, layout, runCost, ownWeights);
+    const runner = new OnnxRunner(spec, session, contexts, runCost, ownWeights);
     for (const { name, shape } of fedParameters(spec, isWeightLeft)) {
       runner.#buffers.give(name, weights[name]!, shape);
     }
@@ -144,8 +152,13 @@ export class OnnxRunner implements PolicyRunner {
 
   async run(items: readonly RunItem[]): Promise<RunOutput> {
     const shape = this.#shapeOf(items);
-    const slots = this.#slotsFor(items);
-    const places = slots === undefined ? this.#feedPools(items, shape) : this.#feedSlots(items, slots);
+    const contexts = this.#contexts;
+    let slots: ContextSlots | undefined;
+    let places: number[];
+    if (contexts.layout === "slots") {
+      slots = this.#slotsFor(items, contexts);
+      places = this.#feedSlots(items, slots, contexts.pool);
+    } else places = this.#feedPools(items, shape, contexts.pool);
     this.#feedTokens(items, shape, places);
     const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
     const outputs = ["newKeyValues", ...(this.#hasMasses ? MASS_OUTPUTS : [])];
@@ -177,7 +190,7 @@ export class OnnxRunner implements PolicyRunner {
       const page = pages[Math.floor(position / PAGE_ROWS)]!;
       const rows = Math.min(PAGE_ROWS - (position % PAGE_ROWS), start + count - position);
       const token = firstToken + position - start;
-      if (!this.#pool.write(page, position, fresh, token, rows)) return false;
+      if (!this.#contexts.pool.write(page, position, fresh, token, rows)) return false;
       slots?.append(place, position, fresh, token, rows);
       position += rows;
     }
@@ -185,19 +198,21 @@ export class OnnxRunner implements PolicyRunner {
   }
 
   copyRows(fromPage: number, toPage: number, count: number): void {
-    this.#pool.copyRows(fromPage, toPage, count);
+    this.#contexts.pool.copyRows(fromPage, toPage, count);
   }
 
   async dispose(): Promise<void> {
     await this.#session.release();
-    this.#pool.dispose();
-    for (const slots of this.#slots) slots.dispose();
+    const contexts = this.#contexts;
+    contexts.pool.dispose();
+    if (contexts.layout === "slots")
+      for (const slots of [contexts.decoding, contexts.continuing]) slots.dispose();
     releaseValues(this.#ownWeights);
   }
 
   #shapeOf(items: readonly RunItem[]): RunShape {
     let tokens = 0;
-    let queries = this.#slots.length > 0 ? 1 : minQueries(this.#spec);
+    let queries = this.#contexts.layout === "slots" ? 1 : minQueries(this.#spec);
     let longest = 1;
     let wanted = 0;
     for (const { start, count, wantsLogits } of items) {
@@ -211,7 +226,11 @@ export class OnnxRunner implements PolicyRunner {
   }
 
   /** @returns the place of each item among the run's sequences. */
-  #feedPools(items: readonly RunItem[], { sequences, queries, contextPages }: RunShape): number[] {
+  #feedPools(
+    items: readonly RunItem[],
+    { sequences, queries, contextPages }: RunShape,
+    pool: KvPool,
+  ): number[] {
     const pagesOf = this.#buffers.indices("contextPages", [sequences, contextPages]);
     const queryPositions = this.#buffers.indices("queryPositions", [sequences, queries]);
     pagesOf.fill(0);
@@ -223,14 +242,13 @@ export class OnnxRunner implements PolicyRunner {
     }
     for (let layer = 0; layer < this.#spec.numLayers; layer++) {
       const names = contextInputs(layer);
-      this.#buffers.give(names.keys, this.#pool.keys[layer]!, this.#pool.shape);
-      this.#buffers.give(names.values, this.#pool.values[layer]!, this.#pool.shape);
+      this.#buffers.give(names.keys, pool.keys[layer]!, pool.shape);
+      this.#buffers.give(names.values, pool.values[layer]!, pool.shape);
     }
     return items.map((_, index) => index);
   }
 
-  #slotsFor(items: readonly RunItem[]): ContextSlots | undefined {
-    const [decoding, continuing] = this.#slots;
+  #slotsFor(items: readonly RunItem[], { decoding, continuing }: SlotContexts): ContextSlots {
     const isDecoding = items.every(({ count }) => count === 1);
     if (isDecoding) this.#decoders = items.length;
     // Turns that go on together, with nothing beside them, find their contexts where they decoded, and decode there again.
@@ -239,11 +257,11 @@ export class OnnxRunner implements PolicyRunner {
   }
 
   /** @returns the place of each item among the run's sequences. */
-  #feedSlots(items: readonly RunItem[], slots: ContextSlots): number[] {
+  #feedSlots(items: readonly RunItem[], slots: ContextSlots, pool: RowPool): number[] {
     const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
     const length = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const sequences = items.length;
-    const places = slots.bring(items, length, this.#pool);
+    const places = slots.bring(items, length, pool);
     const lengths = this.#buffers.indices("contextLengths", [sequences]);
     for (const [index, { start }] of items.entries()) lengths[places[index]!] = start;
     const shape = slots.shapeFor(sequences);
@@ -284,6 +302,13 @@ export class OnnxRunner implements PolicyRunner {
       wantedTokens[want++] = token - 1;
     }
   }
+}
+
+/** @param pages that it has room for */
+function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Contexts {
+  if (layout === "pooled") return { layout, pool: new KvPool(spec, pages) };
+  const pool = new RowPool(spec, pages);
+  return { layout, pool, decoding: new ContextSlots(spec), continuing: new ContextSlots(spec) };
 }
 
 /** The threads of a runner's session. */

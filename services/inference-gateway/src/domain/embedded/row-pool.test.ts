@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { resolveModelSpec } from "@hone/nn";
+import { RowPool } from "./row-pool.ts";
+
+/** Blocks of 32 MiB hold two pages of it. */
+const spec = resolveModelSpec({
+  vocabSize: 8,
+  hiddenSize: 2_048,
+  numLayers: 56,
+  numHeads: 32,
+  numKeyValueHeads: 32,
+  intermediateSize: 8,
+});
+const ROW = 56 * 2 * 2_048;
+
+const rowsOf = (count: number) => Float32Array.from({ length: count * ROW }, (_, i) => (i % 1_009) + 1);
+
+function readRow(pool: RowPool, page: number, position: number): Float32Array {
+  const { rows, first } = pool.at(page, position);
+  return rows.slice(first * ROW, (first + 1) * ROW);
+}
+
+describe("RowPool", () => {
+  test("keeps rows where they were written, in pages of one block and of others", () => {
+    const pool = new RowPool(spec, 10);
+    const fresh = rowsOf(3);
+    const places = [
+      [2, 3],
+      [3, 20],
+      [7, 47],
+    ] as const;
+    for (const [token, [page, position]] of places.entries()) {
+      assert.ok(pool.write(page, position, fresh, token, 1));
+    }
+    for (const [token, [page, position]] of places.entries()) {
+      assert.deepEqual(readRow(pool, page, position), fresh.slice(token * ROW, (token + 1) * ROW));
+    }
+    assert.deepEqual(readRow(pool, 2, 4), new Float32Array(ROW));
+    pool.dispose();
+  });
+
+  test("copies the first rows of a page and no more", () => {
+    const pool = new RowPool(spec, 10);
+    const fresh = rowsOf(3);
+    assert.ok(pool.write(1, 0, fresh, 0, 3));
+    pool.copyRows(1, 8, 2);
+    assert.deepEqual(readRow(pool, 8, 1), fresh.slice(ROW, 2 * ROW));
+    assert.deepEqual(readRow(pool, 8, 2), new Float32Array(ROW));
+    pool.dispose();
+  });
+
+  test("writes zeros in place of rows of which one value is not finite, and says so", () => {
+    const pool = new RowPool(spec, 10);
+    for (const bad of [Number.NaN, Number.NEGATIVE_INFINITY]) {
+      const fresh = rowsOf(2);
+      fresh[ROW + 5] = bad;
+      assert.equal(pool.write(2, 7, fresh, 0, 2), false);
+      assert.deepEqual(readRow(pool, 2, 8), new Float32Array(ROW));
+      assert.deepEqual(readRow(pool, 2, 7), new Float32Array(ROW));
+    }
+    pool.dispose();
+  });
+});
