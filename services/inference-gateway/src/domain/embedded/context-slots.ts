@@ -71,11 +71,14 @@ export class ContextSlots {
     for (const [index, { pages, start }] of items.entries()) {
       const place = places[index]!;
       const slot = this.#slots[place]!;
-      while (slot.filled < start) {
-        const inPage = slot.filled % PAGE_ROWS;
-        const { rows, first } = pool.at(pages[Math.floor(slot.filled / PAGE_ROWS)]!, inPage);
-        this.append(place, slot.filled, rows, first, Math.min(PAGE_ROWS - inPage, start - slot.filled));
+      for (let position = slot.filled; position < start; ) {
+        const inPage = position % PAGE_ROWS;
+        const count = Math.min(PAGE_ROWS - inPage, start - position);
+        const { rows, first } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
+        this.#spread(place, position, rows, first, count);
+        position += count;
       }
+      slot.filled = Math.max(slot.filled, start);
     }
     return places;
   }
@@ -89,18 +92,7 @@ export class ContextSlots {
     const slot = this.#slots[place]!;
     const rows = Math.min(count, this.#length - position);
     if (slot.filled !== position || rows <= 0) return;
-    const width = this.#headDim;
-    const headSize = this.#length * width;
-    const size = this.#keys.length * 2 * this.#groups * width;
-    const row = place * this.#slotSize + position * width;
-    let from = token * size;
-    for (const buffers of [this.#keys, this.#values]) {
-      for (const buffer of buffers) {
-        for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
-          copyRows(fresh, from, size, buffer, to, width, rows);
-        }
-      }
-    }
+    this.#spread(place, position, fresh, token, rows);
     slot.filled += rows;
   }
 
@@ -161,6 +153,22 @@ export class ContextSlots {
     const held = this.#keys[last]!;
     for (let i = 0; i < width; i++) if (held[at + i] !== rows[from + i]) return false;
     return true;
+  }
+
+  /** Copies rows [N, 2*layers*G*D] from the `first` on to the heads of a slot. */
+  #spread(place: number, position: number, rows: Float32Array, first: number, count: number): void {
+    const width = this.#headDim;
+    const headSize = this.#length * width;
+    const size = this.#keys.length * 2 * this.#groups * width;
+    const row = place * this.#slotSize + position * width;
+    let from = first * size;
+    for (const buffers of [this.#keys, this.#values]) {
+      for (const buffer of buffers) {
+        for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
+          copyRows(rows, from, size, buffer, to, width, count);
+        }
+      }
+    }
   }
 
   #move(from: number, to: number): void {
