@@ -44,7 +44,7 @@ export class KvPool {
     const row = (page * PAGE_ROWS + (position % PAGE_ROWS)) * width;
     const size = this.keys.length * 2 * this.#groups * width;
     let from = token * size;
-    const isSound = isAllFinite(fresh.subarray(from, from + count * size));
+    const isSound = isAllFinite(fresh, from, from + count * size);
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers) {
         // Head by head: the rows of one lie beside each other, those of two in different pages of memory.
@@ -101,16 +101,16 @@ export function copyRows(
 }
 
 /** Four sums side by side: one would wait for each addition. Float32 values cannot overflow them. */
-export function isAllFinite(values: Float32Array): boolean {
+export function isAllFinite(values: Float32Array, begin: number, end: number): boolean {
   let [a, b, c, d] = [0, 0, 0, 0];
-  let at = 0;
-  for (; at + 3 < values.length; at += 4) {
+  let at = begin;
+  for (; at + 3 < end; at += 4) {
     a += values[at]!;
     b += values[at + 1]!;
     c += values[at + 2]!;
     d += values[at + 3]!;
   }
-  for (; at < values.length; at++) a += values[at]!;
+  for (; at < end; at++) a += values[at]!;
   return Number.isFinite(a + b + c + d);
 }
 

@@ -8,7 +8,7 @@
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { free, isAllFinite } from "./kv-pool.ts";
+import { contextBytesPerToken, free, isAllFinite } from "./kv-pool.ts";
 
 /** Large enough for large pages of memory. */
 const BLOCK_BYTES = 32 * 2 ** 20;
@@ -30,9 +30,9 @@ export class RowPool {
 
   constructor(spec: ModelSpec, capacity: number) {
     this.capacity = capacity;
-    this.#rowSize = spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim;
-    const pageBytes = PAGE_ROWS * this.#rowSize * Float32Array.BYTES_PER_ELEMENT;
-    this.#blockPages = Math.max(1, Math.floor(BLOCK_BYTES / pageBytes));
+    const rowBytes = contextBytesPerToken(spec);
+    this.#rowSize = rowBytes / Float32Array.BYTES_PER_ELEMENT;
+    this.#blockPages = Math.max(1, Math.floor(BLOCK_BYTES / (PAGE_ROWS * rowBytes)));
   }
 
   /**
@@ -44,9 +44,9 @@ export class RowPool {
   write(page: number, position: number, fresh: Float32Array, token: number, count: number): boolean {
     const { rows, first } = this.at(page, position);
     const size = this.#rowSize;
-    const values = fresh.subarray(token * size, (token + count) * size);
-    const isSound = isAllFinite(values);
-    if (isSound) rows.set(values, first * size);
+    const [begin, end] = [token * size, (token + count) * size];
+    const isSound = isAllFinite(fresh, begin, end);
+    if (isSound) rows.set(fresh.subarray(begin, end), first * size);
     else rows.fill(0, first * size, (first + count) * size);
     return isSound;
   }
