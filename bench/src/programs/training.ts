@@ -33,7 +33,9 @@ import {
   clipFactor,
   GradientRunner,
   initialiseAdamW,
+  isLargeModel,
   type Objective,
+  predictTrainingMemory,
   releaseValues,
   shareWeights,
   ThreadSharing,
@@ -114,14 +116,24 @@ const weights = {
 const parameters = listTrained({ spec, lora });
 const optimizer = initialiseAdamW(parameters);
 const updates = new UpdateThreads(Number(values.threads));
-const runner = new GradientRunner(spec, {
-  maxRowTokens: rowTokens,
-  maxMicrobatchTokens: Number(values.microbatchTokens),
+const extent = {
   threads: Number(values.threads),
-  updates,
-  recomputedLayers: Number(values.recompute),
+  rowTokens,
+  microbatchTokens: Number(values.microbatchTokens),
   lora,
-  ...(values.together ? { sharing: ThreadSharing.operators } : {}),
+};
+const work = {
+  sharing: values.together ? ThreadSharing.operators : ThreadSharing.microbatches,
+  recomputedLayers: Number(values.recompute),
+};
+const runner = new GradientRunner(spec, {
+  maxRowTokens: extent.rowTokens,
+  maxMicrobatchTokens: extent.microbatchTokens,
+  threads: extent.threads,
+  updates,
+  ...work,
+  reservedBytes: isLargeModel(spec) ? predictTrainingMemory(spec, extent, work).activations : 0,
+  lora,
   session: {
     spinUs: Number(values.spinUs),
     ...(values.profile === undefined ? {} : { profilePrefix: values.profile }),

@@ -50,6 +50,7 @@ export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {
   After,
+  AfterReserving,
   Concat,
   ExpandLike,
   RangeAlong,

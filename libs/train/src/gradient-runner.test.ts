@@ -180,9 +180,23 @@ describe("GradientRunner", () => {
       { threads: 2 },
       { threads: 3, recomputedLayers: 1 },
       { threads: 2, sharing: ThreadSharing.operators, recomputedLayers: spec.numLayers },
+      { reservedBytes: 2 ** 20 + 1 },
     ];
     const [first, ...others] = (await Promise.all(options.map(run))).flat();
     for (const other of others) assert.deepEqual(other, first);
+  });
+
+  test("memory is reserved for one objective at a time, and its results stay the same", async () => {
+    const each = (reservedBytes: number) =>
+      withRunner({ reservedBytes }, async (runner) => {
+        const found = [];
+        for (const name of ["ppo", "cross_entropy", "ppo"]) {
+          found.push(await runner.differentiate(weights, samples, objectives[name]!));
+          found.push(await runner.score(weights, samples));
+        }
+        return found;
+      });
+    assert.deepEqual(await each(2 ** 20), await each(0));
   });
 
   test("several threads want shared weights, and report a failure inside a thread", async () => {

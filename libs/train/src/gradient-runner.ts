@@ -37,6 +37,8 @@ export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" 
   readonly rowPieces?: number;
   /** Layers whose activations are computed again instead of kept, which takes time and saves memory; default 0. */
   readonly recomputedLayers?: number;
+  /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
+  readonly reservedBytes?: number;
   /** Threads that add up the gradients of microbatches; default the calling one. They stay the caller's. */
   readonly updates?: UpdateThreads;
   /** Options of the graph sessions. */
@@ -61,8 +63,8 @@ export class GradientRunner {
     this.#limits = { ...packingLimits(spec, options), minRowTokens: rowPieces };
     this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
-    const { headChunkValues, recomputedLayers = 0 } = options;
-    const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers };
+    const { headChunkValues, recomputedLayers = 0, reservedBytes = 0 } = options;
+    const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers, reservedBytes };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
         ? new MicrobatchRunner(model, {

@@ -46,6 +46,6 @@ export { encodeHeader } from "./safetensors-header.ts";
 export type { DecayKind, ScheduleConfig } from "./schedule.ts";
 export { learningRateAt } from "./schedule.ts";
 export { allocateShared, shareWeights } from "./shared-weights.ts";
-export type { TrainingExtent, TrainingMemory, TrainingPlan } from "./training-memory.ts";
+export type { TrainingExtent, TrainingMemory, TrainingPlan, WorkDivision } from "./training-memory.ts";
 export { isLargeModel, planTraining, predictTrainingMemory, ThreadSharing } from "./training-memory.ts";
 export { releaseValues, UpdateThreads } from "./update-threads.ts";

@@ -9,7 +9,14 @@ import { planMicrobatches } from "./microbatches.ts";
 import { shareWeights } from "./shared-weights.ts";
 
 const spec = resolveModelSpec({ vocabSize: 20, hiddenSize: 8, numLayers: 1, numHeads: 2, headDim: 4 });
-const options = { session: {}, maxTokens: 16, headChunkValues: undefined, rowPieces: 1, recomputedLayers: 0 };
+const options = {
+  session: {},
+  maxTokens: 16,
+  headChunkValues: undefined,
+  rowPieces: 1,
+  recomputedLayers: 0,
+  reservedBytes: 0,
+};
 const weights = shareWeights(initialiseWeights(spec, 7));
 const { microbatches } = planMicrobatches(
   [

@@ -33,12 +33,16 @@ export interface MicrobatchRunnerOptions {
   readonly rowPieces: number;
   /** Layers that are computed again on the way back. */
   readonly recomputedLayers: number;
+  /** What a training session takes before its first pass. */
+  readonly reservedBytes: number;
 }
 
 export class MicrobatchRunner {
   readonly #model: AdaptedModel;
   readonly #options: MicrobatchRunnerOptions;
   readonly #sessions = new Map<string, Promise<GraphSession>>();
+  /** The session that has the reserve. */
+  #reserved: string | undefined;
 
   constructor(model: AdaptedModel, options: MicrobatchRunnerOptions) {
     this.#model = model;
@@ -63,7 +67,10 @@ export class MicrobatchRunner {
     Object.assign(feeds, objectiveFeeds(batch, objective, chunks));
     const hasEntropyBonus = objective.entropyWeight !== undefined;
     const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus, kl: objective.kl };
-    const session = await this.#session(JSON.stringify([graphObjective, chunks]), () =>
+    const key = JSON.stringify([graphObjective, chunks]);
+    const reserved = BigInt(await this.#reserve(key));
+    feeds[INPUT.reserved] = { dtype: "int64", data: BigInt64Array.of(reserved), shape: [1] };
+    const session = await this.#session(key, () =>
       buildTrainingGraph(this.#model, graphObjective, { chunks, rowPieces, recomputedLayers }),
     );
     const results = await session.run(feeds);
@@ -88,6 +95,18 @@ export class MicrobatchRunner {
       this.#sessions.set(key, session);
     }
     return session;
+  }
+
+  /** A reserve is for one training session: that of the objective before, which gives way, held as much. @returns values */
+  async #reserve(key: string): Promise<number> {
+    const { reservedBytes } = this.#options;
+    const before = this.#reserved;
+    if (reservedBytes === 0 || before === key) return 0;
+    this.#reserved = key;
+    const session = before === undefined ? undefined : this.#sessions.get(before);
+    if (before !== undefined) this.#sessions.delete(before);
+    await (await session)?.release();
+    return Math.ceil(reservedBytes / Float32Array.BYTES_PER_ELEMENT);
   }
 
   #gradientsOf(batch: Microbatch, results: Readonly<Record<string, Fetched>>): Record<string, Float32Array> {

@@ -20,7 +20,17 @@ import {
   type WeightTensors,
   weightInputs,
 } from "@hone/nn";
-import { After, addDims, type Dim, Gather, Graph, gradientsFrom, Reshape, type Tensor } from "@hone/tensor";
+import {
+  After,
+  AfterReserving,
+  addDims,
+  type Dim,
+  Gather,
+  Graph,
+  gradientsFrom,
+  Reshape,
+  type Tensor,
+} from "@hone/tensor";
 import {
   buildHeadLoss,
   buildHeadScores,
@@ -46,7 +56,7 @@ export function buildForwardGraph(
   { chunks, rowPieces }: Omit<GraphBounds, "recomputedLayers">,
 ): Graph {
   const graph = new Graph("forward");
-  const { weights, read } = buildBody(graph, model, chunks, rowPieces);
+  const { weights, read } = buildBody(graph, model, { chunks, rowPieces });
   const { logprob, entropy } = buildHeadScores(graph, model.spec, { weights, read, temperature, chunks });
   graph.output(OUTPUT.logprob, logprob);
   graph.output(OUTPUT.entropy, entropy);
@@ -68,7 +78,8 @@ export function buildTrainingGraph(
   { chunks, rowPieces, recomputedLayers }: GraphBounds,
 ): Graph {
   const graph = new Graph(`train ${objective.loss.kind}`);
-  const body = buildBody(graph, model, chunks, rowPieces);
+  const reserved = graph.input(INPUT.reserved, "int64", [1]);
+  const body = buildBody(graph, model, { chunks, rowPieces, reserved });
   const { weights, read } = body;
   const trained = listTrained(model).map(({ name }) => name);
   const headName = headParameter(model.spec);
@@ -117,7 +128,11 @@ interface Body {
   readonly read: Tensor;
 }
 
-function buildBody(graph: Graph, model: AdaptedModel, chunks: HeadChunks, rowPieces: number): Body {
+function buildBody(
+  graph: Graph,
+  model: AdaptedModel,
+  { chunks, rowPieces, reserved }: Omit<GraphBounds, "recomputedLayers"> & { readonly reserved?: Tensor },
+): Body {
   const { spec, lora } = model;
   const weights = weightInputs(graph, listAll(model));
   const visibleEnds = Array.from({ length: rowPieces }, (_, piece) =>
@@ -125,7 +140,8 @@ function buildBody(graph: Graph, model: AdaptedModel, chunks: HeadChunks, rowPie
   );
   const tokens = visibleEnds.map(({ shape }) => shape[1]!).reduce(addDims);
   const embedded = graph.input(INPUT.embedded, "float32", ["rows", tokens, spec.hiddenSize]);
-  const positionIds = graph.input(INPUT.positionIds, "int32", ["rows", tokens]);
+  const fedPositionIds = graph.input(INPUT.positionIds, "int32", ["rows", tokens]);
+  const positionIds = reserved === undefined ? fedPositionIds : AfterReserving(fedPositionIds, reserved);
   const all = Array.from({ length: chunks.count }, (_, chunk) => chunkPositions(chunk));
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 

@@ -49,10 +49,18 @@ export interface TrainingExtent {
 }
 
 /** How the work is done; the bits of the result are the same. */
-export interface TrainingPlan {
+export interface WorkDivision {
   readonly sharing: ThreadSharing;
   /** Layers, from the first, that are computed again on the way back instead of being kept. */
   readonly recomputedLayers: number;
+}
+
+export interface TrainingPlan extends WorkDivision {
+  /**
+   * What a training session of a large model takes before its first pass: the predicted activations, in one piece. Memory
+   * then does not grow when, late in a run, a batch comes that is larger than those before it.
+   */
+  readonly reservedBytes: number;
 }
 
 /** Bytes at the peak of a training step. */
@@ -83,32 +91,20 @@ const FEED_FORWARD_RESULTS = 4;
 const HEAD_RESULTS = 3;
 /** What the way back through a layer needs beside what the way there kept, in layers. */
 const LAYERS_IN_WORK = 1;
-/** onnxruntime's arena keeps more than is in use: blocks are rounded and broken up. */
+/** onnxruntime's arena keeps more than is in use: blocks are rounded and broken up. With less reserved it grows past it. */
 const ARENA_SURPLUS = 1.3;
 
 /** The peak of a training step in which every microbatch is as large as it may be and every token is trained. */
 export function predictTrainingMemory(
   spec: ModelSpec,
   { threads, rowTokens, microbatchTokens, lora, hasReference = false }: TrainingExtent,
-  { sharing, recomputedLayers }: TrainingPlan,
+  { sharing, recomputedLayers }: WorkDivision,
 ): TrainingMemory {
   const trained = countValues(listTrained({ spec, lora })) * BYTES;
   const microbatches = sharing === ThreadSharing.operators ? 1 : threads;
-  const tokens = Math.max(rowTokens, microbatchTokens);
-  const layerValues =
-    HIDDEN_RESULTS * spec.hiddenSize +
-    2 * spec.numKeyValueHeads * spec.headDim +
-    (spec.hasQkNorm ? (spec.numHeads + spec.numKeyValueHeads) * spec.headDim : 0) +
-    FEED_FORWARD_RESULTS * spec.intermediateSize +
-    // The attention weights of a token.
-    spec.numHeads * rowTokens;
-  const keptLayers = spec.numLayers - recomputedLayers;
-  const bodyValues =
-    tokens * (spec.numLayers * spec.hiddenSize + (keptLayers + LAYERS_IN_WORK) * layerValues);
-  const headValues =
-    HEAD_RESULTS * Math.min(tokens, headChunks(spec.vocabSize, tokens).positions) * spec.vocabSize;
+  const extent = { rowTokens, microbatchTokens };
   // The activations go as the gradients come.
-  const inWork = Math.max((bodyValues + headValues) * BYTES, trained) * ARENA_SURPLUS;
+  const inWork = Math.max(activationBytes(spec, extent, recomputedLayers), trained) * ARENA_SURPLUS;
   const parts = {
     base: BASE_BYTES,
     weights: countValues(listAll({ spec, lora })) * BYTES,
@@ -118,6 +114,29 @@ export function predictTrainingMemory(
     activations: Math.round(microbatches * inWork),
   };
   return { ...parts, total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0) };
+}
+
+/** What a microbatch that is as large as it may be keeps for the way back, with what it needs on the way. */
+function activationBytes(
+  spec: ModelSpec,
+  { rowTokens, microbatchTokens }: Pick<TrainingExtent, "rowTokens" | "microbatchTokens">,
+  recomputedLayers: number,
+): number {
+  const tokens = Math.max(rowTokens, microbatchTokens);
+  const pieces = usualRowPieces(spec);
+  const layerValues =
+    HIDDEN_RESULTS * spec.hiddenSize +
+    2 * spec.numKeyValueHeads * spec.headDim +
+    (spec.hasQkNorm ? (spec.numHeads + spec.numKeyValueHeads) * spec.headDim : 0) +
+    FEED_FORWARD_RESULTS * spec.intermediateSize +
+    // The attention weights of a token, of those pairs that are computed (packed-attention.ts of the model).
+    spec.numHeads * rowTokens * ((pieces + 1) / (2 * pieces));
+  const keptLayers = spec.numLayers - recomputedLayers;
+  const bodyValues =
+    tokens * (spec.numLayers * spec.hiddenSize + (keptLayers + LAYERS_IN_WORK) * layerValues);
+  const headValues =
+    HEAD_RESULTS * Math.min(tokens, headChunks(spec.vocabSize, tokens).positions) * spec.vocabSize;
+  return Math.ceil(bodyValues + headValues) * BYTES;
 }
 
 /**
@@ -130,7 +149,10 @@ export function planTraining(
   extent: TrainingExtent,
   maxBytes: number,
 ): TrainingPlan & { readonly memory: TrainingMemory } {
-  const predict = (plan: TrainingPlan) => ({ ...plan, memory: predictTrainingMemory(spec, extent, plan) });
+  const predict = (work: WorkDivision) => {
+    const memory = predictTrainingMemory(spec, extent, work);
+    return { ...work, memory, reservedBytes: isLargeModel(spec) ? memory.activations : 0 };
+  };
   const apart = predict({ sharing: ThreadSharing.microbatches, recomputedLayers: 0 });
   if (!isLargeModel(spec) && apart.memory.total <= maxBytes) return apart;
   let plan = predict({ sharing: ThreadSharing.operators, recomputedLayers: 0 });

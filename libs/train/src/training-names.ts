@@ -9,6 +9,8 @@ export const INPUT = {
   embedded: "embedded",
   /** int32 [B, T] */
   positionIds: "positionIds",
+  /** int64 [1], of training only: float32 values that memory is reserved for before the run takes any. */
+  reserved: "reserved",
   /** int32 [B, T] */
   visibleEnd: "visibleEnd",
   /** int32 [U]: distinct indices into B*T. */

@@ -61,6 +61,7 @@ const engine = new OnnxTrainingEngine({
   start: { kind: "checkpoint", folder: values.model },
   sharing: plan.sharing,
   recomputedLayers: plan.recomputedLayers,
+  reservedBytes: plan.reservedBytes,
 });
 await engine.initialise();
 /** The last state with the optimizer. */

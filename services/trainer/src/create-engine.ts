@@ -48,6 +48,7 @@ export async function createEngine(
     ...common,
     sharing: plan.sharing,
     recomputedLayers: plan.recomputedLayers,
+    reservedBytes: plan.reservedBytes,
     ...(means.engineThreads === 0 ? {} : { threads: means.engineThreads }),
   });
 }

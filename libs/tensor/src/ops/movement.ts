@@ -13,7 +13,7 @@ import {
   sameShape,
   type TensorShape,
 } from "../shape.ts";
-import { Add } from "./elementwise.ts";
+import { Add, Cast, Mul } from "./elementwise.ts";
 
 /**
  * The elements in another shape. One axis may be -1: its size follows from the others. Of a reshaped tensor the source is
@@ -69,6 +69,19 @@ export function After(x: Tensor, other: Tensor): Tensor {
     throw new ShapeError("Reshape", "both have one shape", current);
   }
   return emitReshape(x, Shape(other), x.shape);
+}
+
+/**
+ * `x`, of whole numbers, after memory for `count` float32 values was taken and given back: onnxruntime keeps it for what
+ * comes after, so that a session's memory can be as large from its first run on as a later one will need.
+ *
+ * @param count int64 [1]; 0 takes nothing.
+ */
+export function AfterReserving(x: Tensor, count: Tensor): Tensor {
+  const { graph } = x;
+  const inputs = [graph.constant("float32", [0], [1]), count];
+  const zeros = graph.emit("Expand", inputs, {}, [{ dtype: "float32", shape: ["reserved"] }]).outputs[0]!;
+  return Add(x, Cast(Mul(Shape(zeros), 0), x.dtype));
 }
 
 /** Validates a target shape, with at most one -1, and returns it complete. */

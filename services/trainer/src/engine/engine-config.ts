@@ -45,6 +45,8 @@ export interface OnnxEngineConfig extends EngineConfig {
   readonly sharing?: ThreadSharing;
   /** Layers that are computed again on the way back instead of being kept; default 0. The result does not depend on it. */
   readonly recomputedLayers?: number;
+  /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
+  readonly reservedBytes?: number;
 }
 
 /** Long enough for a prompt with the branches of a group, short enough that attention stays a small part. */

@@ -62,6 +62,7 @@ export class OnnxTrainer implements TrainingEngine {
       updates: this.#updates,
       ...(config.sharing === undefined ? {} : { sharing: config.sharing }),
       ...(config.recomputedLayers === undefined ? {} : { recomputedLayers: config.recomputedLayers }),
+      ...(config.reservedBytes === undefined ? {} : { reservedBytes: config.reservedBytes }),
     });
   }
 
