@@ -10,8 +10,15 @@ export function contextInputs(layer: number): { readonly keys: string; readonly 
   return { keys: `keys.${layer}`, values: `values.${layer}` };
 }
 
+/** Names of the new tokens' keys and values that a layer puts out where contexts are slots. */
+export function freshOutputs(layer: number): { readonly keys: string; readonly values: string } {
+  return { keys: `newKeys.${layer}`, values: `newValues.${layer}` };
+}
+
 /** Between the new tokens [1, N, ...] and the queries of each sequence [S, Q, ...]. */
 export interface Queries {
+  /** [S, Q] new token of each query. */
+  readonly tokens: Tensor;
   /** [1, N, heads..., D] -> [S, Q, heads..., D] */
   split(x: Tensor, heads: readonly number[]): Tensor;
   /** [S, Q, heads..., D] -> [1, N, heads*D] */
@@ -29,6 +36,7 @@ export function declareQueries(graph: Graph, headDim: number): Queries {
   const tokenQueries = graph.input("tokenQueries", "int32", [1, "tokens"]);
   const widthOf = (sizes: readonly Dim[]) => sizes.reduce<Dim>((a, b) => multiplyDims(a, b), 1);
   return {
+    tokens: queryTokens,
     split(x, heads) {
       const x_SQC = Gather(Reshape(x, ["tokens", widthOf([...heads, headDim])]), queryTokens);
       return Reshape(x_SQC, ["sequences", "queries", ...heads, headDim]);

@@ -9,7 +9,7 @@
  * outputs are copied, inputs are not.
  */
 import { Concat, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
-import { declareQueries } from "./cached-attention.ts";
+import { declareQueries, freshOutputs } from "./cached-attention.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import { layerOf, listParameters, type ParameterInfo } from "./parameters.ts";
 import { pooledAttend } from "./pooled-attention.ts";
@@ -50,10 +50,12 @@ export function fedParameters(spec: ModelSpec, isWeightLeft: boolean): Parameter
  * probability-mass.ts, int32:
  *
  *   tokenIds [1, N], positionIds [1, N]   the new tokens
- *   wantedTokens [W]                      new tokens whose logits are wanted
+ *   lastTokens [S]                        the last new token of each sequence
+ *   wantedSequences [W]                   those whose logits after their last token are wanted
  *
- * Outputs: logits [1, W, V]; newKeyValues [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values; those of
- * probability-mass.ts.
+ * Outputs: logits [1, W, V]; those of probability-mass.ts; and the new keys and values. Pooled: newKeyValues
+ * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: {@link freshOutputs} of each layer [1, N, G*D], which are
+ * so many values that to join them would cost more than to hand them over one by one.
  */
 export function buildDecodeGraph(
   spec: ModelSpec,
@@ -65,9 +67,11 @@ export function buildDecodeGraph(
   const weights = { ...fed, ...weightInitializers(graph, kept) };
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
-  const wantedTokens = graph.input("wantedTokens", "int32", ["wanted"]);
+  const lastTokens = graph.input("lastTokens", "int32", ["sequences"]);
+  const wantedSequences = graph.input("wantedSequences", "int32", ["wanted"]);
   const queries = declareQueries(graph, spec.headDim);
-  const attendContext = (layout === "slots" ? slotAttend : pooledAttend)(graph, spec, queries);
+  const attendContext =
+    layout === "slots" ? slotAttend(graph, spec, queries, lastTokens) : pooledAttend(graph, spec, queries);
   const newKeys: Tensor[] = [];
   const newValues: Tensor[] = [];
   const attend: Attend = function attendAndKeep(layer, q, k, v) {
@@ -82,11 +86,19 @@ export function buildDecodeGraph(
     weights,
     attend,
     isWeightLeft,
-    ...(layout === "slots" && { queryFactor: slotQueryFactor(spec) }),
+    ...(layout === "slots" && { queryFactor: slotQueryFactor(spec), readers: lastTokens }),
   });
-  const logits = buildHead(spec, Gather(hidden, wantedTokens, 1), weights);
+  const last = layout === "slots" ? hidden : Gather(hidden, lastTokens, 1);
+  const logits = buildHead(spec, Gather(last, wantedSequences, 1), weights);
   graph.output("logits", logits);
-  graph.output("newKeyValues", Concat([...newKeys, ...newValues], 2));
+  if (layout === "pooled") graph.output("newKeyValues", Concat([...newKeys, ...newValues], 2));
+  else {
+    for (let layer = 0; layer < spec.numLayers; layer++) {
+      const { keys, values } = freshOutputs(layer);
+      graph.output(keys, newKeys[layer]!);
+      graph.output(values, newValues[layer]!);
+    }
+  }
   outputMasses(graph, logits, spec.vocabSize);
   return graph;
 }

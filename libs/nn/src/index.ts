@@ -7,7 +7,7 @@
  *   const logits = buildHead(spec, hidden, weights);
  */
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
-export { contextInputs } from "./cached-attention.ts";
+export { contextInputs, freshOutputs } from "./cached-attention.ts";
 export type { ModelConfig } from "./config-fields.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor, fedParameters } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";

@@ -45,8 +45,9 @@ export type WeightTensors = Readonly<Record<string, Tensor>>;
 /**
  * Attention of one layer.
  *
- * @param q [B, T, H, D], k and v [B, T, G, D]: q and k are normed and turned by their positions.
- * @returns [B, T, H*D]: for every query head the mix of the values it may see.
+ * @param q [B, T, H, D], k and v [B, T, G, D]: q and k are normed and turned by their positions. With `readers`, q of the
+ *   last layer is theirs, [1, R, H, D].
+ * @returns [B, T, H*D], or [1, R, H*D]: for every query head the mix of the values it may see.
  */
 export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
 
@@ -69,6 +70,11 @@ export type TransformerInputs = TokenInput & {
   readonly isWeightLeft?: boolean;
   /** Factor of the queries, for an `attend` that takes them scaled; default 1. */
   readonly queryFactor?: number;
+  /**
+   * [R] tokens of the only row, whose results are wanted; default all. The last layer then has keys and values of all
+   * tokens, and all else of these only: its result and that of the decoder are [1, R, C].
+   */
+  readonly readers?: Tensor;
 };
 
 /** Declares parameters as graph inputs, so that arrays updated in place are seen by the next run. */
@@ -83,7 +89,7 @@ export function weightInitializers(graph: Graph, parameters: readonly ParameterI
   );
 }
 
-/** The decoder in its steps, each [B, T, C] -> [B, T, C]; a step that is taken twice is computed twice. */
+/** The decoder in its steps, each [B, T, C] -> [B, T, C] but for `readers`; a step that is taken twice is computed twice. */
 export interface Decoder {
   /** What the first layer reads. */
   readonly start: Tensor;
@@ -97,17 +103,20 @@ export function decoderOf(graph: Graph, spec: ModelSpec, inputs: TransformerInpu
   const { weights } = inputs;
   const keyAngles = rotaryAngles(graph, spec, inputs.positionIds);
   const angles = { k: keyAngles, q: scaleAngles(keyAngles, inputs.queryFactor ?? 1) };
+  const { readers } = inputs;
   return {
     start: "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds),
     layer(index, x) {
-      const attended = Add(x, attentionBlock(spec, index, x, inputs, angles));
+      const isRead = readers !== undefined && index === spec.numLayers - 1;
+      const read: Read = (tensor) => (isRead ? Gather(tensor, readers, 1) : tensor);
+      const attended = Add(read(x), attentionBlock(spec, index, x, inputs, angles, read));
       return Add(attended, feedForwardBlock(spec, index, attended, inputs));
     },
     finish: (x) => norm(spec, x, parameter(weights, FINAL_NORM)),
   };
 }
 
-/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C]. */
+/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C], or those of the readers. */
 export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
   const decoder = decoderOf(graph, spec, inputs);
   let x = decoder.start;
@@ -125,6 +134,9 @@ interface Angles {
   readonly cosines: Tensor;
   readonly sines: Tensor;
 }
+
+/** Of a tensor [B, T, ...] the tokens whose results are wanted of a layer. */
+type Read = (tensor: Tensor) => Tensor;
 
 /** Turning by these also multiplies by the factor. */
 function scaleAngles({ cosines, sines }: Angles, factor: number): Angles {
@@ -146,16 +158,19 @@ function attentionBlock(
   x: Tensor,
   inputs: TransformerInputs,
   angles: { readonly q: Angles; readonly k: Angles },
+  read: Read,
 ): Tensor {
   const { weights, attend } = inputs;
   const at = (part: string) => parameter(weights, layerParameter(layer, part));
-  const [rows, tokens] = x.shape as [Dim, Dim, Dim];
   const { numHeads, numKeyValueHeads, headDim } = spec;
   const normed = norm(spec, x, at("input_layernorm"));
 
-  const projectHeads = (part: string, heads: number) =>
-    Reshape(project(spec, layer, normed, inputs, part), [rows, tokens, heads, headDim]);
+  const projectHeads = (input: Tensor, part: string, heads: number) => {
+    const [rows, tokens] = input.shape as [Dim, Dim, Dim];
+    return Reshape(project(spec, layer, input, inputs, part), [rows, tokens, heads, headDim]);
+  };
   const turn = (perHead: Tensor, heads: number, { cosines, sines }: Angles) => {
+    const [rows, tokens] = perHead.shape as [Dim, Dim, ...Dim[]];
     const flat = Reshape(perHead, [rows, tokens, heads * headDim]);
     const turned = RotaryEmbedding(flat, cosines, sines, heads);
     return Reshape(turned, [rows, tokens, heads, headDim]);
@@ -164,16 +179,16 @@ function attentionBlock(
     spec.hasQkNorm ? norm(spec, perHead, at(part)) : perHead;
 
   const q = turn(
-    normHeads(projectHeads("self_attn.q_proj", numHeads), "self_attn.q_norm"),
+    normHeads(projectHeads(read(normed), "self_attn.q_proj", numHeads), "self_attn.q_norm"),
     numHeads,
-    angles.q,
+    { cosines: read(angles.q.cosines), sines: read(angles.q.sines) },
   );
   const k = turn(
-    normHeads(projectHeads("self_attn.k_proj", numKeyValueHeads), "self_attn.k_norm"),
+    normHeads(projectHeads(normed, "self_attn.k_proj", numKeyValueHeads), "self_attn.k_norm"),
     numKeyValueHeads,
     angles.k,
   );
-  const v = projectHeads("self_attn.v_proj", numKeyValueHeads);
+  const v = projectHeads(normed, "self_attn.v_proj", numKeyValueHeads);
   return project(spec, layer, attend(layer, q, k, v), inputs, "self_attn.o_proj");
 }
 

@@ -8,7 +8,7 @@ import type { Logger } from "@hone/telemetry";
 import type { EngineConfig, InferenceGatewayConfig } from "./config.ts";
 import { checkRun } from "./domain/check-run.ts";
 import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
-import { contextTokensIn } from "./domain/embedded/kv-pool.ts";
+import { contextTokensIn } from "./domain/embedded/kv-rows.ts";
 import type { InferenceEngine } from "./domain/inference-engine.ts";
 import { checkServerRun } from "./domain/server/check-server-run.ts";
 import type { EngineServer } from "./domain/server/engine-server.ts";

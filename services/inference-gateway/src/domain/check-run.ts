@@ -2,7 +2,7 @@
 
 import { type ConfigProblem, type ModelInit, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelConfig, type ModelSpec, ModelSpecError, resolveModelSpec, specFromConfig } from "@hone/nn";
-import { contextTokensIn } from "./embedded/kv-pool.ts";
+import { contextTokensIn } from "./embedded/kv-rows.ts";
 
 /**
  * @param model config.json of the run's model; undefined = not known, so that a pretrained one is not checked.

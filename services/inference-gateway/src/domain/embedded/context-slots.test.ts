@@ -13,7 +13,8 @@ const spec = resolveModelSpec({
   numKeyValueHeads: 2,
   headDim: 2,
 });
-const FRESH_SIZE = spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim;
+const PARTS = spec.numLayers * 2;
+const WIDTH = spec.numKeyValueHeads * spec.headDim;
 const MOST_ROWS = 5 * PAGE_ROWS;
 
 /** A sequence whose row at a position holds values that name both. */
@@ -33,10 +34,12 @@ class Subject {
     return this.number * 100_000 + position * 100 + part;
   }
 
-  append(pool: RowPool, count: number, also?: (position: number, row: Float32Array) => void): void {
+  append(pool: RowPool, count: number, also?: (position: number, row: Float32Array[]) => void): void {
     for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
       const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
-      const row = Float32Array.from({ length: FRESH_SIZE }, (_, part) => this.valueAt(this.start, part));
+      const row = Array.from({ length: PARTS }, (_, part) =>
+        Float32Array.from({ length: WIDTH }, (_, i) => this.valueAt(this.start, part * WIDTH + i)),
+      );
       pool.write(page, this.start, row, 0, 1);
       also?.(this.start, row);
     }

@@ -14,7 +14,7 @@
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { copyRows, free } from "./kv-pool.ts";
+import { copyRows, free } from "./kv-rows.ts";
 import type { RunItem } from "./policy-runner.ts";
 import type { RowPool } from "./row-pool.ts";
 
@@ -74,8 +74,8 @@ export class ContextSlots {
       for (let position = slot.filled; position < start; ) {
         const inPage = position % PAGE_ROWS;
         const count = Math.min(PAGE_ROWS - inPage, start - position);
-        const { rows, first } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
-        this.#spread(place, position, rows, first, count);
+        const { rows, first, apart } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
+        this.#spread(place, position, () => rows, first, apart, count);
         position += count;
       }
       slot.filled = Math.max(slot.filled, start);
@@ -88,11 +88,17 @@ export class ContextSlots {
    * as there is room: they are in the processor's cache then, which they are no more when the next run fetches them.
    * @param fresh as {@link RowPool.write} takes it, finite at these tokens.
    */
-  append(place: number, position: number, fresh: Float32Array, token: number, count: number): void {
+  append(
+    place: number,
+    position: number,
+    fresh: readonly Float32Array[],
+    token: number,
+    count: number,
+  ): void {
     const slot = this.#slots[place]!;
     const rows = Math.min(count, this.#length - position);
     if (slot.filled !== position || rows <= 0) return;
-    this.#spread(place, position, fresh, token, rows);
+    this.#spread(place, position, (part) => fresh[part]!, token * this.#groups * this.#headDim, 0, rows);
     slot.filled += rows;
   }
 
@@ -147,25 +153,38 @@ export class ContextSlots {
     if (filled === 0 || filled > start) return false;
     const last = this.#keys.length - 1;
     const width = this.#headDim;
-    const { rows, first } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
-    const from = (first * 2 * this.#keys.length + last) * this.#groups * width;
+    const { rows, first, apart } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
+    const from = first + last * apart;
     const at = place * this.#slotSize + (filled - 1) * width;
     const held = this.#keys[last]!;
     for (let i = 0; i < width; i++) if (held[at + i] !== rows[from + i]) return false;
     return true;
   }
 
-  /** Copies rows [N, 2*layers*G*D] from the `first` on to the heads of a slot. */
-  #spread(place: number, position: number, rows: Float32Array, first: number, count: number): void {
+  /**
+   * Copies rows to the heads of a slot.
+   * @param rowsOf the array with a part's rows, of keys of layer 0, 1, ..., then of values
+   * @param first where those of the first part begin in it, and how far `apart` the next one's do
+   */
+  #spread(
+    place: number,
+    position: number,
+    rowsOf: (part: number) => Float32Array,
+    first: number,
+    apart: number,
+    count: number,
+  ): void {
     const width = this.#headDim;
+    const rowSize = this.#groups * width;
     const headSize = this.#length * width;
-    const size = this.#keys.length * 2 * this.#groups * width;
     const row = place * this.#slotSize + position * width;
-    let from = first * size;
+    let part = 0;
     for (const buffers of [this.#keys, this.#values]) {
       for (const buffer of buffers) {
+        const rows = rowsOf(part);
+        let from = first + part++ * apart;
         for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
-          copyRows(rows, from, size, buffer, to, width, count);
+          copyRows(rows, from, rowSize, buffer, to, width, count);
         }
       }
     }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
-import { contextTokensIn, KvPool } from "./kv-pool.ts";
+import { KvPool } from "./kv-pool.ts";
+import { contextTokensIn } from "./kv-rows.ts";
 
 const spec = resolveModelSpec({
   vocabSize: 8,

@@ -16,6 +16,7 @@ import {
   contextInputs,
   contextLayoutFor,
   fedParameters,
+  freshOutputs,
   LARGEST_UNIFORM,
   listParameters,
   type ModelSpec,
@@ -25,11 +26,13 @@ import {
   parameterSize,
   type Weights,
 } from "@hone/nn";
-import { type Feed, type Fetched, GraphSession } from "@hone/tensor";
+import { type Fetched, GraphSession } from "@hone/tensor";
 import { releaseValues } from "@hone/train";
 import { inverseTemperature, type RowMasses } from "../sampling-row.ts";
 import { ContextSlots } from "./context-slots.ts";
-import { contextBytesPerToken, contextTokensIn, KvPool } from "./kv-pool.ts";
+import { FeedBuffers } from "./feed-buffers.ts";
+import { KvPool } from "./kv-pool.ts";
+import { contextBytesPerToken, contextTokensIn } from "./kv-rows.ts";
 import type { RunCost } from "./plan-step.ts";
 import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
 import { RowPool } from "./row-pool.ts";
@@ -106,6 +109,8 @@ export class OnnxRunner implements PolicyRunner {
   readonly #contexts: Contexts;
   readonly #buffers = new FeedBuffers();
   readonly #hasMasses: boolean;
+  /** The new keys and values: all in one, or by part as a row pool has them. */
+  readonly #rowOutputs: readonly string[];
   /** Given back at the end. */
   readonly #ownWeights: Weights;
   /** Sequences of the last decode run. */
@@ -122,6 +127,11 @@ export class OnnxRunner implements PolicyRunner {
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
     this.#session = session;
     this.#contexts = contexts;
+    const layers = Array.from({ length: spec.numLayers }, (_, layer) => freshOutputs(layer));
+    this.#rowOutputs =
+      contexts.layout === "pooled"
+        ? ["newKeyValues"]
+        : [...layers.map(({ keys }) => keys), ...layers.map(({ values }) => values)];
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
     this.pageCapacity = contexts.pool.capacity;
     if (runCost !== undefined) this.runCost = runCost;
@@ -157,14 +167,14 @@ export class OnnxRunner implements PolicyRunner {
     let places: number[];
     if (contexts.layout === "slots") {
       slots = this.#slotsFor(items, contexts);
-      places = this.#feedSlots(items, slots, contexts.pool);
+      places = this.#feedSlots(items, slots, contexts);
     } else places = this.#feedPools(items, shape, contexts.pool);
     this.#feedTokens(items, shape, places);
     const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
-    const outputs = ["newKeyValues", ...(this.#hasMasses ? MASS_OUTPUTS : [])];
+    const outputs = [...this.#rowOutputs, ...(this.#hasMasses ? MASS_OUTPUTS : [])];
     if (!this.#hasMasses || !isBlockEnough) outputs.push("logits");
     const results = await this.#session.run(this.#buffers.feeds, outputs);
-    const fresh = results.newKeyValues!.data as Float32Array;
+    const fresh = this.#rowOutputs.map((name) => results[name]!.data as Float32Array);
     const broken: number[] = [];
     let token = 0;
     for (const [index, item] of items.entries()) {
@@ -181,16 +191,21 @@ export class OnnxRunner implements PolicyRunner {
   /** Keeps the new keys and values of an item. @returns false when they are not finite: then it is of no use any more. */
   #keep(
     { pages, start, count }: RunItem,
-    fresh: Float32Array,
+    fresh: readonly Float32Array[],
     firstToken: number,
     slots: ContextSlots | undefined,
     place: number,
   ): boolean {
+    const contexts = this.#contexts;
     for (let position = start; position < start + count; ) {
       const page = pages[Math.floor(position / PAGE_ROWS)]!;
       const rows = Math.min(PAGE_ROWS - (position % PAGE_ROWS), start + count - position);
       const token = firstToken + position - start;
-      if (!this.#contexts.pool.write(page, position, fresh, token, rows)) return false;
+      const isSound =
+        contexts.layout === "slots"
+          ? contexts.pool.write(page, position, fresh, token, rows)
+          : contexts.pool.write(page, position, fresh[0]!, token, rows);
+      if (!isSound) return false;
       slots?.append(place, position, fresh, token, rows);
       position += rows;
     }
@@ -257,9 +272,11 @@ export class OnnxRunner implements PolicyRunner {
   }
 
   /** @returns the place of each item among the run's sequences. */
-  #feedSlots(items: readonly RunItem[], slots: ContextSlots, pool: RowPool): number[] {
+  #feedSlots(items: readonly RunItem[], slots: ContextSlots, { pool, decoding }: SlotContexts): number[] {
     const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
-    const length = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
+    // Sequences that decode want room for the next row at once: all would have to move for it one step later.
+    const wanted = slots === decoding ? longest + 1 : longest;
+    const length = Math.ceil(wanted / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const sequences = items.length;
     const places = slots.bring(items, length, pool);
     const lengths = this.#buffers.indices("contextLengths", [sequences]);
@@ -280,7 +297,8 @@ export class OnnxRunner implements PolicyRunner {
     const positionIds = buffers.indices("positionIds", [1, tokens]);
     const queryTokens = buffers.indices("queryTokens", [sequences, queries]);
     const tokenQueries = buffers.indices("tokenQueries", [1, tokens]);
-    const wantedTokens = buffers.indices("wantedTokens", [wanted]);
+    const lastTokens = buffers.indices("lastTokens", [sequences]);
+    const wantedSequences = buffers.indices("wantedSequences", [wanted]);
     const perRow = (name: string) => (this.#hasMasses ? buffers.floats(name, [1, wanted, 1]) : undefined);
     const inverseTemperatures = perRow("inverseTemperatures");
     const uniforms = perRow("uniforms");
@@ -296,10 +314,11 @@ export class OnnxRunner implements PolicyRunner {
         queryTokens[firstQuery + i] = token;
       }
       queryTokens.fill(token - 1, firstQuery + count, firstQuery + queries);
+      lastTokens[places[index]!] = token - 1;
       if (!wantsLogits) continue;
       if (inverseTemperatures) inverseTemperatures[want] = inverseTemperature(temperature);
       if (uniforms) uniforms[want] = Math.min(uniform, LARGEST_UNIFORM);
-      wantedTokens[want++] = token - 1;
+      wantedSequences[want++] = places[index]!;
     }
   }
 }
@@ -349,41 +368,4 @@ function rowMasses(results: Readonly<Record<string, Fetched>>): RowMasses[] {
     blockMasses: rowOf(blockMasses as Float32Array, row),
     drawn: { block: Number(drawnBlocks![row]), logits: rowOf(drawnLogits as Float32Array, row) },
   }));
-}
-
-/** What a run is fed with, by name; index memory is kept and viewed in the size of each run. */
-class FeedBuffers {
-  readonly feeds: Record<string, Feed> = {};
-  readonly #memory = new Map<string, ArrayBuffer>();
-
-  indices(name: string, shape: readonly number[]): Int32Array {
-    const data = new Int32Array(this.#reserve(name, shape), 0, sizeOf(shape));
-    this.feeds[name] = { dtype: "int32", data, shape };
-    return data;
-  }
-
-  floats(name: string, shape: readonly number[]): Float32Array {
-    const data = new Float32Array(this.#reserve(name, shape), 0, sizeOf(shape));
-    this.give(name, data, shape);
-    return data;
-  }
-
-  /** Feeds an array of the caller. */
-  give(name: string, data: Float32Array, shape: readonly number[]): void {
-    this.feeds[name] = { dtype: "float32", data, shape };
-  }
-
-  #reserve(name: string, shape: readonly number[]): ArrayBuffer {
-    const bytes = 4 * sizeOf(shape);
-    let memory = this.#memory.get(name);
-    if (memory === undefined || memory.byteLength < bytes) {
-      memory = new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(bytes, 64))));
-      this.#memory.set(name, memory);
-    }
-    return memory;
-  }
-}
-
-function sizeOf(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
 }

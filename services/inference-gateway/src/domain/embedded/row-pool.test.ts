@@ -12,13 +12,21 @@ const spec = resolveModelSpec({
   numKeyValueHeads: 32,
   intermediateSize: 8,
 });
-const ROW = 56 * 2 * 2_048;
+const PARTS = 2 * 56;
+const WIDTH = 2_048;
+const ZEROS = new Array<Float32Array>(PARTS).fill(new Float32Array(WIDTH));
 
-const rowsOf = (count: number) => Float32Array.from({ length: count * ROW }, (_, i) => (i % 1_009) + 1);
+const rowsOf = (count: number) =>
+  Array.from({ length: PARTS }, (_, part) =>
+    Float32Array.from({ length: count * WIDTH }, (_, i) => ((part * 31 + i) % 1_009) + 1),
+  );
 
-function readRow(pool: RowPool, page: number, position: number): Float32Array {
-  const { rows, first } = pool.at(page, position);
-  return rows.slice(first * ROW, (first + 1) * ROW);
+const rowIn = (fresh: readonly Float32Array[], token: number) =>
+  fresh.map((part) => part.slice(token * WIDTH, (token + 1) * WIDTH));
+
+function readRow(pool: RowPool, page: number, position: number): Float32Array[] {
+  const { rows, first, apart } = pool.at(page, position);
+  return ZEROS.map((_, part) => rows.slice(first + part * apart, first + part * apart + WIDTH));
 }
 
 describe("RowPool", () => {
@@ -34,9 +42,9 @@ describe("RowPool", () => {
       assert.ok(pool.write(page, position, fresh, token, 1));
     }
     for (const [token, [page, position]] of places.entries()) {
-      assert.deepEqual(readRow(pool, page, position), fresh.slice(token * ROW, (token + 1) * ROW));
+      assert.deepEqual(readRow(pool, page, position), rowIn(fresh, token));
     }
-    assert.deepEqual(readRow(pool, 2, 4), new Float32Array(ROW));
+    assert.deepEqual(readRow(pool, 2, 4), ZEROS);
     pool.dispose();
   });
 
@@ -45,8 +53,8 @@ describe("RowPool", () => {
     const fresh = rowsOf(3);
     assert.ok(pool.write(1, 0, fresh, 0, 3));
     pool.copyRows(1, 8, 2);
-    assert.deepEqual(readRow(pool, 8, 1), fresh.slice(ROW, 2 * ROW));
-    assert.deepEqual(readRow(pool, 8, 2), new Float32Array(ROW));
+    assert.deepEqual(readRow(pool, 8, 1), rowIn(fresh, 1));
+    assert.deepEqual(readRow(pool, 8, 2), ZEROS);
     pool.dispose();
   });
 
@@ -54,10 +62,10 @@ describe("RowPool", () => {
     const pool = new RowPool(spec, 10);
     for (const bad of [Number.NaN, Number.NEGATIVE_INFINITY]) {
       const fresh = rowsOf(2);
-      fresh[ROW + 5] = bad;
+      fresh[7]![WIDTH + 5] = bad;
       assert.equal(pool.write(2, 7, fresh, 0, 2), false);
-      assert.deepEqual(readRow(pool, 2, 8), new Float32Array(ROW));
-      assert.deepEqual(readRow(pool, 2, 7), new Float32Array(ROW));
+      assert.deepEqual(readRow(pool, 2, 8), ZEROS);
+      assert.deepEqual(readRow(pool, 2, 7), ZEROS);
     }
     pool.dispose();
   });

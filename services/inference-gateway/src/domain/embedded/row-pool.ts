@@ -1,73 +1,88 @@
 /**
- * Keys and values of all sequences of one policy version of a large model: a row for each token, as its run put it out:
- * [2*layers*G*D], the keys of layer 0, 1, ..., then the values (G key/value heads, D head size). Runs read them from slots
- * (context-slots.ts), which are filled from here.
+ * Keys and values of all sequences of one policy version of a large model. Runs read them from slots (context-slots.ts),
+ * which are filled from here.
  *
- * Rows lie in pages and pages in blocks, which are made when they are first written to: what one token brings is written
- * in one piece, and memory grows with the tokens.
+ * A token has a row [G*D] in each of 2*layers parts, the keys of layer 0, 1, ..., then the values (G key/value heads, D
+ * head size), as its run puts them out. They lie in pages [parts, A, G*D] of A = PAGE_ROWS tokens, and pages in blocks, which
+ * are made when they are first written to: memory grows with the tokens.
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { contextBytesPerToken, free, isAllFinite } from "./kv-pool.ts";
+import { contextBytesPerToken, free, isAllFinite } from "./kv-rows.ts";
 
 /** Large enough for large pages of memory. */
 const BLOCK_BYTES = 32 * 2 ** 20;
 
 /** Rows of consecutive positions within a page. */
 export interface StoredRows {
-  /** Of a whole block. */
+  /** A whole block. */
   readonly rows: Float32Array;
-  /** Which row of the block is the first one. */
+  /** Where the first row of the first part begins. */
   readonly first: number;
+  /** From there to the first one of the next part, and so on. */
+  readonly apart: number;
 }
 
 export class RowPool {
   /** In pages. */
   readonly capacity: number;
-  readonly #rowSize: number;
+  /** Of a row in values. */
+  readonly #width: number;
+  readonly #parts: number;
   readonly #blockPages: number;
   readonly #blocks = new Map<number, Float32Array>();
 
   constructor(spec: ModelSpec, capacity: number) {
     this.capacity = capacity;
-    const rowBytes = contextBytesPerToken(spec);
-    this.#rowSize = rowBytes / Float32Array.BYTES_PER_ELEMENT;
-    this.#blockPages = Math.max(1, Math.floor(BLOCK_BYTES / (PAGE_ROWS * rowBytes)));
+    this.#width = spec.numKeyValueHeads * spec.headDim;
+    this.#parts = 2 * spec.numLayers;
+    this.#blockPages = Math.max(1, Math.floor(BLOCK_BYTES / (PAGE_ROWS * contextBytesPerToken(spec))));
   }
 
   /**
    * Writes rows of consecutive positions in one page; all as zeros where one is not finite.
-   * @param fresh [N, row]
+   * @param fresh of each part [N, G*D]
    * @param token which of the N is the first one.
    * @returns whether they were finite.
    */
-  write(page: number, position: number, fresh: Float32Array, token: number, count: number): boolean {
-    const { rows, first } = this.at(page, position);
-    const size = this.#rowSize;
-    const [begin, end] = [token * size, (token + count) * size];
-    const isSound = isAllFinite(fresh, begin, end);
-    if (isSound) rows.set(fresh.subarray(begin, end), first * size);
-    else rows.fill(0, first * size, (first + count) * size);
+  write(
+    page: number,
+    position: number,
+    fresh: readonly Float32Array[],
+    token: number,
+    count: number,
+  ): boolean {
+    const { rows, first, apart } = this.at(page, position);
+    const [begin, end] = [token * this.#width, (token + count) * this.#width];
+    const isSound = fresh.every((part) => isAllFinite(part, begin, end));
+    for (let part = 0, to = first; part < this.#parts; part++, to += apart) {
+      if (isSound) rows.set(fresh[part]!.subarray(begin, end), to);
+      else rows.fill(0, to, to + count * this.#width);
+    }
     return isSound;
   }
 
   /** The rows of a page from a position's on. */
   at(page: number, position: number): StoredRows {
     const number = Math.floor(page / this.#blockPages);
+    const apart = PAGE_ROWS * this.#width;
     let rows = this.#blocks.get(number);
     if (rows === undefined) {
-      rows = new Float32Array(this.#blockPages * PAGE_ROWS * this.#rowSize);
+      rows = new Float32Array(this.#blockPages * this.#parts * apart);
       this.#blocks.set(number, rows);
     }
-    return { rows, first: (page % this.#blockPages) * PAGE_ROWS + (position % PAGE_ROWS) };
+    const first = (page % this.#blockPages) * this.#parts * apart + (position % PAGE_ROWS) * this.#width;
+    return { rows, first, apart };
   }
 
   /** Copies the first `count` rows of a page. */
   copyRows(fromPage: number, toPage: number, count: number): void {
-    const size = this.#rowSize;
     const from = this.at(fromPage, 0);
     const to = this.at(toPage, 0);
-    to.rows.set(from.rows.subarray(from.first * size, (from.first + count) * size), to.first * size);
+    for (let part = 0; part < this.#parts; part++) {
+      const begin = from.first + part * from.apart;
+      to.rows.set(from.rows.subarray(begin, begin + count * this.#width), to.first + part * to.apart);
+    }
   }
 
   /** Gives the memory back at once; waiting for the collector would keep a version's worth of it for a while. */
