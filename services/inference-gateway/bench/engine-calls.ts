@@ -1,7 +1,7 @@
 /**
  * The engine behind its port as a program that is called: what the bench compares with other engines.
  *
- *   node services/inference-gateway/bench/engine-calls.ts --model FOLDER [--threads 0] [--cacheMib 1024]
+ *   node services/inference-gateway/bench/engine-calls.ts --model FOLDER [--threads 0] [--cacheMib 512]
  *
  * With 0 threads the engine takes as many as suit the model. Prints `ready` once the folder is loaded as version 0. Then each
  * line of its input is a call in JSON, and is answered by one line: a load by the seconds it took, a batch by those from its
@@ -40,7 +40,8 @@ const { values } = parseArgs({
   options: {
     model: { type: "string" },
     threads: { type: "string", default: "0" },
-    cacheMib: { type: "string", default: "1024" },
+    // As the gateway has by default.
+    cacheMib: { type: "string", default: "512" },
   },
 });
 if (values.model === undefined) throw new Error("Cannot serve as --model must name a folder");
