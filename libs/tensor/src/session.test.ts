@@ -4,7 +4,18 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { GraphError, ShapeError } from "./errors.ts";
-import { After, Concat, Exp, Graph, GraphSession, Identity, Mul, Sin, SplitLike } from "./index.ts";
+import {
+  After,
+  AfterReserving,
+  Concat,
+  Exp,
+  Graph,
+  GraphSession,
+  Identity,
+  Mul,
+  Sin,
+  SplitLike,
+} from "./index.ts";
 
 const float32 = (...values: number[]) => ({
   dtype: "float32" as const,
@@ -102,6 +113,27 @@ describe("GraphSession", () => {
     g.output("z", Mul(Exp(After(x, y)), y));
     g.output("merged", Mul(Exp(x), y));
     assert.deepEqual(await operatorsOf(g), ["Exp", "Sin", "Exp"]);
+  });
+
+  test("AfterReserving() takes memory that the session then keeps, and changes nothing else", async () => {
+    const g = new Graph("reserve");
+    const x = g.input("x", "int32", ["n"]);
+    g.output("y", AfterReserving(x, g.input("count", "int64", [1])));
+    const session = await GraphSession.create(g);
+    const data = Int32Array.of(3, -1);
+    const run = async (count: number) => {
+      const { y } = await session.run({
+        x: { dtype: "int32", data, shape: [2] },
+        count: { dtype: "int64", data: BigInt64Array.of(BigInt(count)), shape: [1] },
+      });
+      assert.deepEqual(y!.data, data);
+      return process.memoryUsage.rss();
+    };
+    const before = await run(0);
+    const bytes = 2 ** 28;
+    assert.ok((await run(bytes / 4)) - before > 0.9 * bytes);
+    assert.ok((await run(0)) - before > 0.9 * bytes);
+    await session.release();
   });
 
   test("refuses a feed that is missing or has another type or shape", async () => {
