@@ -65,7 +65,7 @@ export interface TrainingPlan extends WorkDivision {
 
 /** Bytes at the peak of a training step. */
 export interface TrainingMemory {
-  /** The process without a model. */
+  /** The process without a model, and what is on its way between it and onnxruntime. */
   readonly base: number;
   readonly weights: number;
   readonly reference: number;
@@ -78,7 +78,7 @@ export interface TrainingMemory {
 }
 
 const BYTES = Float32Array.BYTES_PER_ELEMENT;
-const BASE_BYTES = 200 * 2 ** 20;
+const BASE_BYTES = 300 * 2 ** 20;
 /** First and second moment. */
 const MOMENTS = 2;
 /** The copy that onnxruntime hands out, and the sum or the last step's copy until it is collected. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { totalmem } from "node:os";
 import { describe, test } from "node:test";
 import { SettingError } from "@hone/service-kit";
 import { readTrainerConfig } from "./config.ts";
@@ -15,6 +16,14 @@ describe("readTrainerConfig()", () => {
     };
     const { nodes, nodesPort } = readTrainerConfig(several).torch!;
     assert.deepEqual({ nodes, nodesPort }, { nodes: 4, nodesPort: 1_234 });
+  });
+
+  test("training has the container's memory, or leaves a quarter of the machine's to others", () => {
+    const { engineMemoryBytes } = readTrainerConfig({});
+    const container = process.constrainedMemory();
+    const isContainer = container > 0 && container < totalmem();
+    assert.ok(engineMemoryBytes <= (isContainer ? container : 0.75 * totalmem()));
+    assert.equal(readTrainerConfig({ HONE_TRAINER_MEMORY_MIB: "700" }).engineMemoryBytes, 700 * 2 ** 20);
   });
 
   test("refuses nodes for an engine that has one, and what is no number of nodes", () => {

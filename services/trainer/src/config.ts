@@ -105,8 +105,12 @@ function withoutOwn(environment: Environment): Environment {
   return Object.fromEntries(kept);
 }
 
-/** Of the machine, or of the container where that is less. */
+/** Of a machine without containers: the generating engine, which holds the model too, and all else need the rest. */
+const OWN_SHARE = 0.75;
+
+/** What training may take of the machine, or of the container where that is less. */
 function machineMemory(): number {
   const constrained = process.constrainedMemory();
-  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  const shared = Math.floor(OWN_SHARE * totalmem());
+  return constrained > 0 && constrained < totalmem() ? constrained : shared;
 }

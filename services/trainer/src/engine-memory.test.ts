@@ -49,7 +49,9 @@ describe("memoryProblems()", () => {
       assert.deepEqual([problem?.key, others], [key, []]);
       assert.match(
         problem!.message,
-        new RegExp(`fits into ${gib * 1_024} MiB; predicted are \\d+ MiB: weights 513, optimizer 1026`),
+        new RegExp(
+          `fits into ${gib * 1_024} MiB \\(HONE_TRAINER_MEMORY_MIB\\); predicted are \\d+ MiB: weights 513, optimizer 1026`,
+        ),
       );
     });
   }

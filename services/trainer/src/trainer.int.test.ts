@@ -229,7 +229,10 @@ describe("trainer", { timeout: 240_000 }, () => {
       events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
     );
     assert.equal(refused.problems[0]?.key, "trainer.engine.microbatchTokens");
-    assert.match(refused.problems[0]?.message ?? "", /fits into 1024 MiB; predicted are \d+ MiB/);
+    assert.match(
+      refused.problems[0]?.message ?? "",
+      /fits into 1024 MiB \(HONE_TRAINER_MEMORY_MIB\); predicted are \d+ MiB/,
+    );
   });
 
   test("text that is no run file at all is refused", async () => {
