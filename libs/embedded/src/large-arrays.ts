@@ -11,7 +11,7 @@
  * `mmap_threshold` keeps large arrays out of the heap: without it glibc raises its own to the largest array that was freed,
  * and later ones come out of the heap, which clears them whole and does not give them back (a gateway that took six
  * versions of a 135M model one after the other went from 1.4 to 5.2 GiB, and stays at 1.7 with it; a trainer of that model
- * keeps 3.5 GiB between steps instead of 4.0 to 4.2).
+ * kept 3.5 GiB between steps instead of 4.0 to 4.2, before it took its memory first).
  */
 
 const TUNABLES = { "glibc.malloc.hugetlb": 1, "glibc.malloc.mmap_threshold": 1_048_576 };
