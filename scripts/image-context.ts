@@ -60,7 +60,7 @@ export function filesOfImage(workspace: Workspace): string[] {
 
 /** Tests, what only they need, and what people read. */
 function isLeftOut(path: string): boolean {
-  return isDevelopmentOnly(path) || /\/testing\/|\/tests\/|\.md$|\/src\/testing-/.test(path);
+  return isDevelopmentOnly(path) || /\/tests\/|\.md$/.test(path);
 }
 
 /** Copies the context. */

@@ -104,6 +104,17 @@ describe("layers", () => {
     ]);
   });
 
+  test("keep the helpers of a package's tests out of its production code", () => {
+    const from = packageWith("services/trainer", {
+      "src/db/a.ts": importing("../testing/world.ts"),
+      "src/db/a.test.ts": importing("../testing/world.ts"),
+      "src/testing/world.ts": importing("./more.ts"),
+    });
+    assert.deepEqual(messages(checkLayers, from), [
+      "services/trainer/src/db/a.ts: services/trainer/src/testing/world.ts is for tests only",
+    ]);
+  });
+
   test("refuse a light package that becomes heavy through another", () => {
     const from = packageWith("libs/tokenizer", { "src/a.ts": importing("@hone/core") });
     const heavy = packageWith("libs/core", { "src/b.ts": importing("onnxruntime-node") });

@@ -7,10 +7,11 @@
  * L1: a group imports groups to its right only, never its own: neither in code nor in package.json.
  * L2: `rl` and `tokenizer` import `core` only.
  * L3: services never import services, and nobody imports a service (the command line may, for one process).
- * L4: `testing` is for tests and benches: nothing that runs in production imports it.
+ * L4: `testing` and every helper of tests are for tests and benches: nothing that runs in production imports them.
  * L5: light packages stay light, through everything that they import.
  */
 
+import { posix } from "node:path";
 import { isDevelopmentOnly, type Package, type Problem, packageOf, type Workspace } from "./workspace.ts";
 
 const GROUPS: readonly (readonly string[])[] = [
@@ -62,7 +63,13 @@ function checkPackage(from: Package, workspace: Workspace): Problem[] {
       problems.push({ path, ...(line === undefined ? {} : { line }), message: reason });
   };
   for (const file of from.files) {
-    for (const each of file.imports) check(packageOf(each.specifier), file.path, each.line);
+    for (const { specifier, line } of file.imports) {
+      check(packageOf(specifier), file.path, line);
+      const target = specifier.startsWith(".") ? posix.join(posix.dirname(file.path), specifier) : "";
+      if (isDevelopmentOnly(target) && !isDevelopmentOnly(file.path)) {
+        problems.push({ path: file.path, line, message: `${target} is for tests only` }); // L4
+      }
+    }
   }
   return problems;
 }

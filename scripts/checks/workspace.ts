@@ -83,7 +83,7 @@ export function isGenerated(path: string): boolean {
 
 /** Code that only tests run: tests, their helpers, benchmarks. */
 export function isDevelopmentOnly(path: string): boolean {
-  return /\.(test|suite)\.ts$|^(test|bench)\/|\/(bench|test|fixtures)\/|\/testing-[a-z-]+\.ts$|\/testing\.ts$|^libs\/testing\//.test(
+  return /\.(test|suite)\.ts$|^(test|bench)\/|\/(bench|test|testing|fixtures)\/|\/testing-[a-z-]+\.ts$|\/testing\.ts$/.test(
     path,
   );
 }

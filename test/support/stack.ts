@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Bus, connectBus } from "@hone/messaging";
-import { eventually, temporaryFolder } from "@hone/testing";
+import { eventually, isAlive, temporaryFolder } from "@hone/testing";
 import postgres from "postgres";
 
 export const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
@@ -184,14 +184,6 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       assert.equal(down.code, 0, down.output);
     },
   };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 async function ended(child: ChildProcess): Promise<Ended> {

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
-import { eventually, temporaryFolder } from "@hone/testing";
+import { eventually, isAlive, temporaryFolder } from "@hone/testing";
 import type { MeasuredProgram } from "../measured-program.ts";
 import { Contender, NOT_INSTALLED } from "./contender.ts";
 
@@ -76,11 +76,3 @@ describe("a contender", () => {
     await eventually("the end of what it started", () => !isAlive(child));
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

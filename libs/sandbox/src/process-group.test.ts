@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { eventually } from "@hone/testing";
+import { eventually, isAlive } from "@hone/testing";
 import { runProcessGroup } from "./process-group.ts";
 
 const PATH = process.env.PATH ?? "/usr/bin:/bin";
@@ -17,15 +17,6 @@ function run(script: string, signal: AbortSignal = new AbortController().signal)
     signal,
     maxTailBytes: 1_000,
   });
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 describe("runProcessGroup()", { timeout: 60_000 }, () => {

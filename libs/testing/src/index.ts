@@ -4,6 +4,7 @@ export type { EventuallyOptions } from "./eventually.ts";
 export { eventually } from "./eventually.ts";
 export type { Halt, InspectorClient } from "./inspector-client.ts";
 export { connectInspector } from "./inspector-client.ts";
+export { isAlive } from "./is-alive.ts";
 export type { Tolerance } from "./matchers.ts";
 export { assertAllClose, assertClose } from "./matchers.ts";
 export type { OtlpReceiver, ReceivedSpan } from "./otlp-receiver.ts";

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { promptOfRow, register, toLangChainMessages } from "@hone/agents";
 import {
   BucketName,
   type Bus,
-  connectBus,
   DurableName,
-  ensureTopology,
   openBucket,
-  publishStored,
-  readOrdered,
   request,
   StreamName,
   subjects,
@@ -19,22 +14,13 @@ import {
 } from "@hone/messaging";
 import { TaskSchema } from "@hone/proto-gen/dataset";
 import { GenerateError_Reason as Reason } from "@hone/proto-gen/policy";
-import {
-  type Episode,
-  EpisodeSchema,
-  Outcome,
-  type RolloutJob,
-  RolloutJobSchema,
-} from "@hone/proto-gen/rollout";
+import { Outcome } from "@hone/proto-gen/rollout";
 import { RunPhase, RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import { type RunningService, startService } from "@hone/service-kit";
-import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats } from "@hone/testing";
-import { loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import type { RunningService } from "@hone/service-kit";
+import { eventually } from "@hone/testing";
 import { z } from "zod";
-import { readConfig } from "./config.ts";
-import { agentRolloutService } from "./service.ts";
-import { type Behaviour, FakeGateway } from "./testing-gateway.ts";
+import type { Behaviour, FakeGatewayOptions } from "./testing/fake-gateway.ts";
+import { type JobFields, LIMITS, RolloutWorld } from "./testing/rollout-world.ts";
 
 register("streamer", {
   configSchema: z.strictObject({}),
@@ -48,7 +34,6 @@ register("streamer", {
   },
 });
 
-const examples = path.join(import.meta.dirname, "../../../examples");
 const LEAN_AGENT = {
   systemPrompt: "",
   instruction: "",
@@ -57,63 +42,29 @@ const LEAN_AGENT = {
 };
 
 describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
+  let world: RolloutWorld;
   let bus: Bus;
-  let tokenizer: Tokenizer;
   let service: RunningService;
-  const gateways: FakeGateway[] = [];
 
-  const startOwn = (overrides: Record<string, string> = {}) =>
-    startService(agentRolloutService, {
-      config: readConfig({
-        HONE_NATS_URL: nats.url,
-        HONE_STATE_DIR: examples,
-        HONE_POLICY_IDLE_TIMEOUT_MS: "400",
-        ...overrides,
-      }),
-      logger: silentLogger(),
-    });
+  const startOwn = () => world.startService({ HONE_POLICY_IDLE_TIMEOUT_MS: "400" });
 
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "agent-rollout-test" });
-    await ensureTopology(bus);
-    tokenizer = await loadTokenizer(path.join(examples, "01-frozen-lake"));
+    world = await RolloutWorld.open();
+    ({ bus } = world);
     service = await startOwn();
   });
-  after(async () => {
-    await service.stop();
-    for (const gateway of gateways) await gateway.stop();
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => world?.close());
 
-  const answer = (text: string): Behaviour => ({
-    kind: "answer",
-    tokenIds: tokenizer.encode(`${text}<|end|>`),
-  });
-
-  const gatewayFor = async (
+  const answer = (text: string) => world.answer(text);
+  const gatewayFor = (
     model: string,
     replica: string,
-    behave: ConstructorParameters<typeof FakeGateway>[1]["behave"],
+    behave: FakeGatewayOptions["behave"],
     versions: readonly number[] = [0],
-  ) => {
-    const gateway = new FakeGateway(bus, { model, replica, behave, versions });
-    gateways.push(gateway);
-    await gateway.report();
-    return gateway;
-  };
-
-  const job = (
-    runId: string,
-    task: number,
-    overrides: Omit<Partial<RolloutJob>, "$typeName" | "$unknown"> = {},
-  ): RolloutJob =>
-    create(RolloutJobSchema, {
-      runId,
+  ) => world.gateway({ model, replica, behave, versions });
+  const job = (runId: string, task: number, fields: JobFields = {}) =>
+    world.job(runId, {
       slot: { split: "train", step: 1, task, index: 0 },
-      runSeed: 7n,
       task: {
         id: `frozen_lake:${task}`,
         environment: "frozen_lake",
@@ -122,33 +73,11 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
       },
       agentName: "frozen_lake",
       agentConfigJson: JSON.stringify(LEAN_AGENT),
-      sampling: { temperature: 1, topP: 1, maxNewTokens: 16 },
-      limits: { maxTurns: 10, maxContextTokens: 256, deadlineMs: 20_000, maxAttempts: 3 },
+      limits: { ...LIMITS, deadlineMs: 20_000 },
       judgesJson: '[{"kind":"environment","weight":1}]',
       cursor: BigInt(task),
-      tokenizerDigest: tokenizer.digest,
-      tokenizerPath: "01-frozen-lake",
-      ...overrides,
+      ...fields,
     });
-  const submit = (message: RolloutJob) =>
-    publishStored(bus, subjects.rolloutJob(message.runId), RolloutJobSchema, message);
-
-  /** The first `count` episodes of a run. */
-  const episodesOf = async (runId: string, count: number): Promise<Episode[]> => {
-    const stop = new AbortController();
-    const found: Episode[] = [];
-    const options = {
-      stream: StreamName.episodes,
-      filter: subjects.rolloutFinished(runId),
-      signal: stop.signal,
-    };
-    for await (const { message } of readOrdered(bus, EpisodeSchema, options)) {
-      found.push(message);
-      if (found.length === count) break;
-    }
-    stop.abort();
-    return found.toSorted((a, b) => a.slot!.task - b.slot!.task);
-  };
   const jobsLeft = async () => (await bus.manager.streams.info(StreamName.jobs)).state.messages;
 
   test("runs jobs against a replica and publishes what the engine saw and sampled", async () => {
@@ -158,8 +87,8 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     const gateway = await gatewayFor(run, "a", () =>
       answer(`<answer>${moves[calls++ % moves.length]}</answer>`),
     );
-    await Promise.all(Array.from({ length: 20 }, (_, task) => submit(job(run, task))));
-    const episodes = await episodesOf(run, 20);
+    await Promise.all(Array.from({ length: 20 }, (_, task) => world.submit(job(run, task))));
+    const episodes = await world.episodesOf(run, 20);
     assert.equal(new Set(episodes.map(({ slot }) => slot!.task)).size, 20);
     const seen = new Set(gateway.requests.map(({ promptIds }) => promptIds.join(",")));
     for (const episode of episodes) {
@@ -184,7 +113,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
 
   test("tells an agent that streams each token once, also when another replica goes on", async () => {
     const run = "stream-1";
-    const tokenIds = tokenizer.encode("1,2,3<|end|>");
+    const tokenIds = world.tokenizer.encode("1,2,3<|end|>");
     let tries = 0;
     for (const replica of ["a", "b"]) {
       await gatewayFor(run, replica, () => ({
@@ -194,13 +123,13 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
       }));
     }
     const row = { id: "rows:1", rowJson: '{"prompt":"1"}' };
-    await submit(
+    await world.submit(
       job(run, 0, { agentName: "streamer", agentConfigJson: "{}", task: create(TaskSchema, row) }),
     );
-    const [episode] = await episodesOf(run, 1);
-    assert.deepEqual(JSON.parse(episode!.metadataJson).texts, ["1", ",", "2", ",", "3", ""]);
+    const episode = await world.episodeOf(run);
+    assert.deepEqual(JSON.parse(episode.metadataJson).texts, ["1", ",", "2", ",", "3", ""]);
     assert.equal(tries, 2);
-    assert.equal(episode!.turns[0]?.responseText, "1,2,3");
+    assert.equal(episode.turns[0]?.responseText, "1,2,3");
   });
 
   test("holds its episodes while their stream is full, and stores each once when there is room", async () => {
@@ -209,14 +138,16 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: state.bytes + 1 });
     const count = 8;
     await Promise.all(
-      Array.from({ length: count }, (_, task) => submit(job(run, task, { scriptedPolicy: "random_legal" }))),
+      Array.from({ length: count }, (_, task) =>
+        world.submit(job(run, task, { scriptedPolicy: "random_legal" })),
+      ),
     );
     const consumer = () => bus.manager.consumers.info(StreamName.jobs, DurableName.jobs);
     await eventually("every job to be in work", async () => (await consumer()).num_ack_pending === count);
     const before = (await consumer()).delivered.consumer_seq;
     assert.equal((await bus.manager.streams.info(StreamName.episodes)).state.last_seq, state.last_seq);
     await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: config.max_bytes });
-    const episodes = await episodesOf(run, count);
+    const episodes = await world.episodesOf(run, count);
     assert.equal(new Set(episodes.map(({ slot }) => slot!.task)).size, count);
     await eventually("every job acknowledged", async () => (await jobsLeft()) === 0);
     assert.equal((await consumer()).delivered.consumer_seq, before);
@@ -225,9 +156,11 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
   test("plays the scripted policy without any replica, and marks what it wrote", async () => {
     const run = "script-1";
     await Promise.all(
-      Array.from({ length: 50 }, (_, task) => submit(job(run, task, { scriptedPolicy: "random_legal" }))),
+      Array.from({ length: 50 }, (_, task) =>
+        world.submit(job(run, task, { scriptedPolicy: "random_legal" })),
+      ),
     );
-    for (const episode of await episodesOf(run, 50)) {
+    for (const episode of await world.episodesOf(run, 50)) {
       assert.equal(JSON.parse(episode.metadataJson).scriptedPolicy, "random_legal");
       for (const turn of episode.turns) assert.equal(JSON.parse(turn.infoJson).action_is_effective, true);
       for (const sample of episode.samples) {
@@ -247,8 +180,8 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     let next = 0;
     const bad = await gatewayFor(run, "bad", () => refusals[next++ % refusals.length]!);
     const good = await gatewayFor(run, "good", () => answer("<answer>Right</answer>"));
-    await Promise.all(Array.from({ length: 12 }, (_, task) => submit(job(run, task))));
-    for (const episode of await episodesOf(run, 12)) {
+    await Promise.all(Array.from({ length: 12 }, (_, task) => world.submit(job(run, task))));
+    for (const episode of await world.episodesOf(run, 12)) {
       assert.equal(episode.attempt, 1);
       assert.deepEqual(episode.failedAttempts, []);
       assert.notEqual(episode.outcome, Outcome.INFRA_FAILED);
@@ -264,7 +197,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
   test("waits for a replica that has the version, with the clock stopped", async () => {
     const run = "behind-1";
     const gateway = await gatewayFor(run, "a", () => answer("<answer>Right</answer>"), [4]);
-    await submit(
+    await world.submit(
       job(run, 0, {
         lowestVersion: 5,
         highestVersion: 5,
@@ -273,18 +206,18 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     await eventually("the job in work", async () => (await jobsLeft()) === 1);
     assert.equal(gateway.requests.length, 0);
     await gateway.report([4, 5]);
-    const [episode] = await episodesOf(run, 1);
-    assert.equal(episode!.attempt, 1);
+    const episode = await world.episodeOf(run);
+    assert.equal(episode.attempt, 1);
     assert.equal(gateway.requests[0]!.lowestVersion, 5);
   });
 
   test("ends as timed_out when the engine works on a call for longer than the attempt has, and aborts the call", async () => {
     const run = "late-1";
     const gateway = await gatewayFor(run, "a", () => ({ kind: "heartbeats", queuePosition: 0 }));
-    const limits = { ...job(run, 0).limits!, deadlineMs: 100 };
-    await submit(job(run, 0, { limits }));
-    const [episode] = await episodesOf(run, 1);
-    assert.equal(episode!.outcome, Outcome.TIMED_OUT);
+    const limits = { ...LIMITS, deadlineMs: 100 };
+    await world.submit(job(run, 0, { limits }));
+    const episode = await world.episodeOf(run);
+    assert.equal(episode.outcome, Outcome.TIMED_OUT);
     await eventually("the abort", () => gateway.aborted.length === 1);
   });
 
@@ -295,9 +228,9 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
         ? { kind: "cut_off", queueMs: deadlineMs, decodeMs: 0 }
         : { kind: "cut_off", queueMs: 0, decodeMs: deadlineMs },
     );
-    await submit(job(run, 0));
-    const [episode] = await episodesOf(run, 1);
-    assert.equal(episode!.outcome, Outcome.TIMED_OUT);
+    await world.submit(job(run, 0));
+    const episode = await world.episodeOf(run);
+    assert.equal(episode.outcome, Outcome.TIMED_OUT);
     assert.equal(gateway.requests.length, 3);
   });
 
@@ -307,9 +240,9 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
       kind: "refuse",
       reason: requestId.includes("train.1.0.") ? Reason.STALE : Reason.INVALID,
     }));
-    await submit(job(run, 0));
-    await submit(job(run, 1));
-    const [stale, invalid] = await episodesOf(run, 2);
+    await world.submit(job(run, 0));
+    await world.submit(job(run, 1));
+    const [stale, invalid] = await world.episodesOf(run, 2);
     assert.equal(stale!.outcome, Outcome.STALE);
     assert.equal(invalid!.outcome, Outcome.INFRA_FAILED);
     assert.match(invalid!.reason, /as the test wants it/);
@@ -318,20 +251,20 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
   test("ends the rollouts of a run that is cancelled", async () => {
     const run = "cancel-1";
     const gateway = await gatewayFor(run, "a", () => ({ kind: "heartbeats", queuePosition: 0 }));
-    await submit(job(run, 0));
+    await world.submit(job(run, 0));
     await eventually("the call under way", () => gateway.requests.length === 1);
     const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
     await bucket.put(run, create(RunStateSchema, { runId: run, phase: RunPhase.CANCELLED }));
-    const [episode] = await episodesOf(run, 1);
-    assert.equal(episode!.outcome, Outcome.CANCELLED);
+    const episode = await world.episodeOf(run);
+    assert.equal(episode.outcome, Outcome.CANCELLED);
   });
 
   test("an unknown agent ends as infra_failed, with what is known", async () => {
     const run = "unknown-1";
-    await submit(job(run, 0, { agentName: "frozen_lack" }));
-    const [episode] = await episodesOf(run, 1);
-    assert.equal(episode!.outcome, Outcome.INFRA_FAILED);
-    assert.match(episode!.reason, /did you mean "frozen_lake"/);
+    await world.submit(job(run, 0, { agentName: "frozen_lack" }));
+    const episode = await world.episodeOf(run);
+    assert.equal(episode.outcome, Outcome.INFRA_FAILED);
+    assert.match(episode.reason, /did you mean "frozen_lake"/);
   });
 
   test("a service that stops gives its rollouts back, and another one finishes them with the same seeds", async () => {
@@ -341,12 +274,12 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
         ? { kind: "heartbeats", queuePosition: 0 }
         : answer("<answer>Right</answer>"),
     );
-    await submit(job(run, 0));
+    await world.submit(job(run, 0));
     await eventually("the call under way", () => gateway.requests.length === 1);
     await service.stop({ graceMs: 600 });
     service = await startOwn();
-    const [episode] = await episodesOf(run, 1);
-    assert.ok(episode!.outcome === Outcome.COMPLETED || episode!.outcome === Outcome.TRUNCATED);
+    const episode = await world.episodeOf(run);
+    assert.ok(episode.outcome === Outcome.COMPLETED || episode.outcome === Outcome.TRUNCATED);
     const [first, second] = gateway.requests;
     assert.equal(second!.seed, first!.seed);
     assert.deepEqual(second!.promptIds, first!.promptIds);

@@ -1,63 +1,30 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import {
-  BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
-  publishBytes,
-  StreamName,
-  subjects,
-  ValidatingService,
-} from "@hone/messaging";
+import { BucketName, type Bus, publishBytes, StreamName, subjects, ValidatingService } from "@hone/messaging";
 import { GenerateReplySchema, ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { EpisodeSchema, Outcome, RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { RunStateSchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import { type RunningService, startService } from "@hone/service-kit";
-import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { badBodies, withInputs } from "@hone/testing/fuzz";
-import { loadTokenizer } from "@hone/tokenizer";
-import { readConfig } from "./config.ts";
-import { agentRolloutService } from "./service.ts";
-import { FakeGateway } from "./testing-gateway.ts";
+import { FakeGateway } from "./testing/fake-gateway.ts";
+import { type JobFields, RolloutWorld } from "./testing/rollout-world.ts";
 
-const examples = path.join(import.meta.dirname, "../../../examples");
 const RUN = "fuzz-1";
 
 describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
+  let world: RolloutWorld;
   let bus: Bus;
-  let service: RunningService;
-  let digest: string;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "rollout-bad-input" });
-    await ensureTopology(bus);
-    ({ digest } = await loadTokenizer(path.join(examples, "01-frozen-lake")));
-    service = await startService(agentRolloutService, {
-      config: readConfig({
-        HONE_NATS_URL: nats.url,
-        HONE_STATE_DIR: examples,
-        HONE_POLICY_IDLE_TIMEOUT_MS: "300",
-      }),
-      logger: silentLogger(),
-    });
+    world = await RolloutWorld.open();
+    ({ bus } = world);
+    const service = await world.startService({ HONE_POLICY_IDLE_TIMEOUT_MS: "300" });
     await service.becameReady;
   });
-  after(async () => {
-    await service?.stop({ graceMs: 500 });
-    await bus?.close();
-    await nats?.stop();
-  });
+  after(() => world?.close());
 
-  const job = (runId: string, overrides: object = {}) =>
-    create(RolloutJobSchema, {
-      runId,
-      slot: { split: "train", step: 1, task: 0, index: 0 },
-      runSeed: 7n,
+  const job = (runId: string, fields: JobFields = {}) =>
+    world.job(runId, {
       task: {
         id: "frozen_lake:1",
         environment: "frozen_lake",
@@ -69,10 +36,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
       scriptedPolicy: "random_legal",
       sampling: { temperature: 1, topP: 1, maxNewTokens: 8 },
       limits: { maxTurns: 3, maxContextTokens: 256, deadlineMs: 2_000, maxAttempts: 1 },
-      judgesJson: "[]",
-      tokenizerDigest: digest,
-      tokenizerPath: "01-frozen-lake",
-      ...overrides,
+      ...fields,
     });
   const messages = async (stream: StreamName) => (await bus.manager.streams.info(stream)).state.messages;
   const jobsOf = async (run: string) => {

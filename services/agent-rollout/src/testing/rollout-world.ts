@@ -1,0 +1,126 @@
+/** agent-rollout for tests: the service on a bus of its own, and replicas of policies that the test answers for. */
+
+import path from "node:path";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  publishStored,
+  readOrdered,
+  StreamName,
+  subjects,
+} from "@hone/messaging";
+import { type Episode, EpisodeSchema, type RolloutJob, RolloutJobSchema } from "@hone/proto-gen/rollout";
+import { type RunningService, startService } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import { startNats } from "@hone/testing";
+import { loadTokenizer, type Tokenizer } from "@hone/tokenizer";
+import { readConfig } from "../config.ts";
+import { agentRolloutService } from "../service.ts";
+import { type Behaviour, FakeGateway, type FakeGatewayOptions } from "./fake-gateway.ts";
+
+/** What the services take for their state folder: tokenizers are named by folders in it. */
+const EXAMPLES = path.join(import.meta.dirname, "../../../../examples");
+const TOKENIZER = "01-frozen-lake";
+
+/** What a rollout may take, where a test says nothing else. */
+export const LIMITS = { maxTurns: 10, maxContextTokens: 256, deadlineMs: 60_000, maxAttempts: 3 };
+
+export type JobFields = Exclude<MessageInitShape<typeof RolloutJobSchema>, RolloutJob>;
+
+export class RolloutWorld {
+  readonly bus: Bus;
+  readonly tokenizer: Tokenizer;
+  readonly #nats: Awaited<ReturnType<typeof startNats>>;
+  readonly #services: RunningService[] = [];
+  readonly #gateways: FakeGateway[] = [];
+
+  private constructor(nats: Awaited<ReturnType<typeof startNats>>, bus: Bus, tokenizer: Tokenizer) {
+    this.#nats = nats;
+    this.bus = bus;
+    this.tokenizer = tokenizer;
+  }
+
+  /** A bus without any service yet. */
+  static async open(): Promise<RolloutWorld> {
+    const nats = await startNats();
+    const bus = await connectBus({ url: nats.url, name: "rollout-world" });
+    await ensureTopology(bus);
+    return new RolloutWorld(nats, bus, await loadTokenizer(path.join(EXAMPLES, TOKENIZER)));
+  }
+
+  /** What the service finds in its environment here, with `settings` besides. */
+  environment(settings: Record<string, string> = {}): Record<string, string> {
+    return { HONE_NATS_URL: this.#nats.url, HONE_STATE_DIR: EXAMPLES, ...settings };
+  }
+
+  /** Starts agent-rollout in this process, and stops it with the world. */
+  async startService(settings: Record<string, string> = {}): Promise<RunningService> {
+    const config = readConfig(this.environment(settings));
+    const service = await startService(agentRolloutService, { config, logger: silentLogger() });
+    this.#services.push(service);
+    return service;
+  }
+
+  /** A replica that says it is there. It stops with the world. */
+  async gateway(options: FakeGatewayOptions): Promise<FakeGateway> {
+    const gateway = new FakeGateway(this.bus, options);
+    this.#gateways.push(gateway);
+    await gateway.report();
+    return gateway;
+  }
+
+  /** Tokens of `text` and of the end of a turn, as a replica answers them. */
+  answer(text: string, kind: "answer" | "stream" = "answer"): Behaviour {
+    return { kind, tokenIds: this.tokenizer.encode(`${text}<|end|>`) };
+  }
+
+  job(runId: string, fields: JobFields = {}): RolloutJob {
+    return create(RolloutJobSchema, {
+      runId,
+      slot: { split: "train", step: 1, task: 0, index: 0 },
+      runSeed: 7n,
+      sampling: { temperature: 1, topP: 1, maxNewTokens: 16 },
+      limits: LIMITS,
+      judgesJson: "[]",
+      tokenizerDigest: this.tokenizer.digest,
+      tokenizerPath: TOKENIZER,
+      ...fields,
+    });
+  }
+
+  submit(job: RolloutJob): Promise<unknown> {
+    return publishStored(this.bus, subjects.rolloutJob(job.runId), RolloutJobSchema, job);
+  }
+
+  /** The first `count` episodes of a run, by task. Waits for them. */
+  async episodesOf(runId: string, count: number): Promise<Episode[]> {
+    const stop = new AbortController();
+    const found: Episode[] = [];
+    const options = {
+      stream: StreamName.episodes,
+      filter: subjects.rolloutFinished(runId),
+      signal: stop.signal,
+    };
+    for await (const { message } of readOrdered(this.bus, EpisodeSchema, options)) {
+      found.push(message);
+      if (found.length === count) break;
+    }
+    stop.abort();
+    return found.toSorted((a, b) => a.slot!.task - b.slot!.task);
+  }
+
+  /** The first episode of a run. Waits for it. */
+  async episodeOf(runId: string): Promise<Episode> {
+    const [episode] = await this.episodesOf(runId, 1);
+    return episode!;
+  }
+
+  async close(): Promise<void> {
+    for (const service of this.#services) await service.stop({ graceMs: 500 });
+    for (const gateway of this.#gateways) await gateway.stop();
+    await this.bus.close();
+    await this.#nats.stop();
+  }
+}

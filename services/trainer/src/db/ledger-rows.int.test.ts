@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { slotKey } from "@hone/core";
+import { query, sql, UniqueViolationError } from "@hone/storage";
+import type { Commit, LedgerEntry } from "../domain/ports.ts";
+import type { RunRecord } from "../domain/run-record.ts";
+import { LEASE_MS, noneBroken, TrainerDatabase } from "../testing/trainer-database.ts";
+import type { LedgerRows } from "./ledger-rows.ts";
+import type { RunRows } from "./run-rows.ts";
+
+function entry(step: number, index: number): LedgerEntry {
+  return {
+    rollout: {
+      slot: { split: "train", step, task: 0, index },
+      attempt: 1,
+      outcome: "completed",
+      scores: [],
+      samples: [
+        {
+          tokenIds: [1, 2],
+          lossMask: Uint8Array.of(0, 1),
+          logprobs: [-1],
+          versions: [{ version: step - 1, tokenCount: 1 }],
+        },
+      ],
+      metrics: {},
+      turnCount: 1,
+    },
+    reward: index,
+    advantage: index - 0.5,
+    sequence: 10 + index,
+  };
+}
+
+describe("the ledger", () => {
+  let world: TrainerDatabase;
+  let runRows: RunRows;
+  let ledger: LedgerRows;
+  before(async () => {
+    world = await TrainerDatabase.open();
+    ({ runRows, ledger } = world);
+  });
+  after(() => world?.close());
+  beforeEach(() => world.clear());
+
+  function commitOf(run: RunRecord, version: number, changes: Partial<Commit> = {}): Commit {
+    return {
+      runId: run.runId,
+      epoch: run.epoch,
+      version,
+      stateFolder: `runs/${run.runId}/state/${version}-${run.epoch}`,
+      stateDigest: `digest-${version}`,
+      isWhole: true,
+      entries: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
+      metrics: { loss: 0.5 },
+      nextSequence: version * 10 + 1,
+      ...changes,
+    };
+  }
+
+  async function trained(runId: string): Promise<string[]> {
+    const rows = await query(world.database, (db) =>
+      db.execute(sql`select slot from ledger where run_id = ${runId} order by slot`),
+    );
+    return rows.map((row) => String(row.slot));
+  }
+
+  test("a commit moves the version and writes a row for each trained rollout", async () => {
+    const run = await world.claimedRun();
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    assert.equal(await ledger.commit(commitOf(run, 1)), true);
+    const row = await ledger.load(run.runId);
+    assert.deepEqual(
+      [row?.version, row?.stateFolder, row?.stateDigest, row?.nextSequence],
+      [1, `runs/${run.runId}/state/1-1`, "digest-1", 11],
+    );
+    assert.deepEqual(await trained(run.runId), ["train.1.0.0", "train.1.0.1"]);
+    assert.deepEqual(await ledger.stepMetrics(run.runId, 1), { loss: 0.5 });
+    const worth = (await ledger.trained(run.runId, 1)).map(({ slot, ...rest }) => [slotKey(slot), rest]);
+    const expected = commitOf(run, 1).entries.map(({ rollout: { slot }, reward, advantage }) => [
+      slotKey(slot),
+      { reward, advantage },
+    ]);
+    assert.deepEqual(worth, expected);
+  });
+
+  test("keeps how the tasks of a step went, of committed steps only", async () => {
+    const run = await world.claimedRun();
+    const visitsOf = (step: number) => [
+      { step, task: 0, taskId: "rows.jsonl:7", success: 1 / 3, nextCursor: 12 * step },
+      { step, task: 1, taskId: "rows.jsonl:2", success: undefined, nextCursor: 12 * step },
+    ];
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    assert.equal(await ledger.commit(commitOf(run, 1, { visits: visitsOf(1) })), true);
+    assert.equal(await ledger.commit(commitOf(run, 1, { visits: visitsOf(1) })), false);
+    assert.equal(await ledger.commit(commitOf(run, 2, { visits: visitsOf(2) })), true);
+    assert.deepEqual(await ledger.visits(run.runId), [...visitsOf(1), ...visitsOf(2)]);
+  });
+
+  test("gives the advantages of turns back bit by bit", async () => {
+    const run = await world.claimedRun();
+    const turnAdvantages = [0.1 + 0.2, -1 / 3, 1e-300, 0];
+    const [first, second] = commitOf(run, 1).entries;
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    const entries = [{ ...first!, turnAdvantages }, second!];
+    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    const worth = await ledger.trained(run.runId, 1);
+    assert.deepEqual(worth[0]?.turnAdvantages, turnAdvantages);
+    assert.equal(worth[1]?.turnAdvantages, undefined);
+  });
+
+  test("a state to go on from stays where it was until another one with the optimizer is there", async () => {
+    const run = await world.claimedRun();
+    const recoveryOf = async () => (await ledger.load(run.runId))?.recovery;
+    const folder = (name: string) => `runs/${run.runId}/state/${name}-1`;
+    assert.equal(await recoveryOf(), undefined);
+    const warm = { folder: folder("warm-7"), digest: "warm", version: undefined, warmUpdates: 7 };
+    assert.equal(await ledger.recordRecovery(run.runId, 2, warm, 1), false, "another owner's");
+    assert.equal(await ledger.recordRecovery(run.runId, 1, warm, 1), true);
+    assert.deepEqual(await recoveryOf(), warm);
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    const first = { folder: folder("0"), digest: "digest-0", version: 0, warmUpdates: 0 };
+    assert.deepEqual(await recoveryOf(), first);
+    assert.equal(await ledger.recordRecovery(run.runId, 1, warm, 1), false, "the warm start is over");
+    assert.equal(await ledger.commit(commitOf(run, 1, { isWhole: false, nextSequence: 1 })), true);
+    assert.deepEqual(await recoveryOf(), first);
+    const replayed = { folder: folder("1"), digest: "digest-1", version: 1, warmUpdates: 0 };
+    assert.equal(await ledger.recordRecovery(run.runId, 1, replayed, 11), true);
+    const row = await ledger.load(run.runId);
+    assert.deepEqual([row?.recovery, row?.stateFolder, row?.nextSequence], [replayed, folder("1"), 11]);
+  });
+
+  test("a commit that is sent twice takes effect once", async () => {
+    const run = await world.claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    assert.equal(await ledger.commit(commitOf(run, 1)), true);
+    assert.equal(await ledger.commit(commitOf(run, 1)), false);
+    assert.equal((await trained(run.runId)).length, 2);
+  });
+
+  test("a commit of an owner whose epoch is over changes nothing", async () => {
+    const run = await world.claimedRun("one");
+    await ledger.commit(commitOf(run, 0));
+    const [newer] = await runRows.claim("one", LEASE_MS, [], noneBroken);
+    assert.equal(await ledger.commit(commitOf(run, 1)), false);
+    assert.deepEqual(await trained(run.runId), []);
+    assert.equal((await ledger.load(run.runId))?.version, 0);
+    assert.equal(await ledger.commit(commitOf(newer!, 1)), true);
+  });
+
+  test("a commit must follow the version before it", async () => {
+    const run = await world.claimedRun();
+    assert.equal(await ledger.commit(commitOf(run, 1)), false);
+    await ledger.commit(commitOf(run, 0));
+    assert.equal(await ledger.commit(commitOf(run, 2)), false);
+    assert.equal(await ledger.commit(commitOf(run, 0)), false);
+  });
+
+  test("of two owners that commit the same step at once one wins, and its rows alone are there", async () => {
+    const run = await world.claimedRun("one");
+    await ledger.commit(commitOf(run, 0));
+    const [newer] = await runRows.claim("one", LEASE_MS, [], noneBroken);
+    const results = await Promise.all([
+      ledger.commit(commitOf(run, 1)),
+      ledger.commit(commitOf(newer!, 1)),
+      ledger.commit(commitOf(run, 1)),
+    ]);
+    assert.deepEqual(results, [false, true, false]);
+    assert.equal((await trained(run.runId)).length, 2);
+  });
+
+  test("a rollout that was trained is refused in a second commit, which then changes nothing", async () => {
+    const run = await world.claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    await ledger.commit(commitOf(run, 1));
+    await assert.rejects(
+      ledger.commit(commitOf(run, 2, { entries: [entry(2, 0), entry(1, 0)] })),
+      UniqueViolationError,
+    );
+    assert.equal((await ledger.load(run.runId))?.version, 1);
+    assert.equal(await ledger.stepMetrics(run.runId, 2), undefined);
+  });
+
+  test("thousands of rollouts fit into one commit", async () => {
+    const run = await world.claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    const entries = Array.from({ length: 4_500 }, (_, index) => entry(1, index));
+    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    assert.equal((await trained(run.runId)).length, 4_500);
+  });
+
+  test("an evaluation is recorded once and only under the present epoch", async () => {
+    const run = await world.claimedRun();
+    const record = { version: 0, mode: "sampled", episodes: 4, metrics: { success: 0.5 } } as const;
+    assert.equal(await ledger.recordEvaluation(run.runId, run.epoch, [record], 7), true);
+    assert.equal(await ledger.recordEvaluation(run.runId, run.epoch, [{ ...record, episodes: 9 }], 8), true);
+    assert.equal(await ledger.recordEvaluation(run.runId, run.epoch + 1, [record], 9), false);
+    assert.deepEqual(await ledger.evaluations(run.runId, 0), [record]);
+    assert.equal((await ledger.load(run.runId))?.nextSequence, 8);
+  });
+});
