@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { rename } from "node:fs/promises";
+import { cp, mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
-import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { saveCheckpoint } from "@hone/train";
 import { REPOSITORY } from "../support/stack.ts";
@@ -37,16 +37,21 @@ describe("hone chat", { timeout: 120_000 }, () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  async function chat(input: string, ...args: string[]) {
-    const child = spawn(process.execPath, [COMMAND_LINE, "chat", ...args], {
+  function start(args: readonly string[], environment: Record<string, string> = {}) {
+    return spawn(process.execPath, [COMMAND_LINE, "chat", ...args], {
       env: {
         ...process.env,
+        ...environment,
         HONE_STATE_DIR: path.join(folder.path, "state"),
         INIT_CWD: folder.path,
         NO_COLOR: "1",
       },
       stdio: ["pipe", "pipe", "pipe"],
     });
+  }
+
+  async function chat(input: string, ...args: string[]) {
+    const child = start(args);
     let [output, errors] = ["", ""];
     child.stdout.on("data", (data) => (output += String(data)));
     child.stderr.on("data", (data) => (errors += String(data)));
@@ -63,6 +68,41 @@ describe("hone chat", { timeout: 120_000 }, () => {
     assert.match(head!, /model: a line is a message/);
     assert.ok(answers.join("").length > 0);
     assert.equal((await ask()).output, first.output);
+  });
+
+  test("takes a run that is over by the id of the run, and says which versions there are", async () => {
+    const checkpoints = path.join(folder.path, "state", "runs", "lake-1", "checkpoints");
+    await mkdir(checkpoints, { recursive: true });
+    await cp(path.join(folder.path, "model"), path.join(checkpoints, "step-7"), { recursive: true });
+    const wanted = ["--temperature", "0", "--max-tokens", "12"];
+    const [ofRun, ofFolder] = [
+      await chat("Hello\n", "lake-1", ...wanted),
+      await chat("Hello\n", "./model", ...wanted),
+    ];
+    assert.equal(ofRun.output, ofFolder.output.replace("./model:", "lake-1@7:"));
+    const { code, errors } = await chat("Hello\n", "lake-1@3");
+    assert.equal(code, 1);
+    assert.match(errors, /version must be one of 7: current value is 3/);
+  });
+
+  test("says why it waits where nobody sees the live line, and ends when it is told to", async () => {
+    const child = start(["some/model"], { HF_ENDPOINT: "http://127.0.0.1:9", HF_HUB_OFFLINE: "0" });
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    let output = "";
+    child.stdout.on("data", (data) => (output += String(data)));
+    try {
+      await eventually(
+        "the reason",
+        () => /model: Cannot fetch some\/model as the hub must answer/.test(output),
+        {
+          deadlineMs: 60_000,
+        },
+      );
+      child.kill("SIGINT");
+      assert.equal(await ended, 130);
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 
   test("says what is wrong with a folder that is no model", async () => {

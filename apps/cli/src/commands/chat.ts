@@ -1,13 +1,12 @@
 /** `hone chat [MODEL]`: talk to a run's policy, to a checkpoint, or to a model of the hub. */
 
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
 import { converse } from "../chat/converse.ts";
 import { type GatewayAddress, listModels, modelState } from "../chat/gateway-client.ts";
 import { startOwnGateway } from "../chat/own-gateway.ts";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { userFolder } from "../project.ts";
+import { findModel } from "../run/find-model.ts";
 import type { Session } from "../session.ts";
 import { readStack } from "../stack/stack-file.ts";
 
@@ -19,7 +18,7 @@ export const chatCommand = honeCommand({
       type: "positional",
       required: false,
       description:
-        "Id of an active run, a folder, or an id such as owner/name; by default the one model that is loaded",
+        "A run (RUN or RUN@VERSION), a folder, or an id such as owner/name; by default the one model that is loaded",
       valueHint: "MODEL",
     },
     system: { type: "string", description: "Message that comes before the first one", valueHint: "TEXT" },
@@ -33,10 +32,8 @@ export const chatCommand = honeCommand({
   run: async (session, args) => {
     const maxTokens = readNumber("max-tokens", args["max-tokens"]);
     const temperature = readNumber("temperature", args.temperature);
-    const talk = (gateway: GatewayAddress, model: string) => {
-      session.terminal.line(
-        session.terminal.style("dim", `${args.model ?? model}: a line is a message, Ctrl-D ends`),
-      );
+    const talk = (gateway: GatewayAddress, model: string, shown = model) => {
+      session.terminal.line(session.terminal.style("dim", `${shown}: a line is a message, Ctrl-D ends`));
       return converse(session, { gateway, model, system: args.system, maxTokens, temperature });
     };
     const served = await servedModel(session, args.model);
@@ -49,8 +46,10 @@ export const chatCommand = honeCommand({
         "Cannot choose a model as one must be named, or one be loaded: current value is none",
       );
     }
-    await using own = await startOwnGateway(session, await placeOf(args.model));
-    await talk(own.address, own.model);
+    const folders = { state: session.project.state, user: userFolder() };
+    const { place, shown } = await findModel(args.model, folders);
+    await using own = await startOwnGateway(session, place);
+    await talk(own.address, own.model, shown);
     return 0;
   },
 });
@@ -74,20 +73,6 @@ async function servedModel(
   const state = await modelState(gateway, wanted);
   if (state.kind === "loading") throw new UsageError(state.message);
   return state.kind === "loaded" ? { gateway, model: wanted } : undefined;
-}
-
-/** Folders go first; what is none is an id of the hub, which the gateway checks. */
-async function placeOf(model: string): Promise<string> {
-  const folder = resolve(userFolder(), model);
-  const isFolder = await stat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (isFolder && !folder.includes(",")) return folder;
-  if (!isFolder && /^[\w.-]+(\/[\w.@-]+)?$/.test(model) && !model.startsWith(".")) return model;
-  throw new UsageError(
-    `Cannot chat as the model must be an active run, a folder without a comma in its path, or an id of the hub: current value is ${model}`,
-  );
 }
 
 function readNumber(name: string, text: string | undefined): number | undefined {

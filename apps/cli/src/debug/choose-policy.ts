@@ -7,12 +7,13 @@ import type { Tokenizer } from "@hone/tokenizer";
 import type { StartWeights } from "@hone/trainer/start-model";
 import { UsageError } from "../errors.ts";
 import type { NamedEndpoint } from "../run/endpoint-args.ts";
+import type { FoundModel, ModelPlace } from "../run/find-model.ts";
 import { openEnginePolicy } from "./engine-policy.ts";
 import { answersPolicy, randomPolicy } from "./own-policies.ts";
 
 export type PolicyChoice =
-  /** @param place an absolute folder, or an id of the hub; undefined = the run's start model. */
-  | { readonly kind: "model"; readonly place: string | undefined; readonly shown: string }
+  /** @param place undefined = the run's start model. */
+  | { readonly kind: "model"; readonly place: ModelPlace | undefined; readonly shown: string }
   | { readonly kind: "random" }
   | { readonly kind: "answers"; readonly answers: readonly string[] }
   | { readonly kind: "script"; readonly name: string }
@@ -24,7 +25,7 @@ export interface PolicyArgs {
   /** File of answers. */
   readonly answers: string | undefined;
   readonly endpoint: NamedEndpoint | undefined;
-  readonly model: { readonly place: string; readonly shown: string } | undefined;
+  readonly model: FoundModel | undefined;
 }
 
 const KINDS = ["model", "random", "answers", "endpoint"] as const;

@@ -156,7 +156,8 @@ describe("debugRollout()", () => {
       signal: new AbortController().signal,
     });
     assert.ok(start.kind === "ready");
-    const { folder: place } = await start.weights();
+    const { folder: path } = await start.weights();
+    const place = { path, revision: "main" };
     const [same, first] = [
       await play({ kind: "model", place, shown: "" }),
       await play({ kind: "model", place: undefined, shown: "" }),

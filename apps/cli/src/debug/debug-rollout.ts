@@ -183,7 +183,7 @@ function jobTaskOf(task: Task): JobTask {
 
 function withModel(run: RunConfig, choice: PolicyChoice): RunConfig {
   if (choice.kind !== "model" || choice.place === undefined) return run;
-  return { ...run, model: { path: choice.place, revision: "main", dtype: "auto" } };
+  return { ...run, model: { ...choice.place, dtype: "auto" } };
 }
 
 function jobOf(

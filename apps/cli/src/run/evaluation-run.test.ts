@@ -43,7 +43,7 @@ describe("evaluationRun()", async () => {
   test("takes another model, fewer tasks, more samples and other sampling", () => {
     const { model, trainer, rollout } = evaluationRun(config, {
       ...NOTHING,
-      model: "/some/folder",
+      model: { path: "/some/folder", revision: "main" },
       tasks: 3,
       samples: 8,
       passAt: [1, 8],

@@ -1,12 +1,12 @@
 /** The run file of an evaluation: another one's, without its training. */
 
 import { type RunConfig, resolveRunConfig } from "@hone/config";
+import type { ModelPlace } from "./find-model.ts";
 import type { LoadedRun } from "./load-run-file.ts";
 
 /** What an evaluation changes of the file; what is undefined is left as it is. */
 export interface EvaluationOptions {
-  /** An absolute folder, or an id of the hub. */
-  readonly model: string | undefined;
+  readonly model: ModelPlace | undefined;
   /** The first tasks of the file's `dataset.eval`. */
   readonly tasks: number | undefined;
   readonly samples: number | undefined;
@@ -34,7 +34,7 @@ export function evaluationRun(run: RunConfig, options: EvaluationOptions): Loade
   const config = resolveRunConfig({
     ...rest,
     name,
-    ...(options.model === undefined ? {} : { model: { path: options.model } }),
+    ...(options.model === undefined ? {} : { model: options.model }),
     rollout: {
       ...rollout,
       sampling: {

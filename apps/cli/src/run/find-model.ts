@@ -5,9 +5,16 @@ import { join, resolve } from "node:path";
 import { UsageError } from "../errors.ts";
 import { findRunWeights } from "./run-weights.ts";
 
-export interface FoundModel {
+/** As `model.path` and `model.revision` of a run file. */
+export interface ModelPlace {
   /** An absolute folder, or an id of the hub. */
-  readonly place: string;
+  readonly path: string;
+  /** Of the hub; a folder has the default one, which says nothing. */
+  readonly revision: string;
+}
+
+export interface FoundModel {
+  readonly place: ModelPlace;
   /** For people. */
   readonly shown: string;
 }
@@ -20,10 +27,11 @@ export interface FindModelFolders {
 }
 
 const RUN_AND_VERSION = /^([a-z0-9-]+)(?:@(\d{1,9}))?$/;
-const HUB_ID = /^[\w.-]+\/[\w.-]+$/;
+const HUB_ID = /^(?!\.)([\w.-]+\/[\w.-]+)(?:@([\w./-]{1,255}))?$/;
+const DEFAULT_REVISION = "main";
 
 /**
- * Runs go first, then folders; what is neither is an id of the hub, which the trainer checks.
+ * Runs go first, then folders; what is neither is an id of the hub, which the service that loads it checks.
  * @throws {UsageError} when it can be none of them.
  */
 export async function findModel(text: string, folders: FindModelFolders): Promise<FoundModel> {
@@ -33,15 +41,17 @@ export async function findModel(text: string, folders: FindModelFolders): Promis
       folders.state,
       run,
       version === undefined ? undefined : Number(version),
-      "evaluate",
+      "use",
     );
-    return { place: found.folder, shown: `${run}@${found.version}` };
+    return { place: { path: found.folder, revision: DEFAULT_REVISION }, shown: `${run}@${found.version}` };
   }
   const folder = resolve(folders.user, text);
-  if (await isFolder(folder)) return { place: folder, shown: text };
-  if (HUB_ID.test(text) && !text.startsWith(".")) return { place: text, shown: text };
+  if (text !== "" && (await isFolder(folder)))
+    return { place: { path: folder, revision: DEFAULT_REVISION }, shown: text };
+  const [, id, revision = DEFAULT_REVISION] = HUB_ID.exec(text) ?? [];
+  if (id !== undefined) return { place: { path: id, revision }, shown: text };
   throw new UsageError(
-    `Cannot use a model as it must be a run (RUN or RUN@VERSION), a folder, or an id of the hub such as owner/name: current value is ${text}`,
+    `Cannot use a model as it must be a run (RUN or RUN@VERSION), a folder, or an id of the hub such as owner/name or owner/name@revision: current value is ${text}`,
   );
 }
 

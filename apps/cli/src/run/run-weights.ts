@@ -30,7 +30,7 @@ export async function findRunWeights(
   stateFolder: string,
   run: string,
   version: number | undefined,
-  action: "export" | "evaluate" = "export",
+  action: "export" | "use" = "export",
 ): Promise<RunWeights> {
   if (!RUN_ID.test(run))
     throw new UsageError(`Cannot ${action} a run as its id has no such form: current value is ${run}`);
