@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { cp, mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -7,11 +6,9 @@ import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { saveCheckpoint } from "@hone/train";
-import { REPOSITORY } from "../support/stack.ts";
+import { CommandLine } from "../support/command-line.ts";
 
 /* The command line beside no stack: a chat with a checkpoint's folder, through a gateway process of its own. */
-
-const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
 
 describe("hone chat", { timeout: 120_000 }, () => {
   let folder: TemporaryFolder;
@@ -37,27 +34,18 @@ describe("hone chat", { timeout: 120_000 }, () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  function start(args: readonly string[], environment: Record<string, string> = {}) {
-    return spawn(process.execPath, [COMMAND_LINE, "chat", ...args], {
-      env: {
-        ...process.env,
-        ...environment,
-        HONE_STATE_DIR: path.join(folder.path, "state"),
-        INIT_CWD: folder.path,
-        NO_COLOR: "1",
-      },
-      stdio: ["pipe", "pipe", "pipe"],
+  const start = (args: readonly string[], env: Record<string, string> = {}) =>
+    new CommandLine(["chat", ...args], {
+      stateFolder: path.join(folder.path, "state"),
+      userFolder: folder.path,
+      env,
     });
-  }
 
   async function chat(input: string, ...args: string[]) {
-    const child = start(args);
-    let [output, errors] = ["", ""];
-    child.stdout.on("data", (data) => (output += String(data)));
-    child.stderr.on("data", (data) => (errors += String(data)));
-    child.stdin.end(input);
-    const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-    return { code, output, errors };
+    const command = start(args);
+    command.write(input);
+    const code = await command.ended;
+    return { code, output: command.output, errors: command.errors };
   }
 
   test("answers each line, greedily the same again", async () => {
@@ -86,22 +74,14 @@ describe("hone chat", { timeout: 120_000 }, () => {
   });
 
   test("says why it waits where nobody sees the live line, and ends when it is told to", async () => {
-    const child = start(["some/model"], { HF_ENDPOINT: "http://127.0.0.1:9", HF_HUB_OFFLINE: "0" });
-    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-    let output = "";
-    child.stdout.on("data", (data) => (output += String(data)));
+    const command = start(["some/model"], { HF_ENDPOINT: "http://127.0.0.1:9", HF_HUB_OFFLINE: "0" });
     try {
-      await eventually(
-        "the reason",
-        () => /model: Cannot fetch some\/model as the hub must answer/.test(output),
-        {
-          deadlineMs: 60_000,
-        },
-      );
-      child.kill("SIGINT");
-      assert.equal(await ended, 130);
+      const reason = /model: Cannot fetch some\/model as the hub must answer/;
+      await eventually("the reason", () => reason.test(command.output), { deadlineMs: 60_000 });
+      command.kill("SIGINT");
+      assert.equal(await command.ended, 130);
     } finally {
-      child.kill("SIGKILL");
+      command.kill("SIGKILL");
     }
   });
 

@@ -9,7 +9,7 @@ import { eventually, isAlive, temporaryFolder } from "@hone/testing";
 import postgres from "postgres";
 
 export const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
-const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
+export const COMMAND_LINE = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
 export const SERVICES = [
   "dataset",
   "agent-rollout",

@@ -6,8 +6,9 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { runIdOf } from "@hone/core";
+import { delay, runIdOf } from "@hone/core";
 import {
+  type Bucket,
   BucketName,
   type Bus,
   openBucket,
@@ -34,9 +35,12 @@ export type RequestOutcome =
 export interface FollowOptions {
   readonly signal: AbortSignal;
   readonly onEvent: (event: RunEvent, runId: string) => void;
+  /** Told of the run's state every now and then: waits before a run is accepted, as for its model, are no events. */
+  readonly onState: (state: RunState) => void;
 }
 
 const PUBLISH_DEADLINE_MS = 15_000;
+const STATE_EVERY_MS = 1_000;
 
 /** A request as the stream took it. */
 export interface SubmittedRequest {
@@ -90,17 +94,44 @@ export async function followRun(
   eventsFrom: number,
   options: FollowOptions,
 ): Promise<RequestOutcome> {
+  const done = new AbortController();
+  const signal = AbortSignal.any([options.signal, done.signal]);
+  void lookAtState(bus, runId, signal, options.onState);
   const events = readOrdered(bus, RunEventSchema, {
     stream: StreamName.events,
     filter: subjects.event(runId, "*"),
     fromSequence: eventsFrom,
     signal: options.signal,
   });
-  for await (const { message } of events) {
-    options.onEvent(message, runId);
-    if (message.kind.case === "ended") return { kind: "ended", runId };
+  try {
+    for await (const { message } of events) {
+      options.onEvent(message, runId);
+      if (message.kind.case === "ended") return { kind: "ended", runId };
+    }
+    return never(options.signal);
+  } finally {
+    done.abort();
   }
-  return never(options.signal);
+}
+
+/** Until the signal aborts; never rejects. A look that fails is passed over: the events decide how the run goes. */
+async function lookAtState(
+  bus: Bus,
+  runId: string,
+  signal: AbortSignal,
+  onState: (state: RunState) => void,
+): Promise<void> {
+  let bucket: Bucket<RunState> | undefined;
+  while (!signal.aborted) {
+    try {
+      bucket ??= await openBucket(bus, BucketName.runState, RunStateSchema);
+      const entry = await bucket.get(runId);
+      if (entry !== undefined && !signal.aborted) onState(entry.value);
+    } catch {
+      // The bus is away, or somebody wrote what is no state.
+    }
+    await delay(STATE_EVERY_MS, { signal }).catch(() => undefined); // aborted: the loop ends
+  }
 }
 
 async function untilRefused(

@@ -3,10 +3,10 @@
  * pace. Events from before this command (a run that goes on) are counted, not printed.
  */
 
-import { type RunEvent, RunPhase } from "@hone/proto-gen/run";
+import { type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
 import type { Terminal } from "../terminal.ts";
 import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./run-lines.ts";
-import { afterEvent, newRunView, type RunView } from "./run-view.ts";
+import { afterEvent, afterState, newRunView, type RunView } from "./run-view.ts";
 
 /** The time left and the waiting go on between events. */
 const REFRESH_MS = 500;
@@ -37,6 +37,17 @@ export class RunPrinter {
     this.#terminal.live(liveLine(this.#view));
   }
 
+  /** What the run waits for where no event tells it. */
+  takeState(state: RunState): void {
+    const before = this.#view.waitingFor;
+    this.#view = afterState(this.#view, state);
+    const { waitingFor } = this.#view;
+    if (!this.#terminal.isInteractive && waitingFor !== "" && waitingFor !== before) {
+      this.#tellPlain(nowText(this.#view), false);
+    }
+    this.#terminal.live(liveLine(this.#view));
+  }
+
   /** Stops the live line. */
   close(): void {
     clearInterval(this.#timer);
@@ -63,7 +74,12 @@ export class RunPrinter {
       kind.case === "stepCompleted" && step !== undefined
         ? stepLine(this.#view, step)
         : this.#waitText(event);
-    if (text === undefined || text === this.#lastText) return;
+    if (text !== undefined) this.#tellPlain(text, isLast);
+  }
+
+  /** A line of progress, unless it was told or another one was just now. */
+  #tellPlain(text: string, isLast: boolean): void {
+    if (text === this.#lastText) return;
     if (!isLast && performance.now() - this.#lastPlainAt < PLAIN_LINE_EVERY_MS && this.#lastPlainAt > 0)
       return;
     this.#lastPlainAt = performance.now();

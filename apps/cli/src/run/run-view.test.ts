@@ -4,7 +4,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
 import { drawCurve } from "./curve.ts";
 import { endLines, evaluationLine, liveLine, nowText } from "./run-lines.ts";
-import { afterEvent, newRunView, type RunView, timeLeftMs } from "./run-view.ts";
+import { afterEvent, afterState, newRunView, type RunView, timeLeftMs } from "./run-view.ts";
 
 type Kind = MessageInitShape<typeof RunEventSchema>["kind"];
 
@@ -84,6 +84,15 @@ describe("a run's lines", () => {
       value: { phase: RunPhase.WAITING, waitingFor: "inference-gateway" },
     });
     assert.equal(nowText(viewOf(waiting)), "waiting for inference-gateway");
+  });
+
+  test("tell what the state says of a wait before the run is accepted, and later what events say", () => {
+    const wait = (waitingFor: string, phase = RunPhase.WAITING) => ({ phase, waitingFor });
+    const view = afterState(viewOf(), wait("the download of its model (90 of 270 MB)"));
+    assert.equal(nowText(view), "waiting for the download of its model (90 of 270 MB)");
+    assert.equal(nowText(afterState(view, wait(""))), "waiting");
+    const training = viewOf(event({ case: "phaseChanged", value: { phase: RunPhase.TRAIN } }));
+    assert.equal(nowText(afterState(training, wait("its model"))), "training");
   });
 
   test("tell the warm start by rollouts, then by updates", () => {

@@ -2,7 +2,7 @@
  * What is known of a run, gathered from its events. Pure: event in, view out.
  */
 
-import type { RunEvent } from "@hone/proto-gen/run";
+import type { RunEvent, RunState } from "@hone/proto-gen/run";
 import { RunPhase } from "@hone/proto-gen/run";
 
 /** One committed step. */
@@ -97,6 +97,15 @@ export function afterEvent(view: RunView, event: RunEvent): RunView {
     default:
       return view;
   }
+}
+
+/** The view with what its state says of a wait: those before a run is accepted are told there only. */
+export function afterState(
+  view: RunView,
+  { phase, waitingFor }: Pick<RunState, "phase" | "waitingFor">,
+): RunView {
+  const isWaiting = view.phase === RunPhase.WAITING && phase === RunPhase.WAITING;
+  return isWaiting ? { ...view, waitingFor } : view;
 }
 
 /** Milliseconds until the last step at the pace of the newest steps; undefined before the second step. */
