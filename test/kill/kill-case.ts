@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";
-import { describeError, runIdOf } from "@hone/core";
+import { describeError, raceAbortable, runIdOf } from "@hone/core";
 import { BucketName, openBucket, StreamName } from "@hone/messaging";
 import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
@@ -52,6 +52,8 @@ const TIDY_DEADLINE_MS = 120_000;
 const OUTCOME_DEADLINE_MS = 60_000;
 /** For what is on its way through bus and database while a process stands still. */
 const EVIDENCE_DEADLINE_MS = 5_000;
+/** One that hangs is given up: the process that stands still goes on by itself after a while, and the moment is gone. */
+const LOOK_DEADLINE_MS = 2_000;
 
 /** Starts a stack whose processes can be stopped at a moment, and does the undisturbed run on it. */
 export async function startKillHarness(options: KillHarnessOptions = {}): Promise<KillHarness> {
@@ -181,7 +183,7 @@ async function killAt(
   // What was let out just before may still be on its way.
   let situation: Situation | undefined;
   const isNow = async () => {
-    situation = await look(stack, runId);
+    situation = await raceAbortable(look(stack, runId), AbortSignal.timeout(LOOK_DEADLINE_MS));
     return moment.isNow(situation);
   };
   const wrong: string[] = [];
