@@ -7,7 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { connectBus } from "@hone/messaging";
-import { type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
+import { RunPhase } from "@hone/proto-gen/run";
 import { honeCommand } from "../define.ts";
 import { RunFailedError, UsageError } from "../errors.ts";
 import { userFolder } from "../project.ts";
@@ -35,9 +35,7 @@ export const submitCommand = honeCommand({
     try {
       const request = await submitRun(bus, loaded.name, loaded.text, signal);
       terminal.line(`run ${terminal.style("bold", request.runId)}`);
-      const onEvent = (event: RunEvent, runId: string) => printer.take(event, runId);
-      const onState = (state: RunState) => printer.takeState(state);
-      const outcome = await followRequest(bus, request, { signal, onEvent, onState });
+      const outcome = await followRequest(bus, request, printer.followOptions(signal));
       if (outcome.kind === "refused") {
         const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
         throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);

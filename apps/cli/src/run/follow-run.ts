@@ -35,7 +35,7 @@ export type RequestOutcome =
 export interface FollowOptions {
   readonly signal: AbortSignal;
   readonly onEvent: (event: RunEvent, runId: string) => void;
-  /** Told of the run's state every now and then: waits before a run is accepted, as for its model, are no events. */
+  /** Told of the run's state until its first event: waits before a run is accepted, as for its model, are no events. */
   readonly onState: (state: RunState) => void;
 }
 
@@ -94,9 +94,8 @@ export async function followRun(
   eventsFrom: number,
   options: FollowOptions,
 ): Promise<RequestOutcome> {
-  const done = new AbortController();
-  const signal = AbortSignal.any([options.signal, done.signal]);
-  void lookAtState(bus, runId, signal, options.onState);
+  const spoken = new AbortController();
+  void lookAtState(bus, runId, AbortSignal.any([options.signal, spoken.signal]), options.onState);
   const events = readOrdered(bus, RunEventSchema, {
     stream: StreamName.events,
     filter: subjects.event(runId, "*"),
@@ -105,12 +104,13 @@ export async function followRun(
   });
   try {
     for await (const { message } of events) {
+      spoken.abort();
       options.onEvent(message, runId);
       if (message.kind.case === "ended") return { kind: "ended", runId };
     }
     return never(options.signal);
   } finally {
-    done.abort();
+    spoken.abort();
   }
 }
 

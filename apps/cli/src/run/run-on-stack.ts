@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { raceAbortable } from "@hone/core";
 import type { Bus } from "@hone/messaging";
-import { type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
+import { RunPhase } from "@hone/proto-gen/run";
 import { RunFailedError } from "../errors.ts";
 import { shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
@@ -102,19 +102,14 @@ async function follow(
   { terminal, project }: Session,
   signal: AbortSignal,
 ): Promise<RequestOutcome> {
-  const told = {
-    signal,
-    onEvent: (event: RunEvent, runId: string) => printer.take(event, runId),
-    onState: (state: RunState) => printer.takeState(state),
-  };
   const unfinished = await findUnfinished(bus, loaded, project.state);
   if (unfinished !== undefined) {
     terminal.line(`\nrun ${terminal.style("bold", unfinished)} of this file is unfinished: it goes on`);
-    return followRun(bus, unfinished, 1, told);
+    return followRun(bus, unfinished, 1, printer.followOptions(signal));
   }
   const request = await submitRun(bus, loaded.name, loaded.text, signal);
   terminal.line(`\nrun ${terminal.style("bold", request.runId)} of ${shownPath(file)}`);
-  return followRequest(bus, request, told);
+  return followRequest(bus, request, printer.followOptions(signal));
 }
 
 /** U1 */

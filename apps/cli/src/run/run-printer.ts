@@ -5,6 +5,7 @@
 
 import { type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
 import type { Terminal } from "../terminal.ts";
+import type { FollowOptions } from "./follow-run.ts";
 import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./run-lines.ts";
 import { afterEvent, afterState, newRunView, type RunView } from "./run-view.ts";
 
@@ -30,15 +31,24 @@ export class RunPrinter {
     return this.#view;
   }
 
-  take(event: RunEvent, runId: string): void {
+  #take(event: RunEvent, runId: string): void {
     if (this.#view.runId === "") this.#view = newRunView(runId);
     this.#view = afterEvent(this.#view, event);
     if (Number(event.timeMs) >= this.#startedAtMs) this.#tell(event);
     this.#terminal.live(liveLine(this.#view));
   }
 
+  /** For following the run until the signal aborts: all that comes is printed. */
+  followOptions(signal: AbortSignal): FollowOptions {
+    return {
+      signal,
+      onEvent: (event, runId) => this.#take(event, runId),
+      onState: (state) => this.#takeState(state),
+    };
+  }
+
   /** What the run waits for where no event tells it. */
-  takeState(state: RunState): void {
+  #takeState(state: RunState): void {
     const before = this.#view.waitingFor;
     this.#view = afterState(this.#view, state);
     const { waitingFor } = this.#view;
