@@ -28,18 +28,23 @@ export function runProgram(
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: options.timeoutMs,
       killSignal: "SIGKILL",
       cwd: options.cwd ?? "/",
       env: options.env ?? process.env,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       ...options.account,
     });
+    // Node's own option `timeout` keeps its timer, and with it this process, when the program cannot be started.
+    const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs);
     const chunks: Buffer[] = [];
     const output = () => Buffer.concat(chunks).toString("utf8").trim();
+    const finish = (result: RunResult) => {
+      clearTimeout(timer);
+      resolve(result);
+    };
     child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
-    child.once("error", (error) => resolve({ code: undefined, output: output() || error.message }));
-    child.once("close", (code) => resolve({ code: code ?? undefined, output: output() }));
+    child.once("error", (error) => finish({ code: undefined, output: output() || error.message }));
+    child.once("close", (code) => finish({ code: code ?? undefined, output: output() }));
   });
 }
