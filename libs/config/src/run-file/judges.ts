@@ -97,12 +97,12 @@ export const judgeSchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("gsm8k"),
     ...common,
-    /** strict: after `####` near the end; flexible: the last number. */
-    method: z.enum(["strict", "flexible"]).default("strict"),
+    /** As verl has them, strict: after `####`; flexible: the last number as it stands. last_number reads more kindly. */
+    method: z.enum(["strict", "flexible", "last_number"]).default("strict"),
   }),
   /** 1 where the last boxed answer equals the ground truth once both are normalised. */
   z.strictObject({ kind: z.literal("math"), ...common }),
-  /** 1 where the last `Answer: …` is the ground truth in the normal form of DAPO, else -1. */
+  /** 1 where the last `Answer: …` (or, without one, the last box) is the ground truth, else -1. */
   z.strictObject({ kind: z.literal("math_dapo"), ...common }),
   /** 1 where the answer is JSON that fits the schema. */
   z.strictObject({

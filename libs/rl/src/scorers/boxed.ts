@@ -20,6 +20,15 @@ export function lastBoxed(text: string): string | undefined {
   return end === undefined ? undefined : text.slice(begin + 1, end);
 }
 
+/** What the last `\boxed{…}` of a text holds; undefined where there is none, or the last one is not closed. */
+export function lastBracedBox(text: string): string | undefined {
+  const box = text.lastIndexOf(`${BOX}{`);
+  if (box < 0) return undefined;
+  const begin = box + BOX.length;
+  const end = closingBrace(text, begin);
+  return end === undefined ? undefined : text.slice(begin + 1, end);
+}
+
 /** Position of the brace that closes the one at `open`. */
 function closingBrace(text: string, open: number): number | undefined {
   let depth = 0;

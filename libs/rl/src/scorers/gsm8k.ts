@@ -1,23 +1,25 @@
 /**
- * Answers to GSM8K questions, as the field scores them.
+ * Scores answers to GSM8K questions as verl's `gsm8k` does.
  *
- * Strict: the last `#### <number>` of the last 300 characters, without commas and dollar signs, is the text asked for.
- * Flexible: the last number of the whole text is. Both compare texts, so `72.0` is not `72`.
+ * Both of verl's methods look at the last 300 characters and compare texts, so `72.0` and `72.` are not `72`.
+ * Where verl is too strict for a task, `last_number` reads more kindly; it is ours, so it has a name of its own.
  */
 
 import { lastCharacters } from "./last-characters.ts";
 
 /** How an answer is found in a solution. */
 export const Gsm8kMethod = {
-  /** After `####`, near the end. */
+  /** The last number after `#### `, without its commas. */
   strict: "strict",
-  /** The last number. */
+  /** The last number as it stands, with the full stop or the commas that touch it. */
   flexible: "flexible",
+  /** The last number anywhere in the solution, without the full stop or comma that ends its sentence. */
+  lastNumber: "last_number",
 } as const;
 export type Gsm8kMethod = (typeof Gsm8kMethod)[keyof typeof Gsm8kMethod];
 
-/** An answer stands at the end; what a model quotes of the task before does not count. */
-const STRICT_CHARACTERS = 300;
+/** The answer stands at the end; verl cuts off what comes before. */
+const CONSIDERED_CHARACTERS = 300;
 const MARKED_NUMBER = /#### (-?[0-9.,]+)/g;
 const NUMBER = /-?[0-9.,]+/g;
 
@@ -28,14 +30,22 @@ export function scoreGsm8k(solution: string, groundTruth: string, method: Gsm8kM
 
 /** The answer that a solution gives; undefined where it gives none. */
 export function gsm8kAnswer(solution: string, method: Gsm8kMethod): string | undefined {
-  if (method === Gsm8kMethod.flexible) {
-    return solution
-      .match(NUMBER)
-      ?.map(withoutStop)
-      .findLast((number) => number !== "" && number !== "-");
+  switch (method) {
+    case Gsm8kMethod.strict:
+      return [...lastCharacters(solution, CONSIDERED_CHARACTERS).matchAll(MARKED_NUMBER)]
+        .at(-1)?.[1]
+        ?.replaceAll(",", "");
+    case Gsm8kMethod.flexible: {
+      const numbers = lastCharacters(solution, CONSIDERED_CHARACTERS).match(NUMBER) ?? [];
+      // Where nothing but full stops is found, verl's loop ends at the first of them.
+      return numbers.findLast((number) => number !== ".") ?? numbers[0];
+    }
+    case Gsm8kMethod.lastNumber:
+      return solution
+        .match(NUMBER)
+        ?.map(withoutStop)
+        .findLast((number) => number !== "" && number !== "-");
   }
-  const marked = [...lastCharacters(solution, STRICT_CHARACTERS).matchAll(MARKED_NUMBER)].at(-1)?.[1];
-  return marked?.replaceAll(",", "").replaceAll("$", "");
 }
 
 /** The full stop or comma of the sentence is no part of the number. */

@@ -15,7 +15,10 @@ describe("scoreMathDapo()", () => {
     ["Answer: $x = \\frac12$", "\\frac{1}{2}", 1],
     ["Answer: 12 inches", "12", 1],
     ["Answer: \\text{blue}", "blue", 1],
-    ["\\boxed{72}", "72", -1],
+    ["\\boxed{72}", "72", 1],
+    ["\\boxed{1,000}", "1000", -1],
+    ["\\boxed{71} \\boxed{72", "71", -1],
+    ["Answer: 71 or \\boxed{72}", "72", -1],
     ["Answer:", "72", -1],
     ["", "", -1],
   ];
@@ -30,6 +33,11 @@ describe("scoreMathDapo()", () => {
   test("an answer counts in the last 300 characters", () => {
     assert.equal(scoreMathDapo(`Answer: 72\n${"x".repeat(289)}`, "72").score, 1);
     assert.equal(scoreMathDapo(`Answer: 72\n${"x".repeat(290)}`, "72").score, -1);
+  });
+
+  test("a box counts in the last 100 characters", () => {
+    assert.equal(scoreMathDapo(`\\boxed{72}${"x".repeat(90)}`, "72").score, 1);
+    assert.equal(scoreMathDapo(`\\boxed{72}${"x".repeat(91)}`, "72").score, -1);
   });
 
   test("a whole number is found after any text, and normalising twice changes no number", () => {

@@ -1,27 +1,41 @@
 /**
- * Answers as DAPO (arXiv 2503.14476) asks for them: a last line `Answer: …`, compared after the normalisation of Minerva
- * (Lewkowycz et al., arXiv 2206.14858, appendix D.1). Right is worth 1, everything else -1.
+ * Scores answers as verl's `math_dapo` does, which DAPO (arXiv 2503.14476) trains with: the last line `Answer: …`, compared
+ * after the normalisation of Minerva (Lewkowycz et al., arXiv 2206.14858, appendix D.1). Where no such line is found, the last
+ * `\boxed{…}` near the end counts, and must be the ground truth as it stands. Right is worth 1, everything else -1.
  */
 
+import { lastBracedBox } from "./boxed.ts";
 import { lastCharacters } from "./last-characters.ts";
+import { isPythonDigits, PYTHON_SPACE, pythonStrip } from "./python-text.ts";
 
-/** The word of the scorer, with what it read. */
+/** What the scorer says, with what it read. */
 export interface DapoScore {
   /** 1 or -1. */
   readonly score: number;
   /** 1 or 0. */
   readonly accuracy: number;
-  /** The answer, normalised; undefined where there is none. */
-  readonly prediction: string | undefined;
+  /** The answer that was compared; {@link NO_ANSWER} where there is none. */
+  readonly prediction: string;
 }
 
+/** What verl compares where a solution states no answer. */
+export const NO_ANSWER = "[INVALID]";
+
 const CONSIDERED_CHARACTERS = 300;
-const ANSWER = /answer\s*:\s*([^\n]+)/gi;
+/** A box counts only nearer to the end than an `Answer:` line must be. */
+const BOX_CHARACTERS = 100;
+const ANSWER = new RegExp(`answer[${PYTHON_SPACE}]*:[${PYTHON_SPACE}]*([^\\n]+)`, "giu");
 
 export function scoreMathDapo(solution: string, groundTruth: string): DapoScore {
-  const stated = [...lastCharacters(solution, CONSIDERED_CHARACTERS).matchAll(ANSWER)].at(-1)?.[1];
-  const prediction = stated === undefined ? undefined : normalizeFinalAnswer(stated);
-  const isRight = prediction !== undefined && prediction === normalizeFinalAnswer(groundTruth);
+  const end = lastCharacters(solution, CONSIDERED_CHARACTERS);
+  const prediction = normalizeFinalAnswer([...end.matchAll(ANSWER)].at(-1)?.[1] ?? NO_ANSWER);
+  const box = prediction === NO_ANSWER ? lastBracedBox(lastCharacters(end, BOX_CHARACTERS)) : undefined;
+  return box === undefined
+    ? scored(prediction, prediction === normalizeFinalAnswer(groundTruth))
+    : scored(box, box === groundTruth);
+}
+
+function scored(prediction: string, isRight: boolean): DapoScore {
   return { score: isRight ? 1 : -1, accuracy: isRight ? 1 : 0, prediction };
 }
 
@@ -76,8 +90,6 @@ const REWRITINGS: readonly (readonly [from: RegExp, to: string])[] = [
   [/\$/g, ""],
 ];
 
-const WHOLE_NUMBER = /^[0-9]+$/;
-
 /** The normal form of an answer: without names, units and wrapping, numbers without commas. */
 export function normalizeFinalAnswer(answer: string): string {
   let text = answer.split("=").at(-1) ?? "";
@@ -85,5 +97,5 @@ export function normalizeFinalAnswer(answer: string): string {
   for (const removed of REMOVED) text = text.replaceAll(removed, "");
   for (const [from, to] of REWRITINGS) text = text.replace(from, to);
   const digits = text.replaceAll(",", "");
-  return (WHOLE_NUMBER.test(digits) ? digits : text).trim();
+  return pythonStrip(isPythonDigits(digits) ? digits : text);
 }
