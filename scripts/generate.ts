@@ -5,8 +5,10 @@
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { scriptArguments } from "@hone/core";
 import { GENERATIONS } from "./generations.ts";
 
+scriptArguments(process, { usage: "npm run generate\n\nWrites anew what is generated from proto/." });
 const root = join(import.meta.dirname, "..");
 for (const { args } of GENERATIONS) {
   const ran = spawnSync(join(root, "node_modules", ".bin", "buf"), args(root), {

@@ -75,7 +75,7 @@ export function layOut(folder: string): number {
 
 if (process.argv[1] === import.meta.filename) {
   const folder = process.argv[2];
-  if (folder === undefined) {
+  if (folder === undefined || folder.startsWith("-")) {
     console.error("usage: node scripts/image-context.ts FOLDER");
     process.exitCode = 2;
   } else console.log(`${layOut(folder)} files in ${folder}`);

@@ -13,7 +13,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { scriptArguments } from "@hone/core";
 
 const ROOT = join(import.meta.dirname, "..");
 const STEP_TIMEOUT_MS = 3_600_000;
@@ -22,7 +22,14 @@ const REAL_MODEL = "smollm2";
 /** What the real model's prompts are cut out of. */
 const TEXT = join(ROOT, "docs", "run-file.md");
 
-const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
+const { values } = scriptArguments(process, {
+  usage: `npm run parity -- [--only NAMES]
+
+  --only NAMES    compare only these models, with commas between them: ${REAL_MODEL}, qwen3, …
+
+The variable PEERS names the folder with PyTorch and the real model (~/.cache/hone-peers).`,
+  options: { only: { type: "string", default: "" } },
+});
 const only = values.only.split(",").filter(Boolean);
 const peers = process.env.PEERS ?? join(homedir(), ".cache", "hone-peers");
 const python = join(peers, "torch", "bin", "python");

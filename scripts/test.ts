@@ -14,6 +14,7 @@
 import { globSync } from "node:fs";
 import { join, relative } from "node:path";
 import { run } from "node:test";
+import { scriptArguments } from "@hone/core";
 import { describeFailure, type Failure, indent } from "./test-report.ts";
 
 interface Phase {
@@ -39,14 +40,15 @@ const FULL_DEADLINE_MS = 12 * 3_600_000;
 /** Lines of a failed file's own output that are shown with its failures. */
 const MAX_OUTPUT_LINES = 40;
 
-const args = process.argv.slice(2);
-const isFull = args.includes("--full");
-const filters = args.filter((argument) => !argument.startsWith("--"));
-const unknown = args.filter((argument) => argument.startsWith("--") && argument !== "--full");
-if (unknown.length > 0) {
-  console.error(`Cannot run tests as the only option is --full: current value is ${unknown.join(" ")}`);
-  process.exit(2);
-}
+const { values, positionals: filters } = scriptArguments(process, {
+  usage: `npm test -- [--full] [PATH…]
+
+  --full    also the tests that take long (*.full.test.ts)
+  PATH      only test files whose path contains one of these, such as libs/rl`,
+  options: { full: { type: "boolean", default: false } },
+  takesMore: true,
+});
+const isFull = values.full;
 
 // Fuzz tests look at the same inputs in every `npm test`, and elsewhere each time here (libs/testing/src/fuzz/settings.ts).
 if (isFull) process.env.HONE_FUZZ_SEED ??= "random";

@@ -76,7 +76,7 @@ describe("npm run untie", () => {
   });
 
   const refusals: [what: string, args: () => string[], code: number, message: RegExp][] = [
-    ["a folder that is missing", () => [at("tied")], 2, /two folders must be named/],
+    ["a folder that is missing", () => [at("tied")], 2, /FOLDER is missing/],
     [
       "a model with a head of its own",
       () => [at("untied"), at("again")],

@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { resolve } from "node:path";
+import { scriptArguments } from "@hone/core";
 import { EMBEDDING, HEAD, tensorNameOf } from "@hone/nn";
 import {
   type CheckpointOrigin,
@@ -26,15 +27,13 @@ import {
 /** Bytes read at once. */
 const CHUNK_BYTES = 4 * 2 ** 20;
 
-const args = process.argv.slice(2);
+const { positionals } = scriptArguments(process, {
+  usage:
+    "npm run untie -- MODEL FOLDER\n\nWrites a copy of the model in the folder MODEL, with a head of its own, to FOLDER.",
+  positionals: ["MODEL", "FOLDER"],
+});
 // npm starts its programs in the project folder, and tells where the person was.
-const [source, target, ...others] = args.map((each) => resolve(process.env.INIT_CWD ?? "", each));
-if (source === undefined || target === undefined || others.length > 0) {
-  console.error(
-    `Cannot untie as two folders must be named, a model and a new one: current value is ${args.join(" ") || "none"}`,
-  );
-  process.exit(2);
-}
+const [source = "", target = ""] = positionals.map((each) => resolve(process.env.INIT_CWD ?? "", each));
 try {
   const bytes = await untie(source, target);
   console.log(`${target}: ${(bytes / 2 ** 20).toFixed(0)} MiB, its head is ${HEAD}`);

@@ -13,6 +13,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { scriptArguments } from "@hone/core";
 import { GENERATIONS } from "./generations.ts";
 
 /** What a check that could run found. */
@@ -33,6 +34,11 @@ const CHECKS: Readonly<Record<string, () => Outcome>> = {
   boundaries: () => run("node", ["scripts/check-boundaries.ts"]),
 };
 
+scriptArguments(process, {
+  usage: `npm run verify
+
+Runs every check that is no test: ${Object.keys(CHECKS).join(", ")}.`,
+});
 let numFailed = 0;
 for (const [name, check] of Object.entries(CHECKS)) {
   const startedAt = performance.now();

@@ -11,7 +11,7 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describeError, HoneError } from "@hone/core";
+import { describeError, HoneError, printUsage, UsageError } from "@hone/core";
 import { mebibytes } from "./growth.ts";
 import { holdLoad } from "./load/hold-load.ts";
 import { parseLoadOptions } from "./load/load-options.ts";
@@ -63,8 +63,11 @@ try {
   console.log(`written to ${path.relative(process.cwd(), options.jsonFile)}`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
-  console.error(error instanceof HoneError ? describeError(error) : error);
-  process.exitCode = 1;
+  if (error instanceof UsageError) printUsage(process, error);
+  else {
+    console.error(error instanceof HoneError ? describeError(error) : error);
+    process.exitCode = 1;
+  }
 }
 
 function isOver({ rollouts, minutes }: { rollouts: number; minutes: number }) {

@@ -2,8 +2,7 @@
 
 import { homedir } from "node:os";
 import path from "node:path";
-import { parseArgs } from "node:util";
-import { InvalidInputError } from "@hone/core";
+import { InvalidInputError, parseScriptArguments } from "@hone/core";
 import { REPOSITORY } from "./repository.ts";
 
 /** Folder of the peers' environments. */
@@ -24,16 +23,18 @@ const MAX_ROUNDS = 100;
 
 /** What a bench takes where no flag says otherwise. */
 export interface BenchDefaults {
+  /** As it is called: `npm run bench`. */
+  readonly command: string;
   readonly rounds: number;
   /** Name of the JSON file, in the state folder. */
   readonly jsonName: string;
 }
 
-const DEFAULTS: BenchDefaults = { rounds: 5, jsonName: "bench.json" };
+const DEFAULTS: BenchDefaults = { command: "npm run bench", rounds: 5, jsonName: "bench.json" };
 
 /**
  * @param sections names that `--only` may take.
- * @throws {InvalidInputError} for anything else than these flags and values.
+ * @throws {InvalidInputError} for anything else than these flags and values, and for --help.
  */
 export function parseOptions(
   args: readonly string[],
@@ -41,8 +42,8 @@ export function parseOptions(
   env: NodeJS.ProcessEnv = process.env,
   defaults: BenchDefaults = DEFAULTS,
 ): BenchOptions {
-  const { values } = parseArgs({
-    args: [...args],
+  const { values } = parseScriptArguments(args, {
+    usage: usageOf(sections, defaults),
     options: {
       only: { type: "string", multiple: true, default: [] },
       rounds: { type: "string" },
@@ -70,6 +71,17 @@ export function parseOptions(
         : path.resolve(here, values.json),
     peersFolder: env[PEERS_VARIABLE] || path.join(homedir(), ".cache", "hone-peers"),
   };
+}
+
+function usageOf(sections: readonly string[], { command, rounds, jsonName }: BenchDefaults): string {
+  return `${command} -- [options]
+
+  --only NAMES    measure only these, with commas between them: ${sections.join(", ")}
+  --rounds N      how often each figure is measured (${rounds}; with --quick ${QUICK_ROUNDS})
+  --quick         smaller work: shows that everything runs, and measures nothing well
+  --json FILE     where the figures are written as JSON (.hone/${jsonName})
+
+The variable ${PEERS_VARIABLE} names the folder where peers are installed (~/.cache/hone-peers).`;
 }
 
 function invalid(flag: string, allowed: string, current: string): InvalidInputError {

@@ -32,7 +32,7 @@ const GROUPS: readonly { readonly names: readonly string[]; readonly measure: Me
   { names: ["memory"], measure: measureMemory },
 ];
 const NAMES = GROUPS.flatMap(({ names }) => names);
-const DEFAULTS = { rounds: 3, jsonName: "bench-peers.json" };
+const DEFAULTS = { command: "npm run bench:peers", rounds: 3, jsonName: "bench-peers.json" };
 
 const readOptions = () => parseOptions(process.argv.slice(2), NAMES, process.env, DEFAULTS);
 await holdSitting(readOptions, async (options) => {

@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describeError, HoneError } from "@hone/core";
+import { describeError, HoneError, printUsage, UsageError } from "@hone/core";
 import { describeMachine, findOtherWork } from "./machine.ts";
 
 /** What every report of a bench begins with. */
@@ -43,6 +43,7 @@ export async function holdSitting<Options extends { readonly jsonFile: string },
     if (busy !== undefined) console.log(`\n${warning(busy)}`);
     console.log(`\n${sitting.durationSeconds} s; written to ${path.relative(process.cwd(), jsonFile)}`);
   } catch (error) {
+    if (error instanceof UsageError) return printUsage(process, error);
     console.error(error instanceof HoneError ? describeError(error) : error);
     process.exitCode = 1;
   }

@@ -11,14 +11,19 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Random } from "@hone/core";
+import { Random, scriptArguments } from "@hone/core";
 import { OPERATORS, type Problem, resultOf, tellProblem } from "./stories.ts";
 
 const TRAIN_ROWS = 1_000;
 const TEST_ROWS = 200;
 const DEMOS = 1_500;
 
-const folder = process.argv[2] ?? path.join(import.meta.dirname, "data");
+const { positionals } = scriptArguments(process, {
+  usage:
+    "node examples/03-math-tools/make-data.ts [FOLDER]\n\nWrites the rows of this example to FOLDER (data, beside this file).",
+  takesMore: true,
+});
+const [folder = path.join(import.meta.dirname, "data")] = positionals;
 const random = new Random(3);
 const told = new Set<string>();
 

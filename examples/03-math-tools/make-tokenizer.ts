@@ -9,6 +9,7 @@
 
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import { scriptArguments } from "@hone/core";
 import { wordTokenizerFiles } from "@hone/tokenizer";
 import { WORDS } from "./stories.ts";
 
@@ -51,5 +52,10 @@ const files = wordTokenizerFiles({
   chatTemplate: CHAT_TEMPLATE,
   maxLength: 1_024,
 });
-const folder = process.argv[2] ?? import.meta.dirname;
+const { positionals } = scriptArguments(process, {
+  usage:
+    "node examples/03-math-tools/make-tokenizer.ts [FOLDER]\n\nWrites the tokenizer of this example to FOLDER (where this file lies).",
+  takesMore: true,
+});
+const [folder = import.meta.dirname] = positionals;
 for (const [name, content] of Object.entries(files)) await writeFile(path.join(folder, name), content);

@@ -8,13 +8,18 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Random } from "@hone/core";
+import { Random, scriptArguments } from "@hone/core";
 import { OPERATORS, tellProblem } from "../03-math-tools/stories.ts";
 
 const READERS = 1_500;
 const WRITERS = 500;
 
-const folder = process.argv[2] ?? path.join(import.meta.dirname, "data");
+const { positionals } = scriptArguments(process, {
+  usage:
+    "node examples/05-multi-agent/make-data.ts [FOLDER]\n\nWrites the rows of this example to FOLDER (data, beside this file).",
+  takesMore: true,
+});
+const [folder = path.join(import.meta.dirname, "data")] = positionals;
 const random = new Random(11);
 
 function readerRow() {

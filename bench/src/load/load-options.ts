@@ -1,8 +1,7 @@
 /** The flags of `npm run load`. */
 
 import path from "node:path";
-import { parseArgs } from "node:util";
-import { InvalidInputError } from "@hone/core";
+import { InvalidInputError, parseScriptArguments } from "@hone/core";
 import { REPOSITORY } from "../repository.ts";
 
 export interface LoadOptions {
@@ -29,10 +28,21 @@ const DEFAULT_STEP_DELAY_MS = 20_000;
 /** As `hone up --replicas` takes them. */
 const MAX_PROCESSES = 16;
 
-/** @throws {InvalidInputError} for anything else than these flags and whole numbers. */
+const USAGE = `npm run load -- [options]
+
+  --rollouts N         rollouts that are open at once (10000)
+  --replicas N         processes of agent-rollout (2)
+  --trainers N         processes of the trainer (1)
+  --runs N             runs at once, at least (3)
+  --minutes N          how long the load is held once it is reached (30)
+  --step-delay-ms N    what a step of the environment takes (${DEFAULT_STEP_DELAY_MS})
+  --tasks-per-run N    rollouts of one run (half of --rollouts)
+  --json FILE          where the figures are written as JSON (.hone/load.json)`;
+
+/** @throws {InvalidInputError} for anything else than these flags and whole numbers, and for --help. */
 export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): LoadOptions {
-  const { values } = parseArgs({
-    args: [...args],
+  const { values } = parseScriptArguments(args, {
+    usage: USAGE,
     options: {
       rollouts: { type: "string", default: "10000" },
       replicas: { type: "string", default: "2" },

@@ -1,8 +1,7 @@
 /** The flags of `npm run soak`. */
 
 import path from "node:path";
-import { parseArgs } from "node:util";
-import { InvalidInputError } from "@hone/core";
+import { InvalidInputError, parseScriptArguments } from "@hone/core";
 import { type ModelSpec, resolveModelSpec } from "@hone/nn";
 import { REPOSITORY } from "../repository.ts";
 
@@ -40,10 +39,23 @@ const SHAPES = {
   tiny: { family: "llama", vocabSize: 64, hiddenSize: 32, numLayers: 2, numHeads: 2, maxPositions: 2_048 },
 } as const;
 
-/** @throws {InvalidInputError} for anything else than these flags and whole numbers. */
+const USAGE = `npm run soak -- [options]
+
+  --shape NAME        shape of the model: ${Object.keys(SHAPES).join(", ")} (135m)
+  --generations N     generations in all (2000)
+  --steps N           training steps (100)
+  --swaps N           policy versions that are written by one engine and loaded by the other (20)
+  --max-batch N       most generations at once (32)
+  --max-prompt N      most tokens of a prompt (128)
+  --max-new N         most tokens of an answer (64)
+  --step-samples N    samples of a training step (4)
+  --interval-ms N     time between two looks at the memory (1000)
+  --json FILE         where the figures are written as JSON (.hone/soak.json)`;
+
+/** @throws {InvalidInputError} for anything else than these flags and whole numbers, and for --help. */
 export function parseSoakOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): SoakOptions {
-  const { values } = parseArgs({
-    args: [...args],
+  const { values } = parseScriptArguments(args, {
+    usage: USAGE,
     options: {
       shape: { type: "string", default: "135m" },
       generations: { type: "string", default: "2000" },
@@ -59,7 +71,10 @@ export function parseSoakOptions(args: readonly string[], env: NodeJS.ProcessEnv
   });
   const shape = SHAPES[values.shape as keyof typeof SHAPES];
   if (shape === undefined) throw invalid("--shape", `one of ${Object.keys(SHAPES).join(", ")}`, values.shape);
-  const wholeNumber = (flag: Exclude<keyof typeof values, "shape" | "json">, most: number): number => {
+  const wholeNumber = (
+    flag: Exclude<keyof typeof values, "shape" | "json" | "help">,
+    most: number,
+  ): number => {
     const value = Number(values[flag]);
     if (Number.isInteger(value) && value >= 1 && value <= most) return value;
     throw invalid(`--${flag}`, `a whole number from 1 to ${most}`, values[flag]);

@@ -37,5 +37,12 @@ export { InterruptedError, interruptAfter } from "./interrupt.ts";
 export { nearest } from "./nearest.ts";
 export { isScorable, Outcome } from "./outcome.ts";
 export { MAX_JSON_DEPTH, parseJson } from "./parse-json.ts";
+export {
+  parseScriptArguments,
+  printUsage,
+  type ScriptArguments,
+  scriptArguments,
+  UsageError,
+} from "./script-arguments.ts";
 export { secretCheck } from "./secret-check.ts";
 export { deriveSeed, Random } from "./seed.ts";
