@@ -150,7 +150,12 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
       maxBuffer: 64 * 2 ** 20,
     });
     assert.equal(ran.status, 0, ran.stderr);
-    const answer = JSON.parse(ran.stdout) as { parameters: number[][]; attention: number };
+    const answer = JSON.parse(ran.stdout) as {
+      parameters: number[][];
+      attention: number;
+      blocks: number;
+      maskMiB: number;
+    };
 
     const named = (of: readonly number[][]) =>
       Object.fromEntries(parameters.map(({ name }, i) => [name, Float32Array.from(of[i]!)]));
@@ -161,5 +166,8 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
     // Four updates of up to 0.01 on weights of up to 0.5, in float32.
     assertNear(named(answer.parameters), weights, 1e-6);
     assert.ok(answer.attention <= 1e-5, `attention in blocks differs by ${answer.attention}`);
+    assert.equal(answer.blocks, 0);
+    // Every pair of tokens would take 43 GB.
+    assert.ok(answer.maskMiB < 128, `the blocks of 65,536 tokens took ${answer.maskMiB} MiB`);
   });
 });

@@ -4,14 +4,18 @@ Attention over packed rows.
 Samples lie in rows as branches of a prefix tree (libs/rl/src/packing/pack.ts): token i of a row sees token j exactly
 where j <= i < visible_end[j]. Separate samples, causal order and shared prefixes all follow from that one rule.
 
-Letters: B rows, T tokens of a row, H query heads, G key and value heads, D head size.
+Letters: B rows, T tokens of a row, H query heads, G key and value heads, D head size, N blocks of a row, S tokens of a block.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
 
 # q [B, H, T, D], k and v [B, G, T, D] -> [B, H, T, D]
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -44,20 +48,57 @@ def attend_masked(visible_end_BT: Tensor) -> Attend:
 
 def attend_in_blocks(visible_end_BT: Tensor, flex: Callable[..., Tensor]) -> Attend:
     """With blocks that nobody sees left out: what separate samples and branches save."""
-    # Not at the top: it takes a second to import, and ranks on CPUs never need it.
-    from torch.nn.attention.flex_attention import create_block_mask
-
-    rows, tokens = visible_end_BT.shape
-
-    def is_seen(b: Tensor, _h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return (j <= i) & (i < visible_end_BT[b, j])
-
-    mask = create_block_mask(is_seen, rows, None, tokens, tokens, device=visible_end_BT.device)
+    mask = visible_blocks(visible_end_BT)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return flex(q, k, v, block_mask=mask, enable_gqa=True)
 
     return attend
+
+
+def visible_blocks(visible_end_BT: Tensor) -> "BlockMask":
+    """
+    Flex attention's mask, from what is visible instead of from every pair of tokens: PyTorch's own `create_block_mask`
+    evaluates the rule for all T * T pairs, about 10 * T * T bytes of memory at its peak, this takes (T / 128)^2 numbers.
+
+    Before the diagonal, a block of keys is seen by a block of queries where the longest visible key reaches the first
+    query, and wholly where the shortest one reaches past the last. On the diagonal the order of tokens cuts every block.
+    """
+    # Not at the top: it takes a second to import, and ranks on CPUs never need it.
+    from torch.nn.attention.flex_attention import BlockMask
+
+    rows, tokens = visible_end_BT.shape
+    padding = -tokens % FLEX_BLOCK
+    # A token that is not there is seen by nobody, and keeps its block from being whole.
+    ends_BNS = F.pad(visible_end_BT, (0, padding)).view(rows, -1, FLEX_BLOCK)
+    blocks = ends_BNS.shape[1]
+    at_NS = torch.arange(blocks * FLEX_BLOCK, device=visible_end_BT.device).view(blocks, FLEX_BLOCK)
+    first_N1, last_N1 = at_NS[:, :1], at_NS[:, -1:]
+    is_before_NN = torch.ones(blocks, blocks, dtype=torch.bool, device=visible_end_BT.device).tril(-1)
+    # [B, query blocks, key blocks]
+    is_seen_BNN = is_before_NN & (ends_BNS.amax(-1)[:, None, :] > first_N1)
+    is_whole_BNN = is_before_NN & (ends_BNS.amin(-1)[:, None, :] > last_N1)
+    sees_itself_BN = (ends_BNS > at_NS).any(-1)
+    is_cut_BNN = (is_seen_BNN & ~is_whole_BNN) | torch.diag_embed(sees_itself_BN)
+
+    def is_seen(b: Tensor, _h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return (j <= i) & (i < visible_end_BT[b, j])
+
+    return BlockMask.from_kv_blocks(
+        *_as_lists(is_cut_BNN),
+        *_as_lists(is_whole_BNN),
+        BLOCK_SIZE=FLEX_BLOCK,
+        mask_mod=is_seen,
+        seq_lengths=(tokens, tokens),
+    )
+
+
+def _as_lists(is_taken_BNN: Tensor) -> tuple[Tensor, Tensor]:
+    """How many key blocks each query block takes, and which, those first: [B, 1, N] and [B, 1, N, N], for every head."""
+    taken_B1NN = is_taken_BNN[:, None].to(torch.int8)
+    counts = taken_B1NN.sum(-1, dtype=torch.int32)
+    order = taken_B1NN.argsort(dim=-1, descending=True, stable=True).to(torch.int32)
+    return counts, order.contiguous()
 
 
 def _compiled() -> Callable[..., Tensor]:
