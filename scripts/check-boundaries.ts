@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
+import { checkGates } from "./checks/gates.ts";
 import { checkLayers } from "./checks/layers.ts";
 import { checkLayout } from "./checks/layout.ts";
 import { checkLockFile } from "./checks/lock-file.ts";
@@ -15,6 +16,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   dependencies: checkDependencies,
   cycles: checkCycles,
   services: checkServices,
+  gates: checkGates,
   layout: checkLayout,
   texts: checkTexts,
   "lock file": checkLockFile,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { checkCycles } from "./cycles.ts";
 import { checkDependencies } from "./dependencies.ts";
+import { checkGates } from "./gates.ts";
 import { checkLayers } from "./layers.ts";
 import { checkLayout } from "./layout.ts";
 import { checkLockFile } from "./lock-file.ts";
@@ -34,6 +35,47 @@ function messages(rule: Rule, ...packages: Package[]): string[] {
 }
 
 const importing = (name: string) => `import { x } from "${name}";\n`;
+
+describe("checkGates()", () => {
+  const found = (path: string, text: string) =>
+    messages(
+      checkGates,
+      packageWith(path.split("/").slice(0, 2).join("/"), { [path.split("/").slice(2).join("/")]: text }),
+    ).length;
+
+  test("finds code that starts or imports what a user names and goes round the gate", () => {
+    for (const text of [
+      'import { spawn } from "node:child_process";',
+      "await runProcessGroup({ command: config.command });",
+      "new StdioClientTransport({ command: config.command });",
+      "const made = await import(config.module);",
+      "const made = await import(\n  folder + name);",
+      "createRequire(import.meta.url)(name)",
+      "new Worker(config.file)",
+      "eval(text)",
+      "new Function(text)",
+      'import { runInNewContext } from "node:vm";',
+    ]) {
+      assert.equal(found("services/judge/src/domain/new.ts", text), 1, text);
+    }
+  });
+
+  test("a starter of users' programs takes them from the gate", () => {
+    const starter = "libs/agents/src/tools/mcp-tools.ts";
+    assert.equal(found(starter, "new StdioClientTransport({ command });"), 1);
+    const gated =
+      "const { file } = await gate.program(named, key); new StdioClientTransport({ command: file });";
+    assert.equal(found(starter, gated), 0);
+  });
+
+  test("leaves alone what names its code itself, tests, and comments", () => {
+    const own =
+      'await import("./x.ts"); new Worker(new URL("./worker.ts", import.meta.url)); pattern.exec(text);';
+    assert.equal(found("services/judge/src/domain/new.ts", own), 0);
+    assert.equal(found("services/judge/src/domain/new.ts", "// import(name)\n/** spawn, eval(text) */"), 0);
+    assert.equal(found("services/judge/src/new.test.ts", 'import { spawn } from "node:child_process";'), 0);
+  });
+});
 
 describe("findImports()", () => {
   test("sees every form of import and no comment", () => {

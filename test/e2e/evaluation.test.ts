@@ -33,7 +33,9 @@ describe("hone eval", { timeout: 240_000 }, () => {
   let file: string;
 
   before(async () => {
-    stack = await startStack({ env: { HONE_ENDPOINT_KEY_TEST: "of the test" } });
+    stack = await startStack({
+      env: { HONE_ENDPOINT_KEY_TEST: "of the test", HONE_ENDPOINT_KEY_TEST_HOSTS: "127.0.0.1" },
+    });
     const run = await lakeRun(RUN);
     finished = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
     file = path.join(stack.stateFolder, "run.json");
@@ -104,7 +106,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
       assert.deepEqual([...keys], ["Bearer of the test"]);
       const refused = await stack.hone("eval", file, ...outside, "--api-key-env", "HOME");
       assert.equal(refused.code, 1);
-      assert.match(refused.output, /trainer\.eval\.endpoint\.keyVariable.*set for agent-rollout/);
+      assert.match(refused.output, /trainer\.eval\.endpoint\.keyVariable.*not set for agent-rollout/);
     } finally {
       server.closeAllConnections();
       server.close();

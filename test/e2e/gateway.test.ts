@@ -71,6 +71,7 @@ describe("checkpoints that a gateway serves", { timeout: 240_000 }, () => {
         HONE_INFERENCE_SERVE: `tiny=${place("tiny")},grader=${place("grader")}`,
         HONE_INFERENCE_API_KEY: KEY,
         HONE_JUDGE_KEY_GATEWAY: KEY,
+        HONE_JUDGE_KEY_GATEWAY_HOSTS: "127.0.0.1",
       },
     });
     gateway = serviceUrl(stack, "inference-gateway");

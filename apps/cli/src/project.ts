@@ -43,6 +43,9 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
   };
 }
 
+/** Run files here are one's own: what they name may be started and imported. */
+export const OWN_CODE = { HONE_ALLOW_COMMANDS: "yes", HONE_ALLOW_MODULES: "yes" } as const;
+
 /** The environment of a service's code that runs in this process, on this project's folders and without servers. */
 export function localEnvironment(project: Project): Readonly<Record<string, string | undefined>> {
   const servers = ["HONE_NATS_URL", "HONE_NATS_URL_FILE", "HONE_DATABASE_URL", "HONE_DATABASE_URL_FILE"];
@@ -51,8 +54,7 @@ export function localEnvironment(project: Project): Readonly<Record<string, stri
     ...Object.fromEntries(servers.map((name) => [name, undefined])),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
-    // Run files here are one's own.
-    HONE_AGENT_COMMANDS: "allow",
+    ...OWN_CODE,
   };
 }
 

@@ -75,9 +75,35 @@ capabilities: { drop: [ALL] }
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/hone/ca/{{ $root.Values.extraCa.key }}
 {{- end }}
+{{- $prefixes := index (include "hone.keyPrefixes" $root | fromYaml) .name | default list -}}
+{{- range $key := $root.Values.keys }}
+{{- range $prefix := $prefixes }}
+{{- if hasPrefix $prefix $key.variable }}
+- name: {{ $key.variable }}
+  valueFrom: { secretKeyRef: { name: {{ $key.secret.name }}, key: {{ $key.secret.key }} } }
+- name: {{ $key.variable }}_HOSTS
+  value: {{ join "," $key.hosts | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with $values.env }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* Service -> how the names of the keys begin that run files may have it send. */}}
+{{- define "hone.keyPrefixes" -}}
+dataset: [HONE_DATASET_KEY]
+agent-rollout: [HONE_ENDPOINT_KEY, HONE_TOOL_]
+judge: [HONE_JUDGE_KEY]
+{{- end -}}
+
+{{/* Whether code that run files name may run: for the services that would run it. */}}
+{{- define "hone.allowEnv" -}}
+- name: HONE_ALLOW_COMMANDS
+  value: {{ ternary "yes" "no" .Values.allow.commands | quote }}
+- name: HONE_ALLOW_MODULES
+  value: {{ ternary "yes" "no" .Values.allow.modules | quote }}
 {{- end -}}
 
 {{/* Where models of the hub come from, and where they are kept: the same for services and engines. */}}

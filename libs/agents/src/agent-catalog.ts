@@ -1,5 +1,6 @@
 /** Agents with their configuration checked and their graph built, once per (name, configuration). */
 
+import { BoundKeys, type CodeGate } from "@hone/config";
 import { InvalidInputError, nearest, parseJson } from "@hone/core";
 import type { z } from "zod";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
@@ -29,8 +30,10 @@ const MAX_PREPARED_AGENTS = 256;
 export interface AgentCatalogOptions {
   /** HONE_FILES. */
   readonly filesFolder: string;
+  /** See {@link BuildContext}. */
+  readonly gate: CodeGate;
   /** See {@link BuildContext}. @default none */
-  readonly secrets?: Readonly<Record<string, string>>;
+  readonly secrets?: BoundKeys;
   /** See {@link BuildContext}. @default nothing */
   readonly outside?: OutsideAccess;
 }
@@ -59,10 +62,24 @@ export class AgentCatalog {
    * @throws {RetryableError} when something that it needs cannot be reached.
    */
   prepare(choice: AgentChoice): Promise<PreparedAgent> {
-    const key = JSON.stringify([choice.name, choice.configJson ?? "", choice.modules?.key ?? ""]);
+    return this.#once(choice, { isCheck: false });
+  }
+
+  /**
+   * Whether an agent can be built, without starting or asking anything outside: see {@link BuildContext}.
+   * @throws {InvalidInputError} as {@link prepare} does.
+   */
+  async check(choice: AgentChoice): Promise<Pick<PreparedAgent, "definition">> {
+    const { definition } = await this.#once(choice, { isCheck: true });
+    return { definition };
+  }
+
+  #once(choice: AgentChoice, kind: { readonly isCheck: boolean }): Promise<PreparedAgent> {
+    const { name, configJson = "", modules } = choice;
+    const key = JSON.stringify([name, configJson, modules?.key ?? "", kind.isCheck]);
     const known = this.#prepared.get(key);
     if (known !== undefined) return known;
-    const preparing = this.#build(choice);
+    const preparing = this.#build(choice, kind);
     if (this.#prepared.size >= MAX_PREPARED_AGENTS) {
       for (const oldest of this.#prepared.keys()) {
         this.#prepared.delete(oldest);
@@ -80,7 +97,10 @@ export class AgentCatalog {
     await this.#opened.disposeAsync();
   }
 
-  async #build({ name, configJson, modules }: AgentChoice): Promise<PreparedAgent> {
+  async #build(
+    { name, configJson, modules }: AgentChoice,
+    { isCheck }: { readonly isCheck: boolean },
+  ): Promise<PreparedAgent> {
     const own = modules?.exports.agents ?? {};
     const definition = Object.hasOwn(own, name) ? own[name] : agentOf(name);
     if (definition === undefined) {
@@ -94,7 +114,9 @@ export class AgentCatalog {
     if (checked.kind === "invalid") throw invalid("configure the agent", "agent", checked.problems[0]!);
     const graph = await definition.buildGraph(checked.config, {
       filesFolder: this.#options.filesFolder,
-      secrets: this.#options.secrets ?? {},
+      gate: this.#options.gate,
+      isCheck,
+      secrets: this.#options.secrets ?? BoundKeys.none,
       tools: modules?.exports.tools ?? {},
       outside: this.#options.outside,
       onClose: (close) => this.#opened.defer(close),

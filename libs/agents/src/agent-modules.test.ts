@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { symlink, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { CodeGate } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
 import { temporaryFolder } from "@hone/testing";
 import { AgentCatalog } from "./agent-catalog.ts";
@@ -30,6 +31,7 @@ export const tools = {
 
 describe("a run's own modules", () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  const gate = (areModulesAllowed = true) => new CodeGate({ filesFolder: folder.path, areModulesAllowed });
   const file = (name: string) => path.join(folder.path, name);
   before(async () => {
     folder = await temporaryFolder("modules");
@@ -41,8 +43,8 @@ describe("a run's own modules", () => {
   after(() => folder[Symbol.asyncDispose]());
 
   test("bring agents and tools by name, with the packages that Hone has", async () => {
-    const modules = await new AgentModules(folder.path).load(["mine.ts"]);
-    const catalog = new AgentCatalog({ filesFolder: folder.path });
+    const modules = await new AgentModules(gate()).load(["mine.ts"]);
+    const catalog = new AgentCatalog({ filesFolder: folder.path, gate: gate() });
     const choice = { name: "greeter", configJson: '{"name":"lake","tools":["wave"]}', modules };
     const prepared = await catalog.prepare(choice);
     assert.deepEqual(prepared.graph, { text: "hello lake", tools: ["wave"] });
@@ -52,8 +54,8 @@ describe("a run's own modules", () => {
   });
 
   test("are imported anew once they have changed", async () => {
-    const modules = new AgentModules(folder.path);
-    const catalog = new AgentCatalog({ filesFolder: folder.path });
+    const modules = new AgentModules(gate());
+    const catalog = new AgentCatalog({ filesFolder: folder.path, gate: gate() });
     const text = async () => {
       const loaded = await modules.load(["mine.ts"]);
       const { graph } = await catalog.prepare({ name: "greeter", configJson: undefined, modules: loaded });
@@ -65,6 +67,19 @@ describe("a run's own modules", () => {
     assert.equal(await text(), "bye you");
   });
 
+  test("are not imported where the operator does not allow it", async () => {
+    await writeFile(file("loud.ts"), "globalThis.honeLoudModule = true; export const agents = {};");
+    await assert.rejects(new AgentModules(gate(false)).load(["loud.ts"]), (error) => {
+      assert.ok(error instanceof InvalidInputError);
+      assert.equal(error.path, "agent.modules");
+      assert.match(error.message, /HONE_ALLOW_MODULES=yes/);
+      return true;
+    });
+    assert.equal("honeLoudModule" in globalThis, false);
+    await new AgentModules(gate()).load(["loud.ts"]);
+    assert.equal("honeLoudModule" in globalThis, true);
+  });
+
   for (const [name, rule] of [
     ["missing.ts", /a file below HONE_FILES/],
     ["../mine.ts", /a file below HONE_FILES/],
@@ -73,7 +88,7 @@ describe("a run's own modules", () => {
     ["other.ts", /exports `agents`, `tools` or `environments`: current value is agents\.mine\./],
   ] as const) {
     test(`${name} is refused by its key`, async () => {
-      await assert.rejects(new AgentModules(folder.path).load([name]), (error) => {
+      await assert.rejects(new AgentModules(gate()).load([name]), (error) => {
         assert.ok(error instanceof InvalidInputError);
         assert.equal(error.path, "agent.modules");
         assert.match(error.message, rule);

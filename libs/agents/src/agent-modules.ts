@@ -11,7 +11,7 @@
  */
 
 import { registerHooks } from "node:module";
-import { fileBelow, importFile, versionOfFile } from "@hone/config";
+import type { CodeGate, UserModule } from "@hone/config";
 import { describeError, InvalidInputError } from "@hone/core";
 import { z } from "zod";
 import type { AgentDefinition } from "./agent.ts";
@@ -57,24 +57,23 @@ const moduleSchema = z.object({
 });
 
 export class AgentModules {
-  readonly #folder: string;
+  readonly #gate: CodeGate;
   readonly #imported = new Map<string, Promise<ModuleExports>>();
 
-  /** @param filesFolder HONE_FILES. */
-  constructor(filesFolder: string) {
-    this.#folder = filesFolder;
+  constructor(gate: CodeGate) {
+    this.#gate = gate;
     installResolution();
   }
 
   /**
    * What the files export; of two of one name the later.
-   * @throws {InvalidInputError} when one is not there, cannot be imported, or exports something else.
+   * @throws {InvalidInputError} when one is not allowed or not there, cannot be imported, or exports something else.
    */
   async load(paths: readonly string[]): Promise<LoadedModules> {
-    const files = await Promise.all(paths.map((path) => this.#versionOf(path)));
-    const loaded = await Promise.all(files.map((file, index) => this.#import(file, paths[index] ?? "")));
+    const modules = await Promise.all(paths.map((path) => this.#find(path)));
+    const loaded = await Promise.all(modules.map((each, index) => this.#import(each, paths[index] ?? "")));
     return {
-      key: files.join("\n"),
+      key: modules.map(({ version }) => version).join("\n"),
       exports: {
         agents: Object.assign({}, ...loaded.map(({ agents }) => agents)) as ModuleExports["agents"],
         tools: Object.assign({}, ...loaded.map(({ tools }) => tools)) as ModuleExports["tools"],
@@ -86,18 +85,20 @@ export class AgentModules {
     };
   }
 
-  async #versionOf(path: string): Promise<string> {
+  async #find(path: string): Promise<UserModule> {
     try {
-      return await versionOfFile(await fileBelow(this.#folder, path, KEY));
+      return await this.#gate.module(path, KEY);
     } catch (cause) {
+      if (cause instanceof InvalidInputError) throw cause;
       throw refusal(path, "a file below HONE_FILES", describeError(cause), cause);
     }
   }
 
-  #import(version: string, path: string): Promise<ModuleExports> {
+  #import(module: UserModule, path: string): Promise<ModuleExports> {
+    const { version } = module;
     const known = this.#imported.get(version);
     if (known !== undefined) return known;
-    const importing = importModule(version, path);
+    const importing = importModule(module, path);
     this.#imported.set(version, importing);
     importing.catch(() => this.#imported.delete(version));
     return importing;
@@ -107,10 +108,10 @@ export class AgentModules {
 /** In the run file. */
 const KEY = "agent.modules";
 
-async function importModule(version: string, path: string): Promise<ModuleExports> {
+async function importModule(module: UserModule, path: string): Promise<ModuleExports> {
   let exports: unknown;
   try {
-    exports = await importFile(version);
+    exports = await module.load();
   } catch (cause) {
     throw refusal(path, "a module that can be imported", describeError(cause), cause);
   }

@@ -115,6 +115,8 @@ export class EndpointPolicy implements Policy {
           ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
         },
         body: JSON.stringify(body),
+        // The key is bound to this host (see BoundKeys).
+        redirect: "manual",
         signal,
       });
       text = await response.text();

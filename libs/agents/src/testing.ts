@@ -6,6 +6,7 @@
  * assert.equal(played.turns.at(-1)?.responseText, "4");
  */
 
+import { BoundKeys, CodeGate } from "@hone/config";
 import type { Sample } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import { ChatRenderer } from "@hone/tokenizer";
@@ -101,7 +102,8 @@ export async function playAgent(
   const parsed = agent.configSchema.parse(config);
   const graph = await agent.buildGraph(parsed, {
     filesFolder,
-    secrets: {},
+    gate: new CodeGate({ filesFolder }),
+    secrets: BoundKeys.none,
     tools: ownTools,
     onClose: (close) => opened.defer(close),
   });

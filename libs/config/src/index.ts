@@ -8,6 +8,15 @@
 
 export { type ConversationRow, type RowMessage, readConversationRow } from "./conversation-row.ts";
 export { ConfigError, type ConfigProblem } from "./errors.ts";
+export { BoundKeys } from "./gates/bound-keys.ts";
+export {
+  type AllowedProgram,
+  CodeGate,
+  type CodeGateOptions,
+  CodeVariable,
+  readCodeGate,
+} from "./gates/code-gate.ts";
+export type { UserModule } from "./gates/user-module.ts";
 export { problemMessage, show } from "./problems.ts";
 export {
   type CommandAgentConfig,
@@ -40,4 +49,3 @@ export {
 } from "./run-file/schema.ts";
 export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";
-export { importFile, versionOfFile } from "./user-module.ts";

@@ -25,7 +25,7 @@ describe("the agent that is a command", { timeout: 180_000 }, () => {
     world = await RolloutWorld.open();
     await world.startService({
       HONE_FILES: tmpdir(),
-      HONE_AGENT_COMMANDS: "allow",
+      HONE_ALLOW_COMMANDS: "yes",
       PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
     });
   });

@@ -14,17 +14,18 @@ export function openRolloutParts({
   filesDir,
   toolSecrets,
   endpoints,
-  commandEnvironment,
-}: Pick<AgentRolloutConfig, "filesDir" | "toolSecrets" | "endpoints" | "commandEnvironment">): RolloutParts {
+  gate,
+}: Pick<AgentRolloutConfig, "filesDir" | "toolSecrets" | "endpoints" | "gate">): RolloutParts {
   const agents = new AgentCatalog({
     filesFolder: filesDir,
+    gate,
     secrets: toolSecrets,
-    outside: { commandEnvironment, keyOf: (variable) => endpoints.keyOf(variable) },
+    outside: { keys: endpoints.keys },
   });
   const agentConfigs = new AgentConfigs(filesDir);
   return {
     agents,
-    modules: new AgentModules(filesDir),
+    modules: new AgentModules(gate),
     agentConfigAt: (path) => agentConfigs.at(path),
     endpoints,
     [Symbol.asyncDispose]: () => agents.close(),

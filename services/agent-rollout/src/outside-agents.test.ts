@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { OutsideAccess } from "@hone/agents";
-import { parseRunFile } from "@hone/config";
+import { BoundKeys, CodeGate, parseRunFile } from "@hone/config";
 import { Outcome } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { ChatRenderer } from "@hone/tokenizer";
@@ -20,8 +20,11 @@ import { type ServedSessions, serveSessions } from "./serve-sessions.ts";
 
 const PAGE = path.join(import.meta.dirname, "../../../docs/sessions.md");
 const OUTSIDE: OutsideAccess = {
-  commandEnvironment: { PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}` },
-  keyOf: (variable) => (variable === "HONE_ENDPOINT_KEY_AGENT" ? "agent-key" : undefined),
+  keys: new BoundKeys(
+    "HONE_ENDPOINT_KEY",
+    { HONE_ENDPOINT_KEY_AGENT: "agent-key", HONE_ENDPOINT_KEY_AGENT_HOSTS: "127.0.0.1" },
+    "agent-rollout",
+  ),
 };
 const renderer = new ChatRenderer(chatmlTokenizer());
 const row = { prompt: "Which season has snow?", reward_model: { ground_truth: "winter" } };
@@ -42,6 +45,10 @@ describe("agents outside, through sessions", { timeout: 120_000 }, () => {
       sessions: served.sessions,
       filesFolder: folder,
       outside: OUTSIDE,
+      gate: new CodeGate({
+        filesFolder: folder,
+        commandEnvironment: { PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}` },
+      }),
     });
   const serve = async (listener: RequestListener) => {
     const server = createServer(listener).listen(0, "127.0.0.1");

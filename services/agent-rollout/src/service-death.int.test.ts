@@ -34,7 +34,7 @@ describe("the death of agent-rollout", { timeout: 240_000 }, () => {
 
   const settings = () => ({
     HONE_FILES: folder,
-    HONE_AGENT_COMMANDS: "allow",
+    HONE_ALLOW_COMMANDS: "yes",
     PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
   });
   /** The first attempt calls once, says who it is, and stays; the next one calls and ends. */

@@ -1,25 +1,25 @@
 /** What the dataset service is configured with. */
 
 import { homedir } from "node:os";
+import { BoundKeys } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 
 export interface DatasetConfig extends BaseConfig {
-  /** Keys of task servers, by the name of their variable. */
-  readonly keys: Readonly<Record<string, string | undefined>>;
+  /** Of task servers. */
+  readonly keys: BoundKeys;
   /** Where data sets of the hub come from. */
   readonly hub: HubSettings;
 }
 
-/** Run files name variables, and send what they hold to addresses of their own: no other variable may be named. */
+/** Run files name variables: no other may be named. */
 const KEY_PREFIX = "HONE_DATASET_KEY";
 
 /** @throws {ConfigError} with every variable that is wrong. */
 export function readDatasetConfig(environment: Environment): DatasetConfig {
-  const keys = Object.entries(environment).filter(([name]) => name.startsWith(KEY_PREFIX));
   return {
     ...readBaseConfig(environment),
-    keys: Object.fromEntries(keys),
+    keys: new BoundKeys(KEY_PREFIX, environment, "the dataset service"),
     hub: readHubSettings(environment, homedir()),
   };
 }

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { BoundKeys } from "@hone/config";
 import {
   type Bus,
   connectBus,
@@ -44,7 +45,7 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     responders = [0, 1].flatMap(() =>
       serveDataset(
         bus,
-        { files: new RowFiles(options), hub: testingHub({ root: folder.path }), keys: {} },
+        { files: new RowFiles(options), hub: testingHub({ root: folder.path }), keys: BoundKeys.none },
         logger,
       ),
     );

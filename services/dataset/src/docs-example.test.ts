@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import { describe, test } from "node:test";
-import { parseYaml } from "@hone/config";
+import { BoundKeys, parseYaml } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { parquetWriteBuffer } from "hyparquet-writer";
@@ -49,7 +49,7 @@ describe("docs/data.md", async () => {
     const parts = {
       files: new RowFiles({ root, cacheFolder, logger }),
       hub: testingHub({ root }),
-      keys: {},
+      keys: BoundKeys.none,
     };
     const train = await openSource(decodeSource(dataset.train), parts);
     // Of its own three rows one comes twice.
@@ -74,7 +74,7 @@ describe("docs/data.md", async () => {
       const parts = {
         files: new RowFiles({ root, cacheFolder: path.join(root, "cache"), logger: silentLogger() }),
         hub: testingHub({ root }),
-        keys: {},
+        keys: BoundKeys.none,
       };
       const open = () => openSource(decodeSource({ source: "http", url: `http://127.0.0.1:${port}` }), parts);
       await eventually("the server to answer", () =>

@@ -1,6 +1,12 @@
 /** What the judge is configured with. */
 
-import { environmentInteger, readEnvironment } from "@hone/config";
+import {
+  type BoundKeys,
+  type CodeGate,
+  environmentInteger,
+  readCodeGate,
+  readEnvironment,
+} from "@hone/config";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
 import { judgeKeys } from "./judge-keys.ts";
@@ -10,8 +16,10 @@ export interface JudgeServiceConfig extends BaseConfig {
   readonly concurrency: number;
   /** Processes that run the Python of models. */
   readonly sandboxProcesses: number;
-  /** Keys of programs that judges ask, by the name of their variable. */
-  readonly keys: Readonly<Record<string, string | undefined>>;
+  /** For modules that run files name. */
+  readonly gate: CodeGate;
+  /** Of programs that judges ask. */
+  readonly keys: BoundKeys;
 }
 
 /** Publishes under way at once; a store answers thousands a second, so more would only wait. */
@@ -28,8 +36,10 @@ const shape = z.object({
 /** @throws {ConfigError} with every variable that is wrong. */
 export function readJudgeConfig(environment: Environment): JudgeServiceConfig {
   const own = readEnvironment(shape, environment);
+  const base = readBaseConfig(environment);
   return {
-    ...readBaseConfig(environment),
+    ...base,
+    gate: readCodeGate(environment, base.filesDir),
     concurrency: own.HONE_JUDGE_CONCURRENCY,
     sandboxProcesses: own.HONE_JUDGE_SANDBOX_PROCESSES,
     keys: judgeKeys(environment),

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
-import { type JudgeConfig, parseJudges, parseYaml } from "@hone/config";
+import { CodeGate, type JudgeConfig, parseJudges, parseYaml } from "@hone/config";
 import { Outcome } from "@hone/core";
 import { temporaryFolder } from "@hone/testing";
+import { judgeParts } from "./domain/testing-episodes.ts";
 import { assemblePanel, judgedRowOf, scoreEpisode, type Verdict } from "./scoring.ts";
 
 /* What docs/judges.md shows is run as it stands there. */
@@ -35,7 +36,10 @@ describe("docs/judges.md", async () => {
         row: judgedRowOf(row),
         metadata: { answer: "72" },
       },
-      await assemblePanel(judges, { filesDir, keys: {} }),
+      await assemblePanel(
+        judges,
+        judgeParts({ filesDir, gate: new CodeGate({ filesFolder: filesDir, areModulesAllowed: true }) }),
+      ),
       { signal },
     );
 

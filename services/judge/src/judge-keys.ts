@@ -1,11 +1,11 @@
 /** The keys that judges may send. */
 
-/** Run files name variables, and send what they hold to addresses of their own: no other variable may be named. */
+import { BoundKeys } from "@hone/config";
+
+/** Run files name variables: no other may be named. */
 const KEY_PREFIX = "HONE_JUDGE_KEY";
 
-/** Keys of programs that judges ask, by the name of their variable. */
-export function judgeKeys(
-  environment: Readonly<Record<string, string | undefined>>,
-): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith(KEY_PREFIX)));
+/** @throws {ConfigError} when a binding is no list of hosts. */
+export function judgeKeys(environment: Readonly<Record<string, string | undefined>>): BoundKeys {
+  return new BoundKeys(KEY_PREFIX, environment, "the judge");
 }

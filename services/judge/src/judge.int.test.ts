@@ -25,11 +25,12 @@ import { type Episode, EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { silentLogger } from "@hone/telemetry";
 import { startNats } from "@hone/testing";
+import { judgeParts } from "./domain/testing-episodes.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { Panels } from "./nats/panels.ts";
 import { serveJudge } from "./nats/serve.ts";
 
-const panels = new Panels({ filesDir: ".", keys: {} });
+const panels = new Panels(judgeParts());
 const options = { logger: silentLogger(), concurrency: 64, signal: new AbortController().signal };
 
 const JUDGES_JSON = JSON.stringify([

@@ -1,5 +1,6 @@
 /** What judges are made with, outside of the service. */
 
+import { readCodeGate } from "@hone/config";
 import { PythonSandbox } from "@hone/sandbox";
 import type { JudgeParts } from "./domain/registry.ts";
 import { judgeKeys } from "./judge-keys.ts";
@@ -12,6 +13,7 @@ export function openJudgeParts(
   const sandbox = new PythonSandbox();
   return {
     filesDir,
+    gate: readCodeGate(environment, filesDir),
     keys: judgeKeys(environment),
     sandbox,
     [Symbol.asyncDispose]: () => sandbox.close(),

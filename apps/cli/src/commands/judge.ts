@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { assemblePanel, openJudgeParts } from "@hone/judge/scoring";
 import { honeCommand } from "../define.ts";
-import { userFolder } from "../project.ts";
+import { localEnvironment, userFolder } from "../project.ts";
 import { fileEpisodes } from "../score/file-episodes.ts";
 import { readJudges } from "../score/judge-list.ts";
 import { scoreAll } from "../score/score-all.ts";
@@ -31,7 +31,7 @@ export const judgeCommand = honeCommand({
     out: { type: "string", description: "Writes each row with its scores, as JSON Lines", valueHint: "FILE" },
   },
   run: async ({ terminal, project, signal }, args) => {
-    await using parts = openJudgeParts(project.folder, process.env);
+    await using parts = openJudgeParts(project.folder, localEnvironment(project));
     const judges = await readJudges(resolve(userFolder(), args.judges));
     const panel = await assemblePanel(judges, parts);
     const lines: string[] = [];

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { assemblePanel, openJudgeParts } from "@hone/judge/scoring";
 import { honeCommand } from "../define.ts";
-import { userFolder } from "../project.ts";
+import { localEnvironment, userFolder } from "../project.ts";
 import { readJudges } from "../score/judge-list.ts";
 import { scoreAll } from "../score/score-all.ts";
 import { storedRollouts } from "../score/stored-rollouts.ts";
@@ -38,7 +38,7 @@ export const rescoreCommand = honeCommand({
     const { terminal, project, signal } = session;
     const { pageUrl } = requireStack(session);
     const judges = await readJudges(resolve(userFolder(), args.judges));
-    await using parts = openJudgeParts(project.folder, process.env);
+    await using parts = openJudgeParts(project.folder, localEnvironment(project));
     const panel = await assemblePanel(judges, parts);
     const { run: runId, split, step } = args;
     const stored = storedRollouts({ pageUrl, runId, split, step, signal });

@@ -54,7 +54,9 @@ export function endpointOf(
       `Cannot ${action} as ${variable} must hold the endpoint's key: current value is none`,
     );
   }
-  if (variable.startsWith(KEY_VARIABLE)) return { baseUrl, model, keyVariable: variable };
-  process.env[KEY_VARIABLE] = key;
-  return { baseUrl, model, keyVariable: KEY_VARIABLE };
+  const keyVariable = variable.startsWith(KEY_VARIABLE) ? variable : KEY_VARIABLE;
+  process.env[keyVariable] = key;
+  // Who names key and address in one command means this key for that host.
+  process.env[`${keyVariable}_HOSTS`] ??= URL.canParse(baseUrl) ? new URL(baseUrl).origin : "";
+  return { baseUrl, model, keyVariable };
 }

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { ConfigError } from "@hone/config";
+import { BoundKeys, CodeGate, ConfigError } from "@hone/config";
 import { assemblePanel, type Verdict } from "@hone/judge/scoring";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { UsageError } from "../errors.ts";
@@ -28,7 +28,11 @@ describe("scoring without a run", () => {
     return file;
   };
   const panel = async (text: string) =>
-    assemblePanel(await readJudges(await put("judges.yaml", text)), { filesDir: folder.path, keys: {} });
+    assemblePanel(await readJudges(await put("judges.yaml", text)), {
+      filesDir: folder.path,
+      gate: new CodeGate({ filesFolder: folder.path }),
+      keys: BoundKeys.none,
+    });
   const score = async <Key>(episodes: AsyncIterable<Scorable<Key>>, judges: string) => {
     const verdicts: Verdict[] = [];
     const summary = await scoreAll(episodes, await panel(judges), signal, (_key, verdict) =>

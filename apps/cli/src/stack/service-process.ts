@@ -8,7 +8,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Child, type ChildExit, spawnChild, untilReady, withLargeArrays } from "@hone/embedded";
-import { type Project, REPOSITORY } from "../project.ts";
+import { OWN_CODE, type Project, REPOSITORY } from "../project.ts";
 import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 
 /**
@@ -68,7 +68,7 @@ export function serviceEnvironment(
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
     // Whoever publishes runs here works on this machine, with its own rights.
-    HONE_AGENT_COMMANDS: "allow",
+    ...OWN_CODE,
     HONE_HTTP_HOST: "127.0.0.1",
     HONE_HTTP_PORT: String(httpPort),
     HONE_READY_FILE: readyFileOf(project, name),

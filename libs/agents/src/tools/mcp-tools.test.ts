@@ -1,25 +1,38 @@
 import assert from "node:assert/strict";
+import { access } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { BoundKeys, CodeGate } from "@hone/config";
+import { InvalidInputError } from "@hone/core";
+import { temporaryFolder } from "@hone/testing";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { z } from "zod";
 import { InfrastructureError } from "../errors.ts";
 import { mcpServerSchema } from "./mcp-config.ts";
 import { openMcpTools } from "./mcp-tools.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool, ToolBuildContext } from "./tool.ts";
 
 const SERVER = path.join(import.meta.dirname, "testing-mcp-server.ts");
 const signal = new AbortController().signal;
 const closes: (() => Promise<void>)[] = [];
+const NODE = path.basename(process.execPath);
+const gate = new CodeGate({
+  filesFolder: import.meta.dirname,
+  commandEnvironment: { PATH: path.dirname(process.execPath) },
+});
+const keysFor = (hosts: string) =>
+  new BoundKeys("HONE_TOOL_", { HONE_TOOL_KEY: "secret", HONE_TOOL_KEY_HOSTS: hosts }, "agent-rollout");
 const context = {
   filesFolder: import.meta.dirname,
-  secrets: { HONE_TOOL_KEY: "secret" },
+  gate,
+  secrets: keysFor("127.0.0.1"),
   onClose: (close: () => Promise<void>) => closes.push(close),
 };
-const open = (server: Record<string, unknown>) =>
-  openMcpTools({ test: mcpServerSchema.parse(server) }, context);
+const open = (server: Record<string, unknown>, more: Partial<ToolBuildContext> = {}) =>
+  openMcpTools({ test: mcpServerSchema.parse(server) }, { ...context, ...more });
 const toolOf = (tools: readonly Tool[], name: string) =>
   tools.find((tool) => tool.name === name) ?? assert.fail(`no tool ${name}`);
 const call = async (tools: readonly Tool[], name: string, args: Record<string, unknown>) =>
@@ -33,7 +46,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
   describe("over standard input and output", () => {
     let tools: Tool[];
     before(async () => {
-      tools = await open({ command: process.execPath, args: [SERVER] });
+      tools = await open({ command: NODE, args: [SERVER] });
     });
 
     test("have the names, descriptions and schemas of the server", () => {
@@ -59,13 +72,13 @@ describe("tools of servers that speak the Model Context Protocol", () => {
     });
 
     test("those that are selected are there, and no others", async () => {
-      const selected = await open({ command: process.execPath, args: [SERVER], select: ["add"] });
+      const selected = await open({ command: NODE, args: [SERVER], select: ["add"] });
       assert.deepEqual(
         selected.map(({ name }) => name),
         ["add"],
       );
       await assert.rejects(
-        open({ command: process.execPath, args: [SERVER], select: ["sub"] }),
+        open({ command: NODE, args: [SERVER], select: ["sub"] }),
         /must have each tool selected: current value is sub/,
       );
     });
@@ -102,13 +115,77 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       assert.throws(() => mcpServerSchema.parse({ url, headersFromEnv: { a: "HONE_DATABASE_URL" } }));
       await assert.rejects(
         open({ url, headersFromEnv: { a: "HONE_TOOL_NONE" } }),
-        /no variable HONE_TOOL_NONE/,
+        /HONE_TOOL_NONE, which is not set for agent-rollout/,
       );
+    });
+
+    test("secrets go to the hosts that they are bound to, and after no redirect", async () => {
+      const asked = { url, headersFromEnv: { authorization: "HONE_TOOL_KEY" } };
+      seen.length = 0;
+      await assert.rejects(
+        open(asked, { secrets: keysFor("mcp.example.com") }),
+        /HONE_TOOL_KEY may be sent to https:\/\/mcp\.example\.com only.*add 127\.0\.0\.1:\d+ to HONE_TOOL_KEY_HOSTS/,
+      );
+      assert.deepEqual(seen, []);
+      const redirecting = createServer((_request, response) =>
+        response.writeHead(307, { location: url }).end(),
+      );
+      await new Promise<void>((resolve) => redirecting.listen(0, "127.0.0.1", resolve));
+      const { port } = redirecting.address() as AddressInfo;
+      await assert.rejects(open({ ...asked, url: `http://127.0.0.1:${port}/mcp` }), InfrastructureError);
+      redirecting.close();
+      assert.deepEqual(seen, []);
+    });
+
+    test("a server is not asked to find out whether its agent could be built", async () => {
+      seen.length = 0;
+      assert.deepEqual(await open({ url }, { isCheck: true }), []);
+      assert.deepEqual(seen, []);
     });
   });
 
   test("a server that cannot be reached is a failure outside the agent", async () => {
     await assert.rejects(open({ url: "http://127.0.0.1:1/mcp" }), InfrastructureError);
-    await assert.rejects(open({ command: "/nowhere/at-all" }), InfrastructureError);
+  });
+
+  describe("are started by the gate alone", () => {
+    let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+    before(async () => {
+      folder = await temporaryFolder("mcp-gate");
+    });
+    after(() => folder[Symbol.asyncDispose]());
+    /** A program that shows that it ran. */
+    const marking = (mark: string) => ({
+      command: NODE,
+      args: ["-e", "require('node:fs').writeFileSync(process.argv[1], '')", path.join(folder.path, mark)],
+    });
+    const exists = (mark: string) =>
+      access(path.join(folder.path, mark)).then(
+        () => true,
+        () => false,
+      );
+
+    test("not where the operator does not allow programs, and not to find out whether they could be", async () => {
+      const refusing = new CodeGate({ filesFolder: import.meta.dirname });
+      for (const isCheck of [true, false]) {
+        await assert.rejects(open(marking("refused"), { gate: refusing, isCheck }), (error) => {
+          assert.ok(error instanceof InvalidInputError);
+          assert.equal(error.path, "mcpServers.test.command");
+          assert.match(error.message, /HONE_ALLOW_COMMANDS=yes/);
+          return true;
+        });
+      }
+      assert.deepEqual(await open(marking("checked"), { isCheck: true }), []);
+      assert.deepEqual([await exists("refused"), await exists("checked")], [false, false]);
+      // The same program is no server, but it runs where it is meant to.
+      await assert.rejects(open(marking("started")), InfrastructureError);
+      assert.equal(await exists("started"), true);
+    });
+
+    test("not one that lies outside of HONE_FILES, or nowhere", async () => {
+      await assert.rejects(open({ command: "/bin/sh" }), /mcpServers\.test\.command/);
+      await assert.rejects(open({ command: "../../../../bin/sh" }), /mcpServers\.test\.command/);
+      await assert.rejects(open({ command: "no-such-program-of-hone" }), /no program in the PATH/);
+    });
   });
 });

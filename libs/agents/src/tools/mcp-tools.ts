@@ -18,7 +18,9 @@ import { defineTool, type Tool, type ToolBuildContext } from "./tool.ts";
 const CONNECT_DEADLINE_MS = 20_000;
 
 /**
- * Connects to the servers and lists their tools.
+ * Connects to the servers and lists their tools. Where this is a check, they are neither started nor asked, and so have no
+ * tools yet.
+ * @throws {InvalidInputError} when a program is not allowed or not there.
  * @throws {InfrastructureError} when one cannot be reached.
  */
 export async function openMcpTools(
@@ -26,8 +28,10 @@ export async function openMcpTools(
   context: ToolBuildContext,
 ): Promise<Tool[]> {
   const tools = await Promise.all(
-    Object.entries(servers).map(([name, config]) => {
-      const server = new McpServer(name, config, context.secrets);
+    Object.entries(servers).map(async ([name, config]) => {
+      const connect = await transportMaker(config, `mcpServers.${name}`, context);
+      if (context.isCheck === true) return [];
+      const server = new McpServer(name, config, connect);
       context.onClose(() => server.close());
       return server.tools();
     }),
@@ -38,12 +42,12 @@ export async function openMcpTools(
 class McpServer {
   readonly #name: string;
   readonly #config: McpServerConfig;
-  readonly #secrets: ToolBuildContext["secrets"];
+  readonly #transport: () => Transport;
   #connecting: Promise<Client> | undefined;
 
-  constructor(name: string, config: McpServerConfig, secrets: ToolBuildContext["secrets"]) {
+  constructor(name: string, config: McpServerConfig, transport: () => Transport) {
     this.#name = name;
-    this.#secrets = secrets;
+    this.#transport = transport;
     this.#config = config;
   }
 
@@ -121,7 +125,7 @@ class McpServer {
     client.onclose = () => {
       this.#connecting = undefined; // M1
     };
-    await client.connect(transportOf(this.#config, this.#secrets), { timeout: CONNECT_DEADLINE_MS });
+    await client.connect(this.#transport(), { timeout: CONNECT_DEADLINE_MS });
     return client;
   }
 }
@@ -143,22 +147,43 @@ const CONNECTION_ERRORS: ReadonlySet<number> = new Set([
   ErrorCode.RequestTimeout,
 ]);
 
-function transportOf(config: McpServerConfig, secrets: ToolBuildContext["secrets"]): Transport {
+/**
+ * @param key of the server in the agent's file.
+ * @returns makes a connection, a new one at each call (M1).
+ */
+async function transportMaker(
+  config: McpServerConfig,
+  key: string,
+  { gate, secrets }: ToolBuildContext,
+): Promise<() => Transport> {
   if ("command" in config) {
-    const { command, args, env } = config;
-    return new StdioClientTransport({ command, args, env, stderr: "ignore" });
+    const { command, args, env: environment } = config;
+    const allowed = await gate.program({ program: command, args, environment }, `${key}.command`);
+    return () =>
+      new StdioClientTransport({
+        command: allowed.file,
+        args: [...allowed.args],
+        env: { ...allowed.environment },
+        cwd: allowed.folder,
+        stderr: "ignore",
+      });
   }
-  const headers = Object.entries(config.headersFromEnv).map(([name, variable]) => {
-    const value = secrets[variable];
-    if (value !== undefined) return [name, value];
-    throw new TerminalError(
-      "NO_SECRET",
-      `Cannot connect to ${config.url} as its header ${name} is taken from the environment of agent-rollout: current value is no variable ${variable}`,
-    );
-  });
-  const transport = new StreamableHTTPClientTransport(new URL(config.url), {
-    requestInit: { headers: Object.fromEntries(headers) as Record<string, string> },
-  });
+  const { url, headersFromEnv } = config;
+  const headers = Object.fromEntries(
+    Object.entries(headersFromEnv).map(([name, variable]) => [
+      name,
+      secrets.keyFor(variable, url, `${key}.headersFromEnv.${name}`),
+    ]),
+  );
   // Its optional members are typed as possibly undefined, which this compiler tells apart.
-  return transport as Transport;
+  return () =>
+    new StreamableHTTPClientTransport(new URL(url), {
+      requestInit: { headers },
+      fetch: fetchWithoutRedirects,
+    }) as Transport;
+}
+
+/** A redirect would take the headers to a host that they are not bound to. */
+function fetchWithoutRedirects(url: string | URL, init?: RequestInit): Promise<Response> {
+  return fetch(url, { ...init, redirect: "manual" });
 }

@@ -1,6 +1,6 @@
 /** What an agent's YAML file says of tools, and the toolbox that it describes. */
 
-import { ConfigError, readObjectBelow } from "@hone/config";
+import { type BoundKeys, ConfigError, readObjectBelow } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
 import { z } from "zod";
 import { checkConfig, unknownName } from "../agent-catalog.ts";
@@ -21,10 +21,8 @@ export interface BuildContext extends ToolBuildContext {
 
 /** What agents outside are given of the service that runs them. */
 export interface OutsideAccess {
-  /** Environment of commands; undefined = the operator does not allow commands. */
-  readonly commandEnvironment: Readonly<Record<string, string>> | undefined;
-  /** The key that a variable of this service holds, of those meant for endpoints. */
-  readonly keyOf: (variable: string) => string | undefined;
+  /** Keys of endpoints. */
+  readonly keys: BoundKeys;
 }
 
 const wholeNumber = z.number().int();

@@ -6,6 +6,7 @@
  * RetryableError says that something outside of the agent failed: it is tried again and never scored.
  */
 
+import type { BoundKeys, CodeGate } from "@hone/config";
 import type { z } from "zod";
 import { Registry } from "../registry.ts";
 
@@ -60,8 +61,15 @@ export interface Tool<State = unknown> {
 export interface ToolBuildContext {
   /** HONE_FILES: paths of an agent's file resolve below it. */
   readonly filesFolder: string;
-  /** Variables of the environment that tools may be given, by name; all begin with HONE_TOOL_. */
-  readonly secrets: Readonly<Record<string, string>>;
+  /** By which programs and modules are found that an agent's file names. */
+  readonly gate: CodeGate;
+  /**
+   * Whether this is only to find out if it can be made: then nothing outside is started or asked, and what is made is not used.
+   * @default false
+   */
+  readonly isCheck?: boolean;
+  /** Secrets that tools may send to their servers; the names of their variables begin with HONE_TOOL_. */
+  readonly secrets: BoundKeys;
   /** Told how to give back what was opened, once nobody uses the agent any more. */
   readonly onClose: (close: () => Promise<void>) => void;
 }

@@ -11,6 +11,7 @@ import {
   type Generation,
   type Policy,
 } from "@hone/agents";
+import { CodeGate } from "@hone/config";
 import { Outcome, Random } from "@hone/core";
 import { checkSample } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
@@ -163,12 +164,13 @@ describe("an attempt with a model that samples anything", () => {
         fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 6 }), async (answers) => {
           const policy = new AnyTokens(answers);
           const job = jobWith(historyTurns);
+          const gate = new CodeGate({ filesFolder: import.meta.dirname });
           const record = await runRollout(
             job,
             {
               policy,
-              agents: new AgentCatalog({ filesFolder: import.meta.dirname }),
-              modules: new AgentModules(import.meta.dirname),
+              agents: new AgentCatalog({ filesFolder: import.meta.dirname, gate }),
+              modules: new AgentModules(gate),
               rendererOf: async () => renderer,
               endpoints: new Endpoints({}),
               sessions: new SessionHost("http://127.0.0.1:1"),

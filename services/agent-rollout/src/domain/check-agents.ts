@@ -1,4 +1,7 @@
-/** Whether the agents of a run can be built: that of the run itself, and those that its rows name. */
+/**
+ * Whether the agents of a run can be built: that of the run itself, and those that its rows name. Nothing is started for it,
+ * and no server of tools is asked: a run that is only looked at has no effect outside.
+ */
 
 import { type AgentCatalog, BadRowError, type LoadedModules, promptOfRow, toolsOfRow } from "@hone/agents";
 import { describeError, InvalidInputError, RetryableError, TerminalError } from "@hone/core";
@@ -40,7 +43,7 @@ async function problemOfRows(
       const chosen = await chooseAgent(run, row, options.agentConfigAt);
       const problem = await problemOf(key, chosen, options);
       if (problem !== undefined) return { ...problem, message: `${id}: ${problem.message}` };
-      const { definition } = await options.agents.prepare({ ...chosen, modules: options.modules });
+      const { definition } = await options.agents.check({ ...chosen, modules: options.modules });
       if (definition.needsRow === true) promptOfRow({ id, row });
       toolsOfRow({ id, row });
     } catch (error) {
@@ -66,7 +69,7 @@ async function problemOf(
   { agents, modules }: CheckAgentsOptions,
 ): Promise<RunProblem | undefined> {
   try {
-    await agents.prepare({ name, configJson, modules });
+    await agents.check({ name, configJson, modules });
     return undefined;
   } catch (error) {
     // What cannot be reached now would hold every rollout up; whoever asked can mend it, or ask again.

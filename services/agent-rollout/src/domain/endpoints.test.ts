@@ -38,7 +38,7 @@ describe("a model behind an OpenAI-compatible API", () => {
     });
   const runOutside = (baseUrl: string, row: Record<string, unknown> = { prompt: "2,2" }) =>
     play(endpointJob(baseUrl, row), writes("never asked"), {
-      endpoints: new Endpoints({ HONE_ENDPOINT_KEY: "k" }),
+      endpoints: new Endpoints({ HONE_ENDPOINT_KEY: "k", HONE_ENDPOINT_KEY_HOSTS: "127.0.0.1" }),
     });
 
   test("is asked for text; the record has turns and no tokens", async () => {

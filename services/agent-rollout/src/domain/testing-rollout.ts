@@ -9,6 +9,7 @@ import {
   type OutsideAccess,
   type Policy,
 } from "@hone/agents";
+import { CodeGate } from "@hone/config";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { Endpoints } from "./endpoints.ts";
@@ -93,6 +94,8 @@ export interface RunJobOptions {
   readonly signal?: AbortSignal;
   readonly sessions?: SessionHost;
   readonly outside?: OutsideAccess;
+  /** @default nothing is allowed */
+  readonly gate?: CodeGate;
   readonly endpoints?: Endpoints;
   readonly agentConfigAt?: (path: string) => Promise<string>;
 }
@@ -106,15 +109,16 @@ export async function runJob(
 ): Promise<RolloutRecord> {
   const { filesFolder = import.meta.dirname, signal = new AbortController().signal, outside } = options;
   const { sessions = new SessionHost("http://127.0.0.1:1"), endpoints = new Endpoints({}) } = options;
+  const { gate = new CodeGate({ filesFolder }) } = options;
   const { agentConfigAt = async () => "{}" } = options;
-  const agents = new AgentCatalog({ filesFolder, ...(outside !== undefined && { outside }) });
+  const agents = new AgentCatalog({ filesFolder, gate, ...(outside !== undefined && { outside }) });
   try {
     return await runRollout(
       job,
       {
         policy,
         agents,
-        modules: new AgentModules(filesFolder),
+        modules: new AgentModules(gate),
         rendererOf: async () => renderer,
         endpoints,
         sessions,

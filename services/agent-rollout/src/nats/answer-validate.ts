@@ -1,7 +1,7 @@
 /** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and fit. */
 
 import { create } from "@bufbuild/protobuf";
-import { ConfigError, problemMessage, type RunConfig, resolveRunConfig } from "@hone/config";
+import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
@@ -60,12 +60,17 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
   }
 }
 
-function endpointProblems({ trainer }: RunConfig, endpoints: Endpoints): RunProblem[] {
-  const { keyVariable } = trainer.eval.endpoint ?? {};
-  if (keyVariable === undefined || endpoints.hasKey(keyVariable)) return [];
+function endpointProblems({ trainer }: RunConfig, { keys }: Endpoints): RunProblem[] {
+  const { keyVariable, baseUrl = "" } = trainer.eval.endpoint ?? {};
+  if (keyVariable === undefined) return [];
   const key = "trainer.eval.endpoint.keyVariable";
-  const allowed = "a variable that is set for agent-rollout";
-  return [{ key, value: keyVariable, allowed, message: problemMessage(key, keyVariable, allowed) }];
+  try {
+    keys.keyFor(keyVariable, baseUrl, key);
+    return [];
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    return [{ key, value: keyVariable, allowed: error.allowed, message: error.message }];
+  }
 }
 
 function partsOf(run: RunConfig): RunParts {

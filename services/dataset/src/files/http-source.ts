@@ -71,7 +71,8 @@ function ask<Answer>(
     let text: string;
     try {
       const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-      response = await fetch(url, { ...post, headers, signal });
+      // The key is bound to this host (see BoundKeys).
+      response = await fetch(url, { ...post, headers, redirect: "manual", signal });
       text = await response.text();
     } catch (cause) {
       throw new TaskServerUnavailableError(`Cannot reach ${url} (${describeError(cause)})`, { cause });

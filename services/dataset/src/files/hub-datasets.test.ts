@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
+import { BoundKeys } from "@hone/config";
 import { RetryableError } from "@hone/core";
 import { COMMIT, type HubServer, startHubServer } from "@hone/hub/testing";
 import { silentLogger } from "@hone/telemetry";
@@ -37,7 +38,7 @@ describe("data sets of the hub", () => {
       openSource(decodeSource({ source: "hugging_face", path: "owner/name", ...spec }), {
         files,
         hub,
-        keys: {},
+        keys: BoundKeys.none,
       });
   };
   const downloads = () => server.requests.filter((request) => request.includes("/resolve/"));

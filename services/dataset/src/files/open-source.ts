@@ -1,7 +1,7 @@
 /** From what a run file says to tasks in their order. */
 
-import type { RowSource } from "@hone/config";
-import { unreachable } from "@hone/core";
+import type { BoundKeys, RowSource } from "@hone/config";
+import { InvalidInputError, unreachable } from "@hone/core";
 import { environmentSource } from "../domain/environment-source.ts";
 import type { SourceSpec } from "../domain/source-spec.ts";
 import { mixedOrder, plainOrder, type TaskOrder } from "../domain/task-order.ts";
@@ -17,8 +17,8 @@ import { isParquet, type RowFiles } from "./row-files.ts";
 export interface SourceParts {
   readonly files: RowFiles;
   readonly hub: HubDatasets;
-  /** Keys of task servers by the name of their variable. */
-  readonly keys: Readonly<Record<string, string | undefined>>;
+  /** Of task servers. */
+  readonly keys: BoundKeys;
 }
 
 /** @throws {SourceError} when the source is empty or cannot be read, {RetryableError} when that may pass. */
@@ -43,14 +43,18 @@ export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<
 async function openRows(spec: RowSource, parts: SourceParts): Promise<TaskOrder> {
   if (spec.source !== "http") return plainOrder(fileSource(await openFiles(spec, parts)));
   const { url, keyVariable } = spec;
-  const key = keyVariable === undefined ? undefined : parts.keys[keyVariable];
-  if (keyVariable !== undefined && (key === undefined || key === "")) {
-    throw new SourceError(
-      `Cannot get tasks as ${keyVariable} must be set for the dataset service: current value is absent`,
-      { path: "keyVariable", allowed: "the name of a variable that is set" },
-    );
-  }
+  const key = keyVariable === undefined ? undefined : keyFor(keyVariable, url, parts.keys);
   return plainOrder(await httpSource({ url, key }));
+}
+
+/** @throws {SourceError} when the key is not set, or may not be sent there. */
+function keyFor(variable: string, url: string, keys: BoundKeys): string {
+  try {
+    return keys.keyFor(variable, url, "keyVariable");
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    throw new SourceError(error.message, { path: "keyVariable", allowed: error.allowed }, { cause: error });
+  }
 }
 
 /** The files of a source that reads some. */

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { BoundKeys } from "@hone/config";
 import { RetryableError } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
@@ -39,8 +40,10 @@ describe("sources of rows", () => {
   };
   const putRows = (name: string, rows: readonly object[]) =>
     put(name, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-  const open = (spec: unknown, keys: Record<string, string> = {}) =>
-    openSource(decodeSource(spec), { files, hub: testingHub({ root }), keys });
+  const open = (spec: unknown, environment: Record<string, string> = {}) => {
+    const keys = new BoundKeys("HONE_DATASET_KEY", environment, "the dataset service");
+    return openSource(decodeSource(spec), { files, hub: testingHub({ root }), keys });
+  };
   const all = async (spec: unknown) => {
     const order = await open(spec);
     return order.take({ runSeed: 1, cursor: 0, count: order.size, isShuffled: false });
@@ -269,13 +272,22 @@ describe("sources of rows", () => {
         return { body: { rows: elements.map((element) => ({ prompt: `row ${element}` })) } };
       };
       const spec = { source: "http", url, keyVariable: "HONE_DATASET_KEY" };
-      const order = await open(spec, { HONE_DATASET_KEY: "secret" });
+      const order = await open(spec, { HONE_DATASET_KEY: "secret", HONE_DATASET_KEY_HOSTS: "127.0.0.1" });
       assert.equal(order.size, 1_000_000);
       const tasks = await order.take({ runSeed: 1, cursor: 5, count: 3, isShuffled: true });
       for (const [index, { prompt }] of rowsOf(tasks).entries()) {
         assert.equal(tasks[index]!.id, `${new URL(url).host}:${String(prompt).slice(4)}`);
       }
-      await assert.rejects(open(spec), /HONE_DATASET_KEY must be set/);
+      await assert.rejects(open(spec), /HONE_DATASET_KEY, which is not set for the dataset service/);
+    });
+
+    test("a key that is bound to another host is not sent", async () => {
+      answer = () => assert.fail("asked");
+      const environment = { HONE_DATASET_KEY: "secret", HONE_DATASET_KEY_HOSTS: "tasks.example.com" };
+      await assert.rejects(
+        open({ source: "http", url, keyVariable: "HONE_DATASET_KEY" }, environment),
+        (error) => error instanceof SourceError && /HONE_DATASET_KEY_HOSTS/.test(error.message),
+      );
     });
 
     test("a server that is busy is asked again later, one that answers nonsense is refused", async () => {

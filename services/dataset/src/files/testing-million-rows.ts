@@ -1,6 +1,7 @@
 /** Development only. Opens a file of rows as a run does, takes one batch, and prints as JSON what it cost. */
 
 import { readFileSync } from "node:fs";
+import { BoundKeys } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
 import { decodeSource } from "../nats/decode-source.ts";
 import { openSource } from "./open-source.ts";
@@ -23,7 +24,7 @@ const before = process.cpuUsage();
 const order = await openSource(decodeSource({ source: "jsonl", path }), {
   files,
   hub: testingHub({ root }),
-  keys: {},
+  keys: BoundKeys.none,
 });
 const tasks = await order.take({ runSeed: 1, cursor: 0, count: 256, isShuffled: true });
 const { user, system } = process.cpuUsage(before);

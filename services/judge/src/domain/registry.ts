@@ -6,7 +6,7 @@
  * compile.
  */
 
-import type { EpisodeJudgeConfig, JudgeConfig, JudgeKind } from "@hone/config";
+import type { BoundKeys, CodeGate, EpisodeJudgeConfig, JudgeConfig, JudgeKind } from "@hone/config";
 import type { PythonSandbox } from "@hone/sandbox";
 import type { Judge } from "./judge.ts";
 import { degenerateJudge } from "./judges/degenerate.ts";
@@ -29,10 +29,12 @@ export type ConfigOf<Kind extends JudgeKind> = Extract<JudgeConfig, { kind: Kind
 
 /** What judges are made with beside their part of the run file. */
 export interface JudgeParts {
-  /** Folder below which the modules of run files lie. */
+  /** HONE_FILES: folder below which reward models lie. */
   readonly filesDir: string;
-  /** Keys of programs outside, by the name of their environment variable. */
-  readonly keys: Readonly<Record<string, string | undefined>>;
+  /** For modules that run files name. */
+  readonly gate: CodeGate;
+  /** Of programs outside. */
+  readonly keys: BoundKeys;
   /** Runs the Python of models; absent = none can be run here. */
   readonly sandbox?: PythonSandbox;
 }

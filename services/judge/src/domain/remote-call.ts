@@ -28,16 +28,10 @@ const SHOWN_CHARACTERS = 200;
 
 const retries = counterOf(Instrument.retries).of({ part: "judge" });
 
-/** @throws {TerminalError} when the key's variable is not set. */
+/** @throws {InvalidInputError} when the key's variable is not set, or not bound to the address. */
 export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgeParts): RemoteCall {
   const { deadlineMs, maxAttempts, concurrency, keyVariable } = config;
-  const key = keyVariable === undefined ? undefined : keys[keyVariable];
-  if (keyVariable !== undefined && (key === undefined || key === "")) {
-    throw new TerminalError(
-      "NO_KEY",
-      `Cannot ask ${url} as ${keyVariable} must be set for the judge: current value is absent`,
-    );
-  }
+  const key = keyVariable === undefined ? undefined : keys.keyFor(keyVariable, url, "judge.keyVariable");
   const headers = {
     "content-type": "application/json",
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
@@ -77,7 +71,9 @@ async function post(
   let response: Response;
   let text: string;
   try {
-    response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+    // The key is bound to this host (see BoundKeys), and the body is for it alone.
+    const redirect = "manual";
+    response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), redirect, signal });
     text = await response.text();
   } catch (cause) {
     signal.throwIfAborted();

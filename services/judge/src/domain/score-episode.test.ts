@@ -5,6 +5,7 @@ import { Outcome } from "@hone/core";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { assemblePanel } from "./panel.ts";
 import { outcomeOf, scoreEpisode } from "./score-episode.ts";
+import { judgeParts } from "./testing-episodes.ts";
 
 function turn(info: Record<string, unknown>, responseText = "") {
   return { promptText: "", responseText, finishReason: "stop", info };
@@ -14,7 +15,7 @@ function turn(info: Record<string, unknown>, responseText = "") {
 async function verdictOf(judged: JudgedEpisode, judges: readonly object[]) {
   const parsed = parseJudges(judges);
   assert.ok(parsed.kind === "judges");
-  const panel = await assemblePanel(parsed.judges, { filesDir: ".", keys: {} });
+  const panel = await assemblePanel(parsed.judges, judgeParts());
   return scoreEpisode(judged, panel, { signal: new AbortController().signal });
 }
 

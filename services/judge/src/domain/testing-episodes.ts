@@ -1,7 +1,7 @@
 /** Episodes and judges for tests. */
 
 import assert from "node:assert/strict";
-import { parseJudges } from "@hone/config";
+import { BoundKeys, CodeGate, parseJudges } from "@hone/config";
 import { Outcome } from "@hone/core";
 import type { Judgement } from "./judge.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
@@ -25,11 +25,17 @@ export function answered(responses: string | readonly string[], groundTruth?: un
   };
 }
 
+/** What judges are made with, where a test cares; without keys and modules otherwise. */
+export function judgeParts(parts: Partial<JudgeParts> = {}): JudgeParts {
+  const { filesDir = "." } = parts;
+  return { filesDir, gate: new CodeGate({ filesFolder: filesDir }), keys: BoundKeys.none, ...parts };
+}
+
 /** What a judge says that a run file describes so. */
 export async function judgementOf(
   judge: object,
   episode: JudgedEpisode,
-  parts: JudgeParts = { filesDir: ".", keys: {} },
+  parts: JudgeParts = judgeParts(),
 ): Promise<Judgement> {
   const parsed = parseJudges([judge]);
   assert.ok(parsed.kind === "judges", JSON.stringify(parsed));

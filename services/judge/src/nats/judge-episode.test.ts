@@ -6,6 +6,7 @@ import { ScoreRequestSchema } from "@hone/proto-gen/judge";
 import { EpisodeSchema, Outcome } from "@hone/proto-gen/rollout";
 import { anyMessage, corrupted, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
+import { judgeParts } from "../domain/testing-episodes.ts";
 import { answerScore } from "./answer-score.ts";
 import { judgeEpisode } from "./judge-episode.ts";
 import { Panels } from "./panels.ts";
@@ -23,7 +24,7 @@ const valid = create(EpisodeSchema, {
 
 describe("judgeEpisode()", () => {
   test("whatever comes, gives a finite reward or says what is wrong", async () => {
-    const panels = new Panels({ filesDir: ".", keys: {} });
+    const panels = new Panels(judgeParts());
     let scored = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -44,7 +45,7 @@ describe("judgeEpisode()", () => {
   });
 
   test("answerScore() answers whatever is asked", async () => {
-    const panels = new Panels({ filesDir: ".", keys: {} });
+    const panels = new Panels(judgeParts());
     const request = create(ScoreRequestSchema, { episodes: [valid], judgesJson: valid.judgesJson });
     await fc.assert(
       fc.asyncProperty(corrupted(ScoreRequestSchema, request), async (asked) => {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { access, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { CodeGate } from "@hone/config";
 import { temporaryFolder } from "@hone/testing";
-import { answered, judgementOf } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
 
 describe("the judge module", () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -12,12 +13,12 @@ describe("the judge module", () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
+  const gate = (areModulesAllowed = true) => new CodeGate({ filesFolder: folder.path, areModulesAllowed });
   const judge = async (source: string, more: object = {}) => {
     const name = `score-${Math.random().toString(36).slice(2)}.ts`;
     await writeFile(path.join(folder.path, name), source);
     return judgementOf({ kind: "module", path: name, ...more }, answered("so 4", "4"), {
-      filesDir: folder.path,
-      keys: {},
+      ...judgeParts({ filesDir: folder.path, gate: gate() }),
     });
   };
 
@@ -54,7 +55,22 @@ describe("the judge module", () => {
 
   test("a file outside of the project folder is not loaded", () =>
     assert.rejects(
-      judgementOf({ kind: "module", path: "../x.ts" }, answered("4"), { filesDir: folder.path, keys: {} }),
+      judgementOf({ kind: "module", path: "../x.ts" }, answered("4"), judgeParts({ gate: gate() })),
       /a path below/,
     ));
+
+  test("a file that is there is not imported where the operator does not allow modules", async () => {
+    const witness = path.join(folder.path, "imported");
+    const source = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(witness)}, "");
+      export const computeScore = () => 1;`;
+    await writeFile(path.join(folder.path, "effects.ts"), source);
+    const asked = { kind: "module", path: "effects.ts" };
+    await assert.rejects(
+      judgementOf(asked, answered("4"), judgeParts({ gate: gate(false) })),
+      /HONE_ALLOW_MODULES=yes/,
+    );
+    await assert.rejects(access(witness));
+    assert.equal((await judgementOf(asked, answered("4"), judgeParts({ gate: gate() }))).value, 1);
+    await access(witness);
+  });
 });

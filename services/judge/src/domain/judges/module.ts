@@ -7,7 +7,6 @@
  * has changed is loaded anew for the next run.
  */
 
-import { fileBelow, importFile, versionOfFile } from "@hone/config";
 import { deadline } from "@hone/core";
 import { JudgeError } from "../../errors.ts";
 import type { Judge } from "../judge.ts";
@@ -17,15 +16,15 @@ import type { ConfigOf, JudgeParts } from "../registry.ts";
 
 const EXPORT = "computeScore";
 
-/** @throws {ConfigError | JudgeError} when the file is not there, cannot be loaded or exports no such function. */
+/** @throws {ConfigError | InvalidInputError | JudgeError} when modules are not allowed, the file is not there, cannot be loaded or exports no such function. */
 export async function moduleJudge(
   { kind, path, deadlineMs }: ConfigOf<"module">,
-  { filesDir }: JudgeParts,
+  { gate }: JudgeParts,
 ): Promise<Judge> {
-  const file = await fileBelow(filesDir, path, "judge.path");
+  const module = await gate.module(path, "judge.path");
   let loaded: unknown;
   try {
-    loaded = await importFile(await versionOfFile(file));
+    loaded = await module.load();
   } catch (cause) {
     throw new JudgeError(kind, `Cannot use a judge as its module must load: current value is "${path}"`, {
       cause,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { PythonSandbox } from "@hone/sandbox";
 import { JudgeError } from "../../errors.ts";
-import { answered, judgementOf } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
 
 const TESTS = JSON.stringify([
   "assert add(2, 3) == 5",
@@ -16,7 +16,7 @@ describe("the judge python", { timeout: 180_000 }, () => {
   after(() => sandbox.close());
 
   const judge = (answer: string, truth: string, more: object = {}) =>
-    judgementOf({ kind: "python", ...more }, answered(answer, truth), { filesDir: ".", keys: {}, sandbox });
+    judgementOf({ kind: "python", ...more }, answered(answer, truth), judgeParts({ sandbox }));
 
   test("code that passes every test is worth 1, in a block or bare", async () => {
     assert.equal((await judge(`Here:\n${RIGHT}\nDone.`, TESTS)).value, 1);

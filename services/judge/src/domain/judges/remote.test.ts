@@ -3,9 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { parseJudges } from "@hone/config";
+import { judgeKeys } from "../../judge-keys.ts";
 import { assemblePanel } from "../panel.ts";
 import { scoreGroup } from "../score-group.ts";
-import { answered, judgementOf } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
 
 /** What the server was asked, and how it answers the next requests, in order; the last for ever. */
 interface Asked {
@@ -45,15 +46,18 @@ describe("judges that ask another program", () => {
     answers = next;
   };
 
+  const keysFor = (hosts: string) => judgeKeys({ HONE_JUDGE_KEY: "secret", HONE_JUDGE_KEY_HOSTS: hosts });
+
   describe("http", () => {
     const judge = () => ({ kind: "http", url: `${origin}/score`, deadlineMs: 300, maxAttempts: 3 });
 
     test("posts what a module would get and reads what a module would return", async () => {
       script(json({ score: 0.5, length: 7 }));
-      const word = await judgementOf({ ...judge(), keyVariable: "HONE_JUDGE_KEY" }, answered("4", "4"), {
-        filesDir: ".",
-        keys: { HONE_JUDGE_KEY: "secret" },
-      });
+      const word = await judgementOf(
+        { ...judge(), keyVariable: "HONE_JUDGE_KEY" },
+        answered("4", "4"),
+        judgeParts({ keys: keysFor("127.0.0.1") }),
+      );
       assert.deepEqual(word, { value: 0.5, metrics: { length: 7 }, turnRewards: [] });
       assert.equal(asked[0]?.authorization, "Bearer secret");
       assert.deepEqual(asked[0]?.body, {
@@ -87,8 +91,27 @@ describe("judges that ask another program", () => {
     test("a key that is not set is told when the judge is made", () =>
       assert.rejects(
         judgementOf({ ...judge(), keyVariable: "HONE_JUDGE_KEY_X" }, answered("4")),
-        /HONE_JUDGE_KEY_X must be set/,
+        /HONE_JUDGE_KEY_X, which is not set for/,
       ));
+
+    test("a key goes to the hosts that it is bound to, and after no redirect to another", async () => {
+      const keyed = { ...judge(), keyVariable: "HONE_JUDGE_KEY" };
+      for (const hosts of ["", "api.example.com", "127.0.0.1:1"]) {
+        await assert.rejects(
+          judgementOf(keyed, answered("4"), judgeParts({ keys: keysFor(hosts) })),
+          /HONE_JUDGE_KEY .*add 127\.0\.0\.1:\d+ to HONE_JUDGE_KEY_HOSTS of the judge/,
+        );
+      }
+      script((response) => void response.writeHead(307, { location: `${origin}/elsewhere` }).end("moved"));
+      await assert.rejects(
+        judgementOf(keyed, answered("4"), judgeParts({ keys: keysFor("127.0.0.1") })),
+        /307/,
+      );
+      assert.deepEqual(
+        asked.map(({ url }) => url),
+        ["/score"],
+      );
+    });
 
     test("only variables for judges can be named", () => {
       const parsed = parseJudges([{ ...judge(), keyVariable: "HONE_DATABASE_URL" }]);
@@ -128,7 +151,7 @@ describe("judges that ask another program", () => {
       script(grade("**Score:** 10"));
       const parsed = parseJudges([judge()]);
       assert.ok(parsed.kind === "judges");
-      const [member] = (await assemblePanel(parsed.judges, { filesDir: ".", keys: {} })).judges;
+      const [member] = (await assemblePanel(parsed.judges, judgeParts())).judges;
       assert.ok(member !== undefined);
       const context = { signal: new AbortController().signal };
       const ask = async (text: string) => {
@@ -158,7 +181,7 @@ describe("judges that ask another program", () => {
     const rank = async (answers: readonly string[]) => {
       const parsed = parseJudges([{ ...judge, baseUrl: `${origin}/v1` }]);
       assert.ok(parsed.kind === "judges", JSON.stringify(parsed));
-      const panel = await assemblePanel(parsed.judges, { filesDir: ".", keys: {} });
+      const panel = await assemblePanel(parsed.judges, judgeParts());
       const episodes = answers.map((answer) => answered(answer, "4"));
       return scoreGroup(episodes, panel, { signal: new AbortController().signal });
     };

@@ -6,7 +6,7 @@ import { Add, Cast, Concat, Graph, Mul, ReduceSum, serialize } from "@hone/tenso
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { answered, judgementOf } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
 
 describe("the judge reward_model", () => {
   let folder: TemporaryFolder;
@@ -40,7 +40,7 @@ describe("the judge reward_model", () => {
     const episode = answered(answer, "4");
     const row = { ...episode.row!, prompt: [{ role: "user", content: "2+2?" }] };
     const config = { kind: "reward_model", path: "model", ...more };
-    return judgementOf(config, { ...episode, row }, { filesDir: folder.path, keys: {} });
+    return judgementOf(config, { ...episode, row }, judgeParts({ filesDir: folder.path }));
   };
   const idsOf = (answer: string) =>
     new ChatRenderer(chatmlTokenizer()).renderEnded([

@@ -4,11 +4,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { AgentCatalog } from "@hone/agents";
+import { BoundKeys, CodeGate } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
 import "../../built-ins.ts";
 import { readOutsideResult } from "./outside-task.ts";
 
-const KEYS: Readonly<Record<string, string>> = { HONE_ENDPOINT_KEY_MINE: "k" };
+const keys = new BoundKeys(
+  "HONE_ENDPOINT_KEY",
+  { HONE_ENDPOINT_KEY_MINE: "k", HONE_ENDPOINT_KEY_MINE_HOSTS: "127.0.0.1" },
+  "agent-rollout",
+);
 let filesFolder: string;
 
 before(async () => {
@@ -20,10 +25,11 @@ after(() => rm(filesFolder, { recursive: true }));
 const prepare = (name: string, config: object, areCommandsAllowed = true) =>
   new AgentCatalog({
     filesFolder,
-    outside: {
+    gate: new CodeGate({
+      filesFolder,
       commandEnvironment: areCommandsAllowed ? { PATH: process.env.PATH ?? "" } : undefined,
-      keyOf: (variable) => KEYS[variable],
-    },
+    }),
+    outside: { keys },
   }).prepare({ name, configJson: JSON.stringify(config) });
 const refusalOf = async (name: string, config: object, areCommandsAllowed?: boolean) => {
   try {
@@ -44,14 +50,14 @@ describe("agents outside", () => {
   test("commands are refused where the operator does not allow them", async () => {
     assert.match(
       await refusalOf("command", { command: ["sh"] }, false),
-      /^command: .*HONE_AGENT_COMMANDS=allow/,
+      /^agent\.command: .*HONE_ALLOW_COMMANDS=yes/,
     );
   });
 
   test("a program that is not there, or not below the project folder, is refused", async () => {
     assert.match(
       await refusalOf("command", { command: ["no-such-program-of-hone"] }),
-      /^command: .*no-such-program/,
+      /^agent\.command: .*no-such-program/,
     );
     assert.match(await refusalOf("command", { command: ["../../../bin/sh"] }), /agent\.command/);
     assert.match(await refusalOf("command", { command: ["./missing.sh"] }), /agent\.command/);
@@ -62,7 +68,7 @@ describe("agents outside", () => {
     assert.equal(await refusalOf("endpoint", { endpoint, keyVariable: "HONE_ENDPOINT_KEY_MINE" }), "");
     assert.match(
       await refusalOf("endpoint", { endpoint, keyVariable: "HONE_ENDPOINT_KEY_NONE" }),
-      /^keyVariable: /,
+      /^agent\.keyVariable: /,
     );
   });
 
@@ -77,7 +83,7 @@ describe("agents outside", () => {
       assert.equal(await refusalOf(name, { ...agent, roles: roles("HONE_ENDPOINT_KEY_MINE") }), "");
       assert.match(
         await refusalOf(name, { ...agent, roles: roles("HONE_ENDPOINT_KEY_NONE") }),
-        /^roles\.critic\.endpoint\.keyVariable: /,
+        /^agent\.roles\.critic\.endpoint\.keyVariable: /,
       );
     }
   });

@@ -9,7 +9,7 @@
  *   it cannot be started              the same
  */
 
-import { access, constants, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import {
@@ -20,18 +20,11 @@ import {
   type BuildContext,
   InfrastructureError,
 } from "@hone/agents";
-import { type CommandAgentConfig, commandAgentSchema, fileBelow } from "@hone/config";
-import { InvalidInputError, TerminalError } from "@hone/core";
+import { type AllowedProgram, type CommandAgentConfig, commandAgentSchema } from "@hone/config";
+import { TerminalError } from "@hone/core";
 import { type ProcessGroupEnd, runProcessGroup } from "@hone/sandbox";
 import { checkRoles } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
-
-/** What a build leaves for the rollouts. */
-interface Command {
-  readonly words: readonly string[];
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
-}
 
 /** Of each output, kept for people. */
 const MAX_TAIL_BYTES = 4_096;
@@ -53,7 +46,7 @@ export class CommandFailedError extends TerminalError {
 
 const MAX_SHOWN_CHARACTERS = 1_000;
 
-export const commandAgent: AgentDefinition<CommandAgentConfig, Command> = {
+export const commandAgent: AgentDefinition<CommandAgentConfig, AllowedProgram> = {
   configSchema: commandAgentSchema,
   needsEnvironment: false,
   needsRow: true,
@@ -62,37 +55,20 @@ export const commandAgent: AgentDefinition<CommandAgentConfig, Command> = {
 };
 
 /** @throws {InvalidInputError} where commands are not allowed, the program is not there, or the key of a role. */
-async function buildCommand(config: CommandAgentConfig, context: BuildContext): Promise<Command> {
-  const { filesFolder, outside } = context;
-  const given = outside?.commandEnvironment;
-  if (given === undefined) {
-    const allowed = "left out where the operator does not allow commands (HONE_AGENT_COMMANDS=allow)";
-    throw refusal(allowed, config.command.join(" "));
-  }
-  checkRoles(config.roles, outside);
-  const [program = "", ...args] = config.command;
-  const environment = { ...given, ...config.environment };
-  const found = program.includes("/")
-    ? await fileBelow(filesFolder, program, "agent.command")
-    : await findProgram(program, environment.PATH ?? "");
-  if (found === undefined) throw refusal("a program in the PATH, or a file below HONE_FILES", program);
-  return { words: [found, ...args], folder: filesFolder, environment };
+async function buildCommand(
+  { command, environment, roles }: CommandAgentConfig,
+  { gate, outside }: BuildContext,
+): Promise<AllowedProgram> {
+  const [program = "", ...args] = command;
+  const allowed = await gate.program({ program, args, environment }, "agent.command");
+  checkRoles(roles, outside);
+  return allowed;
 }
 
-async function findProgram(name: string, searched: string): Promise<string | undefined> {
-  for (const folder of searched.split(path.delimiter)) {
-    const file = path.join(folder, name);
-    try {
-      await access(file, constants.X_OK);
-      if ((await stat(file)).isFile()) return file;
-    } catch {
-      // Not there: the next one.
-    }
-  }
-  return undefined;
-}
-
-async function runCommand(command: Command, rollout: AgentRollout<CommandAgentConfig>): Promise<AgentResult> {
+async function runCommand(
+  program: AllowedProgram,
+  rollout: AgentRollout<CommandAgentConfig>,
+): Promise<AgentResult> {
   const { config, signal } = rollout;
   const session = rollout.openSession({ roles: config.roles, takesRewards: config.rewards === "session" });
   const task = JSON.stringify(outsideTaskOf(rollout));
@@ -101,10 +77,10 @@ async function runCommand(command: Command, rollout: AgentRollout<CommandAgentCo
     const files = { task: path.join(folder, "task.json"), result: path.join(folder, "result.json") };
     await writeFile(files.task, task);
     const end = await runProcessGroup({
-      command: command.words,
-      folder: command.folder,
+      command: [program.file, ...program.args],
+      folder: program.folder,
       environment: {
-        ...command.environment,
+        ...program.environment,
         ...sessionVariables(session),
         ...(Buffer.byteLength(task) <= MAX_TASK_VARIABLE_BYTES && { HONE_TASK: task }),
         HONE_TASK_FILE: files.task,
@@ -115,7 +91,7 @@ async function runCommand(command: Command, rollout: AgentRollout<CommandAgentCo
       maxTailBytes: MAX_TAIL_BYTES,
     });
     signal.throwIfAborted();
-    checkEnd(end, command);
+    checkEnd(end, program);
     const result = readOutsideResult(await resultIn(files.result), "HONE_RESULT_FILE");
     return { ...result, metadata: { ...result.metadata, ...outputOf(end) } };
   } finally {
@@ -137,13 +113,13 @@ function sessionVariables({ url, key, model }: AgentSession): Record<string, str
 }
 
 /** @throws {InfrastructureError | CommandFailedError} for an end that is no completion. */
-function checkEnd(end: ProcessGroupEnd, { words }: Command): void {
+function checkEnd(end: ProcessGroupEnd, { file }: AllowedProgram): void {
   if (end.kind === "exited") {
     if (end.code === 0) return;
     throw new CommandFailedError(`exit code ${end.code}`, end.stderr);
   }
   if (end.kind === "not_started") {
-    throw new InfrastructureError("start the agent", "its command must run", `${words[0]}: ${end.reason}`);
+    throw new InfrastructureError("start the agent", "its command must run", `${file}: ${end.reason}`);
   }
   if (!SIGNALS_FROM_OUTSIDE.has(end.signal)) throw new CommandFailedError(end.signal, end.stderr);
   throw new InfrastructureError("complete the rollout", "its command must not be killed", end.signal);
@@ -166,11 +142,4 @@ async function resultIn(file: string): Promise<string> {
 
 function outputOf({ stdout, stderr }: ProcessGroupEnd): Record<string, string> {
   return { ...(stdout !== "" && { stdout }), ...(stderr !== "" && { stderr }) };
-}
-
-function refusal(allowed: string, value: string): InvalidInputError {
-  return new InvalidInputError(
-    `Cannot use a command as \`agent.command\` must be ${allowed}: current value is ${value.slice(0, 200)}`,
-    { path: "command", allowed },
-  );
 }

@@ -16,7 +16,7 @@ import {
 } from "@hone/agents";
 import { type EndpointAgentConfig, endpointAgentSchema } from "@hone/config";
 import { describeError, TerminalError } from "@hone/core";
-import { checkKey, checkRoles } from "./check-roles.ts";
+import { checkRoles, keysOf } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
 /** What a build leaves for the rollouts. */
@@ -46,11 +46,14 @@ export const endpointAgent: AgentDefinition<EndpointAgentConfig, Endpoint> = {
   run: askEndpoint,
 };
 
-/** @throws {InvalidInputError} where the variable of a key is not set. */
+/** @throws {InvalidInputError} where a key is not set, or may not be sent to its address. */
 function buildEndpoint(config: EndpointAgentConfig, { outside }: BuildContext): Endpoint {
   const { endpoint, keyVariable, roles } = config;
   checkRoles(roles, outside);
-  const key = keyVariable === undefined ? undefined : checkKey(keyVariable, "keyVariable", outside);
+  const key =
+    keyVariable === undefined
+      ? undefined
+      : keysOf(outside).keyFor(keyVariable, endpoint, "agent.keyVariable");
   return { url: endpoint, key };
 }
 

@@ -13,15 +13,31 @@ import { pathToFileURL } from "node:url";
 /** Addresses that were imported as they are, with the version that they had. */
 const plain = new Map<string, string>();
 
+/** A file in one version, which passed the gate (code-gate.ts). */
+export class UserModule {
+  // Private, so that no other object of this shape is taken for one.
+  readonly #version: string;
+
+  /** @param version of {@link versionOfFile}. */
+  constructor(version: string) {
+    this.#version = version;
+  }
+
+  /** Names the file as it is now; another version has another name. */
+  get version(): string {
+    return this.#version;
+  }
+
+  /** What the file exports. @throws whatever importing it throws. */
+  load(): Promise<unknown> {
+    const address = this.#version.slice(0, this.#version.lastIndexOf("?"));
+    if (inspectorUrl() !== undefined && !plain.has(address)) plain.set(address, this.#version);
+    return import(plain.get(address) === this.#version ? address : this.#version);
+  }
+}
+
 /** Names the version of a file as it is now. @throws what `stat` throws. */
 export async function versionOfFile(file: string): Promise<string> {
   const { mtimeMs } = await stat(file);
   return `${pathToFileURL(file).href}?v=${mtimeMs}`;
-}
-
-/** What a version of {@link versionOfFile} exports. @throws whatever importing it throws. */
-export function importFile(version: string): Promise<unknown> {
-  const address = version.slice(0, version.lastIndexOf("?"));
-  if (inspectorUrl() !== undefined && !plain.has(address)) plain.set(address, version);
-  return import(plain.get(address) === version ? address : version);
 }
