@@ -315,3 +315,44 @@ describe("the profile external-services", { skip }, () => {
     }
   });
 });
+
+describe("keys of run files", { skip }, () => {
+  const set = (variable: string, host = "api.example.com") => [
+    `keys[0].variable=${variable}`,
+    "keys[0].secret.name=grader",
+    "keys[0].secret.key=token",
+    `keys[0].hosts[0]=${host}`,
+  ];
+
+  test("reach the one service that sends them, each with its hosts", async () => {
+    for (const [variable, service] of [
+      ["HONE_JUDGE_KEY_GRADER", "judge"],
+      ["HONE_ENDPOINT_KEY", "agent-rollout"],
+      ["HONE_TOOL_WEB", "agent-rollout"],
+      ["HONE_DATASET_KEY", "dataset"],
+    ] as const) {
+      const pods = podsOf(await render(program, { profile: "cpu", set: set(variable) }));
+      const given = pods.flatMap(({ component, spec }) =>
+        spec.containers.flatMap((container: Manifest) =>
+          (container.env ?? [])
+            .filter(({ name }: Manifest) => name.startsWith(variable))
+            .map(({ name, value, valueFrom }: Manifest) => [
+              component,
+              name,
+              value ?? valueFrom.secretKeyRef,
+            ]),
+        ),
+      );
+      assert.deepEqual(given, [
+        [service, variable, { name: "grader", key: "token" }],
+        [service, `${variable}_HOSTS`, "api.example.com"],
+      ]);
+    }
+  });
+
+  test("are refused under other names, and without hosts", async () => {
+    for (const values of [set("HF_TOKEN"), set("HONE_JUDGE_KEY_HOSTS"), set("HONE_JUDGE_KEY", "*")]) {
+      await assert.rejects(render(program, { profile: "cpu", set: values }));
+    }
+  });
+});
