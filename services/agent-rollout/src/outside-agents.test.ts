@@ -74,6 +74,32 @@ describe("agents outside, through sessions", { timeout: 120_000 }, () => {
     assert.equal(served.sessions.numOpen, 0);
   });
 
+  test("neither a command nor an endpoint is told the answer, unless the run file exposes it", async () => {
+    const program = `
+      import { readFileSync, writeFileSync } from "node:fs";
+      const all = JSON.stringify(process.env) + readFileSync(process.env.HONE_TASK_FILE, "utf8");
+      writeFileSync(process.env.HONE_RESULT_FILE, JSON.stringify({ isTold: all.includes("winter"), prompt: JSON.parse(process.env.HONE_TASK).prompt }));`;
+    const command = [path.basename(process.execPath), "--input-type=module", "-e", program];
+    const bodies: string[] = [];
+    const server = await serve(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += String(chunk);
+      bodies.push(body);
+      response.end("{}");
+    });
+    for (const exposeGroundTruth of [false, true]) {
+      const policy = new WritingPolicy(renderer, "");
+      const told = await play("command", { command, exposeGroundTruth }, policy);
+      const prompt = [{ role: "user", content: row.prompt }];
+      assert.deepEqual(told.metadata, { isTold: exposeGroundTruth, prompt });
+      await play("endpoint", { endpoint: server.url, exposeGroundTruth }, policy);
+      assert.equal(bodies.at(-1)?.includes("winter"), exposeGroundTruth);
+      assert.ok(bodies.at(-1)?.includes(row.prompt));
+    }
+    server.close();
+    assert.equal(bodies.length, 2);
+  });
+
   test("an endpoint is asked again when it fails, and its answer is the result", async () => {
     let asked = 0;
     const server = await serve(async (request, response) => {

@@ -51,6 +51,8 @@ const sessionShape = {
   roles: roles.optional(),
   /** `session` = the agent may give rewards through its session. */
   rewards: z.enum(["none", "session"]).default("none"),
+  /** Whether the agent is given the row with its answer, as one that hosts a game or checks by itself needs it. */
+  exposeGroundTruth: z.boolean().default(false),
 };
 
 const environment = z
@@ -101,6 +103,7 @@ const written = z.strictObject({
   keyVariable: endpointShape.keyVariable,
   roles: roles.optional(),
   rewards: sessionShape.rewards.unwrap().optional(),
+  exposeGroundTruth: sessionShape.exposeGroundTruth.unwrap().optional(),
 });
 type Written = z.output<typeof written>;
 
@@ -150,6 +153,6 @@ function* problemsOf(agent: Written): Generator<[keyof Written, string]> {
 
 const ALLOWED: Readonly<Record<"name" | "command" | "endpoint", readonly (keyof Written)[]>> = {
   name: ["configPath", "config", "modules"],
-  command: ["environment", "roles", "rewards"],
-  endpoint: ["keyVariable", "roles", "rewards"],
+  command: ["environment", "roles", "rewards", "exposeGroundTruth"],
+  endpoint: ["keyVariable", "roles", "rewards", "exposeGroundTruth"],
 };

@@ -73,6 +73,10 @@ describe("parseRunFile()", () => {
       ["{ name: a, command: [b] }", /^agent\.command: left out where agent\.name is given/],
       ["{ command: [a], endpoint: 'http://b' }", /^agent\.endpoint: left out where agent\.command is given/],
       ["{ endpoint: 'http://b', environment: {} }", /^agent\.environment: left out where agent\.endpoint/],
+      [
+        "{ name: a, exposeGroundTruth: true }",
+        /^agent\.exposeGroundTruth: left out where agent\.name is given/,
+      ],
       ["{ command: [a], config: {} }", /^agent\.config: left out where agent\.command is given/],
       ["{ command: [a], environment: { OPENAI_API_KEY: x } }", /^agent\.environment\.OPENAI_API_KEY: /],
       ["{ command: [a], comand: [b] }", /^agent\.comand: .*command/],

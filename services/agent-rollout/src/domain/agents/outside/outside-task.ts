@@ -3,6 +3,7 @@
 import { type AgentResult, type AgentRollout, type AgentTask, promptOfRow } from "@hone/agents";
 import { parseJson } from "@hone/core";
 import { z } from "zod";
+import { withholdAnswers } from "./withhold-answers.ts";
 
 /** The task as JSON, for a program that knows nothing of Hone. */
 export interface OutsideTask {
@@ -10,7 +11,7 @@ export interface OutsideTask {
   readonly id: string;
   /** The row's prompt as messages with a role and a text. */
   readonly prompt: readonly { readonly role: string; readonly content: string }[];
-  /** The row as it is. */
+  /** The row; without its answer, unless the run file exposes it. */
   readonly row: AgentTask["row"];
   /** Most calls of the model; one more is refused. */
   readonly maxTurns: number;
@@ -20,11 +21,18 @@ export interface OutsideTask {
 
 /** @throws {BadRowError} when the row has no prompt. */
 export function outsideTaskOf({
+  config,
   task,
   maxTurns,
   maxNewTokens,
-}: Pick<AgentRollout<unknown>, "task" | "maxTurns" | "maxNewTokens">): OutsideTask {
-  return { id: task.id, prompt: promptOfRow(task), row: task.row, maxTurns, maxNewTokens };
+}: Pick<
+  AgentRollout<{ readonly exposeGroundTruth: boolean }>,
+  "config" | "task" | "maxTurns" | "maxNewTokens"
+>): OutsideTask {
+  const prompt = promptOfRow(task);
+  const isWhole = config.exposeGroundTruth || task.row === undefined;
+  const row = isWhole ? task.row : withholdAnswers(task.row);
+  return { id: task.id, prompt, row, maxTurns, maxNewTokens };
 }
 
 /** What is answered beyond this is no result. */

@@ -1,0 +1,110 @@
+/**
+ * A row without what tells its answer, for agents outside.
+ *
+ * What an agent gets, the model may get to see: by a prompt that quotes the task, or by a shell that the agent gives it. A
+ * policy that finds the ground truth there learns to copy it. So columns that hold answers are taken out, by their names, in
+ * the row itself and however deep within it, also in texts that are JSON:
+ *
+ *   verl        reward_model, extra_info.answer, tools_kwargs.<tool>.create_kwargs.ground_truth, interaction_kwargs
+ *   ROLL        ground_truth, solution, answer, test_cases
+ *   ChatLearn   reward_model, answer; messages and conversations of imitation, which hold the answers themselves
+ *   data sets   golden_answers, target, label, reference, chosen and rejected, and their like
+ */
+
+import { parseJson } from "@hone/core";
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** In small letters, without what stands between the words. */
+const ANSWER_NAMES: ReadonlySet<string> = new Set([
+  "rewardmodel",
+  "groundtruth",
+  "groundtruths",
+  "gt",
+  ...withAffixes("answer"),
+  ...withAffixes("answers"),
+  ...withAffixes("solution"),
+  ...withAffixes("solutions"),
+  ...withAffixes("response"),
+  ...withAffixes("responses"),
+  ...withAffixes("output"),
+  ...withAffixes("outputs"),
+  ...withAffixes("result"),
+  "gold",
+  "golden",
+  "target",
+  "targets",
+  "label",
+  "labels",
+  "reference",
+  "references",
+  "expected",
+  "completion",
+  "completions",
+  "chosen",
+  "rejected",
+  "rationale",
+  "cot",
+  "answeridx",
+  "answerkey",
+  "answerindex",
+  "test",
+  "tests",
+  "testcase",
+  "testcases",
+  "testcode",
+  "testlist",
+  "unittests",
+  "inputoutput",
+  "messages",
+  "conversation",
+  "conversations",
+  "interactionkwargs",
+]);
+
+/** The row as a program outside may see it; columns that hold nothing of an answer are as they were. */
+export function withholdAnswers(row: Row): Row {
+  return withheld(row) as Row;
+}
+
+function withheld(value: unknown): unknown {
+  if (typeof value === "string") return withheldText(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(withheld);
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => (isAnswer(name) ? [] : [[name, withheld(inner)]])),
+  );
+}
+
+/** Some tables have objects as JSON in a text. */
+function withheldText(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch {
+    return text;
+  }
+  const [whole, rest] = [JSON.stringify(value), JSON.stringify(withheld(value))];
+  return whole === rest ? text : rest;
+}
+
+function isAnswer(name: string): boolean {
+  return ANSWER_NAMES.has(name.toLowerCase().replace(/[^a-z0-9]/g, ""));
+}
+
+function withAffixes(name: string): string[] {
+  const before = [
+    "",
+    "gold",
+    "golden",
+    "correct",
+    "final",
+    "expected",
+    "reference",
+    "target",
+    "true",
+    "short",
+  ];
+  return before.map((affix) => `${affix}${name}`);
+}
