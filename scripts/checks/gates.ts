@@ -32,8 +32,11 @@ const GATED: readonly string[] = [
   "libs/agents/src/tools/mcp-tools.ts",
   "services/agent-rollout/src/domain/agents/outside/command-agent.ts",
 ];
-/** The gate's own import, and where the name is no user's: a worker that evaluates nothing else. */
-const COMPUTED_IMPORTS: readonly string[] = ["libs/config/src/gates/user-module.ts"];
+/** The gate's own import, and where the name is no user's: the sandbox's child, which is sent Pyodide's two modules. */
+const COMPUTED_IMPORTS: readonly string[] = [
+  "libs/config/src/gates/user-module.ts",
+  "libs/sandbox/src/child.ts",
+];
 /** V8 contexts without code of their own: a deadline for synchronous work. */
 const CONTEXTS: readonly string[] = ["libs/core/src/interrupt.ts"];
 

@@ -1,35 +1,59 @@
 /**
- * A child process of the sandbox: one Python, in WebAssembly, for code that nobody trusts.
+ * What runs inside a process of the sandbox: one Python, in WebAssembly, for code that nobody trusts.
  *
- * What holds the code in, from the inside out:
+ * Deno runs it without any permission, so that not even arbitrary JavaScript in this process reaches a file, the
+ * network, another process or the environment: those checks are outside of JavaScript (see deno-process.ts). What this
+ * file does itself makes it harder to get as far as that, and keeps what the process says in order:
  * H1: Python sees no JavaScript: the module `js` is empty, and what Pyodide offers of it is taken away before code runs.
- * H2: this process has no environment, no `fetch`, no sockets and imports no modules any more.
- * H3: Node's permission model lets it read Pyodide's files and nothing else: no other file, no process, no thread.
- * H4: its memory cannot grow beyond a bound; the parent ends it by SIGKILL at its deadline.
+ * H2: everything that Pyodide is made of arrives on standard input, so that no file has to be readable.
+ * H3: frames carry a secret of their run, held in a closure. The functions that read and write frames are kept before
+ *     code runs and call nothing that code could replace.
+ * H4: Python's memory cannot grow beyond a bound.
+ *
+ * It has no imports but types: it travels to Deno as one text.
  */
 
-import { constants } from "node:fs";
-import { registerHooks } from "node:module";
-import { loadPyodide } from "pyodide";
-import type { FinishedRun, FromChild, ToChild } from "./protocol.ts";
+import type { PyodideInterface } from "pyodide";
+import type { FinishedRun, RunOrder, StartOrder } from "./protocol.ts";
 
 /** The parts of Pyodide that are used; making and loading snapshots is not in its types. */
-interface Pyodide {
-  readonly globals: { get(name: string): unknown };
-  runPython(code: string): unknown;
+type Pyodide = Pick<PyodideInterface, "runPython" | "setStdin" | "setStdout" | "setStderr"> & {
   makeMemorySnapshot(): Uint8Array;
-  setStdout(options: { write: (bytes: Uint8Array) => number }): void;
-  setStderr(options: { write: (bytes: Uint8Array) => number }): void;
+};
+interface Runtime {
+  readonly stdin: { readSync(into: Uint8Array): number | null };
+  readonly stdout: { writeSync(bytes: Uint8Array): number };
+  exit(code: number): never;
 }
+type Harness = (
+  code: string,
+  hostCall: ((request: string) => string) | undefined,
+) => { toJs(): [string, string] };
 
 const PAGE_BYTES = 65_536;
+const NONCE_BYTES = 16;
+/** Kinds of frames, as in protocol.ts. */
+const SNAPSHOT = 1;
+const READY = 2;
+const DONE = 3;
+const CALL = 4;
+
 /** Runs code and returns its value and its error as texts. */
 const HARNESS = `
 def _hone_harness():
-    import linecache, sys, traceback
+    import io, linecache, sys, traceback
     from pyodide.code import eval_code
     namespace = {"__name__": "__main__", "__builtins__": __builtins__}
-    def run(code):
+    def run(code, ask):
+        # What is left of an earlier run's input is no input of this one.
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8", errors="replace")
+        namespace.pop("host_call", None)
+        if ask is not None:
+            def host_call(request):
+                if not isinstance(request, str):
+                    raise TypeError("host_call takes one str")
+                return ask(request)
+            namespace["host_call"] = host_call
         # So that tracebacks show the lines.
         linecache.cache["<code>"] = (len(code), None, code.splitlines(True), "<code>")
         value, error = "", ""
@@ -70,105 +94,222 @@ def _hone_close():
 _hone_close()
 del _hone_close
 `;
-
-/** Kept before they are taken away (H2). */
-const parent = { send: process.send?.bind(process), exit: process.exit.bind(process) };
-let run: ((code: string) => readonly [value: string, error: string]) | undefined;
-let output = new Uint8Array();
-let outputLength = 0;
-let isOutputCut = false;
-
-process.on("message", (message: ToChild) => {
-  void handle(message).catch((error: unknown) => {
-    console.error(error);
-    parent.exit(1);
-  });
-});
-process.on("disconnect", () => parent.exit(0));
-
-async function handle(message: ToChild): Promise<void> {
-  if (message.kind === "run") {
-    reply({ kind: "done", result: runCode(message.code, message.maxOutputBytes) });
-    return;
-  }
-  boundMemory(message.maxMemoryBytes);
-  // Pyodide asks Node's inner parts for these numbers, which the permission model refuses (H3).
-  Reflect.set(process, "binding", () => ({ fs: constants }));
-  const { snapshot } = message;
-  // A copy, as the memory must begin at a whole word.
-  const options =
-    snapshot === undefined ? { _makeSnapshot: true } : { _loadSnapshot: new Uint8Array(snapshot) };
-  const python = (await loadPyodide({ jsglobals: {}, env: ENVIRONMENT, ...options })) as unknown as Pyodide;
-  if (snapshot === undefined) {
-    reply({ kind: "snapshot", snapshot: python.makeMemorySnapshot() });
-    return;
-  }
-  python.setStdout({ write });
-  python.setStderr({ write });
-  python.runPython(HARNESS);
-  const harness = python.runPython("_hone_harness()") as (code: string) => { toJs(): [string, string] };
-  python.runPython("del _hone_harness");
-  run = (code) => harness(code).toJs();
-  python.runPython(CLOSE_PYTHON);
-  closeProcess();
-  reply({ kind: "ready" });
-}
-
 /** Of Python. */
 const ENVIRONMENT = { HOME: "/home/pyodide", PYTHONHASHSEED: "0" };
+/** Also what a page of a browser has: Pyodide takes itself to be in a shell, its WebAssembly in a page. */
+const TAKEN_GLOBALS = [
+  "Deno",
+  "process",
+  "navigator",
+  "fetch",
+  "WebSocket",
+  "EventSource",
+  "Worker",
+  "BroadcastChannel",
+  "caches",
+  "localStorage",
+  "sessionStorage",
+  "alert",
+  "confirm",
+  "prompt",
+];
 
-function runCode(code: string, maxOutputBytes: number): FinishedRun {
-  output = new Uint8Array(maxOutputBytes);
-  outputLength = 0;
-  isOutputCut = false;
-  const [value, error] = run?.(code) ?? ["", "the sandbox has not started"];
-  return {
-    output: new TextDecoder().decode(output.subarray(0, outputLength)),
-    isOutputCut,
-    value: value.slice(0, maxOutputBytes),
-    error: error === "" ? undefined : error.slice(0, maxOutputBytes),
+// ---- frames (H3) -------------------------------------------------------------------------------------------------
+
+const runtime = (globalThis as unknown as { Deno: Runtime }).Deno;
+const Bytes = Uint8Array;
+const Memory = ArrayBuffer;
+const readSync = runtime.stdin.readSync.bind(runtime.stdin);
+const writeSync = runtime.stdout.writeSync.bind(runtime.stdout);
+const exit: (code: number) => never = runtime.exit.bind(runtime);
+const decoder = new TextDecoder();
+const decode = decoder.decode.bind(decoder);
+const encoder = new TextEncoder();
+const encode = encoder.encode.bind(encoder) as (text: string) => Uint8Array;
+const { parse, stringify } = JSON;
+const { min } = Math;
+
+let nonce = new Bytes(NONCE_BYTES);
+
+function readBytes(length: number): Uint8Array<ArrayBuffer> {
+  const memory = new Memory(length);
+  let at = 0;
+  while (at < length) {
+    const count = readSync(new Bytes(memory, at));
+    if (count === null) exit(0); // nobody is there any more
+    at += count;
+  }
+  return new Bytes(memory);
+}
+
+function readFrame(): Uint8Array<ArrayBuffer> {
+  return readBytes(readNumber(readBytes(4)));
+}
+
+function readNumber(bytes: Uint8Array): number {
+  let value = 0;
+  for (let i = 3; i >= 0; i--) value = value * 256 + (bytes[i] ?? 0);
+  return value;
+}
+
+function sendFrame(kind: number, payload: Uint8Array): void {
+  const header = new Bytes(4 + NONCE_BYTES + 1);
+  let length = payload.length + NONCE_BYTES + 1;
+  for (let i = 0; i < 4; i++) {
+    header[i] = length % 256;
+    length = (length - (length % 256)) / 256;
+  }
+  for (let i = 0; i < NONCE_BYTES; i++) header[4 + i] = nonce[i] ?? 0;
+  header[4 + NONCE_BYTES] = kind;
+  writeAll(header);
+  writeAll(payload);
+}
+
+function writeAll(bytes: Uint8Array): void {
+  let at = 0;
+  while (at < bytes.length) {
+    at += writeSync(new Bytes(bytes.buffer, bytes.byteOffset + at, bytes.length - at));
+  }
+}
+
+// ---- start (H2) --------------------------------------------------------------------------------------------------
+
+const order = parse(decode(readFrame())) as StartOrder;
+const files: Record<string, Uint8Array<ArrayBuffer> | undefined> = {};
+for (const name of order.files) files[name] = readFrame();
+nonce = readBytes(NONCE_BYTES);
+boundMemory(order.maxMemoryBytes);
+for (const name of TAKEN_GLOBALS) Reflect.deleteProperty(globalThis, name);
+const python = await startPython();
+if (files["snapshot"] === undefined) {
+  sendFrame(SNAPSHOT, python.makeMemorySnapshot());
+  exit(0);
+}
+
+let output = new Bytes(0);
+let outputLength = 0;
+let isOutputCut = false;
+let input: Uint8Array = new Bytes(0);
+let inputRead = 0;
+let mayCall = false;
+python.setStdin({ read: readInput });
+python.setStdout({ write: writeOutput });
+python.setStderr({ write: writeOutput });
+python.runPython(HARNESS);
+const harness = python.runPython("_hone_harness()") as Harness;
+python.runPython("del _hone_harness");
+python.runPython(CLOSE_PYTHON);
+for (const name in files) files[name] = undefined;
+sendFrame(READY, new Bytes(0));
+// Nothing but this loop runs between two runs: no timer, no promise that earlier code has left behind.
+while (true) serve();
+
+async function startPython(): Promise<Pyodide> {
+  const lacking = (name: string) => {
+    throw new Error(`there is no file ${name} in the sandbox`);
   };
+  const shell = { read: lacking, load: lacking, readbuffer: (path: string) => fileAt(path) ?? lacking(path) };
+  Object.assign(globalThis, shell);
+  const { loadPyodide } = (await load("pyodide.mjs")) as typeof import("pyodide");
+  Object.assign(globalThis, { window: globalThis });
+  const { default: createPyodideModule } = (await load("pyodide.asm.mjs")) as { default: unknown };
+  const { snapshot } = files;
+  const options = {
+    jsglobals: {},
+    env: ENVIRONMENT,
+    indexURL: "/pyodide/",
+    lockFileContents: parse(decode(files["pyodide-lock.json"])),
+    createPyodideModule,
+    ...(snapshot === undefined ? { _makeSnapshot: true } : { _loadSnapshot: snapshot }),
+  };
+  const loaded = await loadPyodide(options as Parameters<typeof loadPyodide>[0]);
+  for (const name of [...Object.keys(shell), "window"]) Reflect.deleteProperty(globalThis, name);
+  return loaded as unknown as Pyodide;
 }
 
-function write(bytes: Uint8Array): number {
-  const room = output.length - outputLength;
-  if (bytes.length > room) isOutputCut = true;
-  output.set(bytes.subarray(0, room), outputLength);
-  outputLength += Math.min(room, bytes.length);
-  return bytes.length;
+function fileAt(path: string): Uint8Array | undefined {
+  return files[path.slice(path.lastIndexOf("/") + 1)];
 }
 
-function reply(message: FromChild): void {
-  parent.send?.(message);
+/** A module of this process's own memory. */
+async function load(name: string): Promise<unknown> {
+  const url = URL.createObjectURL(new Blob([files[name] ?? ""], { type: "text/javascript" }));
+  try {
+    return await import(url);
+  } finally {
+    URL.revokeObjectURL(url);
+  }
 }
 
 /** H4: Python asks for more memory through this function, and gets a MemoryError where it fails. */
 function boundMemory(maxBytes: number): void {
-  const { prototype } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: Memory } } })
+  const { prototype } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: WasmMemory } } })
     .WebAssembly.Memory;
   const grow = prototype.grow;
-  prototype.grow = function growWithinBound(this: Memory, pages: number) {
+  prototype.grow = function growWithinBound(this: WasmMemory, pages: number) {
     if (this.buffer.byteLength + pages * PAGE_BYTES > maxBytes) throw new RangeError("out of memory");
     return grow.call(this, pages);
   };
 }
 
-/** Of WebAssembly; the compiler's own types of it belong to browsers. */
-interface Memory {
+/** The compiler's own types of it belong to browsers. */
+interface WasmMemory {
   readonly buffer: ArrayBuffer;
   grow(pages: number): number;
 }
 
-/** H2 */
-function closeProcess(): void {
-  registerHooks({
-    resolve(specifier) {
-      throw new Error(`modules cannot be imported in this sandbox: ${specifier}`);
-    },
-  });
-  for (const name of ["fetch", "WebSocket", "EventSource", "XMLHttpRequest", "Worker", "BroadcastChannel"]) {
-    Reflect.deleteProperty(globalThis, name);
+// ---- runs --------------------------------------------------------------------------------------------------------
+
+/** One run, from its order to its result. */
+function serve(): void {
+  const runOrder = parse(decode(readFrame())) as RunOrder;
+  nonce = readBytes(NONCE_BYTES);
+  output = new Bytes(runOrder.maxOutputBytes);
+  outputLength = 0;
+  isOutputCut = false;
+  input = encode(runOrder.stdin);
+  inputRead = 0;
+  mayCall = runOrder.mayCall;
+  const { code, maxOutputBytes: max } = runOrder;
+  let texts: [string, string];
+  try {
+    texts = harness(code, mayCall ? callHost : undefined).toJs();
+  } catch {
+    // Python itself is broken.
+    exit(1);
   }
-  const taken = ["getBuiltinModule", "binding", "_linkedBinding", "dlopen", "kill", "send", "chdir", "env"];
-  for (const name of taken) Reflect.set(process, name, undefined);
+  mayCall = false;
+  const finished: FinishedRun = {
+    output: decode(new Bytes(output.buffer, 0, outputLength)),
+    isOutputCut,
+    value: cut(texts[0], max),
+    error: texts[1] === "" ? undefined : cut(texts[1], max),
+  };
+  sendFrame(DONE, encode(stringify(finished)));
+}
+
+function cut(text: string, length: number): string {
+  return text.length > length ? text.slice(0, length) : text;
+}
+
+/** Waits for the answer of who ordered the run. */
+function callHost(request: string): string {
+  if (!mayCall) throw new Error("this run has no host to call");
+  sendFrame(CALL, encode(request));
+  return decode(readFrame());
+}
+
+function readInput(into: Uint8Array): number {
+  let count = 0;
+  while (count < into.length && inputRead < input.length) into[count++] = input[inputRead++] ?? 0;
+  return count;
+}
+
+function writeOutput(bytes: Uint8Array): number {
+  const room = output.length - outputLength;
+  const count = min(bytes.length, room);
+  if (count < bytes.length) isOutputCut = true;
+  for (let i = 0; i < count; i++) output[outputLength + i] = bytes[i] ?? 0;
+  outputLength += count;
+  return bytes.length;
 }

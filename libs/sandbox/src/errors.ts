@@ -9,6 +9,17 @@ export class SandboxUnavailableError extends RetryableError {
   }
 }
 
+/** This machine has no runtime that holds such code in. */
+export class SandboxMissingError extends TerminalError {
+  constructor(reason: string, options?: ErrorOptions) {
+    super(
+      "SANDBOX_MISSING",
+      `no sandbox for a model's Python on this machine: ${reason}; Hone runs such code on Linux with glibc on x64 or arm64 only, after npm ci with optional packages`,
+      options,
+    );
+  }
+}
+
 /** The sandbox was closed. */
 export class SandboxClosedError extends TerminalError {
   constructor() {

@@ -1,5 +1,5 @@
 /**
- * Child processes: Python that nobody trusts, in WebAssembly, in processes that may do nothing, within bounds of time,
+ * Child processes: Python that nobody trusts, in WebAssembly, in a runtime without any permission, within bounds of time,
  * memory and output; and commands that are trusted, in process groups that end as a whole.
  *
  * @example
@@ -7,7 +7,7 @@
  * const result = await sandbox.run("print(6 * 7)", { timeMs: 5_000, maxOutputBytes: 10_000 }, signal);
  */
 
-export { SandboxClosedError, SandboxUnavailableError } from "./errors.ts";
+export { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";
 export { runProcessGroup } from "./process-group.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";

@@ -1,23 +1,33 @@
-/** What the sandbox and its child processes say to each other. */
+/**
+ * What the sandbox and its child processes say to each other on the child's standard input and output.
+ *
+ * sandbox -> child, each as length (4 bytes, little endian) and payload:
+ *   a StartOrder as JSON, then each of its files, then the nonce (16 bytes, no length)
+ *   then, for each run: a RunOrder as JSON and the run's nonce; an answer (UTF-8) to each call
+ * child -> sandbox: length of what follows (4 bytes), nonce (16 bytes), kind (1 byte), payload:
+ *   a snapshot (memory of a started Python), or that it is ready; then, for each run: calls (UTF-8), and one result
+ *   (a FinishedRun as JSON)
+ */
 
-/** sandbox -> child */
-export type ToChild =
-  /** The first message. */
-  | {
-      readonly kind: "start";
-      /** Memory of a Python that has just started; absent = start one and send such a memory. */
-      readonly snapshot: Uint8Array | undefined;
-      readonly maxMemoryBytes: number;
-    }
-  | { readonly kind: "run"; readonly code: string; readonly maxOutputBytes: number };
+export const NONCE_BYTES = 16;
+/** Kinds of what a child says. */
+export const FrameKind = { snapshot: 1, ready: 2, done: 3, call: 4 } as const;
 
-/** child -> sandbox */
-export type FromChild =
-  | { readonly kind: "snapshot"; readonly snapshot: Uint8Array }
-  | { readonly kind: "ready" }
-  | { readonly kind: "done"; readonly result: FinishedRun };
+export interface StartOrder {
+  /** Names of the files that follow; where none is named `snapshot`, the child makes one and ends. */
+  readonly files: readonly string[];
+  readonly maxMemoryBytes: number;
+}
 
-/** What came of code that ended by itself. */
+export interface RunOrder {
+  readonly code: string;
+  readonly maxOutputBytes: number;
+  readonly stdin: string;
+  /** Whether the code has `host_call`. */
+  readonly mayCall: boolean;
+}
+
+/** What came of code that ended by itself, in the words of the process that ran it: the code may have chosen each of them. */
 export interface FinishedRun {
   /** What it printed, both streams in their order; cut at the most bytes. */
   readonly output: string;

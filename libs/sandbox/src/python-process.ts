@@ -1,22 +1,34 @@
 /**
  * One child process with a Python that has started, from the outside.
  *
- * E1: it ends when its time is over, its memory is used up, its signal aborts or it is told to: by SIGKILL, at once.
+ * E1: it ends when its time is over, its memory is used up, its signal aborts or it is told to: by SIGKILL to its group, at
+ *     once.
  * E2: what the code does to its process is a result of the run.
+ * E3: it is hostile. It speaks in its turn, in frames that are checked and bounded; anything else ends it, as the code's own
+ *     failure.
  */
 
-import { type ChildProcess, fork } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import path from "node:path";
 import { deadline, describeError } from "@hone/core";
-import { SandboxUnavailableError } from "./errors.ts";
-import type { FinishedRun, FromChild, ToChild } from "./protocol.ts";
+import { ChildChannel } from "./child-channel.ts";
+import { spawnDeno } from "./deno-process.ts";
+import { SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+import { maxResultBytes, parseFinishedRun, textOf } from "./finished-run.ts";
+import { type Frame, ProtocolError } from "./frame-reader.ts";
+import type { FinishedRun, RunOrder, StartOrder } from "./protocol.ts";
+import { readChildFiles } from "./pyodide-files.ts";
+import { readUsage } from "./usage.ts";
 
-/** Bounds of one run. */
+/** Bounds of one run, and what it is given. */
 export interface RunLimits {
   readonly timeMs: number;
   readonly maxOutputBytes: number;
+  /** What `sys.stdin` reads. @default nothing: its end */
+  readonly stdin?: string;
+  /**
+   * Answers `host_call(request: str) -> str` of the code, which waits for it within the run's time; code of a run without
+   * it has no such name. What it throws ends the process, and the run throws it.
+   */
+  readonly answerCall?: (request: string) => Promise<string>;
 }
 
 /** What came of a run. */
@@ -24,89 +36,81 @@ export type RunResult =
   | ({ readonly kind: "finished" } & FinishedRun)
   | { readonly kind: "timed_out" }
   | { readonly kind: "out_of_memory" }
-  /** The process ended under it. */
+  /** The process ended under it; by a signal = somebody else ended it, and the code is not to blame. */
   | { readonly kind: "crashed"; readonly reason: string; readonly isBySignal: boolean };
 
-const CHILD = path.join(import.meta.dirname, "child.ts");
-const PACKAGE = path.join(import.meta.dirname, "..", "package.json");
-const PYODIDE = path.dirname(createRequire(import.meta.url).resolve("pyodide"));
 const START_DEADLINE_MS = 60_000;
-/** JavaScript's own memory beside Python's. */
-const HEAP_MEGABYTES = 192;
-/** Code, and Node itself, beside both. */
+/** Python's memory at the start is 30 MiB. */
+const MAX_SNAPSHOT_BYTES = 128 * 1024 * 1024;
+/** Of a call and of its answer. */
+const MAX_CALL_BYTES = 4 * 1024 * 1024;
+const MAX_CALLS = 10_000;
+/** Code, and Deno itself, beside Python's memory. */
 const OVERHEAD_BYTES = 320 * 1024 * 1024;
-const WATCH_INTERVAL_MS = 200;
+/** Deno with Pyodide has six on two cores, and its compiler one for each core. */
+const MAX_THREADS = 160;
+const WATCH_INTERVAL_MS = 100;
 
 export class PythonProcess {
-  readonly #child: ChildProcess;
+  readonly #channel: ChildChannel;
   readonly #maxMemoryBytes: number;
 
-  private constructor(child: ChildProcess, maxMemoryBytes: number) {
-    this.#child = child;
+  private constructor(channel: ChildChannel, maxMemoryBytes: number) {
+    this.#channel = channel;
     this.#maxMemoryBytes = maxMemoryBytes;
   }
 
   /** Memory of a Python that has just started: others start from it in a tenth of the time. @throws as {@link start}. */
-  static async snapshot(): Promise<Uint8Array> {
-    const child = spawnChild();
-    try {
-      const message = await firstMessage(child, {
-        snapshot: undefined,
-        maxMemoryBytes: Number.MAX_SAFE_INTEGER,
-      });
-      if (message.kind === "snapshot") return message.snapshot;
-      throw new SandboxUnavailableError("a child must send a snapshot", message.kind);
-    } finally {
-      child.kill("SIGKILL");
-    }
+  static async snapshot(maxMemoryBytes: number): Promise<Uint8Array> {
+    const { channel, payload } = await startChild(undefined, maxMemoryBytes);
+    channel.kill();
+    return payload;
   }
 
-  /** @throws {SandboxUnavailableError} when the process does not come up. */
+  /**
+   * @throws {SandboxUnavailableError} when the process does not come up.
+   * @throws {SandboxMissingError} where this machine has no runtime for it.
+   */
   static async start(snapshot: Uint8Array, maxMemoryBytes: number): Promise<PythonProcess> {
-    const child = spawnChild();
-    try {
-      await firstMessage(child, { snapshot, maxMemoryBytes });
-      return new PythonProcess(child, maxMemoryBytes);
-    } catch (error) {
-      child.kill("SIGKILL");
-      throw error;
-    }
+    const { channel } = await startChild(snapshot, maxMemoryBytes);
+    return new PythonProcess(channel, maxMemoryBytes);
   }
 
   get isAlive(): boolean {
-    return this.#child.exitCode === null && this.#child.signalCode === null;
+    return this.#channel.isAlive;
   }
 
   /**
    * Runs code to its end or to that of the process.
-   * @throws the signal's reason when it aborts; the process is gone then.
+   * @throws the signal's reason when it aborts, and what `answerCall` throws; the process is gone then.
    */
   async run(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
-    const child = this.#child;
+    const channel = this.#channel;
+    const { timeMs, maxOutputBytes, stdin = "", answerCall } = limits;
     const { promise, resolve, reject } = Promise.withResolvers<RunResult>();
-    const onMessage = (message: FromChild) => {
-      if (message.kind === "done") resolve({ kind: "finished", ...message.result });
+    const calls = answerCall === undefined ? undefined : new HostCalls(channel, answerCall, reject);
+    const onFrame = (frame: Frame) => {
+      if (frame.kind === "call" && calls !== undefined) calls.take(frame.payload);
+      else if (frame.kind === "done" && !calls?.isPending) {
+        channel.listen(undefined);
+        resolve({ kind: "finished", ...parseFinishedRun(frame.payload, maxOutputBytes) });
+      } else throw new ProtocolError(`a ${frame.kind} out of turn`);
     };
-    const onExit = (exitCode: number | null, exitSignal: string | null) =>
-      resolve({
-        kind: "crashed",
-        reason: exitSignal ?? `exit code ${exitCode}`,
-        isBySignal: exitSignal !== null,
-      });
+    const onEnd = (reason: string, isBySignal: boolean) => resolve({ kind: "crashed", reason, isBySignal });
     const onAbort = () => reject(signal.reason);
-    const timer = setTimeout(() => resolve({ kind: "timed_out" }), limits.timeMs);
+    const timer = setTimeout(() => resolve({ kind: "timed_out" }), timeMs);
     const watch = setInterval(async () => {
-      if ((await residentBytes(child.pid)) > this.#maxMemoryBytes + OVERHEAD_BYTES) {
-        resolve({ kind: "out_of_memory" });
-      }
+      if (await this.#usesTooMuch()) resolve({ kind: "out_of_memory" });
     }, WATCH_INTERVAL_MS);
-    child.on("message", onMessage);
-    child.once("exit", onExit);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       signal.throwIfAborted();
       if (!this.isAlive) return { kind: "crashed", reason: "gone before it ran", isBySignal: true };
-      send(child, { kind: "run", code, maxOutputBytes: limits.maxOutputBytes });
+      const maxBytes = Math.max(maxResultBytes(maxOutputBytes), calls === undefined ? 0 : MAX_CALL_BYTES);
+      const nonce = channel.listen({ onFrame, onEnd }, maxBytes);
+      const order: RunOrder = { code, maxOutputBytes, stdin, mayCall: calls !== undefined };
+      channel.send(Buffer.from(JSON.stringify(order)));
+      channel.sendBare(nonce);
       const result = await promise;
       if (result.kind !== "finished") this.end(); // E1
       return result;
@@ -116,77 +120,109 @@ export class PythonProcess {
     } finally {
       clearTimeout(timer);
       clearInterval(watch);
-      child.off("message", onMessage);
-      child.off("exit", onExit);
+      channel.listen(undefined);
       signal.removeEventListener("abort", onAbort);
     }
   }
 
   end(): void {
-    this.#child.kill("SIGKILL");
+    this.#channel.kill();
+  }
+
+  /** Memory that Python's own bound does not count: JavaScript's, and that of the compiler; and threads. */
+  async #usesTooMuch(): Promise<boolean> {
+    const usage = await readUsage(this.#channel.pid);
+    if (usage === undefined) return false;
+    return usage.residentBytes > this.#maxMemoryBytes + OVERHEAD_BYTES || usage.numThreads > MAX_THREADS;
   }
 }
 
-function spawnChild(): ChildProcess {
-  const child = fork(CHILD, [], {
-    execArgv: [
-      "--permission",
-      ...[CHILD, path.join(import.meta.dirname, "protocol.ts"), PACKAGE, PYODIDE].map(
-        (file) => `--allow-fs-read=${file}`,
-      ),
-      `--max-old-space-size=${HEAP_MEGABYTES}`,
-      "--disable-warning=ExperimentalWarning",
-    ],
-    env: {},
-    serialization: "advanced",
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
-  });
-  // A process that waits for code holds nobody up.
-  child.unref();
-  child.channel?.unref();
-  return child;
+/** The calls of one run to whoever ordered it: one at a time, so many of them, each so long. */
+class HostCalls {
+  readonly #channel: ChildChannel;
+  readonly #answer: (request: string) => Promise<string>;
+  readonly #fail: (error: unknown) => void;
+  #count = 0;
+  isPending = false;
+
+  constructor(
+    channel: ChildChannel,
+    answer: (request: string) => Promise<string>,
+    fail: (error: unknown) => void,
+  ) {
+    this.#channel = channel;
+    this.#answer = answer;
+    this.#fail = fail;
+  }
+
+  /** @throws {ProtocolError} */
+  take(payload: Uint8Array): void {
+    if (this.isPending) throw new ProtocolError("a call before the answer to the last one");
+    if (payload.length > MAX_CALL_BYTES) throw new ProtocolError(`a call of ${payload.length} bytes`);
+    if (++this.#count > MAX_CALLS) throw new ProtocolError(`more than ${MAX_CALLS} calls`);
+    this.isPending = true;
+    this.#answer(textOf(payload))
+      .then((text) => {
+        const answer = Buffer.from(text);
+        if (answer.length > MAX_CALL_BYTES)
+          throw new RangeError(
+            `the answer to a call of the sandbox has ${answer.length} bytes; ${MAX_CALL_BYTES} at most are allowed`,
+          );
+        this.isPending = false;
+        this.#channel.send(answer);
+      })
+      .catch(this.#fail);
+  }
 }
 
-async function firstMessage(
-  child: ChildProcess,
-  start: Omit<Extract<ToChild, { kind: "start" }>, "kind">,
-): Promise<FromChild> {
-  let complaint = "";
-  child.stderr?.on("data", (chunk: Buffer) => {
-    complaint = (complaint + chunk.toString()).slice(-2_000);
-  });
+async function startChild(
+  snapshot: Uint8Array | undefined,
+  maxMemoryBytes: number,
+): Promise<{ channel: ChildChannel; payload: Buffer }> {
+  let channel: ChildChannel | undefined;
   try {
-    return await deadline("a process of the sandbox", START_DEADLINE_MS, async () => {
-      const { promise, resolve, reject } = Promise.withResolvers<FromChild>();
-      child.once("message", resolve);
-      child.once("exit", (code, signal) =>
-        reject(new Error(`it ended with ${signal ?? code}: ${complaint}`)),
-      );
-      child.once("error", reject);
-      child.ref();
-      child.channel?.ref();
-      send(child, { kind: "start", ...start });
+    const { program, pyodide } = await readChildFiles();
+    const files = new Map([...pyodide, ...(snapshot === undefined ? [] : [["snapshot", snapshot] as const])]);
+    channel = new ChildChannel(spawnDeno(program, maxMemoryBytes));
+    const payload = await greeting(channel, files, maxMemoryBytes);
+    channel.hush();
+    return { channel, payload };
+  } catch (cause) {
+    channel?.kill();
+    if (cause instanceof SandboxMissingError) throw cause;
+    const complaint = channel?.complaint.trim() ?? "";
+    const why = describeError(cause) + (complaint === "" ? "" : `: ${complaint}`);
+    throw new SandboxUnavailableError("a process of the sandbox must start", why, { cause });
+  }
+}
+
+/** Sends what the child is made of and waits for its first frame. */
+async function greeting(
+  channel: ChildChannel,
+  files: ReadonlyMap<string, Uint8Array>,
+  maxMemoryBytes: number,
+): Promise<Buffer> {
+  channel.holdUp(true);
+  try {
+    return await deadline("a process of the sandbox", START_DEADLINE_MS, () => {
+      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+      const onFrame = (frame: Frame) => {
+        if (frame.kind !== (files.has("snapshot") ? "ready" : "snapshot")) {
+          throw new ProtocolError(`a ${frame.kind} as its first`);
+        }
+        channel.listen(undefined);
+        resolve(frame.payload);
+      };
+      const onEnd = (reason: string) => reject(new Error(`it ended with ${reason}`));
+      const nonce = channel.listen({ onFrame, onEnd }, MAX_SNAPSHOT_BYTES);
+      const order: StartOrder = { files: [...files.keys()], maxMemoryBytes };
+      channel.send(Buffer.from(JSON.stringify(order)));
+      for (const file of files.values()) channel.send(file);
+      channel.sendBare(nonce);
       return promise;
     });
-  } catch (cause) {
-    throw new SandboxUnavailableError("a process of the sandbox must start", describeError(cause), { cause });
   } finally {
-    child.unref();
-    child.channel?.unref();
-  }
-}
-
-function send(child: ChildProcess, message: ToChild): void {
-  // A channel that breaks is seen by the end of the process.
-  child.send(message, () => undefined);
-}
-
-/** Where the system does not tell, Python's own bound is the only one. */
-async function residentBytes(pid: number | undefined): Promise<number> {
-  try {
-    const [, pages] = (await readFile(`/proc/${pid}/statm`, "utf8")).split(" ");
-    return Number(pages) * 4_096;
-  } catch {
-    return 0;
+    channel.listen(undefined);
+    channel.holdUp(false);
   }
 }

@@ -56,6 +56,7 @@ describe("PythonSandbox", { timeout: 300_000 }, () => {
       ["forks", "import os\nwhile True: os.fork()", /OSError/],
       ["starts processes", "import subprocess\nsubprocess.run(['ls'])", /OSError/],
       ["starts threads", "import threading\nthreading.Thread(target=print).start()", /RuntimeError/],
+      ["runs commands", "import os\nassert os.system('ls') == 0", /AssertionError/],
       ["reads files of the machine", "open('/etc/passwd')", /FileNotFoundError/],
       ["reaches JavaScript", "import js", /ModuleNotFoundError/],
       ["runs JavaScript", "from pyodide.code import run_js\nrun_js('1')", /PermissionError/],
@@ -105,7 +106,7 @@ found
 
   test("ends code that never ends at its deadline, and code that ends its process", async () => {
     assert.deepEqual(await run("while True: pass", 500), { kind: "timed_out" });
-    for (const code of ["os._exit(3)", "os.abort()", "os.system('ls')"]) {
+    for (const code of ["os._exit(3)", "os.abort()"]) {
       assert.equal((await run(`import os\n${code}`)).kind, "crashed", code);
     }
     await isHealthy();
@@ -170,6 +171,69 @@ found
     } finally {
       await own.close();
     }
+  });
+
+  describe("what a run is given", () => {
+    const call = (code: string, answerCall: (request: string) => Promise<string>) =>
+      sandbox.run(code, { ...LIMITS, answerCall }, never);
+
+    test("standard input is at its end, or what the run was given", async () => {
+      assert.equal((await finished("import sys\nsys.stdin.read()")).value, "''");
+      assert.match((await finished("input()")).error ?? "", /EOFError/);
+      const stdin = "3 4\nünï😀\nlast";
+      const code = "import sys\nprint(sum(map(int, input().split())))\nprint(sys.stdin.read())";
+      const result = await sandbox.run(code, { ...LIMITS, stdin }, never);
+      assert.ok(result.kind === "finished" && result.output === "7\nünï😀\nlast\n", JSON.stringify(result));
+    });
+
+    test("what one run of a session left unread is no input of the next", async () => {
+      const session = sandbox.open();
+      await session.run("import sys\nsys.stdin.readline()", { ...LIMITS, stdin: "a\nb\n" }, never);
+      const result = await session.run("sys.stdin.read()", { ...LIMITS, stdin: "c" }, never);
+      assert.ok(result.kind === "finished" && result.value === "'c'", JSON.stringify(result));
+      session.close();
+    });
+
+    test("host_call waits for the answer, one call after the other", async () => {
+      const asked: string[] = [];
+      const result = await call("host_call('é😀') + host_call('')", async (request) => {
+        asked.push(request);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return `<${request}>`;
+      });
+      assert.ok(result.kind === "finished" && result.value === "'<é😀><>'", JSON.stringify(result));
+      assert.deepEqual(asked, ["é😀", ""]);
+    });
+
+    test("an answer that fails ends the run, which fails with it", async () => {
+      const failing = call("try:\n  host_call('')\nexcept BaseException:\n  pass", async () => {
+        throw new Error("the other side is gone");
+      });
+      await assert.rejects(failing, /the other side is gone/);
+      await isHealthy();
+    });
+
+    test("a run without it has no such name, and cannot keep one of an earlier run", async () => {
+      assert.match((await finished("host_call('')")).error ?? "", /NameError/);
+      const session = sandbox.open();
+      const limits = { ...LIMITS, answerCall: async () => "answer" };
+      await session.run("kept = host_call\nkept('')", limits, never);
+      const later = await session.run("kept('')", LIMITS, never);
+      assert.ok(
+        later.kind === "finished" && /no host to call/.test(later.error ?? ""),
+        JSON.stringify(later),
+      );
+      session.close();
+    });
+
+    test("calls are bounded in size and number, and take the run's own time", async () => {
+      const huge = await call("host_call('x' * (5 << 20))", async () => "");
+      assert.ok(huge.kind === "crashed" && !huge.isBySignal, JSON.stringify(huge));
+      const many = await call("while True: host_call('')", async () => "");
+      assert.ok(many.kind === "crashed" && !many.isBySignal, JSON.stringify(many));
+      const limits = { ...LIMITS, timeMs: 500, answerCall: () => new Promise<string>(() => undefined) };
+      assert.equal((await sandbox.run("host_call('')", limits, never)).kind, "timed_out");
+    });
   });
 
   test("holds no more places than it may, and gives them all back", async () => {

@@ -10,7 +10,7 @@
  */
 
 import { pause, raceAbortable } from "@hone/core";
-import { SandboxClosedError, SandboxUnavailableError } from "./errors.ts";
+import { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { PythonProcess, type RunLimits, type RunResult } from "./python-process.ts";
 
 export interface PythonSandboxOptions {
@@ -30,7 +30,9 @@ export type AroundWait = <T>(wait: () => Promise<T>) => Promise<T>;
 /** Code that shares its names with what ran before in the session. */
 export interface PythonSession {
   /**
-   * @throws {SandboxUnavailableError} when no process can be had, and the signal's reason when it aborts.
+   * @throws {SandboxUnavailableError} when no process can be had.
+   * @throws {SandboxMissingError} where this machine has no runtime for such code.
+   * @throws the signal's reason when it aborts, and what the limits' `answerCall` throws.
    */
   run(code: string, limits: RunLimits, signal: AbortSignal, aroundWait?: AroundWait): Promise<RunResult>;
   close(): void;
@@ -170,12 +172,12 @@ export class PythonSandbox {
   async #start(signal: AbortSignal): Promise<PythonProcess> {
     for (let attempt = 1; ; attempt++) {
       try {
-        this.#snapshot ??= PythonProcess.snapshot();
+        this.#snapshot ??= PythonProcess.snapshot(this.#options.maxMemoryBytes);
         return await PythonProcess.start(await this.#snapshot, this.#options.maxMemoryBytes);
       } catch (error) {
         // Perhaps it is the snapshot.
         this.#snapshot = undefined;
-        if (attempt >= START_TRIES || this.#isClosed) throw error;
+        if (attempt >= START_TRIES || this.#isClosed || error instanceof SandboxMissingError) throw error;
         await pause(START_PAUSE_MS * attempt, signal);
         signal.throwIfAborted();
       }

@@ -1,0 +1,36 @@
+/** What a child process is made of, read once: its program, and the files of Pyodide, which reach it over its standard input. */
+
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+
+const FOLDER = path.dirname(createRequire(import.meta.url).resolve("pyodide"));
+const NAMES = [
+  "pyodide.mjs",
+  "pyodide.asm.mjs",
+  "pyodide.asm.wasm",
+  "python_stdlib.zip",
+  "pyodide-lock.json",
+];
+
+export interface ChildFiles {
+  /** TypeScript without imports. */
+  readonly program: string;
+  readonly pyodide: ReadonlyMap<string, Uint8Array>;
+}
+
+let files: Promise<ChildFiles> | undefined;
+
+export function readChildFiles(): Promise<ChildFiles> {
+  files ??= readAll().catch((error: unknown) => {
+    files = undefined;
+    throw error;
+  });
+  return files;
+}
+
+async function readAll(): Promise<ChildFiles> {
+  const program = await readFile(path.join(import.meta.dirname, "child.ts"), "utf8");
+  const contents = await Promise.all(NAMES.map((name) => readFile(path.join(FOLDER, name))));
+  return { program, pyodide: new Map(NAMES.map((name, i) => [name, contents[i] as Uint8Array])) };
+}
