@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { findNatsServer } from "@hone/embedded";
-import { ServiceName, StreamName } from "@hone/messaging";
+import { busRights, ServiceName, StreamName } from "@hone/messaging";
 import { temporaryFolder } from "@hone/testing";
 import { findHelm, type Manifest, render } from "./helm.ts";
 
@@ -21,6 +22,11 @@ async function busOf(profile: string): Promise<{ config: string; pod: Manifest }
     manifests.find((each) => each.kind === kind && each.metadata.name === "hone-nats") ?? assert.fail(kind);
   return { config: named("ConfigMap").data["nats.conf"], pod: named("StatefulSet").spec.template.spec };
 }
+
+test("the chart's rights are those that `hone up` gives", () => {
+  const file = path.join(import.meta.dirname, "..", "..", "helm", "hone", "files", "bus-rights.json");
+  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), busRights(), "run npm run generate");
+});
 
 describe("the configuration of the bus", { skip }, () => {
   for (const profile of ["cpu", "multi-node"]) {

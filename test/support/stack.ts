@@ -57,7 +57,6 @@ export interface KillOptions {
 
 interface StackFile {
   readonly supervisor: { readonly pid: number };
-  readonly natsUrl: string;
   readonly databaseUrl: string;
   readonly pageUrl: string;
   readonly services: Readonly<Record<string, { readonly pid: number }>>;
@@ -80,6 +79,8 @@ export interface StackOptions {
   readonly replicas?: Readonly<Record<string, number>>;
   /** Whether the services run in the process of `hone up`. @default false */
   readonly isInProcess?: boolean;
+  /** Leaves something in the state folder, which does not exist yet, before the stack is started. */
+  readonly prepare?: (stateFolder: string) => void;
   /** Port at which a debugger may attach to that process. */
   readonly inspectPort?: number;
 }
@@ -122,8 +123,9 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;
     await eventually("the stack to be up", isUp, { deadlineMs: UP_DEADLINE_MS });
     if (ending !== undefined) assert.fail(`hone up ended before it was up:\n${JSON.stringify(ending)}`);
-    const { natsUrl, databaseUrl, pageUrl } = readStack();
-    const bus = await connectBus({ url: natsUrl, name: "test" });
+    const { databaseUrl, pageUrl } = readStack();
+    const url = readFileSync(path.join(stateFolder, "bus", "owner.url"), "utf8");
+    const bus = await connectBus({ url, name: "test" });
     return { bus, sql: postgres(databaseUrl, { max: 2, fetch_types: false }), pageUrl, ended };
   };
   const disconnect = async ({ bus, sql }: Pick<TestStack, "bus" | "sql">) => {
@@ -132,6 +134,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   };
   let current: Awaited<ReturnType<typeof bringUp>>;
   try {
+    options.prepare?.(stateFolder);
     current = await bringUp();
   } catch (error) {
     await folder[Symbol.asyncDispose]();
@@ -180,10 +183,18 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       await disconnect(current);
       const down = await hone("down");
       await current.ended;
+      const refused = busRefusals(stateFolder);
       await folder[Symbol.asyncDispose]();
       assert.equal(down.code, 0, down.output);
+      assert.deepEqual(refused, [], "no service asked the bus for what it may not");
     },
   };
+}
+
+/** What the bus refused its users, as its log tells it. */
+export function busRefusals(stateFolder: string): string[] {
+  const lines = readFileSync(path.join(stateFolder, "nats", "nats-server.log"), "utf8").split("\n");
+  return lines.filter((line) => /Violation/i.test(line)).map((line) => line.replace(/^.*?\[ERR\]/, ""));
 }
 
 async function ended(child: ChildProcess): Promise<Ended> {

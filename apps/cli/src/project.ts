@@ -1,10 +1,11 @@
 /**
- * Where things lie: the project folder, and in its `.hone/` everything that Hone writes.
+ * Where things lie: the project folder, and in its `.hone/`, which its owner alone may enter, everything that Hone writes.
  *
  *   .hone/stack.json      what runs now: processes, addresses
  *   .hone/stack.lock      held by the one process that runs the stack
  *   .hone/logs/           one log per process
- *   .hone/ready/          one file per service, written by it once it is ready; where bus and database are
+ *   .hone/ready/          one file per service, written by it once it is ready; where the database is
+ *   .hone/bus/            address of the bus for each of its users, with the password, once it answers
  *   .hone/nats/           bus: configuration and streams
  *   .hone/postgres/       database (or where it lies)
  *   .hone/runs/           weights and checkpoints of runs
@@ -22,6 +23,7 @@ export interface Project {
   readonly lockFile: string;
   readonly logs: string;
   readonly ready: string;
+  readonly bus: string;
   readonly serviceEnvFile: string;
 }
 
@@ -39,6 +41,7 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
     lockFile: join(state, "stack.lock"),
     logs: join(state, "logs"),
     ready: join(state, "ready"),
+    bus: join(state, "bus"),
     serviceEnvFile: join(state, "service.env"),
   };
 }

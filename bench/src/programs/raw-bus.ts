@@ -8,6 +8,7 @@
  */
 
 import { parseArgs } from "node:util";
+import { splitCredentials } from "@hone/messaging";
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { answerRounds } from "./round-loop.ts";
@@ -27,7 +28,8 @@ const MAX_IN_WORK = 1_000;
 const count = Number(values.messages);
 
 // No stack is kept for each call: the library at its fastest is the limit.
-const connection = await connect({ servers: values.nats, noAsyncTraces: true });
+const { servers, user = "", password = "" } = splitCredentials(values.nats);
+const connection = await connect({ servers, user, pass: password, noAsyncTraces: true });
 if (positionals[0] === "answer") {
   connection.subscribe(CALL_SUBJECT, { callback: (_error, message) => void message.respond(message.data) });
   await connection.flush();

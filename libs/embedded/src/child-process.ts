@@ -10,10 +10,11 @@
  */
 
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { closeSync, fchmodSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DeadlineError, deadline, delay, type WaitOptions } from "@hone/core";
 import { StartError } from "./errors.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "./private-files.ts";
 import { identifyProcess, isErrno, type ProcessIdentity, sendSignal } from "./process-identity.ts";
 import { forget, watch } from "./watchdog.ts";
 
@@ -226,10 +227,12 @@ export function logTail(logFile: string, lines = TAIL_LINES): string {
 }
 
 function openLog(logFile: string): number {
-  mkdirSync(dirname(logFile), { recursive: true });
+  mkdirSync(dirname(logFile), { recursive: true, mode: PRIVATE_FOLDER });
   const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (size > MAX_LOG_BYTES) renameSync(logFile, `${logFile}.old`);
-  return openSync(logFile, "a");
+  const log = openSync(logFile, "a", PRIVATE_FILE);
+  fchmodSync(log, PRIVATE_FILE); // one that an earlier version left open to all
+  return log;
 }
 
 /** @returns undefined when the promise takes longer. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +8,8 @@ import { after, before, describe, test } from "node:test";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { StartError } from "./errors.ts";
-import { launchNats, type RunningServer } from "./nats-server.ts";
-import { isRunning, sendSignal } from "./process-identity.ts";
+import { launchNats, type RunningNats } from "./nats-server.ts";
+import { commandLineOf, isRunning, sendSignal } from "./process-identity.ts";
 
 let root: string;
 before(async () => {
@@ -17,10 +18,10 @@ before(async () => {
 after(() => rm(root, { recursive: true, force: true }));
 
 async function withClient<T>(
-  server: RunningServer,
+  server: RunningNats,
   work: (connection: NatsConnection) => Promise<T>,
 ): Promise<T> {
-  const connection = await connect({ servers: server.url });
+  const connection = await connect(server.login);
   try {
     return await work(connection);
   } finally {
@@ -28,7 +29,7 @@ async function withClient<T>(
   }
 }
 
-async function store(server: RunningServer): Promise<void> {
+async function store(server: RunningNats): Promise<void> {
   await withClient(server, async (connection) => {
     const manager = await jetstreamManager(connection);
     await manager.streams.add({ name: "KEPT", subjects: ["kept"] });
@@ -36,7 +37,7 @@ async function store(server: RunningServer): Promise<void> {
   });
 }
 
-function stored(server: RunningServer): Promise<number> {
+function stored(server: RunningNats): Promise<number> {
   return withClient(server, async (connection) => {
     const manager = await jetstreamManager(connection);
     return (await manager.streams.info("KEPT")).state.messages;
@@ -81,6 +82,44 @@ describe("launchNats()", () => {
       taken.close();
       for (const socket of met) socket.destroy();
     }
+  });
+
+  test("serves nobody without a password, and lets each user do what it may", async () => {
+    const users = [
+      { name: "all" },
+      { name: "few", rights: { publish: ["mine.>"], subscribe: ["_INBOX.>"] } },
+    ] as const;
+    await using server = await launchNats({ folder: join(root, "users"), users });
+    const servers = `127.0.0.1:${server.port}`;
+    const refused = { servers, reconnect: false };
+    await assert.rejects(connect(refused), /Authorization Violation/);
+    await assert.rejects(connect({ ...refused, user: "all" }), /Authorization Violation/);
+    await assert.rejects(connect({ ...refused, user: "all", pass: "" }), /Authorization Violation/);
+    const { username, password } = new URL(server.urlOf("few"));
+    const few = await connect({ servers, user: username, pass: password });
+    const told = (async () => {
+      for await (const status of few.status()) if (status.type === "error") return status.error.message;
+      return "";
+    })();
+    few.publish("yours.x");
+    assert.match(await told, /Permissions Violation for Publish to "yours.x"/i);
+    await few.close();
+  });
+
+  test("keeps its passwords to its owner, over restarts, and closes a folder that was open to all", async () => {
+    const folder = join(root, "private");
+    await mkdir(folder, { mode: 0o755 });
+    const log = join(folder, "nats-server.log");
+    await writeFile(log, "", { mode: 0o644 });
+    const first = await launchNats({ folder });
+    await first.stop();
+    await using second = await launchNats({ folder });
+    assert.equal(second.login.pass, first.login.pass);
+    const modes = ["", "nats-server.conf", "passwords.json", "nats-server.log"].map(
+      (name) => statSync(join(folder, name)).mode & 0o777,
+    );
+    assert.deepEqual(modes, [0o700, 0o600, 0o600, 0o600]);
+    assert.ok(!commandLineOf(second.pid)?.includes(second.login.pass), "ps shows no password");
   });
 
   test("makes streams anew in a folder that holds rubbish", async () => {

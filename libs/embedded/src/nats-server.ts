@@ -1,11 +1,12 @@
 /**
  * Runs `nats-server` with JetStream as a child process.
  *
- * Everything lies in one folder: its configuration, its log, its pid file and the streams, which survive a restart.
- * It listens on the loopback address only. "Ready" means that a client was served and that JetStream answered.
+ * Everything lies in one folder, which only its owner may enter: its configuration, its log, its pid file and the streams,
+ * which survive a restart. It listens on the loopback address only, and serves nobody without a password: other accounts
+ * of the machine reach the port. "Ready" means that a client was served and that JetStream answered.
  */
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WaitOptions } from "@hone/core";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -15,6 +16,8 @@ import { StartError } from "./errors.ts";
 import { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
 import { endLeftover } from "./leftover.ts";
 import { findNatsServer } from "./nats-binary.ts";
+import { type NatsUser, natsUsers, passwordOf, type ServerLogin, usersBlock, WATCHER } from "./nats-users.ts";
+import { PRIVATE_FILE, privateFolder } from "./private-files.ts";
 import { isErrno } from "./process-identity.ts";
 import { watchStreams } from "./watch-streams.ts";
 
@@ -25,11 +28,21 @@ export interface RunningServer extends Child {
   readonly port: number;
 }
 
+/** A `nats-server` that this process started. */
+export interface RunningNats extends RunningServer {
+  /** What a user connects to, with its name and password. `url` is that of the first one. */
+  urlOf(user: string): string;
+  /** The first user, for a client that wants name and password by themselves. */
+  readonly login: ServerLogin;
+}
+
 export interface NatsOptions extends WaitOptions {
   /** Holds all of the server's state; made when it is missing. */
   readonly folder: string;
   /** @default a free one */
   readonly port?: number;
+  /** Who is served, and what each may do. @default one user that may do everything */
+  readonly users?: readonly [NatsUser, ...NatsUser[]];
   /** @default found as nats-binary.ts says */
   readonly binary?: string;
   /** Until the server is ready; large streams take a while to be read back. @default 30_000 */
@@ -59,9 +72,9 @@ const PORT_ATTEMPTS = 5;
  * @throws {ProgramMissingError} when no nats-server can be found.
  * @throws {StartError} when it does not come up.
  */
-export async function launchNats(options: NatsOptions): Promise<RunningServer> {
+export async function launchNats(options: NatsOptions): Promise<RunningNats> {
   const { folder, signal } = options;
-  await mkdir(folder, { recursive: true });
+  await privateFolder(folder);
   const configFile = join(folder, "nats-server.conf");
   const pidFile = join(folder, "nats-server.pid");
   const leftover = await readPid(pidFile);
@@ -79,9 +92,12 @@ export async function launchNats(options: NatsOptions): Promise<RunningServer> {
       })
     ).path;
 
+  const users = await natsUsers(folder, options.users);
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
-    await writeFile(configFile, configuration(options, port, pidFile));
+    const text = `${configuration(options, port, pidFile)}${usersBlock(users)}`;
+    await writeFile(`${configFile}.new`, text, { mode: PRIVATE_FILE });
+    await rename(`${configFile}.new`, configFile);
     const child = await spawnChild({
       name: "nats-server",
       command: binary,
@@ -91,14 +107,25 @@ export async function launchNats(options: NatsOptions): Promise<RunningServer> {
       logFile: join(folder, "nats-server.log"),
       graceMs: STOP_GRACE_MS,
     });
-    const url = `nats://${LOOPBACK}:${port}`;
+    const urlOf = (name: string) => `nats://${name}:${passwordOf(users, name)}@${LOOPBACK}:${port}`;
+    const loginOf = (user: string): ServerLogin => ({
+      servers: `${LOOPBACK}:${port}`,
+      user,
+      pass: passwordOf(users, user),
+    });
+    const watcher = loginOf(WATCHER);
     try {
-      await untilReady(child, () => answers(url, child.pid, pidFile), {
+      await untilReady(child, () => answers(watcher, child.pid, pidFile), {
         deadlineMs: options.startDeadlineMs ?? DEFAULT_START_DEADLINE_MS,
         signal,
       });
-      void watchStreams({ url, folder, child, onTrouble: options.onTrouble ?? (() => undefined) });
-      return Object.assign(child, { url, port });
+      void watchStreams({
+        server: watcher,
+        folder,
+        child,
+        onTrouble: options.onTrouble ?? (() => undefined),
+      });
+      return Object.assign(child, { url: urlOf(users[0].name), urlOf, login: loginOf(users[0].name), port });
     } catch (error) {
       const mayTryAnother = options.port === undefined && attempt < PORT_ATTEMPTS;
       if (mayTryAnother && error instanceof StartError && !(await isPortFree(port))) continue;
@@ -126,10 +153,10 @@ function configuration(options: NatsOptions, port: number, pidFile: string): str
 }
 
 /** Undefined until it is this server, and not a stranger on the same port, that serves clients with JetStream. */
-async function answers(url: string, pid: number, pidFile: string): Promise<true | undefined> {
+async function answers(server: ServerLogin, pid: number, pidFile: string): Promise<true | undefined> {
   if ((await readPid(pidFile)) !== pid) return undefined;
   const connection = await connect({
-    servers: url,
+    ...server,
     timeout: CONNECT_TIMEOUT_MS,
     reconnect: false,
     waitOnFirstConnect: false,

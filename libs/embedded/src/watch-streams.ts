@@ -11,9 +11,10 @@ import { deadline, pause } from "@hone/core";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import type { Child } from "./child-process.ts";
+import type { ServerLogin } from "./nats-users.ts";
 
 export interface WatchStreamsOptions {
-  readonly url: string;
+  readonly server: ServerLogin;
   /** Where the server keeps its streams. */
   readonly folder: string;
   readonly child: Child;
@@ -30,7 +31,7 @@ const ROOM_BYTES = 4 * 1024 ** 2;
 
 /** Watches until the server ends. */
 export async function watchStreams(options: WatchStreamsOptions): Promise<void> {
-  const { url, folder, child, onTrouble } = options;
+  const { server, folder, child, onTrouble } = options;
   const ended = new AbortController();
   void child.exited.then(() => ended.abort());
   let missed = 0;
@@ -38,7 +39,7 @@ export async function watchStreams(options: WatchStreamsOptions): Promise<void> 
   while (!ended.signal.aborted) {
     await pause(LOOK_EVERY_MS, ended.signal);
     if (ended.signal.aborted) return;
-    missed = (await areStreamsOff(url)) ? missed + 1 : 0;
+    missed = (await areStreamsOff(server)) ? missed + 1 : 0;
     if (missed < MAX_MISSED) continue;
     const { bavail, bsize } = await statfs(folder);
     if (bavail * bsize >= ROOM_BYTES) {
@@ -55,10 +56,10 @@ export async function watchStreams(options: WatchStreamsOptions): Promise<void> 
 }
 
 /** V1 */
-async function areStreamsOff(url: string): Promise<boolean> {
+async function areStreamsOff(server: ServerLogin): Promise<boolean> {
   try {
     const connection = await connect({
-      servers: url,
+      ...server,
       timeout: ANSWER_TIMEOUT_MS,
       reconnect: false,
       waitOnFirstConnect: false,

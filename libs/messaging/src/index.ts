@@ -7,6 +7,7 @@
 export { type ConsumerBacklog, consumerBacklog, isStreamFull, runsIn, subjectCount } from "./backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
 export { type Bus, type BusOptions, connectBus } from "./bus.ts";
+export { BUS_USERS, type BusRights, type BusUser, busRights, CLIENT, inboxPrefixOf } from "./bus-rights.ts";
 export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./codecs.ts";
 export {
   type ConsumeWorkOptions,
@@ -38,6 +39,7 @@ export { readMessages } from "./read-messages.ts";
 export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
 export { type RequestOptions, type RequestStreamOptions, request, requestStream } from "./request.ts";
 export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./respond.ts";
+export { type ServerAddress, splitCredentials } from "./server-address.ts";
 export {
   type AskHealthOptions,
   askHealth,

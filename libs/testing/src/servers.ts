@@ -2,13 +2,19 @@
  * Throw-away servers for tests: real ones, each in a temporary folder of its own, gone when the test is.
  *
  *   await using nats = await startNats();
- *   const connection = await connect({ servers: nats.url });
+ *   const connection = await connect(nats.login);
  */
 
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { launchNats, launchPostgres, type NatsOptions, type RunningServer } from "@hone/embedded";
+import {
+  launchNats,
+  launchPostgres,
+  type NatsOptions,
+  type RunningNats,
+  type RunningServer,
+} from "@hone/embedded";
 
 export interface TestServerOptions {
   /** Keeps the state here instead of in a temporary folder, so that a test can start on it again. */
@@ -17,10 +23,10 @@ export interface TestServerOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A `nats-server` with JetStream. */
+/** A `nats-server` with JetStream; `url` holds the password of a user that may do everything, unless others are given. */
 export function startNats(
-  options: TestServerOptions & Pick<NatsOptions, "maxPayloadBytes" | "monitorPort"> = {},
-): Promise<RunningServer> {
+  options: TestServerOptions & Pick<NatsOptions, "maxPayloadBytes" | "monitorPort" | "users"> = {},
+): Promise<RunningNats> {
   return inFolder("nats", options.folder, (folder) => launchNats({ ...options, folder }));
 }
 
@@ -43,11 +49,11 @@ export async function temporaryFolder(name = "test"): Promise<TemporaryFolder> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-async function inFolder(
+async function inFolder<Server extends RunningServer>(
   name: string,
   given: string | undefined,
-  launch: (folder: string) => Promise<RunningServer>,
-): Promise<RunningServer> {
+  launch: (folder: string) => Promise<Server>,
+): Promise<Server> {
   if (given !== undefined) return launch(given);
   const folder = await temporaryFolder(name);
   try {

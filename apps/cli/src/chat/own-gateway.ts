@@ -46,7 +46,7 @@ export async function startOwnGateway(session: Session, { path, revision }: Mode
   const nats = started.use(await launchNats({ folder: join(state, "nats"), signal }));
   const apiKey = randomUUID();
   const settings = {
-    nats,
+    nats: { server: nats, isEmbedded: false },
     database: undefined,
     otlpEndpoint: "",
     logLevel: "info",

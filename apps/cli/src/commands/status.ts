@@ -25,6 +25,7 @@ import { isEnded, runStates } from "../run/follow-run.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/part-health.ts";
 import { replicasOf } from "../stack/replicas.ts";
+import { shownBus } from "../stack/shown-bus.ts";
 import { readStack, type StackRecord, stackHolder } from "../stack/stack-file.ts";
 import { connectTo, requireStack } from "../stack/use-stack.ts";
 import { table } from "../terminal.ts";
@@ -63,7 +64,7 @@ function tellNoStack({ terminal, project }: Session): number {
   return NO_STACK_EXIT_CODE;
 }
 
-function tellParts({ terminal }: Session, stack: StackRecord, health: StackHealth): void {
+function tellParts({ terminal, project }: Session, stack: StackRecord, health: StackHealth): void {
   const shown = (name: string): string => {
     const part = health.get(name);
     if (part === undefined || part.kind === "ready") return terminal.style("green", "ready");
@@ -72,7 +73,7 @@ function tellParts({ terminal }: Session, stack: StackRecord, health: StackHealt
   terminal.line(`up for ${span(Date.now() - stack.startedAtMs)} in process ${stack.supervisor.pid}`);
   terminal.line(`page  ${terminal.style("cyan", stack.pageUrl)}\n`);
   const rows = [
-    ["bus", shown("nats-server"), stack.natsUrl],
+    ["bus", shown("nats-server"), shownBus(project, stack.natsUrl)],
     ["database", shown("postgres")],
     ...replicasOf(stack.replicas).map(({ name }) => {
       const own = stack.services[name];

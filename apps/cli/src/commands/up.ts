@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { delay, raceAbortable } from "@hone/core";
-import { identifyProcess, isRunning, logTail } from "@hone/embedded";
+import { identifyProcess, isRunning, logTail, PRIVATE_FILE, privatePassage } from "@hone/embedded";
 import { inProcessArgs, openInProcess } from "../debug/debugger-args.ts";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
@@ -12,6 +12,7 @@ import { shownPath } from "../project.ts";
 import type { Session } from "../session.ts";
 import { parseReplicas, REPLICAS_VARIABLE } from "../stack/replicas.ts";
 import { SERVICES, type ServiceName } from "../stack/services.ts";
+import { shownBus } from "../stack/shown-bus.ts";
 import { readStack } from "../stack/stack-file.ts";
 import { startAndTell, stopAndTell } from "../stack/use-stack.ts";
 
@@ -88,9 +89,10 @@ async function detach(
   without: readonly ServiceName[],
   replicas: string,
 ): Promise<number> {
+  await privatePassage(project.state);
   mkdirSync(project.logs, { recursive: true });
   const logFile = join(project.logs, "up.log");
-  const log = openSync(logFile, "w");
+  const log = openSync(logFile, "w", PRIVATE_FILE);
   const args = [
     "up",
     "--log-level",
@@ -111,7 +113,7 @@ async function detach(
   while (performance.now() < until) {
     const record = readStack(project);
     if (record !== undefined && record.supervisor.pid === child.pid) {
-      terminal.line(`bus    ${record.natsUrl}`);
+      terminal.line(`bus    ${shownBus(project, record.natsUrl)}`);
       terminal.line(`page   ${terminal.style("cyan", record.pageUrl)}`);
       terminal.line(`up in process ${child.pid}; hone down ends it`);
       return 0;

@@ -4,6 +4,8 @@
  * V1: an embedded server is started again on the port that it had first, so its address stays true.
  * V2: that address stands in a file from the moment on that the server answers; services wait for it.
  * V3: a server that the environment names is used as it is, and never ended.
+ * V4: the streams of an embedded bus are made before anybody is told where it is: of its users only the trainer's may make
+ *     streams, and it may be one that an editor starts later.
  */
 
 import { rename, rm, writeFile } from "node:fs/promises";
@@ -12,12 +14,17 @@ import {
   findNatsServer,
   launchNats,
   launchPostgres,
+  PRIVATE_FILE,
+  type RunningNats,
   type RunningServer,
   type Supervised,
   supervise,
 } from "@hone/embedded";
+import { connectBus, ensureTopology } from "@hone/messaging";
 import type { Project } from "../project.ts";
-import type { ServerAddress } from "./service-process.ts";
+import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./bus-users.ts";
+import type { BusAddress, ServerAddress } from "./service-process.ts";
+import type { ServiceName } from "./services.ts";
 import type { StackEvent } from "./stack.ts";
 
 export interface StartServersOptions {
@@ -34,69 +41,125 @@ export interface StackServer {
   readonly url: Promise<string>;
 }
 
+export interface StackBus {
+  /** For the processes of a service, right away (V2). */
+  addressOf(service: ServiceName): BusAddress;
+  /** For a service that an editor starts. */
+  readonly ownerUrl: Promise<string>;
+  /** For this command line, once it answers. */
+  readonly url: Promise<string>;
+}
+
 export interface StackServers {
-  readonly nats: StackServer;
+  readonly nats: StackBus;
   readonly postgres: StackServer;
   /** Resolves when nothing is left to be fetched from the network, which takes minutes: no service waits for that. */
   readonly isProgramThere: Promise<unknown>;
 }
 
-type Launch = (port: { port?: number }, signal: AbortSignal) => Promise<RunningServer>;
+/** What is done with a server that answers for the first time; resolves when others may be told of it. */
+interface KeptServer<Server extends RunningServer> {
+  readonly name: string;
+  readonly launch: (port: { port?: number }, signal: AbortSignal) => Promise<Server>;
+  readonly onReady: (server: Server) => Promise<void>;
+}
 
 /** Starts what the environment does not name; returns before it answers. */
 export async function startServers(project: Project, options: StartServersOptions): Promise<StackServers> {
+  const databaseFile = join(project.ready, "postgres.url");
+  await Promise.all([removeAddresses(project), rm(databaseFile, { force: true })]);
+  const { bus, program } = startBus(project, options);
+  const givenDatabase = process.env.HONE_DATABASE_URL;
+  const postgres: StackServer = givenDatabase
+    ? { address: { url: givenDatabase }, url: Promise.resolve(givenDatabase) } // V3
+    : {
+        address: { file: databaseFile },
+        url: keepRunning(
+          {
+            name: "postgres",
+            launch: (port, signal) =>
+              launchPostgres({ folder: join(project.state, "postgres"), ...port, signal }),
+            onReady: ({ url }) => writeWhole(databaseFile, url),
+          },
+          options,
+        ).then(({ url }) => url),
+      };
+  return { nats: bus, postgres, isProgramThere: program };
+}
+
+function startBus(
+  project: Project,
+  options: StartServersOptions,
+): { readonly bus: StackBus; readonly program: Promise<unknown> } {
   const { tell, signal } = options;
-  const fileOf = (name: string) => join(project.ready, `${name}.url`);
-  await Promise.all(["nats-server", "postgres"].map((name) => rm(fileOf(name), { force: true })));
-  const natsFolder = join(project.state, "nats");
-  const givenNats = process.env.HONE_NATS_URL;
-  const program =
-    givenNats === undefined || givenNats === ""
-      ? findNatsServer({
-          fallbackCacheDir: join(natsFolder, "cache"),
-          signal,
-          onProgress: (text) => tell({ kind: "fetching", text }),
-        })
-      : undefined;
-  const start = (name: string, given: string | undefined, launch: Launch): StackServer =>
-    given === undefined || given === ""
-      ? { address: { file: fileOf(name) }, url: keepRunning(name, fileOf(name), launch, options) }
-      : { address: { url: given }, url: Promise.resolve(given) }; // V3
+  const given = process.env.HONE_NATS_URL;
+  if (given) {
+    const url = Promise.resolve(given);
+    return {
+      bus: { addressOf: () => ({ server: { url: given }, isEmbedded: false }), ownerUrl: url, url }, // V3
+      program: Promise.resolve(),
+    };
+  }
+  const folder = join(project.state, "nats");
+  const program = findNatsServer({
+    fallbackCacheDir: join(folder, "cache"),
+    signal,
+    onProgress: (text) => tell({ kind: "fetching", text }),
+  });
+  const kept = keepRunning<RunningNats>(
+    {
+      name: "nats-server",
+      launch: async (port, launchSignal) => {
+        const binary = await program;
+        return launchNats({
+          folder,
+          ...port,
+          users: busUsers(),
+          binary: binary.path,
+          signal: launchSignal,
+          onTrouble: (text) => tell({ kind: "progress", text }),
+        });
+      },
+      onReady: async (nats) => {
+        await makeStreams(nats, signal);
+        await writeAddresses(project, nats);
+      },
+    },
+    options,
+  );
   return {
-    nats: start("nats-server", givenNats, async (port, launchSignal) => {
-      const binary = await program;
-      return launchNats({
-        folder: natsFolder,
-        ...port,
-        ...(binary === undefined ? {} : { binary: binary.path }),
-        signal: launchSignal,
-        onTrouble: (text) => tell({ kind: "progress", text }),
-      });
-    }),
-    postgres: start("postgres", process.env.HONE_DATABASE_URL, (port, launchSignal) =>
-      launchPostgres({ folder: join(project.state, "postgres"), ...port, signal: launchSignal }),
-    ),
-    isProgramThere: Promise.resolve(program),
+    bus: {
+      addressOf: (service) => ({ server: { file: addressFileOf(project, service) }, isEmbedded: true }),
+      ownerUrl: kept.then((nats) => nats.urlOf(OWNER)),
+      url: kept.then(({ url }) => url),
+    },
+    program,
   };
 }
 
-/** V1, V2. @returns the address. */
-async function keepRunning(
-  name: string,
-  addressFile: string,
-  launch: Launch,
+/** V4 */
+async function makeStreams(nats: RunningNats, signal: AbortSignal): Promise<void> {
+  const bus = await connectBus({ url: nats.urlOf(OWNER), name: "hone up", signal });
+  try {
+    await ensureTopology(bus, { signal });
+  } finally {
+    await bus.close();
+  }
+}
+
+/** V1, V2. @returns the server as it was when it answered first; its address stays true. */
+async function keepRunning<Server extends RunningServer>(
+  { name, launch, onReady }: KeptServer<Server>,
   { servers, tell, signal }: StartServersOptions,
-): Promise<string> {
-  let port: number | undefined;
-  let url = "";
+): Promise<Server> {
+  let latest: Server | undefined;
   let lastReason = "";
   const supervised = await supervise({
     name,
     signal,
     start: async (startSignal) => {
-      const server = await launch(port === undefined ? {} : { port }, startSignal);
-      ({ port, url } = server);
-      return server;
+      latest = await launch(latest === undefined ? {} : { port: latest.port }, startSignal);
+      return latest;
     },
     onEvent: (event) => {
       if (event.kind === "ended") lastReason = event.reason;
@@ -106,8 +169,14 @@ async function keepRunning(
     },
   });
   servers.push(supervised);
-  // Appears whole, and for its owner only: it may hold a password.
-  await writeFile(`${addressFile}.new`, url, { mode: 0o600 });
-  await rename(`${addressFile}.new`, addressFile);
-  return url;
+  const first = latest;
+  if (first === undefined) throw new TypeError(`${name} answers and is not known`);
+  await onReady(first);
+  return first;
+}
+
+/** The file appears whole, and for its owner only: it holds a password. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: PRIVATE_FILE });
+  await rename(`${file}.new`, file);
 }

@@ -7,7 +7,7 @@
 import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { deadline } from "@hone/core";
-import { type ChildExit, identifyProcess, StartError } from "@hone/embedded";
+import { type ChildExit, identifyProcess, PRIVATE_FILE, StartError } from "@hone/embedded";
 import { type ServiceDefinition, StoppingError, startBeside } from "@hone/service-kit";
 import type { Project } from "../project.ts";
 import {
@@ -51,7 +51,7 @@ export async function startServiceInProcess(
   const { service: kind, name } = replica;
   const logFile = join(project.logs, `${name}.log`);
   mkdirSync(dirname(logFile), { recursive: true });
-  const log = createWriteStream(logFile, { flags: "a" });
+  const log = createWriteStream(logFile, { flags: "a", mode: PRIVATE_FILE });
   // A log that cannot be written, as on a full disk, ends nothing.
   log.on("error", () => undefined);
   const environment = { ...process.env, ...serviceEnvironment(project, replica, settings, httpPort) };

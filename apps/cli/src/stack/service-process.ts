@@ -8,6 +8,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Child, type ChildExit, spawnChild, untilReady, withLargeArrays } from "@hone/embedded";
+import { inboxPrefixOf, StreamsRole } from "@hone/messaging";
 import { OWN_CODE, type Project, REPOSITORY } from "../project.ts";
 import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 
@@ -27,9 +28,19 @@ const MANY_ROLLOUTS = 2_048;
 /** Where a server is, or the file that tells it as soon as it is there. */
 export type ServerAddress = { readonly url: string } | { readonly file: string };
 
+/** Where the bus is for a service. */
+export interface BusAddress {
+  readonly server: ServerAddress;
+  /**
+   * Whether it is the stack's own, with a user for each service: answers then come below the service's own prefix, and the
+   * streams are made by the stack.
+   */
+  readonly isEmbedded: boolean;
+}
+
 /** What all services of a stack share. */
 export interface ServiceSettings {
-  readonly nats: ServerAddress;
+  readonly nats: BusAddress;
   /** Undefined for a service that keeps no rows. */
   readonly database: ServerAddress | undefined;
   /** Empty = no telemetry. */
@@ -63,7 +74,11 @@ export function serviceEnvironment(
   httpPort: number,
 ): Record<string, string> {
   return {
-    ...addressVariables("HONE_NATS_URL", settings.nats),
+    ...addressVariables("HONE_NATS_URL", settings.nats.server),
+    ...(settings.nats.isEmbedded && {
+      HONE_NATS_INBOX_PREFIX: inboxPrefixOf(service),
+      HONE_STREAMS: service === "trainer" ? StreamsRole.make : StreamsRole.await,
+    }),
     ...(settings.database === undefined ? {} : addressVariables("HONE_DATABASE_URL", settings.database)),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,

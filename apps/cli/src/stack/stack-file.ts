@@ -40,8 +40,10 @@ export interface StackLock extends Disposable {
   release(): void;
 }
 
-/** Only its owner may read it: it holds the database's password. */
+/** Only its owner may read it: it holds passwords of the bus and of the database. */
 const PRIVATE = 0o600;
+/** One that is there is closed by whoever gets the lock. */
+const PRIVATE_FOLDER = 0o700;
 
 /**
  * @throws {UsageError} when a stack runs in this project already.
@@ -50,7 +52,7 @@ export function takeStackLock(project: Project): StackLock {
   const own = ownIdentity();
   const beside = `${project.lockFile}.${own.pid}`;
   try {
-    mkdirSync(project.state, { recursive: true });
+    mkdirSync(project.state, { recursive: true, mode: PRIVATE_FOLDER });
     writeFileSync(beside, JSON.stringify(own), { mode: PRIVATE });
   } catch (cause) {
     if (!hasCode(cause, "EACCES") && !hasCode(cause, "EROFS")) throw cause;

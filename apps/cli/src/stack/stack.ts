@@ -10,11 +10,14 @@
  * T6: in one process, as a debugger wants them, services are started, told of and ended as child processes are.
  */
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import {
   freePort,
   isPortFree,
   LOOPBACK,
+  PRIVATE_FILE,
+  privateFolder,
+  privatePassage,
   type RunningServer,
   type StartError,
   type Supervised,
@@ -27,6 +30,7 @@ import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
 import { type Replicas, replicasOf } from "./replicas.ts";
 import { startServers } from "./servers.ts";
 import {
+  type BusAddress,
   isBadSettings,
   type RunningService,
   SERVICE_GRACE_MS,
@@ -102,7 +106,8 @@ export async function startStack(project: Project, options: StartStackOptions): 
   }
 
   try {
-    await Promise.all([project.logs, project.ready].map((folder) => mkdir(folder, { recursive: true })));
+    await privatePassage(project.state);
+    await Promise.all([project.logs, project.ready].map(privateFolder));
     const tell = options.onEvent ?? (() => undefined);
     // The tracer's port is chosen before it runs, so that all can start at once and know where to send spans.
     const tracerPort = await freePort();
@@ -111,7 +116,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const { nats, postgres, isProgramThere } = await startServers(project, { servers, tell, signal });
     const common = { otlpEndpoint: pageUrl, logLevel: options.logLevel ?? "info" };
     const settingsOf = (name: ServiceName): ServiceSettings => ({
-      nats: nats.address,
+      nats: nats.addressOf(name),
       database: ROW_KEEPERS.includes(name) ? postgres.address : undefined,
       ...common,
     });
@@ -150,7 +155,9 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const natsUrl = await nats.url;
     const databaseUrl = await postgres.url;
     addresses = { natsUrl, databaseUrl };
-    await writeServiceEnv(project, { nats: { url: natsUrl }, database: { url: databaseUrl }, ...common });
+    // An editor may start any of the services with it, so it names the user that may do what each of them does.
+    const ownBus: BusAddress = { server: { url: await nats.ownerUrl }, isEmbedded: false };
+    await writeServiceEnv(project, { nats: ownBus, database: { url: databaseUrl }, ...common });
     record();
     void watchAnswers({
       probes: () => ({
@@ -249,6 +256,6 @@ async function writeServiceEnv(project: Project, settings: ServiceSettings): Pro
   };
   const lines = Object.entries(env).filter(([, value]) => value !== "");
   await writeFile(project.serviceEnvFile, `${lines.map(([key, value]) => `${key}=${value}`).join("\n")}\n`, {
-    mode: 0o600,
+    mode: PRIVATE_FILE,
   });
 }

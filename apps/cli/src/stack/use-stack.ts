@@ -5,6 +5,7 @@ import { type Bus, connectBus } from "@hone/messaging";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
 import { describeReplicas, parseReplicas, REPLICAS_VARIABLE, requireSingle } from "./replicas.ts";
+import { shownBus } from "./shown-bus.ts";
 import { type Stack, type StackEvent, type StartStackOptions, startStack } from "./stack.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
@@ -106,7 +107,7 @@ export async function startAndTell(session: Session, options: OwnStackOptions = 
   const stack = await startStack(project, { signal, onEvent, replicas, ...rest });
   terminal.live("");
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-  terminal.line(`bus    ${stack.natsUrl}`);
+  terminal.line(`bus    ${shownBus(project, stack.natsUrl)}`);
   terminal.line(`page   ${terminal.style("cyan", stack.pageUrl)}`);
   terminal.line(
     terminal.style(

@@ -1,0 +1,132 @@
+/**
+ * A stack as another account of the machine meets it: the port of the bus is open to everybody, and whoever could publish a
+ * run there could run a command as the stack's owner.
+ *
+ * Run by root, the attacker is a process of the account `nobody`; run by anybody else, the modes of files are looked at
+ * instead, and the bus is asked from the same account without a password: it cannot tell accounts apart.
+ */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { connect } from "@nats-io/transport-node";
+import { startStack, type TestStack } from "../support/index.ts";
+
+const NOBODY = { uid: 65_534, gid: 65_534 };
+const TIMEOUT_MS = 30_000;
+/** Connects as a NATS client without a password would, and publishes a run. Prints what the server says. */
+const PUBLISH = `exec 3<>/dev/tcp/127.0.0.1/"$1"
+printf 'CONNECT {"verbose":false}\\r\\nPUB hone.v1.run.request 2\\r\\n{}\\r\\nPING\\r\\n' >&3
+timeout 5 cat <&3`;
+
+const isRoot = process.getuid?.() === 0;
+/** Nobody's own view of a file is needed: root may read everything. */
+const asNobody = (program: string, ...args: string[]) =>
+  spawnSync(program, args, {
+    ...(isRoot ? NOBODY : {}),
+    cwd: "/",
+    encoding: "utf8",
+    timeout: TIMEOUT_MS,
+    env: { PATH: process.env.PATH ?? "/usr/bin:/bin" },
+  });
+
+describe("a stack and another account of the machine", () => {
+  let stack: TestStack;
+
+  before(async () => {
+    stack = await startStack({
+      // As an earlier version, or a wide umask, left it.
+      prepare: (stateFolder) => {
+        for (const folder of ["", "logs", "ready", "nats"]) {
+          mkdirSync(path.join(stateFolder, folder));
+          chmodSync(path.join(stateFolder, folder), 0o755);
+        }
+        for (const file of ["logs/trainer.log", "nats/nats-server.log", "nats/nats-server.conf"]) {
+          writeFileSync(path.join(stateFolder, file), "");
+          chmodSync(path.join(stateFolder, file), 0o644);
+        }
+      },
+    });
+  });
+  after(() => stack?.[Symbol.asyncDispose]());
+
+  test("a run that is published without a password is refused", async () => {
+    const port = new URL(addressOf("client")).port;
+    const before = await stack.bus.manager.streams.info("RUNS");
+    const said = asNobody("bash", "-c", PUBLISH, "bash", port);
+    assert.match(said.stdout, /Authorization Violation/, said.stderr);
+    await assert.rejects(
+      connect({ servers: `127.0.0.1:${port}`, reconnect: false }),
+      /Authorization Violation/,
+    );
+    const { state } = await stack.bus.manager.streams.info("RUNS");
+    assert.equal(state.last_seq, before.state.last_seq);
+  });
+
+  test("the owner publishes one by the address that is kept for people", async () => {
+    const { port, username, password } = new URL(addressOf("client"));
+    const connection = await connect({ servers: `127.0.0.1:${port}`, user: username, pass: password });
+    // No run file: it is taken, and refused by the trainer.
+    const answer = await connection.request("hone.v1.run.request", "nothing", { timeout: TIMEOUT_MS });
+    assert.match(answer.string(), /"stream":\s*"RUNS"/);
+    await connection.close();
+  });
+
+  test("no file of the stack can be read", (context) => {
+    const inState = (name: string) => path.join(stack.stateFolder, name);
+    const { mode } = statSync(stack.stateFolder);
+    // PostgreSQL's group may pass through where it runs as an account of its own, and sees nothing.
+    assert.equal(mode & 0o767, 0o700, mode.toString(8));
+    const secrets = [
+      ...["stack.json", "stack.lock", "service.env", "postgres/password", "nats/passwords.json"],
+      ...["nats/nats-server.conf", "nats/nats-server.log", "postgres/postgres.log", "ready/postgres.url"],
+      ...readdirSync(inState("bus")).map((name) => `bus/${name}`),
+      ...readdirSync(inState("logs")).map((name) => `logs/${name}`),
+    ];
+    for (const name of secrets) {
+      assert.equal(statSync(inState(name)).mode & 0o077, 0, `${name} is open to other accounts`);
+    }
+    if (!isRoot) return context.skip("only root can be another account; the modes are right");
+    for (const name of ["", "bus", ...secrets]) {
+      const read = asNobody("ls", inState(name));
+      assert.match(read.stderr, /Permission denied/, name);
+    }
+  });
+
+  test("no process shows a password, and none lets its environment be read", (context) => {
+    const passwords = [...readdirSync(path.join(stack.stateFolder, "bus"))].map(
+      (file) => new URL(readFileSync(path.join(stack.stateFolder, "bus", file), "utf8")).password,
+    );
+    passwords.push(readFileSync(path.join(stack.stateFolder, "postgres/password"), "utf8").trim());
+    assert.equal(new Set(passwords).size, passwords.length);
+    for (const password of passwords) assert.ok(password.length >= 20);
+    const names = [...stack.serviceProcesses(), "supervisor", "nats-server", "postgres"];
+    for (const name of names) {
+      const shown = readFileSync(`/proc/${stack.pidOf(name)}/cmdline`, "utf8");
+      for (const password of passwords) assert.ok(!shown.includes(password), name);
+      if (isRoot) {
+        const { stderr } = asNobody("cat", `/proc/${stack.pidOf(name)}/environ`);
+        assert.match(stderr, /Permission denied/, name);
+      }
+    }
+    if (!isRoot) context.diagnostic("only root can be another account: environments were not tried");
+  });
+
+  test("the database asks for its password", () => {
+    const { port } = stack.sql.options;
+    const url = `postgres://hone@127.0.0.1:${port}/hone`;
+    const code = `import postgres from "postgres"; const sql = postgres(${JSON.stringify(url)}, { password: "x" });
+      try { await sql\`select 1\`; console.log("open") } catch (error) { console.log(error.code) } finally { await sql.end() }`;
+    const tried = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
+      cwd: path.join(import.meta.dirname, ".."),
+      encoding: "utf8",
+      timeout: TIMEOUT_MS,
+    });
+    assert.equal(tried.stdout.trim(), "28P01", tried.stderr);
+  });
+
+  const addressOf = (user: string) =>
+    readFileSync(path.join(stack.stateFolder, "bus", `${user}.url`), "utf8");
+});
