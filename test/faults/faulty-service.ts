@@ -43,7 +43,9 @@ export class FaultyService implements AsyncDisposable {
     const given = Object.fromEntries(
       lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
     );
-    const network = await TcpProxy.start(given.HONE_NATS_URL ?? assert.fail("no address of the bus"));
+    const address = new URL(given.HONE_NATS_URL ?? assert.fail("no address of the bus"));
+    const network = await TcpProxy.start(address.href);
+    address.host = network.host;
     const readyFile = path.join(stateFolder, "ready", `${instance}.json`);
     const clockFile = path.join(stateFolder, "ready", `${instance}.clock`);
     writeFileSync(clockFile, "0");
@@ -57,7 +59,7 @@ export class FaultyService implements AsyncDisposable {
         NODE_OPTIONS:
           `${env.NODE_OPTIONS ?? process.env.NODE_OPTIONS ?? ""} --import ${CLOCK_PRELOAD}`.trim(),
         HONE_TEST_CLOCK: clockFile,
-        HONE_NATS_URL: `nats://${network.host}`,
+        HONE_NATS_URL: address.href,
         HONE_INSTANCE_ID: instance,
         HONE_READY_FILE: readyFile,
         HONE_HTTP_PORT: "0",

@@ -1,11 +1,13 @@
 /**
  * Both sides of the bus call: what `@hone/messaging` is for a service that asks another one.
  *
- *   node bench/src/programs/bus-call.ts answer|ask --nats URL --spans URL [--calls 10000]
+ *   node bench/src/programs/bus-call.ts answer|ask --spans URL [--calls 10000]
  *
  * A call is a BatchRequest with 2 KiB of text, answered by a BatchReply with the same text: protobuf both ways, trace
  * context in the headers, a client span around the question and a server span around the answer. A round asks all calls
  * at once and waits for all answers.
+ *
+ * HONE_NATS_URL says where the bus is: an address with a password does not stand in arguments, which ps shows.
  */
 
 import { parseArgs } from "node:util";
@@ -15,10 +17,10 @@ import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { SpanKind, startTelemetry, withSpan } from "@hone/telemetry";
 import { answerRounds } from "./round-loop.ts";
 
+const NATS_URL = process.env.HONE_NATS_URL ?? "";
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    nats: { type: "string", default: "" },
     spans: { type: "string", default: "" },
     calls: { type: "string", default: "10000" },
   },
@@ -29,7 +31,7 @@ const CALL_TIMEOUT_MS = 60_000;
 const side = positionals[0] === "answer" ? "answer" : "ask";
 
 const telemetry = await startTelemetry({ serviceName: `bench-${side}`, otlpEndpoint: values.spans });
-const bus = await connectBus({ url: values.nats, name: `bench-${side}` });
+const bus = await connectBus({ url: NATS_URL, name: `bench-${side}` });
 if (side === "answer") {
   const responder = respond(bus, SUBJECT, BatchRequestSchema, BatchReplySchema, {
     handle: ({ message, trace, reply }) =>

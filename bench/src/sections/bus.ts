@@ -29,13 +29,16 @@ export async function measureBus(settings: BenchSettings, limits: Limits): Promi
   const calls = isQuick ? QUICK_CALLS : CALLS;
   await using nats = await startNats();
   await using sink = await startSpanSink();
-  const connection = ["--nats", nats.url, "--spans", sink.url];
+  const environment = { ...process.env, HONE_NATS_URL: nats.url };
+  const spans = ["--spans", sink.url];
   await using stack = new AsyncDisposableStack();
   const start = async (name: string, args: readonly string[], command?: string) =>
-    stack.use(await MeasuredProgram.start({ name, args, ...(command === undefined ? {} : { command }) }));
+    stack.use(
+      await MeasuredProgram.start({ name, args, environment, ...(command === undefined ? {} : { command }) }),
+    );
 
   say("the bus: typed and traced calls, and work through a stream");
-  const callArgs = [...connection, "--calls", String(calls)];
+  const callArgs = [...spans, "--calls", String(calls)];
   await start("the answerer", [benchProgram("bus-call.ts"), "answer", ...callArgs]);
   const asker = await start("the asker", [benchProgram("bus-call.ts"), "ask", ...callArgs]);
   const python = path.join(settings.peersFolder, "torch", "bin", "python");
@@ -60,7 +63,7 @@ export async function measureBus(settings: BenchSettings, limits: Limits): Promi
     answered.hone,
     `${CALL_MEANING}; ${atOnce}`,
   );
-  const work = await measureWork(settings, connection);
+  const work = await measureWork(settings, spans, environment);
   return {
     name: "bus",
     title: "The bus",
@@ -78,12 +81,14 @@ export async function measureBus(settings: BenchSettings, limits: Limits): Promi
 
 async function measureWork(
   settings: BenchSettings,
-  connection: readonly string[],
+  spans: readonly string[],
+  environment: NodeJS.ProcessEnv,
 ): Promise<Record<"publish" | "consume", MeasuredRow>> {
   const messages = settings.isQuick ? QUICK_MESSAGES : MESSAGES;
   await using worker = await MeasuredProgram.start({
     name: "work through a stream",
-    args: [benchProgram("bus-work.ts"), ...connection, "--messages", String(messages)],
+    args: [benchProgram("bus-work.ts"), ...spans, "--messages", String(messages)],
+    environment,
   });
   const rate = (word: string) => async () => (await worker.round<{ perSecond: number }>(word)).perSecond;
   const { publish, consume } = await measureInTurn(

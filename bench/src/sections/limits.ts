@@ -25,15 +25,18 @@ export async function measureLimits(settings: BenchSettings): Promise<Section> {
   const products = await measureProducts(settings);
   const messages = isQuick ? QUICK_MESSAGES : MESSAGES;
   await using nats = await startNats();
-  const connection = ["--nats", nats.url, "--messages", String(messages)];
+  const environment = { ...process.env, HONE_NATS_URL: nats.url };
+  const messageArgs = ["--messages", String(messages)];
   const program = benchProgram("raw-bus.ts");
   await using _answerer = await MeasuredProgram.start({
     name: "the bare answerer",
-    args: [program, "answer", ...connection],
+    args: [program, "answer", ...messageArgs],
+    environment,
   });
   await using worker = await MeasuredProgram.start({
     name: "the bare bus",
-    args: [program, "work", ...connection],
+    args: [program, "work", ...messageArgs],
+    environment,
   });
   const rate = (word: string) => async () => (await worker.round<{ perSecond: number }>(word)).perSecond;
   const bus = await measureInTurn(
