@@ -48,6 +48,37 @@ describe("the profiles with GPUs", { skip }, () => {
     });
   }
 
+  test("vLLM is started by its command line, with the model first, and SGLang by its module", async () => {
+    const server = async (profile: string) =>
+      podOf(await manifestsOf(profile), "inference-gateway").containers.find(
+        ({ name }: Manifest) => name === "engine",
+      );
+    const vllm = await server("vllm-fsdp2");
+    assert.deepEqual([...vllm.command, vllm.args[0]], ["vllm", "serve", "Qwen/Qwen3-8B"]);
+    const sglang = await server("sglang-fsdp2");
+    assert.deepEqual(
+      [...sglang.command, sglang.args[0]],
+      ["python3", "-m", "sglang.launch_server", "--model-path=Qwen/Qwen3-4B"],
+    );
+  });
+
+  test("the gateway may write where it links weights for its server, which sees the links under the same path", async () => {
+    for (const profile of ["vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
+      const { containers, volumes } = podOf(await manifestsOf(profile), "inference-gateway");
+      const [gateway, server] = containers;
+      const links = gateway.env.find(
+        ({ name }: Manifest) => name === "HONE_INFERENCE_ENGINE_LINKS_DIR",
+      ).value;
+      const mountOf = ({ volumeMounts }: Manifest) =>
+        volumeMounts.find(({ mountPath }: Manifest) => mountPath === links);
+      assert.equal(mountOf(gateway).readOnly, undefined, profile);
+      assert.equal(mountOf(server).readOnly, true, profile);
+      assert.equal(mountOf(gateway).name, mountOf(server).name);
+      // The links lead into the volume of states, which both have under one path.
+      assert.ok(volumes.find(({ name }: Manifest) => name === mountOf(gateway).name).emptyDir);
+    }
+  });
+
   test("vllm-fsdp2 takes the products that it names and no others", async () => {
     const { affinity } = podOf(await manifestsOf("vllm-fsdp2"), "trainer");
     const [term] = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;

@@ -6,7 +6,8 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
-import { findHelm, render } from "./helm.ts";
+import { findHelm, type Manifest, render } from "./helm.ts";
+import { podsOf } from "./profiles.ts";
 
 const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
 const IMAGES = path.join(REPOSITORY, "images");
@@ -100,6 +101,34 @@ for (const file of DOCKERFILES) {
     });
   });
 }
+
+describe("the images of a release", () => {
+  test("a registry and a tag that are given for Hone's images are those of the trainer with PyTorch too", async (t) => {
+    const helm = await findHelm();
+    if (helm.kind === "missing") return t.skip(helm.why);
+    const imagesWith = async (...set: string[]) => {
+      const manifests = await render(helm.program, { profile: "vllm-fsdp2", set });
+      const images = podsOf(manifests).flatMap(({ component, spec }) =>
+        spec.containers.map(({ name, image }: Manifest) => [name === "engine" ? name : component, image]),
+      );
+      return Object.fromEntries(images);
+    };
+    const own = ["image.registry=registry.example.org", "image.tag=1.2.3"];
+    const given = await imagesWith(...own);
+    assert.equal(given.judge, "registry.example.org/hone/services:1.2.3");
+    assert.equal(given.trainer, "registry.example.org/hone/trainer:1.2.3");
+    assert.equal(given.engine, "vllm/vllm-openai:v0.32.0", "which Hone's registry does not have");
+    const other = await imagesWith(
+      ...own,
+      "trainer.engine.image.registry=gpu.example.org",
+      "trainer.engine.image.tag=4.5.6",
+    );
+    assert.equal(other.trainer, "gpu.example.org/hone/trainer:4.5.6");
+    const mirrored = await imagesWith("global.imageRegistry=mirror.example.org");
+    assert.match(mirrored.trainer, /^mirror\.example\.org\/hone\/trainer:/);
+    assert.match(mirrored.engine, /^mirror\.example\.org\/vllm/);
+  });
+});
 
 describe("the context of the images", () => {
   let laidOut: Awaited<ReturnType<typeof layOut>>;

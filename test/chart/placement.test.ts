@@ -51,6 +51,67 @@ describe("placement", { skip }, () => {
     assert.equal(podOf(manifests, "dataset").priorityClassName, undefined);
   });
 
+  test("several pods that KEDA makes are spread as well, where it may make more than one", async () => {
+    const spreadOf = async (maxReplicas: number) => {
+      const set = ["agentRollout.keda.enabled=true", `agentRollout.keda.maxReplicas=${maxReplicas}`];
+      return podOf(await render(program, { profile: "cpu", set }), "agent-rollout").topologySpreadConstraints;
+    };
+    const [{ topologyKey, labelSelector }] = await spreadOf(8);
+    assert.equal(topologyKey, "kubernetes.io/hostname");
+    assert.equal(labelSelector.matchLabels["app.kubernetes.io/component"], "agent-rollout");
+    assert.equal(await spreadOf(1), undefined);
+  });
+
+  test("products of GPUs go into every alternative of a user's own affinity, and nothing of it is lost", async () => {
+    const own = "trainer.affinity.nodeAffinity";
+    const required = `${own}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`;
+    const manifests = await render(program, {
+      profile: "vllm-fsdp2",
+      set: [
+        ...["a", "b"].flatMap((zone, index) => [
+          `${required}[${index}].matchExpressions[0].key=zone`,
+          `${required}[${index}].matchExpressions[0].operator=In`,
+          `${required}[${index}].matchExpressions[0].values={${zone}}`,
+        ]),
+        `${own}.preferredDuringSchedulingIgnoredDuringExecution[0].weight=5`,
+        `${own}.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchFields[0].key=metadata.name`,
+        "trainer.affinity.podAntiAffinity.note=kept",
+      ],
+    });
+    const { nodeAffinity, podAntiAffinity } = podOf(manifests, "trainer").affinity;
+    const products = {
+      key: "nvidia.com/gpu.product",
+      operator: "In",
+      values: ["NVIDIA-H100-80GB-HBM3", "NVIDIA-H200"],
+    };
+    assert.deepEqual(
+      nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms,
+      ["a", "b"].map((zone) => ({
+        matchExpressions: [{ key: "zone", operator: "In", values: [zone] }, products],
+      })),
+    );
+    assert.equal(nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight, 5);
+    assert.deepEqual(podAntiAffinity, { note: "kept" });
+  });
+
+  test("lists and maps of values may be taken away with null", async () => {
+    const gpus = ["inferenceGateway.engine.gpu", "trainer.engine.gpu"];
+    const manifests = await render(program, {
+      profile: "vllm-fsdp2",
+      set: gpus.flatMap((gpu) => [
+        `${gpu}.nodeSelector=null`,
+        `${gpu}.tolerations=null`,
+        `${gpu}.products=null`,
+      ]),
+    });
+    for (const component of ["inference-gateway", "trainer"]) {
+      const { nodeSelector, tolerations, affinity, containers } = podOf(manifests, component);
+      assert.deepEqual([nodeSelector, tolerations, affinity], [undefined, undefined, undefined], component);
+      const gpuOf = ({ resources }: Manifest) => resources.limits["nvidia.com/gpu"] ?? 0;
+      assert.ok(containers.some((each: Manifest) => gpuOf(each) > 0));
+    }
+  });
+
   test("GPUs are requested as they are limited, whole, by the one container that uses them", async () => {
     for (const profile of ["vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
       for (const { name, spec } of podsOf(await manifestsOf(profile))) {

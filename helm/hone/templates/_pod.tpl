@@ -241,41 +241,30 @@ livenessProbe:
     {{- end }}
 {{- end -}}
 
-{{/* (root, name) -> where a component's pods may run. `gpu` (a block of values) pins them to nodes with GPUs. */}}
+{{/*
+(root, name) -> where a component's pods may run. `gpu` (a block of values) pins them to nodes with GPUs. `isScaled`: KEDA owns their number.
+A user may take any of the lists and maps away with null.
+*/}}
 {{- define "hone.placement" -}}
 {{- $values := index .root.Values (include "hone.key" .name) -}}
 {{- $gpu := .gpu | default dict -}}
 {{- $isGpu := gt (int ($gpu.count | default 0)) 0 -}}
 {{- $selector := merge (dict) ($values.nodeSelector | default dict) -}}
-{{- if $isGpu }}{{ $selector = merge $selector $gpu.nodeSelector }}{{ end -}}
+{{- if $isGpu }}{{ $selector = merge $selector ($gpu.nodeSelector | default dict) }}{{ end -}}
 {{- with $selector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- $affinity := $values.affinity | default dict -}}
-{{- if and $isGpu $gpu.products }}
-affinity:
-  {{- with $affinity.podAffinity }}
-  podAffinity: {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with $affinity.podAntiAffinity }}
-  podAntiAffinity: {{- toYaml . | nindent 4 }}
-  {{- end }}
-  nodeAffinity:
-    requiredDuringSchedulingIgnoredDuringExecution:
-      nodeSelectorTerms:
-        - matchExpressions:
-            - key: nvidia.com/gpu.product
-              operator: In
-              values: {{ toJson $gpu.products }}
-{{- else }}
+{{- $affinity := deepCopy ($values.affinity | default dict) -}}
+{{- if and $isGpu $gpu.products -}}
+{{- $affinity = include "hone.affinityOfProducts" (dict "affinity" $affinity "products" $gpu.products) | fromYaml -}}
+{{- end -}}
 {{- with $affinity }}
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- end }}
 {{- $tolerations := $values.tolerations | default list -}}
-{{- if $isGpu }}{{ $tolerations = concat $tolerations $gpu.tolerations }}{{ end -}}
+{{- if $isGpu }}{{ $tolerations = concat $tolerations ($gpu.tolerations | default list) }}{{ end -}}
 {{- with $tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
@@ -286,7 +275,9 @@ runtimeClassName: {{ $gpu.runtimeClassName }}
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- if gt (int ($values.replicas | default 1)) 1 }}
+{{- $most := $values.replicas | default 1 -}}
+{{- if .isScaled }}{{ $most = $values.keda.maxReplicas }}{{ end -}}
+{{- if gt (int $most) 1 }}
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
@@ -295,6 +286,22 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "hone.selector" . | nindent 8 }}
 {{- end }}
+{{- end -}}
+
+{{/*
+(affinity, products) -> the affinity, with the products of GPUs that will do. Terms of a node's affinity are alternatives, so each of them
+gets the products; without one there is a term of the products alone.
+*/}}
+{{- define "hone.affinityOfProducts" -}}
+{{- $ofProducts := dict "key" "nvidia.com/gpu.product" "operator" "In" "values" .products -}}
+{{- $node := .affinity.nodeAffinity | default dict -}}
+{{- $required := $node.requiredDuringSchedulingIgnoredDuringExecution | default dict -}}
+{{- $terms := list -}}
+{{- range $required.nodeSelectorTerms | default (list (dict)) -}}
+{{- $terms = append $terms (set . "matchExpressions" (append (.matchExpressions | default list) $ofProducts)) -}}
+{{- end -}}
+{{- $_ := set $node "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms) -}}
+{{- toYaml (set .affinity "nodeAffinity" $node) -}}
 {{- end -}}
 
 {{/* (root, name) -> metadata of a component's pods. A change of what they read makes new pods. */}}

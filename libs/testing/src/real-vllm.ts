@@ -29,7 +29,6 @@ export async function startRealVllm(
 ): Promise<RealVllm> {
   const port = await freePort();
   const flags = {
-    "--model": folder,
     "--host": "127.0.0.1",
     "--port": String(port),
     "--dtype": "float32",
@@ -39,10 +38,10 @@ export async function startRealVllm(
   };
   const child = await spawnChild({
     name: "vllm",
-    command: path.join(environment, "bin", "python"),
+    command: path.join(environment, "bin", "vllm"),
     args: [
-      "-m",
-      "vllm.entrypoints.openai.api_server",
+      "serve",
+      folder,
       ...Object.entries(flags).flat(),
       "--enforce-eager",
       // The CPU build ends at once where a prompt with a seed is split over two steps (docs/engines.md).

@@ -1,6 +1,5 @@
 /** The engine that the configuration names, with all that differs by its kind. */
 
-import path from "node:path";
 import type { ConfigProblem, RunConfig } from "@hone/config";
 import type { ModelConfig, ModelSpec } from "@hone/nn";
 import { notReady, READY, type Readiness } from "@hone/service-kit";
@@ -70,8 +69,7 @@ function serverEngine(
     logServerChange(logger, server.name, change);
     onChange();
   };
-  // Below the state folder, which the server sees under the same path.
-  const viewFolder = path.join(config.stateDir, "served", config.instanceId);
+  const { viewFolder } = settings;
   const engine = new ServerEngine({ server, maxSequences, maxWaiting, viewFolder, onChange: tell });
   return {
     engine,

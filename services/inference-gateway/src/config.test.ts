@@ -43,13 +43,17 @@ describe("readInferenceGatewayConfig()", () => {
     const read = (environment: Record<string, string>) => readInferenceGatewayConfig(environment).engine;
     assert.deepEqual(read({}), { kind: "onnx" });
     const url = "http://127.0.0.1:8000";
-    assert.deepEqual(read({ HONE_INFERENCE_ENGINE: "vllm", HONE_INFERENCE_ENGINE_URL: url }), {
+    const vllm = { HONE_INFERENCE_ENGINE: "vllm", HONE_INFERENCE_ENGINE_URL: url };
+    assert.deepEqual(read({ ...vllm, HONE_STATE_DIR: "/state", HONE_INSTANCE_ID: "gateway-0" }), {
       kind: "vllm",
       url,
       apiKey: undefined,
       adminKey: undefined,
       loadDeadlineMs: 900_000,
+      viewFolder: "/state/served/gateway-0",
     });
+    const elsewhere = read({ ...vllm, HONE_INFERENCE_ENGINE_LINKS_DIR: "/links" });
+    assert.ok(elsewhere.kind === "vllm" && elsewhere.viewFolder === "/links");
     await using folder = await temporaryFolder("config");
     const file = path.join(folder.path, "key");
     await writeFile(file, "admin");
@@ -69,6 +73,7 @@ describe("readInferenceGatewayConfig()", () => {
       ["HONE_INFERENCE_ENGINE_URL", { HONE_INFERENCE_ENGINE: "vllm" }],
       ["HONE_INFERENCE_ENGINE_URL", { HONE_INFERENCE_ENGINE_URL: url }],
       ["HONE_INFERENCE_ENGINE_API_KEY", { HONE_INFERENCE_ENGINE_API_KEY: "key" }],
+      ["HONE_INFERENCE_ENGINE_LINKS_DIR", { HONE_INFERENCE_ENGINE_LINKS_DIR: "/links" }],
       ["HONE_INFERENCE_ENGINE_ADMIN_KEY", { ...vllm, HONE_INFERENCE_ENGINE_ADMIN_KEY: "key" }],
       ["HONE_INFERENCE_SERVE", { ...vllm, HONE_INFERENCE_SERVE: "/a/model" }],
     ];

@@ -45,6 +45,8 @@ const schema = z.object({
   HONE_INFERENCE_ENGINE_ADMIN_KEY_FILE: z.string().optional(),
   /** Longest load of weights at that server. */
   HONE_INFERENCE_ENGINE_LOAD_MS: environmentInteger(1_000, 86_400_000).default(900_000),
+  /** Folder for links to what of a version that server shall read: it sees them there too. Absent = below the state folder. */
+  HONE_INFERENCE_ENGINE_LINKS_DIR: z.string().startsWith("/", "an absolute path").optional(),
   /** Checkpoints to serve, separated by commas: `[<name>=]<place>`, where a place is a folder or an id of the hub. */
   HONE_INFERENCE_SERVE: z.string().default(""),
   /** Bearer token of the API; absent = none is needed. */
@@ -62,6 +64,8 @@ export type EngineConfig =
       readonly apiKey: string | undefined;
       readonly adminKey: string | undefined;
       readonly loadDeadlineMs: number;
+      /** Where folders of links are made for the server (domain/server/served-folder.ts). */
+      readonly viewFolder: string;
     };
 
 export interface InferenceGatewayConfig extends BaseConfig {
@@ -89,7 +93,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
   const base = readBaseConfig(environment);
   return {
     ...base,
-    engine: readEngine(read),
+    engine: readEngine(read, path.join(base.stateDir, "served", base.instanceId)),
     maxSequences: read.HONE_INFERENCE_MAX_SEQUENCES,
     maxWaiting: read.HONE_INFERENCE_MAX_WAITING,
     maxCacheBytes: read.HONE_INFERENCE_CACHE_MIB * MIB,
@@ -126,7 +130,7 @@ function readCheckpoints(text: string, filesDir: string): WantedCheckpoint[] {
 type Variables = z.output<typeof schema>;
 
 /** What the engine would ignore is refused. */
-function readEngine(read: Variables): EngineConfig {
+function readEngine(read: Variables, ownViewFolder: string): EngineConfig {
   const { HONE_INFERENCE_ENGINE: kind, HONE_INFERENCE_ENGINE_URL: url } = read;
   const absent = (variable: keyof Variables, why: string) => {
     const value = read[variable];
@@ -138,6 +142,7 @@ function readEngine(read: Variables): EngineConfig {
     absent("HONE_INFERENCE_ENGINE_URL", why);
     absent("HONE_INFERENCE_ENGINE_API_KEY", why);
     absent("HONE_INFERENCE_ENGINE_ADMIN_KEY", why);
+    absent("HONE_INFERENCE_ENGINE_LINKS_DIR", why);
     return { kind };
   }
   if (url === undefined) {
@@ -152,6 +157,7 @@ function readEngine(read: Variables): EngineConfig {
     apiKey: readKey(read, "HONE_INFERENCE_ENGINE_API_KEY"),
     adminKey: readKey(read, "HONE_INFERENCE_ENGINE_ADMIN_KEY"),
     loadDeadlineMs: read.HONE_INFERENCE_ENGINE_LOAD_MS,
+    viewFolder: read.HONE_INFERENCE_ENGINE_LINKS_DIR ?? ownViewFolder,
   };
 }
 

@@ -1,6 +1,8 @@
 {{/* The engine server beside the gateway, in the same pod: vLLM or SGLang. It listens on the pod's loopback address alone. */}}
 
 {{- define "hone.engine.port" -}}8000{{- end -}}
+{{/* The gateway links here what of a version the server shall read; both see it under this path. */}}
+{{- define "hone.engine.links" -}}/var/lib/hone-links{{- end -}}
 
 {{/* What the gateway is told of its engine. */}}
 {{- define "hone.inferenceGateway.env" -}}
@@ -14,6 +16,9 @@
   value: http://127.0.0.1:{{ include "hone.engine.port" . }}
 - name: HONE_INFERENCE_ENGINE_LOAD_MS
   value: {{ mul $own.engine.loadSeconds 1000 | quote }}
+# This pod may only read the volume of states.
+- name: HONE_INFERENCE_ENGINE_LINKS_DIR
+  value: {{ include "hone.engine.links" . }}
 {{- end }}
 - name: HONE_INFERENCE_MAX_SEQUENCES
   value: {{ $own.maxSequences | quote }}
@@ -34,7 +39,7 @@
 {{- define "hone.engine.args" -}}
 {{- $engine := .Values.inferenceGateway.engine -}}
 {{- if eq $engine.kind "vllm" -}}
-- --model={{ $engine.model }}
+- {{ $engine.model | quote }}
 - --served-model-name=policy
 - --host=127.0.0.1
 - --port={{ include "hone.engine.port" . }}
@@ -92,7 +97,7 @@
   image: {{ include "hone.image" (dict "root" . "image" $image) }}
   imagePullPolicy: {{ $image.pullPolicy }}
   {{- if eq $engine.kind "vllm" }}
-  command: [python3, -m, vllm.entrypoints.openai.api_server]
+  command: [vllm, serve]
   {{- else }}
   command: [python3, -m, sglang.launch_server]
   {{- end }}
@@ -161,6 +166,7 @@
     - { name: models, mountPath: /models }
     # New weights are read from where the trainer writes them.
     - { name: state, mountPath: /var/lib/hone, readOnly: true }
+    - { name: links, mountPath: {{ include "hone.engine.links" . }}, readOnly: true }
 {{- end -}}
 
 {{- define "hone.engine.probe" -}}

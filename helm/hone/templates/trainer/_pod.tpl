@@ -1,7 +1,15 @@
 {{/* The pods of the trainer. */}}
 
+{{/* images/build.sh pushes both images to one registry under one tag: what the trainer's own does not say is that of the services. */}}
 {{- define "hone.trainer.image" -}}
-{{- toYaml (ternary .Values.trainer.engine.image .Values.image (eq .Values.trainer.engine.kind "fsdp2")) -}}
+{{- if eq .Values.trainer.engine.kind "fsdp2" -}}
+{{- $image := deepCopy .Values.trainer.engine.image -}}
+{{- $_ := set $image "registry" ($image.registry | default .Values.image.registry) -}}
+{{- $_ := set $image "tag" ($image.tag | default .Values.image.tag) -}}
+{{- toYaml $image -}}
+{{- else -}}
+{{- toYaml .Values.image -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Where the other nodes of a trainer find it. */}}
