@@ -8,7 +8,7 @@ import { inlineFiles } from "@hone/config";
 import { DEFAULT_GRACE_MS } from "@hone/service-kit";
 import { lakeRun } from "../support/index.ts";
 import { CHART, helm, type Manifest, NAMESPACE, RELEASE, render, valuesOf } from "./helm.ts";
-import { manifestsOf, PROFILES, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
+import { manifestsOf, optionsOf, PROFILES, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
 
 /** Drain and close of a service, and what preStop may take before it. */
 const DRAIN_SECONDS = DEFAULT_GRACE_MS / 1_000;
@@ -25,7 +25,7 @@ describe("the chart", { skip }, () => {
         "--strict",
         "--namespace",
         NAMESPACE,
-        ...valuesOf({ profile }),
+        ...valuesOf(optionsOf(profile)),
       ]);
       assert.match(said, /0 chart\(s\) failed/, profile);
     }
@@ -43,13 +43,13 @@ describe("the chart", { skip }, () => {
     ["the tag latest", ["nats.image.tag=latest"], /Cannot pin nats as its tag is latest/],
     [
       "an engine on GPUs without any",
-      ["inferenceGateway.engine.kind=vllm"],
+      ["inferenceGateway.engine.gpu.count=0"],
       /Cannot run the engine vllm without a GPU/,
     ],
-    ["GPUs for an engine on CPUs", ["trainer.engine.gpu.count=1"], /Cannot use GPUs with the engine onnx/],
+    ["GPUs for an engine on CPUs", ["trainer.engine.kind=onnx"], /Cannot use GPUs with the engine onnx/],
     [
       "nodes for an engine that has one",
-      ["trainer.engine.nodes=2"],
+      ["trainer.engine.nodes=2", "trainer.engine.kind=onnx", "trainer.engine.gpu.count=0"],
       /Cannot spread the engine onnx over 2 nodes: set trainer\.engine\.nodes to 1/,
     ],
     [
@@ -160,8 +160,10 @@ for (const profile of PROFILES) {
           const { securityContext: own } = container;
           assert.equal(own.allowPrivilegeEscalation, false, container.name);
           assert.deepEqual(own.capabilities, { drop: ["ALL"] }, container.name);
-          if (container.name === "engine") continue; // the engines' own images run as root
-          assert.equal(own.readOnlyRootFilesystem, true, container.name);
+          // The engines' own images write beside what they run.
+          if (container.name !== "engine") assert.equal(own.readOnlyRootFilesystem, true, container.name);
+          assert.notEqual(own.runAsNonRoot, false, container.name);
+          assert.ok(own.runAsUser === undefined || own.runAsUser > 0, container.name);
           assert.equal(spec.securityContext.runAsNonRoot, true, component);
           assert.deepEqual(spec.securityContext.seccompProfile, { type: "RuntimeDefault" }, component);
         }

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { withLargeArrays } from "@hone/embedded";
 import { type Manifest, NAMESPACE, RELEASE } from "./helm.ts";
-import { manifestsOf, podOf, podsOf, skip } from "./profiles.ts";
+import { DEFAULTS, manifestsOf, podOf, podsOf, skip } from "./profiles.ts";
 
 describe("the profiles with GPUs", { skip }, () => {
   for (const [profile, gpus, engine] of [
+    [DEFAULTS, { "inference-gateway": 1, trainer: 1 }, "vllm"],
     ["vllm-fsdp2", { "inference-gateway": 2, trainer: 8 }, "vllm"],
     ["sglang-fsdp2", { "inference-gateway": 1, trainer: 4 }, "sglang"],
     ["multi-node", { "inference-gateway": 4, trainer: 8, "trainer-node": 8 }, "vllm"],
@@ -63,7 +64,7 @@ describe("the profiles with GPUs", { skip }, () => {
   });
 
   test("the gateway may write where it links weights for its server, which sees the links under the same path", async () => {
-    for (const profile of ["vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
+    for (const profile of [DEFAULTS, "vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
       const { containers, volumes } = podOf(await manifestsOf(profile), "inference-gateway");
       const [gateway, server] = containers;
       const links = gateway.env.find(
@@ -115,6 +116,12 @@ describe("the profiles with GPUs", { skip }, () => {
 });
 
 describe("the profiles without GPUs", { skip }, () => {
+  test("cpu needs no GPU: no resource, no label, no taint, no server beside the gateway, no PyTorch", async () => {
+    const manifests = await manifestsOf("cpu");
+    assert.doesNotMatch(JSON.stringify(manifests), /nvidia|vllm|sglang|hone\/trainer|torch/);
+    assert.equal(podOf(manifests, "inference-gateway").containers.length, 1);
+  });
+
   test("cpu gives the services with an engine the C library's settings that `hone up` gives them, and nobody else", async () => {
     const told = podsOf(await manifestsOf("cpu")).flatMap(({ component, spec }) =>
       spec.containers

@@ -6,10 +6,10 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
-import { CHART, findHelm, render } from "./helm.ts";
+import { findHelm, render } from "./helm.ts";
+import { optionsOf, PROFILES } from "./profiles.ts";
 
 const VERSIONS = ["1.33", "1.34", "1.35", "1.36", "1.37"];
 const TIMEOUT_MS = 120_000;
@@ -22,8 +22,7 @@ const python = PYTHONS.find(
 );
 
 describe("the rendered manifests", () => {
-  for (const file of readdirSync(path.join(CHART, "ci"))) {
-    const profile = path.basename(file, ".yaml");
+  for (const profile of PROFILES) {
     test(`of ${profile} are valid for Kubernetes ${VERSIONS[0]} to ${VERSIONS.at(-1)}`, async (t) => {
       if (helm.kind === "missing") return t.skip(helm.why);
       if (python === undefined) {
@@ -31,7 +30,7 @@ describe("the rendered manifests", () => {
           "no Python has kubernetes-validate: see the head of this file for the line that installs it",
         );
       }
-      const manifests = await render(helm.program, { profile });
+      const manifests = await render(helm.program, optionsOf(profile));
       assert.ok(manifests.length > 20);
       const validated = spawnSync(python, [path.join(import.meta.dirname, "validate.py"), ...VERSIONS], {
         input: manifests.map((manifest) => JSON.stringify(manifest)).join("\n"),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { subjects } from "@hone/messaging";
 import { CHART, helm, type Manifest, NAMESPACE, RELEASE, valuesOf } from "./helm.ts";
-import { manifestsOf, objectOf, PROFILES, podsOf, program, skip } from "./profiles.ts";
+import { DEFAULTS, manifestsOf, objectOf, optionsOf, PROFILES, podsOf, program, skip } from "./profiles.ts";
 
 async function notesOf(profile: string): Promise<string> {
   const said = await helm(program, [
@@ -14,7 +14,7 @@ async function notesOf(profile: string): Promise<string> {
     "--dry-run=client",
     "--namespace",
     NAMESPACE,
-    ...valuesOf({ profile }),
+    ...valuesOf(optionsOf(profile)),
   ]);
   const [, notes] = said.split(/^NOTES:$/m);
   assert.ok(notes !== undefined, said.slice(0, 500));
@@ -39,6 +39,20 @@ describe("the notes", { skip }, () => {
       assert.equal(/helm -n \S+ test hone/.test(notes), hasTest);
     });
   }
+
+  test("say which engines a release has, and how to have the others", async () => {
+    const [defaults, cpu] = [await notesOf(DEFAULTS), await notesOf("cpu")];
+    assert.match(defaults, /vllm with Qwen\/Qwen3-0\.6B, in 1 pod\(s\) of 1 GPU/);
+    assert.match(defaults, /FSDP2, in 1 trainer\(s\) of 1 GPU/);
+    assert.match(defaults, /without GPUs[\s\S]*--values helm\/hone\/ci\/cpu\.yaml/);
+    assert.match(
+      defaults,
+      /`model: \{ path: Qwen\/Qwen3-0\.6B \}`[\s\S]*`trainer: \{ engine: \{ kind: fsdp2 \} \}`/,
+    );
+    assert.match(cpu, /Generates: the ONNX engine on CPUs[\s\S]*Trains: +the ONNX engine on CPUs/);
+    assert.match(cpu, /leave out helm\/hone\/ci\/cpu\.yaml/);
+    assert.match(await notesOf("multi-node"), /FSDP2, in 1 trainer\(s\) of 16 GPU/);
+  });
 
   test("name the Secret and the key of the user that publishes", async () => {
     const [, secret = "", key = ""] =

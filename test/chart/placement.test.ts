@@ -19,7 +19,15 @@ describe("placement", { skip }, () => {
   test("several replicas are spread over nodes, one is not", async () => {
     const spread = podsOf(await manifestsOf("hardened")).filter(({ spec }) => spec.topologySpreadConstraints);
     const components = spread.map(({ component }) => component).sort();
-    assert.deepEqual(components, ["agent-rollout", "dataset", "judge", "nats", "tracer", "trainer"]);
+    assert.deepEqual(components, [
+      "agent-rollout",
+      "dataset",
+      "inference-gateway",
+      "judge",
+      "nats",
+      "tracer",
+      "trainer",
+    ]);
     for (const { component, labels, spec } of spread) {
       const [{ topologyKey, labelSelector }] = spec.topologySpreadConstraints;
       assert.equal(topologyKey, "kubernetes.io/hostname");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { renderText } from "./helm.ts";
-import { manifestsOf, objectOf, PROFILES, podOf, program, skip } from "./profiles.ts";
+import { manifestsOf, objectOf, optionsOf, PROFILES, podOf, program, skip } from "./profiles.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, min: 60 };
 
@@ -46,7 +46,7 @@ function probesOf(text: string): StatedProbe[] {
 describe("probes", { skip }, () => {
   for (const profile of PROFILES) {
     test(`of ${profile} bear what is said beside them`, async () => {
-      const probes = probesOf(await renderText(program, { profile }));
+      const probes = probesOf(await renderText(program, optionsOf(profile)));
       assert.ok(probes.length >= 18, `${probes.length} probes`);
       for (const { line, comment, periodSeconds, failureThreshold } of probes) {
         const said = /# (\d+) \* (\d+) s = (\d+) (s|min)\b/.exec(comment);

@@ -3,9 +3,14 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";
-import { CHART, findHelm, type Manifest, podTemplatesOf, render } from "./helm.ts";
+import { CHART, findHelm, type Manifest, podTemplatesOf, type RenderOptions, render } from "./helm.ts";
 
-export const PROFILES = readdirSync(path.join(CHART, "ci")).map((name) => path.basename(name, ".yaml"));
+/** What `helm install` makes without any values. */
+export const DEFAULTS = "defaults";
+export const PROFILES = [
+  DEFAULTS,
+  ...readdirSync(path.join(CHART, "ci")).map((name) => path.basename(name, ".yaml")),
+];
 export const SERVICES = ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"];
 const WORKLOADS = ["Deployment", "StatefulSet", "LeaderWorkerSet"];
 
@@ -18,9 +23,14 @@ export const program = found.kind === "found" ? found.program : "";
 /** The profiles that a test file speaks of, each rendered once. */
 const rendered = new Map<string, Promise<Manifest[]>>();
 export function manifestsOf(profile: string): Promise<Manifest[]> {
-  const known = rendered.get(profile) ?? render(program, { profile });
+  const known = rendered.get(profile) ?? render(program, optionsOf(profile));
   rendered.set(profile, known);
   return known;
+}
+
+/** How helm is given a profile. */
+export function optionsOf(profile: string): RenderOptions {
+  return profile === DEFAULTS ? {} : { profile };
 }
 
 /** A pod that manifests ask for. */

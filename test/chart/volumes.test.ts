@@ -1,9 +1,13 @@
 /** What stays when a release goes, and whose volumes it uses. */
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmod, chown, mkdir, readFile } from "node:fs/promises";
+import path from "node:path";
 import { describe, test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
 import { type Manifest, render } from "./helm.ts";
-import { manifestsOf, PROFILES, podsOf, program, skip } from "./profiles.ts";
+import { DEFAULTS, manifestsOf, PROFILES, podOf, podsOf, program, skip } from "./profiles.ts";
 
 const KEEP = "helm.sh/resource-policy";
 
@@ -20,6 +24,23 @@ function claimsMounted(manifests: readonly Manifest[]): Map<string, string[]> {
       (spec.volumes ?? []).flatMap((volume: Manifest) => volume.persistentVolumeClaim?.claimName ?? []),
     ]),
   );
+}
+
+/** Containers that may write to a claim. */
+function writersOf(spec: Manifest): { claim: string; container: Manifest }[] {
+  return spec.containers.flatMap((container: Manifest) =>
+    (container.volumeMounts ?? []).flatMap(({ name, readOnly }: Manifest) => {
+      const volume = (spec.volumes ?? []).find((each: Manifest) => each.name === name);
+      const claim = volume?.persistentVolumeClaim;
+      return claim === undefined || claim.readOnly || readOnly ? [] : [{ claim: claim.claimName, container }];
+    }),
+  );
+}
+
+/** A container's own word wins over its pod's. */
+function accountOf(spec: Manifest, container: Manifest): { readonly uid: number; readonly gid: number } {
+  const { runAsUser, runAsGroup } = { ...spec.securityContext, ...container.securityContext };
+  return { uid: runAsUser, gid: runAsGroup };
 }
 
 describe("helm uninstall", { skip }, () => {
@@ -100,6 +121,68 @@ describe("volumes", { skip }, () => {
       ),
     );
     assert.deepEqual(writers.map(({ component }) => component).sort(), ["dataset", "trainer"]);
+  });
+
+  test("whatever writes to a claim does so as one account, whose group owns the volume: nobody meets a file that it may not write", async () => {
+    for (const profile of PROFILES) {
+      const accounts = new Map<string, Set<string>>();
+      for (const { component, spec } of podsOf(await manifestsOf(profile))) {
+        for (const { claim, container } of writersOf(spec)) {
+          const { uid, gid } = accountOf(spec, container);
+          const account = `${uid}:${gid}, volumes of ${spec.securityContext.fsGroup}`;
+          accounts.set(claim, (accounts.get(claim) ?? new Set()).add(account));
+          assert.equal(gid, spec.securityContext.fsGroup, `${container.name} of ${component}`);
+        }
+      }
+      assert.ok(accounts.size >= 2, profile);
+      for (const [claim, found] of accounts)
+        assert.equal(found.size, 1, `${profile}: ${claim}: ${[...found]}`);
+    }
+  });
+
+  test("a server that must run as another account keeps its models to itself", async () => {
+    const own = "inferenceGateway.engine.securityContext.runAsUser";
+    const modelsOf = async (user: number) => {
+      const manifests = await render(program, { profile: "vllm-fsdp2", set: [`${own}=${user}`] });
+      const { containers, volumes } = podOf(manifests, "inference-gateway");
+      const server = containers.find(({ name }: Manifest) => name === "engine");
+      const { name } = server.volumeMounts.find(({ mountPath }: Manifest) => mountPath === "/models");
+      return volumes.find((volume: Manifest) => volume.name === name);
+    };
+    assert.deepEqual(await modelsOf(0), { name: "engine-models", emptyDir: {} });
+    assert.equal((await modelsOf(1000)).persistentVolumeClaim.claimName, "hone-models");
+  });
+
+  const canChangeAccount = process.platform === "linux" && process.getuid?.() === 0;
+  const asOthers = canChangeAccount ? false : "only root may start processes of the accounts of pods";
+  test("what the engine's account downloads the trainer's writes anew, and the other way round", {
+    skip: asOthers,
+  }, async () => {
+    await using folder = await temporaryFolder("models");
+    const manifests = await manifestsOf(DEFAULTS);
+    const [gateway, trainer] = [podOf(manifests, "inference-gateway"), podOf(manifests, "trainer")];
+    const engine = gateway.containers.find(({ name }: Manifest) => name === "engine");
+    const accounts = [accountOf(gateway, engine), accountOf(trainer, trainer.containers[0])] as const;
+    // As a kubelet leaves a volume with an fsGroup.
+    const models = path.join(folder.path, "models");
+    await mkdir(models);
+    await chown(models, 0, gateway.securityContext.fsGroup);
+    await chmod(models, 0o2775);
+    await chmod(folder.path, 0o755);
+    for (const [first, second] of [accounts, accounts.toReversed()] as const) {
+      for (const [text, account] of [
+        ["one", first],
+        ["two", second],
+      ] as const) {
+        // As a client of the hub does: folders, a blob, a link to it, and the name of the revision.
+        const script = `set -e; cd "$1"; mkdir -p hub/refs hub/blobs hub/snapshots/$2; echo $2 > hub/refs/main; echo $2 > hub/blobs/b
+          ln -sf ../../blobs/b hub/snapshots/$2/config.json; cat hub/snapshots/$2/config.json`;
+        const options = { ...account, encoding: "utf8", timeout: 10_000, cwd: "/", env: {} } as const;
+        const made = spawnSync("/bin/sh", ["-c", script, "sh", models, text], options);
+        assert.deepEqual([made.status, made.stdout.trim(), made.stderr], [0, text, ""]);
+      }
+      assert.equal((await readFile(path.join(models, "hub/refs/main"), "utf8")).trim(), "two");
+    }
   });
 
   test("the bus's streams and objects fit on its disk, and that on its volume", async () => {

@@ -10,6 +10,9 @@ trainer: { state: rw, models: true, streams: make }
 tracer: { state: ro, models: false, streams: await }
 {{- end -}}
 
+{{/* The account that Hone's services and engine servers run as, and that owns what lies on their volumes. */}}
+{{- define "hone.user" -}}1000{{- end -}}
+
 {{/* For pod security "restricted". */}}
 {{- define "hone.podSecurity" -}}
 runAsNonRoot: true
@@ -324,5 +327,5 @@ enableServiceLinks: false
 # 3 s preStop + 8 s drain and close, and the rest for a busy node: a rollout that is cut off goes back to the queue.
 terminationGracePeriodSeconds: {{ (index .root.Values (include "hone.key" .name)).terminationGracePeriodSeconds }}
 securityContext:
-  {{- include "hone.podSecurity" (dict "user" 1000) | nindent 2 }}
+  {{- include "hone.podSecurity" (dict "user" (include "hone.user" .root)) | nindent 2 }}
 {{- end -}}

@@ -105,8 +105,14 @@
     {{- include "hone.engine.args" . | nindent 4 }}
   env:
     {{- include "hone.hubEnv" . | nindent 4 }}
+    # Caches and compiled kernels are kept for the life of the pod; the account has no entry in the image's /etc/passwd, where
+    # PyTorch would look for the name.
     - name: HOME
       value: /tmp
+    - name: USER
+      value: hone
+    - name: LOGNAME
+      value: hone
     {{- if eq $engine.kind "vllm" }}
     # Pause, resume and new weights are answered only with this; the port is open to this pod alone.
     - name: VLLM_SERVER_DEV_MODE
@@ -163,10 +169,16 @@
   volumeMounts:
     - { name: shm, mountPath: /dev/shm }
     - { name: engine-tmp, mountPath: /tmp }
-    - { name: models, mountPath: /models }
+    - { name: {{ include "hone.engine.modelsVolume" . }}, mountPath: /models }
     # New weights are read from where the trainer writes them.
     - { name: state, mountPath: /var/lib/hone, readOnly: true }
     - { name: links, mountPath: {{ include "hone.engine.links" . }}, readOnly: true }
+{{- end -}}
+
+{{/* What one account downloads another one may not write: only the pod's own shares the models of the services. */}}
+{{- define "hone.engine.modelsVolume" -}}
+{{- $user := (.Values.inferenceGateway.engine.securityContext | default dict).runAsUser -}}
+{{- ternary "models" "engine-models" (or (kindIs "invalid" $user) (eq (toString $user) (include "hone.user" .))) -}}
 {{- end -}}
 
 {{- define "hone.engine.probe" -}}
