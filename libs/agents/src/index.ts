@@ -85,7 +85,7 @@ export type { AnswerPiece, AnswerReader, ToolSchema, WrittenCall } from "./tool-
 export { calculatorConfigSchema, makeCalculator } from "./tools/calculator.ts";
 export { CutSide, cutAnswer } from "./tools/cut-answer.ts";
 export { toLangChainTools, toolsOf } from "./tools/langchain-tools.ts";
-export type { RolloutToolsOptions, ToolReply } from "./tools/rollout-tools.ts";
+export type { RolloutToolsOptions, ToolReply, ToolUse } from "./tools/rollout-tools.ts";
 export { RolloutTools } from "./tools/rollout-tools.ts";
 export type { SearchConfig } from "./tools/search.ts";
 export { makeSearch, searchConfigSchema } from "./tools/search.ts";

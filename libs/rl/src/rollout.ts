@@ -53,12 +53,26 @@ export interface Score {
   readonly turnRewards?: readonly TurnReward[];
 }
 
+/** How the calls of one tool went that it could take. */
+export interface ToolUse {
+  readonly name: string;
+  readonly calls: number;
+  /** Of these, how many failed. */
+  readonly failed: number;
+  /** What the last one that failed said; empty = none did. */
+  readonly error: string;
+}
+
 /** A rollout as training sees it: how it ended, what it was worth, what was sampled. */
 export interface Rollout {
   readonly slot: Slot;
   /** Which attempt this is, from 1. */
   readonly attempt: number;
   readonly outcome: Outcome;
+  /** Why it ended so, for people; absent = it was not said. */
+  readonly reason?: string;
+  /** Tools that it called; absent = none. */
+  readonly toolUses?: readonly ToolUse[];
   readonly scores: readonly Score[];
   readonly samples: readonly Sample[];
   /** Numbers that the agent reports, such as `{ success: 1 }`. */

@@ -65,7 +65,7 @@ describe("the agent that is a command", { timeout: 180_000 }, () => {
     await play("s-exit", node('console.error("lost my way"); process.exit(3);'));
     const failed = await world.episodeOf("s-exit");
     assert.equal(failed.outcome, Outcome.AGENT_FAILED);
-    assert.match(failed.reason, /exit code 3; it said: lost my way/);
+    assert.match(failed.reason, /exit code 3, and said last:\nlost my way/);
     assert.equal(failed.attempt, 1);
 
     const marker = path.join(tmpdir(), `hone-killed-${process.pid}`);

@@ -168,6 +168,17 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal(body.task.environment, "frozen_lake");
   });
 
+  test("shows each turn's tokens with the turn's own advantage where turns have one", async () => {
+    const route = `/api/runs/${run.runId}/rollouts/train.40.2.0`;
+    await eventually("the advantage", async () => (await get(route)).body.advantage !== null);
+    const { body } = await get(route);
+    const [first, second] = body.turns.map(
+      (turn: { tokens: { isSampled: boolean; advantage?: number }[] }) =>
+        new Set(turn.tokens.filter(({ isSampled }) => isSampled).map(({ advantage }) => advantage)),
+    );
+    assert.deepEqual([first, second], [new Set([1.25]), new Set([-0.75])]);
+  });
+
   test("shows the trace of a rollout, joined over the services that took part", async () => {
     const route = `/api/runs/${run.runId}/rollouts/train.40.1.2/trace`;
     await eventually("the trace", async () => (await get(route)).status === 200);

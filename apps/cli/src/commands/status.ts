@@ -18,10 +18,12 @@ import {
   type RunState,
   RunStateSchema,
 } from "@hone/proto-gen/run";
+import { reasonLine } from "@hone/rl";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { span } from "../format.ts";
 import { isEnded, runStates } from "../run/follow-run.ts";
+import { troubleLines } from "../run/trouble-lines.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/part-health.ts";
 import { replicasOf } from "../stack/replicas.ts";
@@ -32,6 +34,8 @@ import { table } from "../terminal.ts";
 
 const ANSWER_TIMEOUT_MS = 2_000;
 const NO_STACK_EXIT_CODE = 3;
+/** Characters of why a run ended. */
+const MAX_REASON = 1_000;
 
 export const statusCommand = honeCommand({
   name: "status",
@@ -150,7 +154,19 @@ function tellRuns({ terminal }: Session, states: readonly RunState[], trainer: P
     `step ${state.version}/${state.totalSteps}`,
     waitOf(state, trainer),
   ]);
-  for (const line of table(rows)) terminal.line(line);
+  for (const [index, line] of table(rows).entries()) {
+    terminal.line(line);
+    for (const note of notesOf(states[index])) terminal.line(terminal.style("yellow", `  ${note}`));
+  }
+}
+
+/** Why it ended, and what went wrong in the rollouts that were gathered last. */
+function notesOf(state: RunState | undefined): string[] {
+  if (state === undefined) return [];
+  const { troubles, endReason } = state;
+  const ended = endReason === "" ? [] : [reasonLine(endReason, MAX_REASON)];
+  if (troubles === undefined) return ended;
+  return [...ended, ...troubleLines(troubles).map((line) => `${reasonLine(troubles.madeFor)}: ${line}`)];
 }
 
 /** What a silent trainer published last is no longer true: then it is the trainer that is waited for. */

@@ -4,6 +4,7 @@ import { RunPhase } from "@hone/proto-gen/run";
 import { clock, figure, share } from "../format.ts";
 import { drawCurve } from "./curve.ts";
 import { type EvaluationRecord, type RunView, type StepRecord, timeLeftMs } from "./run-view.ts";
+import { troubleCounts, troubleLines } from "./trouble-lines.ts";
 
 const CURVE = { width: 64, height: 8 } as const;
 
@@ -12,11 +13,18 @@ export function liveLine(view: RunView): string {
   const last = view.steps.at(-1);
   const now = nowText(view);
   if (last === undefined) return now;
-  return `${stepLine(view, last)}  ${now}`.trimEnd();
+  const counts = last.troubles && troubleCounts(last.troubles);
+  return [stepFigures(view, last), ...(counts ? [counts] : []), now].join("  ").trimEnd();
 }
 
-/** One committed step: step, success, reward, tokens and episodes a second, time left. */
+/** One committed step: its figures, and what went wrong in it. */
 export function stepLine(view: RunView, record: StepRecord): string {
+  const troubles = record.troubles === undefined ? [] : troubleLines(record.troubles);
+  return [stepFigures(view, record), ...troubles].join("  ");
+}
+
+/** Step, success, reward, tokens and episodes a second, time left. */
+function stepFigures(view: RunView, record: StepRecord): string {
   const { metrics } = record;
   const width = String(view.totalSteps).length;
   const left = record === view.steps.at(-1) ? timeLeftMs(view) : undefined;

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { raceAbortable } from "@hone/core";
 import type { Bus } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
+import { reasonLine } from "@hone/rl";
 import { RunFailedError } from "../errors.ts";
 import { shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
@@ -24,6 +25,9 @@ import {
 } from "./follow-run.ts";
 import { isSameRun, type LoadedRun, loadRunFile, problemLines } from "./load-run-file.ts";
 import { RunPrinter } from "./run-printer.ts";
+
+/** Characters of why a run ended. */
+const MAX_REASON = 1_000;
 
 export interface RunOnStackOptions {
   readonly file: string;
@@ -135,7 +139,9 @@ function requireCompleted(
   onEnded(printer);
   if (ended?.phase === RunPhase.COMPLETED) return;
   const what = ended?.phase === RunPhase.CANCELLED ? "was cancelled" : "failed";
-  throw new RunFailedError(`The run ${what}: ${ended?.reason || "no reason was given"} (page ${pageUrl})`);
+  throw new RunFailedError(
+    `The run ${what}: ${reasonLine(ended?.reason || "no reason was given", MAX_REASON)} (page ${pageUrl})`,
+  );
 }
 
 function tellInterrupted({ terminal, project }: Session, isOwn: boolean, file: string): void {

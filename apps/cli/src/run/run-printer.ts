@@ -3,11 +3,13 @@
  * pace. Events from before this command (a run that goes on) are counted, not printed.
  */
 
-import { type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
+import { type RolloutTroubles, type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
+import { reasonLine } from "@hone/rl";
 import type { Terminal } from "../terminal.ts";
 import type { FollowOptions } from "./follow-run.ts";
 import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./run-lines.ts";
 import { afterEvent, afterState, newRunView, type RunView } from "./run-view.ts";
+import { TroubleMemory, troubleLines } from "./trouble-lines.ts";
 
 /** The time left and the waiting go on between events. */
 const REFRESH_MS = 500;
@@ -18,6 +20,7 @@ export class RunPrinter {
   readonly #terminal: Terminal;
   readonly #startedAtMs = Date.now();
   readonly #timer: NodeJS.Timeout;
+  readonly #troubles = new TroubleMemory();
   #view: RunView = newRunView("");
   #lastPlainAt = 0;
   #lastText = "";
@@ -73,11 +76,14 @@ export class RunPrinter {
   #tell(event: RunEvent): void {
     const { kind } = event;
     if (kind.case === "evaluated") {
-      const { version, mode, episodes, metrics } = kind.value;
-      this.#terminal.line(evaluationLine({ version, mode, episodes, metrics }));
+      this.#terminal.line(evaluationLine(kind.value));
+      this.#tellTroubles(kind.value.troubles);
       return;
     }
-    if (this.#terminal.isInteractive) return; // the live line tells the rest
+    if (this.#terminal.isInteractive) {
+      if (kind.case === "stepCompleted") this.#tellTroubles(kind.value.troubles);
+      return; // the live line tells the rest
+    }
     const step = this.#view.steps.at(-1);
     const isLast = kind.case === "stepCompleted" && step?.step === this.#view.totalSteps;
     const text =
@@ -85,6 +91,15 @@ export class RunPrinter {
         ? stepLine(this.#view, step)
         : this.#waitText(event);
     if (text !== undefined) this.#tellPlain(text, isLast);
+  }
+
+  /** What was not told before, below each other. */
+  #tellTroubles(troubles: RolloutTroubles | undefined): void {
+    const news = troubles && this.#troubles.newOf(troubles);
+    if (news === undefined) return;
+    for (const line of troubleLines(news)) {
+      this.#terminal.line(this.#terminal.style("yellow", `${reasonLine(news.madeFor)}: ${line}`));
+    }
   }
 
   /** A line of progress, unless it was told or another one was just now. */

@@ -2,7 +2,7 @@
  * What is known of a run, gathered from its events. Pure: event in, view out.
  */
 
-import type { RunEvent, RunState } from "@hone/proto-gen/run";
+import type { RolloutTroubles, RunEvent, RunState } from "@hone/proto-gen/run";
 import { RunPhase } from "@hone/proto-gen/run";
 
 /** One committed step. */
@@ -10,6 +10,8 @@ export interface StepRecord {
   readonly step: number;
   readonly timeMs: number;
   readonly metrics: Readonly<Record<string, number>>;
+  /** What went wrong in its rollouts; undefined = nothing did. */
+  readonly troubles?: RolloutTroubles | undefined;
 }
 
 /** One evaluation on held-out tasks. */
@@ -19,6 +21,8 @@ export interface EvaluationRecord {
   readonly mode: string;
   readonly episodes: number;
   readonly metrics: Readonly<Record<string, number>>;
+  /** What went wrong in its rollouts; undefined = nothing did. */
+  readonly troubles?: RolloutTroubles | undefined;
 }
 
 export interface Progress {
@@ -82,15 +86,19 @@ export function afterEvent(view: RunView, event: RunEvent): RunView {
       };
     }
     case "stepCompleted": {
-      const { step, totalSteps, metrics } = kind.value;
-      const record = { step, timeMs: Number(event.timeMs), metrics };
+      const { step, totalSteps, metrics, troubles } = kind.value;
+      const record = { step, timeMs: Number(event.timeMs), metrics, troubles };
       const steps = [...view.steps.filter((other) => other.step !== step), record];
       return { ...view, totalSteps, steps: steps.sort((a, b) => a.step - b.step), rollouts: undefined };
     }
     case "evaluated": {
-      const { version, mode, episodes, metrics } = kind.value;
+      const { version, mode, episodes, metrics, troubles } = kind.value;
       const others = view.evaluations.filter((each) => each.version !== version || each.mode !== mode);
-      return { ...view, evaluations: [...others, { version, mode, episodes, metrics }], rollouts: undefined };
+      return {
+        ...view,
+        evaluations: [...others, { version, mode, episodes, metrics, troubles }],
+        rollouts: undefined,
+      };
     }
     case "ended":
       return { ...view, phase: kind.value.phase, waitingFor: "", rollouts: undefined, ended: kind.value };

@@ -51,10 +51,21 @@ export interface ToolReply {
   readonly kind: "answered" | "failed" | "invalid" | "not_run";
 }
 
+/** How the calls of one tool went that it could take. */
+export interface ToolUse {
+  readonly name: string;
+  readonly calls: number;
+  readonly failed: number;
+  /** What the last one that failed said; empty = none did. */
+  readonly error: string;
+}
+
 /** Pauses between the tries of a call (U2). */
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 2_000;
 const CLOSE_DEADLINE_MS = 5_000;
+/** Of an error that is kept for people. */
+const MAX_ERROR_CHARACTERS = 500;
 
 const retries = counterOf(Instrument.retries).of({ part: "tool" });
 
@@ -69,6 +80,7 @@ export class RolloutTools {
   readonly #states = new Map<string, Promise<unknown>>();
   /** Calls of one turn that came one by one. */
   #oneByOne: { readonly turn: RecordedTurn | undefined; count: number } = { turn: undefined, count: 0 };
+  readonly #uses = new Map<string, ToolUse>();
   readonly #metrics: Record<string, number> = {
     tool_calls: 0,
     tool_calls_failed: 0,
@@ -94,6 +106,11 @@ export class RolloutTools {
 
   metrics(): Readonly<Record<string, number>> {
     return this.#metrics;
+  }
+
+  /** In order of their names. */
+  uses(): readonly ToolUse[] {
+    return [...this.#uses.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /**
@@ -171,20 +188,19 @@ export class RolloutTools {
       const { text, reward, metrics } = typeof answer === "string" ? { text: answer } : { ...answer };
       if (reward !== undefined) this.#addReward(reward);
       if (metrics !== undefined) this.#add(metrics);
+      this.#count(tool);
       return this.#reply(call, "answered", text);
     } catch (error) {
       recordError(span, error);
       this.#options.signal.throwIfAborted();
       if (error instanceof DeadlineError) {
-        this.#add({ tool_calls_failed: 1 });
-        return this.#reply(call, "failed", `Error: ${tool.name} took longer than ${error.waitedForMs} ms.`);
+        return this.#failed(call, tool, `${tool.name} took longer than ${error.waitedForMs} ms.`);
       }
       if (error instanceof RetryableError) {
         this.failure ??= error;
         throw error;
       }
-      this.#add({ tool_calls_failed: 1 });
-      return this.#reply(call, "failed", `Error: ${describeError(error)}`);
+      return this.#failed(call, tool, describeError(error));
     } finally {
       span.end();
     }
@@ -239,6 +255,24 @@ export class RolloutTools {
   #invalid(call: ChatToolCall, text: string): ToolReply {
     this.#add({ tool_calls_invalid: 1 });
     return this.#reply(call, "invalid", text);
+  }
+
+  #failed(call: ChatToolCall, tool: Tool, error: string): ToolReply {
+    this.#add({ tool_calls_failed: 1 });
+    this.#count(tool, error);
+    return this.#reply(call, "failed", `Error: ${error}`);
+  }
+
+  /** @param error of a call that failed. */
+  #count({ name }: Tool, error?: string): void {
+    const known = this.#uses.get(name) ?? { name, calls: 0, failed: 0, error: "" };
+    const use = { ...known, calls: known.calls + 1 };
+    this.#uses.set(
+      name,
+      error === undefined
+        ? use
+        : { ...use, failed: known.failed + 1, error: error.slice(0, MAX_ERROR_CHARACTERS) },
+    );
   }
 
   /** U3 */

@@ -270,6 +270,8 @@ export const runFileSchema = z
       /** For one attempt; waits for Hone's own parts do not count. */
       deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
       maxAttempts: wholeNumber.min(1).max(100).default(3),
+      /** What a step, an evaluation or a warm start does whose rollouts all fail for one reason. */
+      onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
       sampling: sampling.prefault({}),
     }),
     judge: judgesSchema,

@@ -1,6 +1,6 @@
 /** What the domain knows of a rollout: what is asked for, and what came of it. */
 
-import type { RecordedTurn, SamplingParameters } from "@hone/agents";
+import type { RecordedTurn, SamplingParameters, ToolUse } from "@hone/agents";
 import type { Outcome, Slot } from "@hone/core";
 import type { Sample } from "@hone/rl";
 
@@ -69,6 +69,8 @@ export interface RolloutRecord {
   readonly turns: readonly RecordedTurn[];
   readonly metrics: Readonly<Record<string, number>>;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** In order of their names. */
+  readonly toolUses: readonly ToolUse[];
   /** Sum of the rewards that the environment gave. */
   readonly environmentReturn: number;
   /** Reasons of the attempts before. */

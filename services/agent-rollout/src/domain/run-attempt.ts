@@ -212,6 +212,7 @@ async function runTraced(
         endpoint: { baseUrl: job.endpoint.baseUrl, model: job.endpoint.model },
       }),
     },
+    toolUses: tools.flatMap((each) => each.uses()),
     environmentReturn: [...tools, ...(sessions === undefined ? [] : [sessions])].reduce(
       (sum, each) => sum + each.totalReward,
       environment?.totalReward ?? 0,

@@ -149,6 +149,7 @@ export function withoutAttempt(reason: string, attempt: number): RolloutRecord {
     turns: [],
     metrics: {},
     metadata: {},
+    toolUses: [],
     environmentReturn: 0,
     failedAttempts: [],
     durationMs: 0,

@@ -8,6 +8,7 @@ import {
   EpisodeSchema,
   type Sample,
   SampleSchema,
+  ToolUseSchema,
   type Turn,
   TurnSchema,
   VersionSpanSchema,
@@ -35,6 +36,7 @@ export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
     durationMs: record.durationMs,
     generationMs: record.generationMs,
     cursor: job.cursor,
+    toolUses: record.toolUses.map((use) => create(ToolUseSchema, use)),
     ...(job.slot !== undefined && { slot: job.slot }),
     ...(job.task !== undefined && { task: job.task }),
   });

@@ -101,4 +101,9 @@ export const migrations: readonly Migration[] = [
     name: "whose-turn-it-is",
     sql: "alter table runs add column waiting_owner text not null default ''",
   },
+  {
+    id: 3,
+    name: "troubles-of-runs",
+    sql: "alter table runs add column troubles jsonb",
+  },
 ];

@@ -27,6 +27,7 @@ const summary = {
   waitingOwner: runs.waitingOwner,
   waitingSinceMs: runs.waitingSinceMs,
   progress: runs.progress,
+  troubles: runs.troubles,
   endedAtMs: runs.endedAtMs,
   endReason: runs.endReason,
   checkpoint: runs.checkpoint,

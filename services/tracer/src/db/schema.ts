@@ -13,6 +13,7 @@ import {
 } from "@hone/storage";
 import type { Figures, Refusal } from "../domain/ports.ts";
 import type { RunProgress } from "../domain/run-progress.ts";
+import type { RunTroubles } from "../domain/run-troubles.ts";
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
 
@@ -36,6 +37,8 @@ export const runs = pgTable("runs", {
   waitingOwner: text("waiting_owner").notNull().default(""),
   waitingSinceMs: timeMs("waiting_since_ms"),
   progress: jsonb("progress").$type<RunProgress>(),
+  /** What went wrong in the rollouts that were gathered last; null = nothing did. */
+  troubles: jsonb("troubles").$type<RunTroubles>(),
   endedAtMs: timeMs("ended_at_ms"),
   endReason: text("end_reason").notNull().default(""),
   checkpoint: text("checkpoint").notNull().default(""),

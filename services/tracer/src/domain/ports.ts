@@ -3,6 +3,7 @@
 import type { RolloutRecord } from "./rollout-record.ts";
 import type { RunPhase } from "./run-phase.ts";
 import type { RunProgress } from "./run-progress.ts";
+import type { RunTroubles } from "./run-troubles.ts";
 import type { StepFigures } from "./series.ts";
 
 /** Figures by name; a figure that is no finite number is null. */
@@ -23,6 +24,8 @@ export interface RunSummary {
   readonly waitingOwner: string;
   readonly waitingSinceMs: number | null;
   readonly progress: RunProgress | null;
+  /** Null = nothing went wrong in the rollouts that were gathered last. */
+  readonly troubles: RunTroubles | null;
   readonly endedAtMs: number | null;
   readonly endReason: string;
   readonly checkpoint: string;
@@ -150,6 +153,7 @@ export interface PublishedState {
   /** Of the key in the bucket. */
   readonly revision: number;
   readonly phase: RunPhase;
+  readonly troubles: RunTroubles | null;
   readonly version: number;
   readonly totalSteps: number;
   /** Empty = nothing. */

@@ -101,6 +101,25 @@ describe("rolloutViewOf()", () => {
     assert.deepEqual(view.turns[2]!.tokens[1], { id: 30, isSampled: true, logprob: -0.25, version: 4 });
   });
 
+  test("gives each sampled token what it was trained with: its turn's advantage, or the rollout's", () => {
+    const advantagesOf = (figures: Record<string, number>) =>
+      rolloutViewOf(scored, episode, () => undefined, { advantage: -1.5, figures }).turns.map(({ tokens }) =>
+        tokens.map(({ advantage }) => advantage),
+      );
+    const own = { "hone.turn.advantages.0": 0.5, "hone.turn.advantages.1": -2 };
+    assert.deepEqual(advantagesOf({}), [
+      [undefined, undefined, -1.5, -1.5],
+      [undefined, -1.5],
+      [undefined, -1.5],
+    ]);
+    assert.deepEqual(advantagesOf(own), [
+      [undefined, undefined, 0.5, 0.5],
+      [undefined, -2],
+      [undefined, -1.5],
+    ]);
+    assert.equal(view.turns[0]!.tokens[2]!.advantage, undefined);
+  });
+
   test("shows what a turn says of itself as it is", () => {
     assert.deepEqual(view.turns[0]!.info, { isValid: true });
     assert.equal(view.turns[1]!.info, "not json");

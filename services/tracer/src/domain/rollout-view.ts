@@ -7,6 +7,7 @@
 
 import { parseJson } from "@hone/core";
 import type { Episode, Sample, Score, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
+import { Attr } from "@hone/telemetry";
 
 /** One token. Arrays of these are what a page draws, so the names are short. */
 export interface TokenView {
@@ -19,6 +20,15 @@ export interface TokenView {
   readonly logprob?: number;
   /** Policy version that sampled it. */
   readonly version?: number;
+  /** What it was trained with: its turn's advantage where turns have their own, else the rollout's; absent = not known. */
+  readonly advantage?: number;
+}
+
+/** What training did with a rollout, as its `train` span tells. */
+export interface TrainedWith {
+  readonly advantage: number;
+  /** The span's other numbers; the advantages of turns are among them where turns have their own. */
+  readonly figures: Readonly<Record<string, number | null>>;
 }
 
 export interface TurnView {
@@ -60,8 +70,16 @@ export interface RolloutView {
 /** Text of one token, decoded alone; undefined where it is not known. */
 export type TokenText = (id: number) => string | undefined;
 
-export function rolloutViewOf(scored: ScoredEpisode, episode: Episode, textOf: TokenText): RolloutView {
-  const samples = episode.samples.map((sample) => tokensOf(sample, textOf));
+/** @param trained absent where it was not trained, or what training did is not known. */
+export function rolloutViewOf(
+  scored: ScoredEpisode,
+  episode: Episode,
+  textOf: TokenText,
+  trained?: TrainedWith,
+): RolloutView {
+  const samples = episode.samples.map((sample, index) =>
+    withAdvantages(tokensOf(sample, textOf), index, episode, trained),
+  );
   const shown = samples.map(() => 0);
   const turns = episode.turns.map((turn) => {
     const tokens = samples[turn.sample] ?? [];
@@ -108,6 +126,25 @@ function tokensOf(sample: Sample, textOf: TokenText): TokenView[] {
       ...(version !== undefined && { version }),
     };
   });
+}
+
+/** As `tokenAdvantages` of @hone/rl gives them to the loss: what lies in no turn has the rollout's. */
+function withAdvantages(
+  tokens: readonly TokenView[],
+  sample: number,
+  { turns }: Episode,
+  trained: TrainedWith | undefined,
+): readonly TokenView[] {
+  if (trained === undefined) return tokens;
+  const advantages = new Array<number>(tokens.length).fill(trained.advantage);
+  for (const turn of turns) {
+    const own = trained.figures[`${Attr.turnAdvantages}.${turn.index}`];
+    if (turn.sample === sample && typeof own === "number")
+      advantages.fill(own, turn.sampledBegin, turn.sampledEnd);
+  }
+  return tokens.map((token, position) =>
+    token.isSampled ? { ...token, advantage: advantages[position] ?? trained.advantage } : token,
+  );
 }
 
 /** The version of the n-th sampled token; asked for n = 0, 1, 2 … */

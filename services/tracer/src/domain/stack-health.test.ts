@@ -14,6 +14,7 @@ const RUN: RunSummary = {
   waitingOwner: "agent-rollout",
   waitingSinceMs: 50,
   progress: null,
+  troubles: null,
   endedAtMs: null,
   endReason: "",
   checkpoint: "",

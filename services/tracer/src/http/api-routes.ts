@@ -110,7 +110,9 @@ export function apiRoutes(options: ApiOptions): Hono {
     const scored = fromBinary(ScoredEpisodeSchema, bytes);
     if (scored.episode === undefined) return notFound(c, `the episode of ${run}/${slot}`);
     const texts = await tokenTexts.of(owner?.configJson ?? null);
-    return c.json({ ...rest, runId: run, ...rolloutViewOf(scored, scored.episode, texts) });
+    const { advantage, figures } = rest;
+    const trained = advantage === null ? undefined : { advantage, figures: figures ?? {} };
+    return c.json({ ...rest, runId: run, ...rolloutViewOf(scored, scored.episode, texts, trained) });
   });
 
   app.get("/runs/:run/rollouts/:slot/trace", async (c) => {

@@ -193,6 +193,22 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await eventually("the colour of the mask", async () => (await color(1)) !== pushed);
   });
 
+  test("colours and tells the tokens of each turn by the turn's own advantage where turns have one", async () => {
+    await open(`${RUN}/rollouts/train.40.2.0`);
+    for (const [index, [sign, shown]] of (
+      [
+        ["up", /advantage\s+\+1\.25/],
+        ["down", /advantage\s+−0\.75/],
+      ] as const
+    ).entries()) {
+      const sampled = page.locator(`#turn-${index} .token[data-mask="1"]`).first();
+      assert.equal(await sampled.getAttribute("data-sign"), sign);
+      await sampled.hover();
+      assert.match(await page.locator(".token-card").innerText(), shown);
+    }
+    await open(`${RUN}/rollouts/train.40.1.2`);
+  });
+
   test("moves through tokens by the arrow keys", async () => {
     // The first stop of the tab key behind the colours.
     await page.getByText("Mask", { exact: true }).click();

@@ -7,6 +7,7 @@ import type { Logger } from "@hone/telemetry";
 import type { PublishedState } from "../domain/ports.ts";
 import { MAX_COLUMN, storable } from "../domain/run-event.ts";
 import { phaseWord } from "../domain/run-phase.ts";
+import { runTroublesOf } from "../domain/run-troubles.ts";
 
 /** Pause before a failed write is tried again. */
 const RETRY_DELAY_MS = 1_000;
@@ -69,6 +70,7 @@ function publishedStateOf(runId: string, state: RunState, revision: number): Pub
     waitingFor: storable(state.waitingFor),
     waitingOwner: storable(state.waitingOwner),
     waitingSinceMs: state.waitingSinceMs === 0n ? null : Number(state.waitingSinceMs),
+    troubles: state.troubles === undefined ? null : runTroublesOf(state.troubles),
   };
 }
 

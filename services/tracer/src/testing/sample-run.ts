@@ -26,6 +26,8 @@ export interface SampleRun {
 
 const GROUPS = 4;
 const GROUP_SIZE = 8;
+/** Whose turns have advantages of their own. */
+const TASK_WITH_TURNS = 2;
 const STEP_MS = 2_400;
 
 /** Tells the whole run. @param otlpUrl base address of the tracer, or undefined to send no spans. */
@@ -172,6 +174,11 @@ async function tellGroup(bus: Bus, run: SampleRun, step: number, task: number, o
       slot,
       scored,
       advantage,
+      // The turns of one task's rollouts have advantages of their own.
+      turnAdvantages:
+        task === TASK_WITH_TURNS
+          ? scored.episode?.turns.map((_, turn) => (turn % 2 === 0 ? 1.25 : -0.75))
+          : undefined,
       beginMs: run.startedAtMs + step * STEP_MS,
     });
     await fetch(`${otlpUrl}/v1/traces`, {

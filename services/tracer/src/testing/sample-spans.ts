@@ -6,7 +6,7 @@ import { ExportTraceServiceRequestSchema, Span_SpanKind } from "@hone/otlp-proto
 import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { Attr, EventName, SpanName } from "@hone/telemetry";
 
-type Attributes = Readonly<Record<string, string | number>>;
+type Attributes = Readonly<Record<string, string | number | readonly number[]>>;
 
 export interface TracedRollout {
   readonly runId: string;
@@ -14,12 +14,21 @@ export interface TracedRollout {
   readonly scored: ScoredEpisode;
   /** Undefined where it was left out of training. */
   readonly advantage: number | undefined;
+  /** Of each turn, where turns have their own. */
+  readonly turnAdvantages?: readonly number[] | undefined;
   /** Begin of the rollout; Unix milliseconds. */
   readonly beginMs: number;
 }
 
 /** One export with the trace of a rollout. */
-export function encodeTrace({ runId, slot, scored, advantage, beginMs }: TracedRollout): Uint8Array {
+export function encodeTrace({
+  runId,
+  slot,
+  scored,
+  advantage,
+  turnAdvantages,
+  beginMs,
+}: TracedRollout): Uint8Array {
   const begin = BigInt(beginMs) * 1_000_000n;
   const ms = (value: number) => begin + BigInt(Math.round(value * 1e6));
   let next = 0;
@@ -74,6 +83,7 @@ export function encodeTrace({ runId, slot, scored, advantage, beginMs }: TracedR
             ...identity,
             [Attr.advantage]: advantage,
             [Attr.ratioMax]: 1.21,
+            ...(turnAdvantages !== undefined && { [Attr.turnAdvantages]: turnAdvantages }),
           }),
         ];
   const services = [
@@ -97,11 +107,20 @@ function attributesOf(attributes: Attributes) {
     key,
     value: {
       value:
-        typeof value === "string"
-          ? ({ case: "stringValue", value } as const)
-          : ({ case: "doubleValue", value } as const),
+        typeof value === "object"
+          ? ({
+              case: "arrayValue",
+              value: { values: value.map((each) => ({ value: plainValue(each) })) },
+            } as const)
+          : plainValue(value),
     },
   }));
+}
+
+function plainValue(value: string | number) {
+  return typeof value === "string"
+    ? ({ case: "stringValue", value } as const)
+    : ({ case: "doubleValue", value } as const);
 }
 
 export function traceIdOf(slot: Slot): string {

@@ -75,7 +75,7 @@ describe("the ledger", () => {
       [1, `runs/${run.runId}/state/1-1`, "digest-1", 11],
     );
     assert.deepEqual(await trained(run.runId), ["train.1.0.0", "train.1.0.1"]);
-    assert.deepEqual(await ledger.stepMetrics(run.runId, 1), { loss: 0.5 });
+    assert.deepEqual(await ledger.step(run.runId, 1), { metrics: { loss: 0.5 } });
     const worth = (await ledger.trained(run.runId, 1)).map(({ slot, ...rest }) => [slotKey(slot), rest]);
     const expected = commitOf(run, 1).entries.map(({ rollout: { slot }, reward, advantage }) => [
       slotKey(slot),
@@ -178,7 +178,7 @@ describe("the ledger", () => {
       UniqueViolationError,
     );
     assert.equal((await ledger.load(run.runId))?.version, 1);
-    assert.equal(await ledger.stepMetrics(run.runId, 2), undefined);
+    assert.equal(await ledger.step(run.runId, 2), undefined);
   });
 
   test("thousands of rollouts fit into one commit", async () => {

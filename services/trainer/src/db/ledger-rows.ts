@@ -15,6 +15,7 @@ import type {
   RunEnding,
   RunLedger,
   RunWishes,
+  StepRecord,
   TaskVisitRow,
   TrainedRollout,
 } from "../domain/ports.ts";
@@ -52,7 +53,8 @@ export class LedgerRows implements RunLedger {
   }
 
   async commit(commit: Commit): Promise<boolean> {
-    const { runId, epoch, version, stateFolder, stateDigest, metrics, nextSequence, isWhole } = commit;
+    const { runId, epoch, version, stateFolder, stateDigest, metrics, troubles, nextSequence, isWhole } =
+      commit;
     const recovery = isWhole
       ? { recoveryFolder: stateFolder, recoveryDigest: stateDigest, recoveryVersion: version, warmUpdates: 0 }
       : {};
@@ -66,7 +68,7 @@ export class LedgerRows implements RunLedger {
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
-        await tx.insert(steps).values({ runId, version, epoch, stateFolder, stateDigest, metrics });
+        await tx.insert(steps).values({ runId, version, epoch, stateFolder, stateDigest, metrics, troubles });
         // One parameter for all rows: thousands of parameters cost more than the rows themselves.
         const rows = JSON.stringify(commit.entries.map((entry) => rowOf(commit, entry)));
         await tx.execute(
@@ -146,11 +148,12 @@ export class LedgerRows implements RunLedger {
           .where(and(eq(evaluations.runId, runId), eq(evaluations.version, version))),
       { action: `read evaluations of ${runId}`, isRepeatable: true },
     );
-    return rows.map(({ mode, episodes, metrics }) => ({
+    return rows.map(({ mode, episodes, metrics, troubles }) => ({
       version,
       mode: mode as EvaluationRecord["mode"],
       episodes,
       metrics,
+      ...(troubles !== null && { troubles }),
     }));
   }
 
@@ -188,17 +191,17 @@ export class LedgerRows implements RunLedger {
       .sort((a, b) => compareSlots(a.slot, b.slot));
   }
 
-  async stepMetrics(runId: string, version: number): Promise<Record<string, number> | undefined> {
+  async step(runId: string, version: number): Promise<StepRecord | undefined> {
     const [row] = await query(
       this.#database,
       (db) =>
         db
-          .select({ metrics: steps.metrics })
+          .select({ metrics: steps.metrics, troubles: steps.troubles })
           .from(steps)
           .where(and(eq(steps.runId, runId), eq(steps.version, version))),
       { action: `read step ${version} of ${runId}`, isRepeatable: true },
     );
-    return row?.metrics;
+    return row && { metrics: row.metrics, ...(row.troubles !== null && { troubles: row.troubles }) };
   }
 
   async end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean> {

@@ -101,4 +101,11 @@ create table visits (
   primary key (run_id, step, task)
 )`,
   },
+  {
+    id: 6,
+    name: "troubles-of-steps-and-evaluations",
+    sql: `
+alter table steps add column troubles jsonb;
+alter table evaluations add column troubles jsonb`,
+  },
 ];

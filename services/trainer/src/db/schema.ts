@@ -19,6 +19,7 @@ import {
   text,
   timestamp,
 } from "@hone/storage";
+import type { GatheredTroubles } from "../domain/troubles.ts";
 
 export const runs = pgTable("runs", {
   runId: text("run_id").primaryKey(),
@@ -85,6 +86,8 @@ export const steps = pgTable(
     stateFolder: text("state_folder").notNull(),
     stateDigest: text("state_digest").notNull(),
     metrics: jsonb("metrics").$type<Record<string, number>>().notNull(),
+    /** What went wrong in its rollouts; null = nothing did. */
+    troubles: jsonb("troubles").$type<GatheredTroubles>(),
     committedAt: timestamp("committed_at", { withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.version] })],
@@ -98,6 +101,8 @@ export const evaluations = pgTable(
     mode: text("mode").notNull(),
     episodes: integer("episodes").notNull(),
     metrics: jsonb("metrics").$type<Record<string, number>>().notNull(),
+    /** What went wrong in its rollouts; null = nothing did. */
+    troubles: jsonb("troubles").$type<GatheredTroubles>(),
     finishedAt: timestamp("finished_at", { withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.version, table.mode] })],

@@ -16,12 +16,14 @@ import type { Commit, LedgerEntry, TaskVisitRow } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import { hasOptimizer, isReplayFree } from "./state-cadence.ts";
+import type { GatheredTroubles } from "./troubles.ts";
 import { diskWait, WaitOwner } from "./wait.ts";
 
 export interface VersionToCommit {
   readonly version: number;
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
+  readonly troubles?: GatheredTroubles | undefined;
   /** Of a run with a curriculum. */
   readonly visits?: readonly TaskVisitRow[];
 }
@@ -29,7 +31,7 @@ export interface VersionToCommit {
 /** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
 export async function commitVersion(
   context: RunContext,
-  { version, entries, metrics, visits }: VersionToCommit,
+  { version, entries, metrics, troubles, visits }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
@@ -48,6 +50,7 @@ export async function commitVersion(
     isWhole,
     entries,
     metrics,
+    troubles,
     ...(visits !== undefined && { visits }),
     nextSequence: isReplayFree(run.config, engine, version) ? inbox.nextSequence : progress.neededFrom,
   };

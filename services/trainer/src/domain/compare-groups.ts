@@ -8,7 +8,7 @@
 
 import type { GroupJudgeConfig } from "@hone/config";
 import { isScorable, Outcome } from "@hone/core";
-import type { Score } from "@hone/rl";
+import { clipReason, type Score } from "@hone/rl";
 import type { RunContext } from "./run-context.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 import { WaitOwner } from "./wait.ts";
@@ -54,7 +54,7 @@ async function compareGroup(
     const verdict = await groupJudges.compare({ runId: run.runId, sequences, judges }, signal);
     if (verdict.kind === "failed") {
       logger.warn("a group is left out as its judge failed", { reason: verdict.reason });
-      return group.map((entry) => (compared.includes(entry) ? leftOut(entry) : entry)); // C2
+      return group.map((entry) => (compared.includes(entry) ? leftOut(entry, verdict.reason) : entry)); // C2
     }
     scores = verdict.scores;
   }
@@ -69,6 +69,9 @@ function withScores(entry: ScoredRollout, added: readonly Score[]): ScoredRollou
   return { ...entry, rollout: { ...rollout, scores: [...rollout.scores, ...added] } };
 }
 
-function leftOut(entry: ScoredRollout): ScoredRollout {
-  return { ...entry, rollout: { ...entry.rollout, outcome: Outcome.infraFailed } };
+function leftOut(entry: ScoredRollout, reason: string): ScoredRollout {
+  return {
+    ...entry,
+    rollout: { ...entry.rollout, outcome: Outcome.infraFailed, reason: clipReason(reason) },
+  };
 }

@@ -12,6 +12,7 @@ import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { testConfig, testRun } from "../testing/fake-run.ts";
 import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
 import { LostRolloutsError, OwnershipLostError } from "./errors.ts";
+import type { RunEnding } from "./ports.ts";
 import { holdTenure, type TenureControl } from "./run-tenure.ts";
 import { WishBoard } from "./run-wishes.ts";
 
@@ -52,6 +53,10 @@ interface Kind {
   readonly checkpoints: readonly string[];
   /** Folders of state at the end. */
   readonly states: number;
+  /** @default completed */
+  readonly ending?: RunEnding;
+  /** Makes rollouts fail; the same at each try. */
+  readonly failureOf?: MemoryWorld["failureOf"];
   /** Of effects between which the process may die, at least. */
   readonly points: number;
 }
@@ -121,6 +126,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
     states: 2,
     points: 40,
   },
+  "a run whose second step fails as a whole": {
+    config: configOf(undefined, { stateEvery: 2, checkpoint: { every: 1, keep: 2 } }),
+    trained: 4,
+    checkpoints: ["step-1"],
+    states: 2,
+    points: 20,
+    ending: "failed",
+    failureOf: ({ split, step, task, index }) =>
+      split === "train" && step === 2
+        ? { outcome: "agent_failed", reason: `no such module (request ${task}${index})` }
+        : undefined,
+  },
   "an evaluation": {
     config: configOf(undefined, { steps: 0, eval: { samples: 3, modes: ["sampled"], tasks: 2 } }),
     trained: 0,
@@ -133,8 +150,9 @@ const ROWS = ["one", "two", "three"].map((response) => ({ prompt: "count", respo
 
 class Death extends Error {}
 
-function newWorld({ config } = KINDS["a run"]!): MemoryWorld {
+function newWorld({ config, failureOf } = KINDS["a run"]!): MemoryWorld {
   const world = new MemoryWorld(testRun({ config }));
+  if (failureOf !== undefined) world.failureOf = failureOf;
   world.rows = ROWS;
   return world;
 }
@@ -190,6 +208,8 @@ async function outcomeOf(world: MemoryWorld, stateRoot: string) {
     tasks: [...world.tasks].sort(),
     visits: world.taskVisits,
     phase: world.status?.phase,
+    reason: world.status?.endReason,
+    troubles: world.status?.troubles,
     served: [world.status?.version, world.status?.digest],
     checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),
   };
@@ -202,7 +222,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
       const calm = newWorld(kind);
       const points: string[] = [];
       calm.point = (point) => void points.push(point);
-      assert.equal(await tenure(calm, calmRoot.path), "completed");
+      assert.equal(await tenure(calm, calmRoot.path), kind.ending ?? "completed");
       const expected = await outcomeOf(calm, calmRoot.path);
       assert.equal(expected.ledger.length, kind.trained);
       assert.deepEqual(expected.checkpoints, kind.checkpoints);

@@ -1,6 +1,7 @@
 /** Errors of the trainer. */
 
 import { RetryableError, TerminalError } from "@hone/core";
+import type { OutcomeTrouble } from "@hone/rl";
 
 /** Another process owns the run now; this one must not touch it any more. */
 export class OwnershipLostError extends TerminalError {
@@ -36,6 +37,17 @@ export class TrainerStoppingError extends TerminalError {
 export class BrokenRowError extends TerminalError {
   constructor(runId: string, rule: string, value: string, options?: ErrorOptions) {
     super("BROKEN_ROW", `Cannot go on with ${runId} as ${rule}: current value is ${value}`, options);
+  }
+}
+
+/** All rollouts of a step, an evaluation or a warm start failed for one reason: another try would make the same of them. */
+export class UniformFailureError extends TerminalError {
+  constructor(madeFor: string, { outcome, count, reason }: OutcomeTrouble) {
+    const said = reason === "" ? "none of them says why" : `for one reason: ${reason}`;
+    super(
+      "UNIFORM_FAILURE",
+      `all ${count} rollouts of ${madeFor} ended as ${outcome}, ${said} (rollout.onUniformFailure: continue lets such rollouts pass)`,
+    );
   }
 }
 

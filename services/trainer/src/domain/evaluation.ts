@@ -20,6 +20,7 @@ import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 import { isReplayFree } from "./state-cadence.ts";
+import { gatheredTroubles, tellTroubles } from "./troubles.ts";
 import { WaitOwner } from "./wait.ts";
 
 /** Modes by index within the task (E2). */
@@ -61,6 +62,11 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
     async () => {
       const modes = modesOf(run.config);
       const scored = await gatherEvaluation(context, version, modes);
+      tellTroubles(
+        context,
+        evaluationOf(version),
+        scored.map(({ rollout }) => rollout),
+      );
       const records = [...new Set(modes)].map((mode) =>
         recordOf(
           context,
@@ -100,7 +106,7 @@ async function gatherEvaluation(
     lowestVersion: version, // E1
     highestVersion: version,
   }));
-  return gatherer.gather(`the evaluation of version ${version}`, jobs, (rolloutsDone, rolloutsTotal) =>
+  return gatherer.gather(evaluationOf(version), jobs, (rolloutsDone, rolloutsTotal) =>
     reporter.progress({ step: version, rolloutsDone, rolloutsTotal }),
   );
 }
@@ -117,5 +123,10 @@ function recordOf(
   addRolloutMetrics(metrics, rollouts, outcomes);
   const tasks = Map.groupBy(rollouts, ({ slot }) => slot.task);
   addEvaluationMetrics(metrics, [...tasks.values()], outcomes, { passAt: passAtOf(run.config), passReward });
-  return { version, mode, episodes: rollouts.length, metrics: metrics.toRecord() };
+  const troubles = gatheredTroubles(evaluationOf(version), rollouts);
+  return { version, mode, episodes: rollouts.length, metrics: metrics.toRecord(), troubles };
+}
+
+function evaluationOf(version: number): string {
+  return `the evaluation of version ${version}`;
 }

@@ -14,6 +14,7 @@ import type { RunEvent } from "./run-event.ts";
 import type { Recovery, RunRecord } from "./run-record.ts";
 import type { RunStatus } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import type { GatheredTroubles } from "./troubles.ts";
 
 /** One dataset row, or an environment with its seed; the trainer passes it on unread. */
 export interface Task {
@@ -154,6 +155,8 @@ export interface Commit {
   readonly isWhole: boolean;
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
+  /** Of its rollouts; absent = nothing went wrong. */
+  readonly troubles?: GatheredTroubles | undefined;
   /** Of a run with a curriculum. */
   readonly visits?: readonly TaskVisitRow[];
   /** First position of the stream that is still needed. */
@@ -166,6 +169,15 @@ export interface EvaluationRecord {
   readonly mode: EvaluationMode;
   readonly episodes: number;
   readonly metrics: Readonly<Record<string, number>>;
+  /** Of its rollouts; absent = nothing went wrong. */
+  readonly troubles?: GatheredTroubles | undefined;
+}
+
+/** What is kept of a committed step for whoever follows the run. */
+export interface StepRecord {
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Of its rollouts; absent = nothing went wrong. */
+  readonly troubles?: GatheredTroubles | undefined;
 }
 
 /** How an evaluation samples. */
@@ -267,8 +279,8 @@ export interface RunLedger {
   visits(runId: string): Promise<TaskVisitRow[]>;
   /** The rollouts that the training of a version was made of, in order of their slots. */
   trained(runId: string, version: number): Promise<TrainedRollout[]>;
-  /** Figures of a committed step; undefined when there is none. */
-  stepMetrics(runId: string, version: number): Promise<Record<string, number> | undefined>;
+  /** What is kept of a committed step; undefined when there is none. */
+  step(runId: string, version: number): Promise<StepRecord | undefined>;
   /** @returns false when the epoch no longer holds. */
   end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean>;
 }

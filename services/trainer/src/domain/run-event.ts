@@ -2,6 +2,7 @@
 
 import type { EvaluationMode } from "./ports.ts";
 import type { RunPhase } from "./run-status.ts";
+import type { GatheredTroubles } from "./troubles.ts";
 
 /** One thing that is wrong with a run file. */
 export interface Problem {
@@ -37,6 +38,7 @@ export type RunEvent =
       readonly totalSteps: number;
       readonly version: number;
       readonly metrics: Readonly<Record<string, number>>;
+      readonly troubles?: GatheredTroubles | undefined;
     }
   | {
       readonly kind: "evaluated";
@@ -44,6 +46,7 @@ export type RunEvent =
       readonly mode: EvaluationMode;
       readonly episodes: number;
       readonly metrics: Readonly<Record<string, number>>;
+      readonly troubles?: GatheredTroubles | undefined;
     }
   | {
       readonly kind: "ended";

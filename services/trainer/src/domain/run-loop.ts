@@ -74,11 +74,11 @@ async function restore(context: RunContext): Promise<void> {
     await reporter.publish({ ...published, location: run.stateFolder });
   }
   // The owner before may have died between the commit and its event; one that was sent is stored once.
-  const metrics = await reporter.untilAvailable(
+  const step = await reporter.untilAvailable(
     { text: "the database (last step)", owner: WaitOwner.database },
-    () => ledger.stepMetrics(run.runId, version),
+    () => ledger.step(run.runId, version),
   );
-  if (version > 0 && metrics !== undefined) sendStepEvent(context, version, metrics);
+  if (version > 0 && step !== undefined) sendStepEvent(context, version, step);
 }
 
 /** Version 0: the first weights, or what the warm start makes of them or of an earlier owner's state within it. */

@@ -14,6 +14,7 @@ import { EventOutbox } from "./event-outbox.ts";
 import type { RunEvents, RunStateBoard } from "./ports.ts";
 import type { RunEvent } from "./run-event.ts";
 import { NO_WAIT, type RunPhase, type RunStatus } from "./run-status.ts";
+import type { GatheredTroubles } from "./troubles.ts";
 import type { Wait } from "./wait.ts";
 
 /** Two soft writes of the state lie this far apart. */
@@ -102,6 +103,11 @@ export class RunReporter {
     } finally {
       this.waitingNoMore();
     }
+  }
+
+  /** Says what went wrong in the rollouts that were gathered last; undefined = nothing did. */
+  troubles(troubles: GatheredTroubles | undefined): void {
+    if (troubles !== undefined || this.#status.troubles !== undefined) this.#change({ troubles });
   }
 
   event(event: RunEvent, messageId?: string): void {

@@ -1,5 +1,6 @@
 /** What everyone may know of a run at the moment. */
 
+import type { GatheredTroubles } from "./troubles.ts";
 import type { WaitOwner } from "./wait.ts";
 
 /** What a run is doing. */
@@ -37,6 +38,10 @@ export interface RunStatus {
   readonly configJson: string;
   /** Oldest version that jobs in flight may still need. */
   readonly oldestVersion: number;
+  /** What went wrong in the rollouts that were gathered last; absent = nothing did. */
+  readonly troubles?: GatheredTroubles | undefined;
+  /** Why it ended; absent while it has not, and where it completed. */
+  readonly endReason?: string;
 }
 
 /** The part of a status that says that nothing is waited for. */

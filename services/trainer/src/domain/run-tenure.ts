@@ -9,7 +9,7 @@
 import { describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
-import { OwnershipLostError, RunCancelledError } from "./errors.ts";
+import { OwnershipLostError, RunCancelledError, UniformFailureError } from "./errors.ts";
 import type {
   BrokenRun,
   GroupJudges,
@@ -93,7 +93,10 @@ export async function holdTenure(
       return await endRun(deps, reporter, folders, RunPhase.cancelled, reason);
     }
     signal.throwIfAborted();
-    throw error;
+    if (!(error instanceof UniformFailureError)) throw error;
+    logger.error("the run is stopped", { reason: error.message });
+    await retry(() => deps.jobs.purge(run.runId), { signal });
+    return await endRun(deps, reporter, folders, RunPhase.failed, error.message);
   }
 }
 
@@ -183,7 +186,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     };
     await runLoop(context, control.wishes);
   } catch (error) {
-    if (!signal.aborted)
+    if (!signal.aborted && !(error instanceof UniformFailureError))
       reporter.waiting({
         text: `another try after a failure (${describeError(error)})`,
         owner: WaitOwner.trainer,
@@ -219,7 +222,8 @@ async function tellEnd(
   checkpoint: string,
 ): Promise<void> {
   const { runId, epoch } = final;
-  if (!(await retry(() => deps.board.publish(final)))) throw new OwnershipLostError(runId, epoch);
+  if (!(await retry(() => deps.board.publish({ ...final, endReason: reason }))))
+    throw new OwnershipLostError(runId, epoch);
   await retry(() => deps.events.publish(runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
   if (!(await retry(() => deps.ledger.end(runId, epoch, phase, reason)))) {
     throw new OwnershipLostError(runId, epoch);

@@ -1,13 +1,14 @@
 /** The event of a committed step. */
 
+import type { StepRecord } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** Says that a step is committed. */
 export function sendStepEvent(
   { run, reporter }: Pick<RunContext, "run" | "reporter">,
   version: number,
-  metrics: Readonly<Record<string, number>>,
+  { metrics, troubles }: StepRecord,
 ): void {
   const totalSteps = run.config.trainer.steps;
-  reporter.event({ kind: "step", step: version, totalSteps, version, metrics }, `step-${version}`);
+  reporter.event({ kind: "step", step: version, totalSteps, version, metrics, troubles }, `step-${version}`);
 }

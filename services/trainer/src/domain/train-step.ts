@@ -29,6 +29,7 @@ import { sendStepEvent } from "./step-event.ts";
 import { traceTraining } from "./trace-training.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
 import { planTraining } from "./training-plan.ts";
+import { type GatheredTroubles, tellTroubles } from "./troubles.ts";
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: RunContext, step: number): Promise<void> {
@@ -52,6 +53,11 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   const jobs = jobsOf(context, step, batch);
   const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
   const gathered = performance.now();
+  const troubles = tellTroubles(
+    context,
+    `step ${step}`,
+    scored.map(({ rollout }) => rollout),
+  );
 
   reporter.phase(RunPhase.train, step);
   const metrics = new MetricSet();
@@ -72,12 +78,13 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
       version: step,
       entries,
       metrics: metrics.toRecord(),
+      troubles,
       ...(visits !== undefined && { visits }),
     }),
   );
   if (visits !== undefined) context.tasks.curriculum?.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
-  finishStep(context, step, { metrics, credit, optimised, scored, span });
+  finishStep(context, step, { metrics, troubles, credit, optimised, scored, span });
 }
 
 /** Says what the step did. Nothing here can undo it. */
@@ -86,6 +93,7 @@ function finishStep(
   step: number,
   done: {
     metrics: MetricSet;
+    troubles: GatheredTroubles | undefined;
     credit: Credit;
     optimised: Optimised;
     scored: readonly ScoredRollout[];
@@ -102,7 +110,7 @@ function finishStep(
           tokens_per_second: ((record.tokens ?? 0) / stepMs) * 1_000,
         }
       : {};
-  sendStepEvent(context, step, { ...record, ...rates });
+  sendStepEvent(context, step, { metrics: { ...record, ...rates }, troubles: done.troubles });
   traceTraining(run, step, done);
   logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
   rollouts.purgeBelow(run.runId, progress.neededFrom).catch((error: unknown) => {
@@ -159,7 +167,8 @@ function learn(context: RunContext, step: number, credit: Credit, metrics: Metri
 function markStale(scored: ScoredRollout, version: number): ScoredRollout {
   const range = versionRange(scored.rollout);
   if (range === undefined || (range.lowest === version && range.highest === version)) return scored;
-  return { ...scored, rollout: { ...scored.rollout, outcome: Outcome.stale } };
+  const reason = `its tokens are of the versions ${range.lowest} to ${range.highest}, and ${version} was asked for`;
+  return { ...scored, rollout: { ...scored.rollout, outcome: Outcome.stale, reason } };
 }
 
 function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit {

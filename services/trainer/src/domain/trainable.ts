@@ -29,8 +29,9 @@ export function leaveOutUntrainable(
       return entry;
     } catch (error) {
       const slot = slotKey(entry.rollout.slot);
-      logger.error("a rollout cannot be trained and is left out", { slot, reason: describeError(error) });
-      return { ...entry, rollout: { ...entry.rollout, outcome: Outcome.infraFailed, samples: [] } };
+      const reason = describeError(error);
+      logger.error("a rollout cannot be trained and is left out", { slot, reason });
+      return { ...entry, rollout: { ...entry.rollout, outcome: Outcome.infraFailed, reason, samples: [] } };
     }
   });
 }

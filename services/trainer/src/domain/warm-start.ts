@@ -16,6 +16,7 @@ import { batchSlots } from "./rollout-gatherer.ts";
 import type { RunContext } from "./run-context.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
+import { tellTroubles } from "./troubles.ts";
 
 type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
 
@@ -79,5 +80,11 @@ async function gatherDemonstrations(
       loss: Number.NaN,
     }),
   );
-  return leaveOutUntrainable(context, scored);
+  const demonstrations = leaveOutUntrainable(context, scored);
+  tellTroubles(
+    context,
+    "the warm start",
+    demonstrations.map(({ rollout }) => rollout),
+  );
+  return demonstrations;
 }

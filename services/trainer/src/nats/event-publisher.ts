@@ -19,6 +19,7 @@ import {
 import type { RunEvents } from "../domain/ports.ts";
 import type { Problem, RunEvent } from "../domain/run-event.ts";
 import { phaseToWire } from "./run-state-board.ts";
+import { troublesToWire } from "./troubles-to-wire.ts";
 
 export class EventPublisher implements RunEvents {
   readonly #bus: Bus;
@@ -62,6 +63,19 @@ function kindName(event: RunEvent): keyof typeof EventKind {
   return event.kind === "warm-start" ? "warmStart" : event.kind;
 }
 
+/** The event with its figures and troubles as the wire has them. */
+function figuresOf<E extends Extract<RunEvent, { kind: "step" | "evaluated" }>>({
+  metrics,
+  troubles,
+  ...event
+}: E) {
+  return {
+    ...event,
+    metrics: { ...metrics },
+    ...(troubles !== undefined && { troubles: troublesToWire(troubles) }),
+  };
+}
+
 function encodeKind(event: RunEvent): WireEvent["kind"] {
   switch (event.kind) {
     case "accepted":
@@ -88,12 +102,12 @@ function encodeKind(event: RunEvent): WireEvent["kind"] {
     case "step":
       return {
         case: "stepCompleted",
-        value: create(RunEvent_StepCompletedSchema, { ...event, metrics: { ...event.metrics } }),
+        value: create(RunEvent_StepCompletedSchema, figuresOf(event)),
       };
     case "evaluated":
       return {
         case: "evaluated",
-        value: create(RunEvent_EvaluatedSchema, { ...event, metrics: { ...event.metrics } }),
+        value: create(RunEvent_EvaluatedSchema, figuresOf(event)),
       };
     case "ended":
       return {

@@ -5,6 +5,7 @@ import { type Bucket, RevisionConflictError, UndecodableMessageError } from "@ho
 import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
 import type { RunStateBoard } from "../domain/ports.ts";
 import type { RunPhase, RunStatus } from "../domain/run-status.ts";
+import { troublesToWire } from "./troubles-to-wire.ts";
 
 /** Tries of one publication; each one that fails means that somebody else wrote in between. */
 const MAX_CONFLICTS = 10;
@@ -96,5 +97,7 @@ export function encodeStatus(status: RunStatus): RunState {
     waitingSinceMs: BigInt(status.waitingSinceMs),
     configJson: status.configJson,
     oldestVersion: status.oldestVersion,
+    endReason: status.endReason ?? "",
+    ...(status.troubles !== undefined && { troubles: troublesToWire(status.troubles) }),
   });
 }

@@ -19,13 +19,16 @@ import {
   ScoredEpisodeSchema,
   type Turn,
   type Sample as WireSample,
+  type ToolUse as WireToolUse,
 } from "@hone/proto-gen/rollout";
 import {
   BrokenRecordError,
   checkSample,
+  clipReason,
   type Rollout,
   type Sample,
   sampledTokenCount,
+  type ToolUse,
   type TurnSpan,
   weightedSum,
 } from "@hone/rl";
@@ -38,6 +41,8 @@ import type { ScoredRollout } from "../domain/scored-rollout.ts";
 const NO_MESSAGE_FOUND = 10037;
 /** What the ledger's column takes. */
 const MAX_ATTEMPT = 2 ** 31 - 1;
+/** Different tools that one rollout calls. */
+const MAX_TOOL_USES = 256;
 /** A name becomes a key of the step's figures, for each step. */
 const MAX_METRIC_CHARACTERS = 128;
 const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
@@ -109,6 +114,7 @@ export class ScoredReader implements ScoredRollouts {
         slot: slotFromWire(slot),
         attempt: 1,
         outcome: Outcome.infraFailed,
+        reason,
         scores: [],
         samples: [],
         metrics: {},
@@ -141,6 +147,8 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
     slot,
     attempt: episode.attempt,
     outcome: outcomeFromWire(episode.outcome),
+    ...(episode.reason !== "" && { reason: clipReason(episode.reason) }),
+    ...(episode.toolUses.length > 0 && { toolUses: episode.toolUses.slice(0, MAX_TOOL_USES).map(toolUseOf) }),
     scores: scores.map(({ judge, weight, value, metrics, turnRewards }) => ({
       judge,
       weight,
@@ -155,6 +163,10 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
       turns: episode.turns.map((turn) => turnSpan(turn, samples)),
     }),
   };
+}
+
+function toolUseOf({ name, calls, failed, error }: WireToolUse): ToolUse {
+  return { name: clipReason(name), calls, failed, error: clipReason(error) };
 }
 
 function turnSpan({ index, sample, sampledBegin, sampledEnd }: Turn, samples: readonly Sample[]): TurnSpan {

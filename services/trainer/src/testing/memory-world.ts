@@ -9,7 +9,8 @@
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Random, slotKey, turnSeed } from "@hone/core";
+import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
+import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { TrainingSample } from "@hone/train";
 import type {
@@ -24,6 +25,7 @@ import type {
   RunLedger,
   RunStateBoard,
   ScoredRollouts,
+  StepRecord,
   Task,
   TaskRequest,
   TaskSource,
@@ -55,7 +57,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   point: (name: string) => void = () => undefined;
   run: RunRecord;
   readonly ledger = new Map<string, number>();
-  readonly steps = new Map<number, Record<string, number>>();
+  readonly steps = new Map<number, StepRecord>();
   readonly records: EvaluationRecord[] = [];
   readonly taskVisits: TaskVisitRow[] = [];
   /** Task of each slot that was executed. */
@@ -75,6 +77,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     purge: async () => this.point("purge"),
   };
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
+  /** How rollouts fail; undefined = they complete. */
+  failureOf: (slot: Slot) => Pick<Rollout, "outcome" | "reason" | "toolUses"> | undefined = () => undefined;
   /** Nobody is ever waited for here. */
   readonly pipeline: Pipeline = { look: async () => ({ kind: "bus_silent" }) };
   /** Nothing is compared here. */
@@ -123,7 +127,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       this.ledger.set(key, version);
     }
     this.taskVisits.push(...(commit.visits ?? []));
-    this.steps.set(version, { ...commit.metrics });
+    this.steps.set(version, { metrics: commit.metrics, troubles: commit.troubles });
     const recovery = commit.isWhole
       ? { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 }
       : this.run.recovery;
@@ -172,7 +176,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     return this.records.filter((record) => record.version === version);
   }
 
-  async stepMetrics(_runId: string, version: number): Promise<Record<string, number> | undefined> {
+  async step(_runId: string, version: number): Promise<StepRecord | undefined> {
     return this.steps.get(version);
   }
 
@@ -289,6 +293,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
           { sample: 0, begin: 1, end: 2 },
           { sample: 0, begin: 2, end: 3 },
         ],
+        ...this.failureOf(job.slot),
       },
       sequence,
       trace: contextOfTraceparent(undefined),

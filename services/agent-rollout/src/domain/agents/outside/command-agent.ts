@@ -36,11 +36,9 @@ const SIGNALS_FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(["SIGKILL", "S
 /** The program itself ended wrongly. */
 export class CommandFailedError extends TerminalError {
   constructor(end: string, stderr: string) {
-    const said = stderr.trim() === "" ? "" : `; it said: ${stderr.trim().slice(-MAX_SHOWN_CHARACTERS)}`;
-    super(
-      "COMMAND_FAILED",
-      `Cannot complete the rollout as its command must end with 0: current value is ${end}${said}`,
-    );
+    const said =
+      stderr.trim() === "" ? "" : `, and said last:\n${stderr.trim().slice(-MAX_SHOWN_CHARACTERS)}`;
+    super("COMMAND_FAILED", `its command ended with ${end}${said}`);
   }
 }
 

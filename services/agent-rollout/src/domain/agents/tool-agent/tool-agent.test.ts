@@ -133,6 +133,18 @@ describe("the agent tool_agent", () => {
     });
   }
 
+  test("counts of each tool the calls that it could take, those that failed and the last error", async () => {
+    const calls = ["1/0", "6*7", "2/0"].map((expression) => call("calculator", { expression }));
+    const { record } = await play([...calls, call("calculator", { expression: 7 }), "done"], {
+      maxInvalidAnswers: 9,
+    });
+    assert.deepEqual(
+      record.toolUses.map(({ name, calls, failed }) => [name, calls, failed]),
+      [["calculator", 3, 2]],
+    );
+    assert.match(record.toolUses[0]?.error ?? "", /nothing can be divided by 0/);
+  });
+
   test("notes calls that cannot be read with their turn, but for those that were cut off", async () => {
     const unreadable = "<tool_call>6 * 7</tool_call>";
     const { record } = await play([`${unreadable} ${unreadable}`, CALCULATE, "42"]);

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/rollout/v1/rollout.proto.
  */
 export const file_hone_rollout_v1_rollout: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSKvBAoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEhMKC2p1ZGdlc19qc29uGAwgASgJEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBAUIUChJfYWdlbnRfY29uZmlnX2pzb25CEgoQX3NjcmlwdGVkX3BvbGljeUILCglfZW5kcG9pbnQiVgoIRW5kcG9pbnQSEAoIYmFzZV91cmwYASABKAkSDQoFbW9kZWwYAiABKAkSFAoMa2V5X3ZhcmlhYmxlGAMgASgJEhMKC2NvbmN1cnJlbmN5GAQgASgNIjMKC1ZlcnNpb25TcGFuEg8KB3ZlcnNpb24YASABKA0SEwoLdG9rZW5fY291bnQYAiABKA0icAoGU2FtcGxlEhEKCXRva2VuX2lkcxgBIAMoDRIRCglsb3NzX21hc2sYAiABKAwSEAoIbG9ncHJvYnMYAyADKAISLgoIdmVyc2lvbnMYBCADKAsyHC5ob25lLnJvbGxvdXQudjEuVmVyc2lvblNwYW4ixwEKBFR1cm4SDQoFaW5kZXgYASABKA0SDgoGc2FtcGxlGAIgASgNEhUKDXNhbXBsZWRfYmVnaW4YAyABKA0SEwoLc2FtcGxlZF9lbmQYBCABKA0SEwoLcHJvbXB0X3RleHQYBSABKAkSFQoNcmVzcG9uc2VfdGV4dBgGIAEoCRIVCg1maW5pc2hfcmVhc29uGAcgASgJEhMKBnJld2FyZBgIIAEoAUgAiAEBEhEKCWluZm9fanNvbhgJIAEoCUIJCgdfcmV3YXJkIoQECgdFcGlzb2RlEg4KBnJ1bl9pZBgBIAEoCRIjCgRzbG90GAIgASgLMhUuaG9uZS5yb2xsb3V0LnYxLlNsb3QSDwoHYXR0ZW1wdBgDIAEoDRIpCgdvdXRjb21lGAQgASgOMhguaG9uZS5yb2xsb3V0LnYxLk91dGNvbWUSDgoGcmVhc29uGAUgASgJEigKB3NhbXBsZXMYBiADKAsyFy5ob25lLnJvbGxvdXQudjEuU2FtcGxlEiQKBXR1cm5zGAcgAygLMhUuaG9uZS5yb2xsb3V0LnYxLlR1cm4SNgoHbWV0cmljcxgIIAMoCzIlLmhvbmUucm9sbG91dC52MS5FcGlzb2RlLk1ldHJpY3NFbnRyeRIVCg1tZXRhZGF0YV9qc29uGAkgASgJEiMKBHRhc2sYCiABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxITCgtqdWRnZXNfanNvbhgLIAEoCRIaChJlbnZpcm9ubWVudF9yZXR1cm4YDCABKAESFwoPZmFpbGVkX2F0dGVtcHRzGA0gAygJEhMKC2R1cmF0aW9uX21zGA4gASgBEhUKDWdlbmVyYXRpb25fbXMYDyABKAESDgoGY3Vyc29yGBAgASgEGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBIikKClR1cm5SZXdhcmQSDAoEdHVybhgBIAEoDRINCgV2YWx1ZRgCIAEoASLOAQoFU2NvcmUSDQoFanVkZ2UYASABKAkSDgoGd2VpZ2h0GAIgASgBEg0KBXZhbHVlGAMgASgBEjQKB21ldHJpY3MYBCADKAsyIy5ob25lLnJvbGxvdXQudjEuU2NvcmUuTWV0cmljc0VudHJ5EjEKDHR1cm5fcmV3YXJkcxgFIAMoCzIbLmhvbmUucm9sbG91dC52MS5UdXJuUmV3YXJkGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBInIKDVNjb3JlZEVwaXNvZGUSKQoHZXBpc29kZRgBIAEoCzIYLmhvbmUucm9sbG91dC52MS5FcGlzb2RlEg4KBnJld2FyZBgCIAEoARImCgZzY29yZXMYAyADKAsyFi5ob25lLnJvbGxvdXQudjEuU2NvcmUqxQEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfQ09NUExFVEVEEAESFQoRT1VUQ09NRV9UUlVOQ0FURUQQAhIYChRPVVRDT01FX0FHRU5UX0ZBSUxFRBADEhUKEU9VVENPTUVfVElNRURfT1VUEAQSGAoUT1VUQ09NRV9JTkZSQV9GQUlMRUQQBRIVChFPVVRDT01FX0NBTkNFTExFRBAGEhEKDU9VVENPTUVfU1RBTEUQB2IGcHJvdG8z", [file_hone_dataset_v1_dataset]);
+  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSKvBAoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEhMKC2p1ZGdlc19qc29uGAwgASgJEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBAUIUChJfYWdlbnRfY29uZmlnX2pzb25CEgoQX3NjcmlwdGVkX3BvbGljeUILCglfZW5kcG9pbnQiVgoIRW5kcG9pbnQSEAoIYmFzZV91cmwYASABKAkSDQoFbW9kZWwYAiABKAkSFAoMa2V5X3ZhcmlhYmxlGAMgASgJEhMKC2NvbmN1cnJlbmN5GAQgASgNIjMKC1ZlcnNpb25TcGFuEg8KB3ZlcnNpb24YASABKA0SEwoLdG9rZW5fY291bnQYAiABKA0icAoGU2FtcGxlEhEKCXRva2VuX2lkcxgBIAMoDRIRCglsb3NzX21hc2sYAiABKAwSEAoIbG9ncHJvYnMYAyADKAISLgoIdmVyc2lvbnMYBCADKAsyHC5ob25lLnJvbGxvdXQudjEuVmVyc2lvblNwYW4ixwEKBFR1cm4SDQoFaW5kZXgYASABKA0SDgoGc2FtcGxlGAIgASgNEhUKDXNhbXBsZWRfYmVnaW4YAyABKA0SEwoLc2FtcGxlZF9lbmQYBCABKA0SEwoLcHJvbXB0X3RleHQYBSABKAkSFQoNcmVzcG9uc2VfdGV4dBgGIAEoCRIVCg1maW5pc2hfcmVhc29uGAcgASgJEhMKBnJld2FyZBgIIAEoAUgAiAEBEhEKCWluZm9fanNvbhgJIAEoCUIJCgdfcmV3YXJkIrEECgdFcGlzb2RlEg4KBnJ1bl9pZBgBIAEoCRIjCgRzbG90GAIgASgLMhUuaG9uZS5yb2xsb3V0LnYxLlNsb3QSDwoHYXR0ZW1wdBgDIAEoDRIpCgdvdXRjb21lGAQgASgOMhguaG9uZS5yb2xsb3V0LnYxLk91dGNvbWUSDgoGcmVhc29uGAUgASgJEigKB3NhbXBsZXMYBiADKAsyFy5ob25lLnJvbGxvdXQudjEuU2FtcGxlEiQKBXR1cm5zGAcgAygLMhUuaG9uZS5yb2xsb3V0LnYxLlR1cm4SNgoHbWV0cmljcxgIIAMoCzIlLmhvbmUucm9sbG91dC52MS5FcGlzb2RlLk1ldHJpY3NFbnRyeRIVCg1tZXRhZGF0YV9qc29uGAkgASgJEiMKBHRhc2sYCiABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxITCgtqdWRnZXNfanNvbhgLIAEoCRIaChJlbnZpcm9ubWVudF9yZXR1cm4YDCABKAESFwoPZmFpbGVkX2F0dGVtcHRzGA0gAygJEhMKC2R1cmF0aW9uX21zGA4gASgBEhUKDWdlbmVyYXRpb25fbXMYDyABKAESDgoGY3Vyc29yGBAgASgEEisKCXRvb2xfdXNlcxgRIAMoCzIYLmhvbmUucm9sbG91dC52MS5Ub29sVXNlGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBIkUKB1Rvb2xVc2USDAoEbmFtZRgBIAEoCRINCgVjYWxscxgCIAEoDRIOCgZmYWlsZWQYAyABKA0SDQoFZXJyb3IYBCABKAkiKQoKVHVyblJld2FyZBIMCgR0dXJuGAEgASgNEg0KBXZhbHVlGAIgASgBIs4BCgVTY29yZRINCgVqdWRnZRgBIAEoCRIOCgZ3ZWlnaHQYAiABKAESDQoFdmFsdWUYAyABKAESNAoHbWV0cmljcxgEIAMoCzIjLmhvbmUucm9sbG91dC52MS5TY29yZS5NZXRyaWNzRW50cnkSMQoMdHVybl9yZXdhcmRzGAUgAygLMhsuaG9uZS5yb2xsb3V0LnYxLlR1cm5SZXdhcmQaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEicgoNU2NvcmVkRXBpc29kZRIpCgdlcGlzb2RlGAEgASgLMhguaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGUSDgoGcmV3YXJkGAIgASgBEiYKBnNjb3JlcxgDIAMoCzIWLmhvbmUucm9sbG91dC52MS5TY29yZSrFAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9DT01QTEVURUQQARIVChFPVVRDT01FX1RSVU5DQVRFRBACEhgKFE9VVENPTUVfQUdFTlRfRkFJTEVEEAMSFQoRT1VUQ09NRV9USU1FRF9PVVQQBBIYChRPVVRDT01FX0lORlJBX0ZBSUxFRBAFEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAYSEQoNT1VUQ09NRV9TVEFMRRAHYgZwcm90bzM", [file_hone_dataset_v1_dataset]);
 
 /**
  * Names a rollout within its run.
@@ -562,6 +562,13 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
    * @generated from field: uint64 cursor = 16;
    */
   cursor: bigint;
+
+  /**
+   * Tools that were called, in order of their names.
+   *
+   * @generated from field: repeated hone.rollout.v1.ToolUse tool_uses = 17;
+   */
+  toolUses: ToolUse[];
 };
 
 /**
@@ -570,6 +577,44 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
  */
 export const EpisodeSchema: GenMessage<Episode> = /*@__PURE__*/
   messageDesc(file_hone_rollout_v1_rollout, 8);
+
+/**
+ * How the calls of one tool went that it could take, that is, whose arguments were what it asks for.
+ *
+ * @generated from message hone.rollout.v1.ToolUse
+ */
+export type ToolUse = Message<"hone.rollout.v1.ToolUse"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: uint32 calls = 2;
+   */
+  calls: number;
+
+  /**
+   * Of these, how many failed or took too long.
+   *
+   * @generated from field: uint32 failed = 3;
+   */
+  failed: number;
+
+  /**
+   * What the last one that failed said, at most 500 characters; empty = none failed.
+   *
+   * @generated from field: string error = 4;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message hone.rollout.v1.ToolUse.
+ * Use `create(ToolUseSchema)` to create a new message.
+ */
+export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 9);
 
 /**
  * What a judge gives one turn, apart from the episode's value.
@@ -595,7 +640,7 @@ export type TurnReward = Message<"hone.rollout.v1.TurnReward"> & {
  * Use `create(TurnRewardSchema)` to create a new message.
  */
 export const TurnRewardSchema: GenMessage<TurnReward> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 9);
+  messageDesc(file_hone_rollout_v1_rollout, 10);
 
 /**
  * One judge's word on an episode.
@@ -642,7 +687,7 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 10);
+  messageDesc(file_hone_rollout_v1_rollout, 11);
 
 /**
  * An episode with its reward. judge -> trainer, tracer.
@@ -673,7 +718,7 @@ export type ScoredEpisode = Message<"hone.rollout.v1.ScoredEpisode"> & {
  * Use `create(ScoredEpisodeSchema)` to create a new message.
  */
 export const ScoredEpisodeSchema: GenMessage<ScoredEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 11);
+  messageDesc(file_hone_rollout_v1_rollout, 12);
 
 /**
  * How a rollout ended. A closed set.

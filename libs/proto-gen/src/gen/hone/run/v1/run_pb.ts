@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/run/v1/run.proto.
  */
 export const file_hone_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChVob25lL3J1bi92MS9ydW4ucHJvdG8SC2hvbmUucnVuLnYxIjQKClJ1blJlcXVlc3QSEAoIcnVuX2ZpbGUYASABKAkSFAoMcmVxdWVzdGVkX2J5GAIgASgJIpACCghSdW5TdGF0ZRIOCgZydW5faWQYASABKAkSJAoFcGhhc2UYAiABKA4yFS5ob25lLnJ1bi52MS5SdW5QaGFzZRIPCgd2ZXJzaW9uGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJEg4KBmRpZ2VzdBgFIAEoCRITCgtvd25lcl9lcG9jaBgGIAEoBBITCgt0b3RhbF9zdGVwcxgHIAEoDRITCgt3YWl0aW5nX2ZvchgIIAEoCRIYChB3YWl0aW5nX3NpbmNlX21zGAkgASgEEhMKC2NvbmZpZ19qc29uGAogASgJEhYKDm9sZGVzdF92ZXJzaW9uGAsgASgNEhUKDXdhaXRpbmdfb3duZXIYDCABKAkiIAoOQ29udHJvbFJlcXVlc3QSDgoGcnVuX2lkGAEgASgJIlIKDENvbnRyb2xSZXBseRIpCgVzdGF0ZRgBIAEoCzIVLmhvbmUucnVuLnYxLlJ1blN0YXRlSACIAQESDQoFZXJyb3IYAiABKAlCCAoGX3N0YXRlIkEKD1ZhbGlkYXRlUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIZChFtb2RlbF9jb25maWdfanNvbhgCIAEoCSJICg1WYWxpZGF0ZVJlcGx5Eg8KB3NlcnZpY2UYASABKAkSJgoIcHJvYmxlbXMYAiADKAsyFC5ob25lLnJ1bi52MS5Qcm9ibGVtIkwKB1Byb2JsZW0SCwoDa2V5GAEgASgJEhIKCnZhbHVlX2pzb24YAiABKAkSDwoHYWxsb3dlZBgDIAEoCRIPCgdtZXNzYWdlGAQgASgJIuUKCghSdW5FdmVudBIOCgZydW5faWQYASABKAkSDwoHdGltZV9tcxgCIAEoBBIyCghhY2NlcHRlZBgDIAEoCzIeLmhvbmUucnVuLnYxLlJ1bkV2ZW50LkFjY2VwdGVkSAASMAoHcmVmdXNlZBgEIAEoCzIdLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlJlZnVzZWRIABI7Cg1waGFzZV9jaGFuZ2VkGAUgASgLMiIuaG9uZS5ydW4udjEuUnVuRXZlbnQuUGhhc2VDaGFuZ2VkSAASPQoOc3RlcF9jb21wbGV0ZWQYBiABKAsyIy5ob25lLnJ1bi52MS5SdW5FdmVudC5TdGVwQ29tcGxldGVkSAASNAoJZXZhbHVhdGVkGAcgASgLMh8uaG9uZS5ydW4udjEuUnVuRXZlbnQuRXZhbHVhdGVkSAASLAoFZW5kZWQYCCABKAsyGy5ob25lLnJ1bi52MS5SdW5FdmVudC5FbmRlZEgAEkYKE3dhcm1fc3RhcnRfcHJvZ3Jlc3MYCSABKAsyJy5ob25lLnJ1bi52MS5SdW5FdmVudC5XYXJtU3RhcnRQcm9ncmVzc0gAEjsKDXN0ZXBfcHJvZ3Jlc3MYCiABKAsyIi5ob25lLnJ1bi52MS5SdW5FdmVudC5TdGVwUHJvZ3Jlc3NIABo5CghBY2NlcHRlZBIYChByZXF1ZXN0X3NlcXVlbmNlGAEgASgEEhMKC2NvbmZpZ19qc29uGAIgASgJGksKB1JlZnVzZWQSGAoQcmVxdWVzdF9zZXF1ZW5jZRgBIAEoBBImCghwcm9ibGVtcxgCIAMoCzIULmhvbmUucnVuLnYxLlByb2JsZW0aVwoMUGhhc2VDaGFuZ2VkEiQKBXBoYXNlGAEgASgOMhUuaG9uZS5ydW4udjEuUnVuUGhhc2USDAoEc3RlcBgCIAEoDRITCgt3YWl0aW5nX2ZvchgDIAEoCRpLCgxTdGVwUHJvZ3Jlc3MSDAoEc3RlcBgBIAEoDRIVCg1yb2xsb3V0c19kb25lGAIgASgNEhYKDnJvbGxvdXRzX3RvdGFsGAMgASgNGn0KEVdhcm1TdGFydFByb2dyZXNzEhUKDXJvbGxvdXRzX2RvbmUYASABKA0SFgoOcm9sbG91dHNfdG90YWwYAiABKA0SFAoMdXBkYXRlc19kb25lGAMgASgNEhUKDXVwZGF0ZXNfdG90YWwYBCABKA0SDAoEbG9zcxgFIAEoARq2AQoNU3RlcENvbXBsZXRlZBIMCgRzdGVwGAEgASgNEhMKC3RvdGFsX3N0ZXBzGAIgASgNEg8KB3ZlcnNpb24YAyABKA0SQQoHbWV0cmljcxgEIAMoCzIwLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlN0ZXBDb21wbGV0ZWQuTWV0cmljc0VudHJ5Gi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBGqsBCglFdmFsdWF0ZWQSDwoHdmVyc2lvbhgBIAEoDRIMCgRtb2RlGAIgASgJEhAKCGVwaXNvZGVzGAMgASgNEj0KB21ldHJpY3MYBCADKAsyLC5ob25lLnJ1bi52MS5SdW5FdmVudC5FdmFsdWF0ZWQuTWV0cmljc0VudHJ5Gi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBGlEKBUVuZGVkEiQKBXBoYXNlGAEgASgOMhUuaG9uZS5ydW4udjEuUnVuUGhhc2USDgoGcmVhc29uGAIgASgJEhIKCmNoZWNrcG9pbnQYAyABKAlCBgoEa2luZCqOAgoIUnVuUGhhc2USGQoVUlVOX1BIQVNFX1VOU1BFQ0lGSUVEEAASFQoRUlVOX1BIQVNFX1dBSVRJTkcQARIYChRSVU5fUEhBU0VfV0FSTV9TVEFSVBACEhUKEVJVTl9QSEFTRV9ST0xMT1VUEAMSEwoPUlVOX1BIQVNFX1RSQUlOEAQSFAoQUlVOX1BIQVNFX0NPTU1JVBAFEhYKElJVTl9QSEFTRV9FVkFMVUFURRAGEhQKEFJVTl9QSEFTRV9QQVVTRUQQBxIXChNSVU5fUEhBU0VfQ09NUExFVEVEEAgSFAoQUlVOX1BIQVNFX0ZBSUxFRBAJEhcKE1JVTl9QSEFTRV9DQU5DRUxMRUQQCmIGcHJvdG8z");
+  fileDesc("ChVob25lL3J1bi92MS9ydW4ucHJvdG8SC2hvbmUucnVuLnYxIjQKClJ1blJlcXVlc3QSEAoIcnVuX2ZpbGUYASABKAkSFAoMcmVxdWVzdGVkX2J5GAIgASgJIuYCCghSdW5TdGF0ZRIOCgZydW5faWQYASABKAkSJAoFcGhhc2UYAiABKA4yFS5ob25lLnJ1bi52MS5SdW5QaGFzZRIPCgd2ZXJzaW9uGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJEg4KBmRpZ2VzdBgFIAEoCRITCgtvd25lcl9lcG9jaBgGIAEoBBITCgt0b3RhbF9zdGVwcxgHIAEoDRITCgt3YWl0aW5nX2ZvchgIIAEoCRIYChB3YWl0aW5nX3NpbmNlX21zGAkgASgEEhMKC2NvbmZpZ19qc29uGAogASgJEhYKDm9sZGVzdF92ZXJzaW9uGAsgASgNEhUKDXdhaXRpbmdfb3duZXIYDCABKAkSMwoIdHJvdWJsZXMYDSABKAsyHC5ob25lLnJ1bi52MS5Sb2xsb3V0VHJvdWJsZXNIAIgBARISCgplbmRfcmVhc29uGA4gASgJQgsKCV90cm91YmxlcyLAAgoPUm9sbG91dFRyb3VibGVzEhAKCG1hZGVfZm9yGAEgASgJEhAKCHJvbGxvdXRzGAIgASgNEj0KCG91dGNvbWVzGAMgAygLMisuaG9uZS5ydW4udjEuUm9sbG91dFRyb3VibGVzLk91dGNvbWVUcm91YmxlEjcKBXRvb2xzGAQgAygLMiguaG9uZS5ydW4udjEuUm9sbG91dFRyb3VibGVzLlRvb2xUcm91YmxlGlYKDk91dGNvbWVUcm91YmxlEg8KB291dGNvbWUYASABKAkSDQoFY291bnQYAiABKA0SDgoGcmVhc29uGAMgASgJEhQKDHJlYXNvbl9jb3VudBgEIAEoDRo5CgtUb29sVHJvdWJsZRIMCgRuYW1lGAEgASgJEg0KBWNhbGxzGAIgASgNEg0KBWVycm9yGAMgASgJIiAKDkNvbnRyb2xSZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCSJSCgxDb250cm9sUmVwbHkSKQoFc3RhdGUYASABKAsyFS5ob25lLnJ1bi52MS5SdW5TdGF0ZUgAiAEBEg0KBWVycm9yGAIgASgJQggKBl9zdGF0ZSJBCg9WYWxpZGF0ZVJlcXVlc3QSEwoLY29uZmlnX2pzb24YASABKAkSGQoRbW9kZWxfY29uZmlnX2pzb24YAiABKAkiSAoNVmFsaWRhdGVSZXBseRIPCgdzZXJ2aWNlGAEgASgJEiYKCHByb2JsZW1zGAIgAygLMhQuaG9uZS5ydW4udjEuUHJvYmxlbSJMCgdQcm9ibGVtEgsKA2tleRgBIAEoCRISCgp2YWx1ZV9qc29uGAIgASgJEg8KB2FsbG93ZWQYAyABKAkSDwoHbWVzc2FnZRgEIAEoCSLpCwoIUnVuRXZlbnQSDgoGcnVuX2lkGAEgASgJEg8KB3RpbWVfbXMYAiABKAQSMgoIYWNjZXB0ZWQYAyABKAsyHi5ob25lLnJ1bi52MS5SdW5FdmVudC5BY2NlcHRlZEgAEjAKB3JlZnVzZWQYBCABKAsyHS5ob25lLnJ1bi52MS5SdW5FdmVudC5SZWZ1c2VkSAASOwoNcGhhc2VfY2hhbmdlZBgFIAEoCzIiLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlBoYXNlQ2hhbmdlZEgAEj0KDnN0ZXBfY29tcGxldGVkGAYgASgLMiMuaG9uZS5ydW4udjEuUnVuRXZlbnQuU3RlcENvbXBsZXRlZEgAEjQKCWV2YWx1YXRlZBgHIAEoCzIfLmhvbmUucnVuLnYxLlJ1bkV2ZW50LkV2YWx1YXRlZEgAEiwKBWVuZGVkGAggASgLMhsuaG9uZS5ydW4udjEuUnVuRXZlbnQuRW5kZWRIABJGChN3YXJtX3N0YXJ0X3Byb2dyZXNzGAkgASgLMicuaG9uZS5ydW4udjEuUnVuRXZlbnQuV2FybVN0YXJ0UHJvZ3Jlc3NIABI7Cg1zdGVwX3Byb2dyZXNzGAogASgLMiIuaG9uZS5ydW4udjEuUnVuRXZlbnQuU3RlcFByb2dyZXNzSAAaOQoIQWNjZXB0ZWQSGAoQcmVxdWVzdF9zZXF1ZW5jZRgBIAEoBBITCgtjb25maWdfanNvbhgCIAEoCRpLCgdSZWZ1c2VkEhgKEHJlcXVlc3Rfc2VxdWVuY2UYASABKAQSJgoIcHJvYmxlbXMYAiADKAsyFC5ob25lLnJ1bi52MS5Qcm9ibGVtGlcKDFBoYXNlQ2hhbmdlZBIkCgVwaGFzZRgBIAEoDjIVLmhvbmUucnVuLnYxLlJ1blBoYXNlEgwKBHN0ZXAYAiABKA0SEwoLd2FpdGluZ19mb3IYAyABKAkaSwoMU3RlcFByb2dyZXNzEgwKBHN0ZXAYASABKA0SFQoNcm9sbG91dHNfZG9uZRgCIAEoDRIWCg5yb2xsb3V0c190b3RhbBgDIAEoDRp9ChFXYXJtU3RhcnRQcm9ncmVzcxIVCg1yb2xsb3V0c19kb25lGAEgASgNEhYKDnJvbGxvdXRzX3RvdGFsGAIgASgNEhQKDHVwZGF0ZXNfZG9uZRgDIAEoDRIVCg11cGRhdGVzX3RvdGFsGAQgASgNEgwKBGxvc3MYBSABKAEa+AEKDVN0ZXBDb21wbGV0ZWQSDAoEc3RlcBgBIAEoDRITCgt0b3RhbF9zdGVwcxgCIAEoDRIPCgd2ZXJzaW9uGAMgASgNEkEKB21ldHJpY3MYBCADKAsyMC5ob25lLnJ1bi52MS5SdW5FdmVudC5TdGVwQ29tcGxldGVkLk1ldHJpY3NFbnRyeRIzCgh0cm91YmxlcxgFIAEoCzIcLmhvbmUucnVuLnYxLlJvbGxvdXRUcm91Ymxlc0gAiAEBGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQgsKCV90cm91YmxlcxrtAQoJRXZhbHVhdGVkEg8KB3ZlcnNpb24YASABKA0SDAoEbW9kZRgCIAEoCRIQCghlcGlzb2RlcxgDIAEoDRI9CgdtZXRyaWNzGAQgAygLMiwuaG9uZS5ydW4udjEuUnVuRXZlbnQuRXZhbHVhdGVkLk1ldHJpY3NFbnRyeRIzCgh0cm91YmxlcxgFIAEoCzIcLmhvbmUucnVuLnYxLlJvbGxvdXRUcm91Ymxlc0gAiAEBGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQgsKCV90cm91YmxlcxpRCgVFbmRlZBIkCgVwaGFzZRgBIAEoDjIVLmhvbmUucnVuLnYxLlJ1blBoYXNlEg4KBnJlYXNvbhgCIAEoCRISCgpjaGVja3BvaW50GAMgASgJQgYKBGtpbmQqjgIKCFJ1blBoYXNlEhkKFVJVTl9QSEFTRV9VTlNQRUNJRklFRBAAEhUKEVJVTl9QSEFTRV9XQUlUSU5HEAESGAoUUlVOX1BIQVNFX1dBUk1fU1RBUlQQAhIVChFSVU5fUEhBU0VfUk9MTE9VVBADEhMKD1JVTl9QSEFTRV9UUkFJThAEEhQKEFJVTl9QSEFTRV9DT01NSVQQBRIWChJSVU5fUEhBU0VfRVZBTFVBVEUQBhIUChBSVU5fUEhBU0VfUEFVU0VEEAcSFwoTUlVOX1BIQVNFX0NPTVBMRVRFRBAIEhQKEFJVTl9QSEFTRV9GQUlMRUQQCRIXChNSVU5fUEhBU0VfQ0FOQ0VMTEVEEApiBnByb3RvMw");
 
 /**
  * A run request. anyone -> trainer. The text of a run file, as it is, is accepted in its place.
@@ -123,6 +123,20 @@ export type RunState = Message<"hone.run.v1.RunState"> & {
    * @generated from field: string waiting_owner = 12;
    */
   waitingOwner: string;
+
+  /**
+   * What went wrong in the newest step, evaluation or warm start that was gathered; absent = nothing did.
+   *
+   * @generated from field: optional hone.run.v1.RolloutTroubles troubles = 13;
+   */
+  troubles?: RolloutTroubles | undefined;
+
+  /**
+   * Why it ended; empty while it has not, and where it completed.
+   *
+   * @generated from field: string end_reason = 14;
+   */
+  endReason: string;
 };
 
 /**
@@ -131,6 +145,119 @@ export type RunState = Message<"hone.run.v1.RunState"> & {
  */
 export const RunStateSchema: GenMessage<RunState> = /*@__PURE__*/
   messageDesc(file_hone_run_v1_run, 1);
+
+/**
+ * What went otherwise than it should in rollouts that were made together. Texts are one line of at most 400 characters.
+ *
+ * @generated from message hone.run.v1.RolloutTroubles
+ */
+export type RolloutTroubles = Message<"hone.run.v1.RolloutTroubles"> & {
+  /**
+   * What they were made for, such as "step 3" or "the evaluation of version 0".
+   *
+   * @generated from field: string made_for = 1;
+   */
+  madeFor: string;
+
+  /**
+   * How many were made.
+   *
+   * @generated from field: uint32 rollouts = 2;
+   */
+  rollouts: number;
+
+  /**
+   * Outcomes other than completed, the most frequent first.
+   *
+   * @generated from field: repeated hone.run.v1.RolloutTroubles.OutcomeTrouble outcomes = 3;
+   */
+  outcomes: RolloutTroubles_OutcomeTrouble[];
+
+  /**
+   * Tools of which every call failed, by name.
+   *
+   * @generated from field: repeated hone.run.v1.RolloutTroubles.ToolTrouble tools = 4;
+   */
+  tools: RolloutTroubles_ToolTrouble[];
+};
+
+/**
+ * Describes the message hone.run.v1.RolloutTroubles.
+ * Use `create(RolloutTroublesSchema)` to create a new message.
+ */
+export const RolloutTroublesSchema: GenMessage<RolloutTroubles> = /*@__PURE__*/
+  messageDesc(file_hone_run_v1_run, 2);
+
+/**
+ * @generated from message hone.run.v1.RolloutTroubles.OutcomeTrouble
+ */
+export type RolloutTroubles_OutcomeTrouble = Message<"hone.run.v1.RolloutTroubles.OutcomeTrouble"> & {
+  /**
+   * As rollouts have it, such as "agent_failed".
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * How many ended so.
+   *
+   * @generated from field: uint32 count = 2;
+   */
+  count: number;
+
+  /**
+   * The commonest reason, in its own words; empty = none was given.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * How many of them gave that reason.
+   *
+   * @generated from field: uint32 reason_count = 4;
+   */
+  reasonCount: number;
+};
+
+/**
+ * Describes the message hone.run.v1.RolloutTroubles.OutcomeTrouble.
+ * Use `create(RolloutTroubles_OutcomeTroubleSchema)` to create a new message.
+ */
+export const RolloutTroubles_OutcomeTroubleSchema: GenMessage<RolloutTroubles_OutcomeTrouble> = /*@__PURE__*/
+  messageDesc(file_hone_run_v1_run, 2, 0);
+
+/**
+ * @generated from message hone.run.v1.RolloutTroubles.ToolTrouble
+ */
+export type RolloutTroubles_ToolTrouble = Message<"hone.run.v1.RolloutTroubles.ToolTrouble"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Calls, all of which failed.
+   *
+   * @generated from field: uint32 calls = 2;
+   */
+  calls: number;
+
+  /**
+   * The commonest error, in its own words.
+   *
+   * @generated from field: string error = 3;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message hone.run.v1.RolloutTroubles.ToolTrouble.
+ * Use `create(RolloutTroubles_ToolTroubleSchema)` to create a new message.
+ */
+export const RolloutTroubles_ToolTroubleSchema: GenMessage<RolloutTroubles_ToolTrouble> = /*@__PURE__*/
+  messageDesc(file_hone_run_v1_run, 2, 1);
 
 /**
  * Body of hone.v1.run.{cancel,pause,resume,status}.<run>.
@@ -149,7 +276,7 @@ export type ControlRequest = Message<"hone.run.v1.ControlRequest"> & {
  * Use `create(ControlRequestSchema)` to create a new message.
  */
 export const ControlRequestSchema: GenMessage<ControlRequest> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 2);
+  messageDesc(file_hone_run_v1_run, 3);
 
 /**
  * @generated from message hone.run.v1.ControlReply
@@ -175,7 +302,7 @@ export type ControlReply = Message<"hone.run.v1.ControlReply"> & {
  * Use `create(ControlReplySchema)` to create a new message.
  */
 export const ControlReplySchema: GenMessage<ControlReply> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 3);
+  messageDesc(file_hone_run_v1_run, 4);
 
 /**
  * Asks a service whether it can do its part of a run. trainer -> every service that the run names.
@@ -203,7 +330,7 @@ export type ValidateRequest = Message<"hone.run.v1.ValidateRequest"> & {
  * Use `create(ValidateRequestSchema)` to create a new message.
  */
 export const ValidateRequestSchema: GenMessage<ValidateRequest> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 4);
+  messageDesc(file_hone_run_v1_run, 5);
 
 /**
  * @generated from message hone.run.v1.ValidateReply
@@ -225,7 +352,7 @@ export type ValidateReply = Message<"hone.run.v1.ValidateReply"> & {
  * Use `create(ValidateReplySchema)` to create a new message.
  */
 export const ValidateReplySchema: GenMessage<ValidateReply> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 5);
+  messageDesc(file_hone_run_v1_run, 6);
 
 /**
  * One thing that is wrong with a run file.
@@ -267,7 +394,7 @@ export type Problem = Message<"hone.run.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 6);
+  messageDesc(file_hone_run_v1_run, 7);
 
 /**
  * What happened in a run. all -> tracer, the command line.
@@ -346,7 +473,7 @@ export type RunEvent = Message<"hone.run.v1.RunEvent"> & {
  * Use `create(RunEventSchema)` to create a new message.
  */
 export const RunEventSchema: GenMessage<RunEvent> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7);
+  messageDesc(file_hone_run_v1_run, 8);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Accepted
@@ -372,7 +499,7 @@ export type RunEvent_Accepted = Message<"hone.run.v1.RunEvent.Accepted"> & {
  * Use `create(RunEvent_AcceptedSchema)` to create a new message.
  */
 export const RunEvent_AcceptedSchema: GenMessage<RunEvent_Accepted> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 0);
+  messageDesc(file_hone_run_v1_run, 8, 0);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Refused
@@ -394,7 +521,7 @@ export type RunEvent_Refused = Message<"hone.run.v1.RunEvent.Refused"> & {
  * Use `create(RunEvent_RefusedSchema)` to create a new message.
  */
 export const RunEvent_RefusedSchema: GenMessage<RunEvent_Refused> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 1);
+  messageDesc(file_hone_run_v1_run, 8, 1);
 
 /**
  * @generated from message hone.run.v1.RunEvent.PhaseChanged
@@ -421,7 +548,7 @@ export type RunEvent_PhaseChanged = Message<"hone.run.v1.RunEvent.PhaseChanged">
  * Use `create(RunEvent_PhaseChangedSchema)` to create a new message.
  */
 export const RunEvent_PhaseChangedSchema: GenMessage<RunEvent_PhaseChanged> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 2);
+  messageDesc(file_hone_run_v1_run, 8, 2);
 
 /**
  * Rollouts of the running step, at most twice a second.
@@ -450,7 +577,7 @@ export type RunEvent_StepProgress = Message<"hone.run.v1.RunEvent.StepProgress">
  * Use `create(RunEvent_StepProgressSchema)` to create a new message.
  */
 export const RunEvent_StepProgressSchema: GenMessage<RunEvent_StepProgress> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 3);
+  messageDesc(file_hone_run_v1_run, 8, 3);
 
 /**
  * @generated from message hone.run.v1.RunEvent.WarmStartProgress
@@ -493,7 +620,7 @@ export type RunEvent_WarmStartProgress = Message<"hone.run.v1.RunEvent.WarmStart
  * Use `create(RunEvent_WarmStartProgressSchema)` to create a new message.
  */
 export const RunEvent_WarmStartProgressSchema: GenMessage<RunEvent_WarmStartProgress> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 4);
+  messageDesc(file_hone_run_v1_run, 8, 4);
 
 /**
  * @generated from message hone.run.v1.RunEvent.StepCompleted
@@ -523,6 +650,13 @@ export type RunEvent_StepCompleted = Message<"hone.run.v1.RunEvent.StepCompleted
    * @generated from field: map<string, double> metrics = 4;
    */
   metrics: { [key: string]: number };
+
+  /**
+   * Absent = nothing went wrong.
+   *
+   * @generated from field: optional hone.run.v1.RolloutTroubles troubles = 5;
+   */
+  troubles?: RolloutTroubles | undefined;
 };
 
 /**
@@ -530,7 +664,7 @@ export type RunEvent_StepCompleted = Message<"hone.run.v1.RunEvent.StepCompleted
  * Use `create(RunEvent_StepCompletedSchema)` to create a new message.
  */
 export const RunEvent_StepCompletedSchema: GenMessage<RunEvent_StepCompleted> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 5);
+  messageDesc(file_hone_run_v1_run, 8, 5);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Evaluated
@@ -557,6 +691,13 @@ export type RunEvent_Evaluated = Message<"hone.run.v1.RunEvent.Evaluated"> & {
    * @generated from field: map<string, double> metrics = 4;
    */
   metrics: { [key: string]: number };
+
+  /**
+   * Absent = nothing went wrong.
+   *
+   * @generated from field: optional hone.run.v1.RolloutTroubles troubles = 5;
+   */
+  troubles?: RolloutTroubles | undefined;
 };
 
 /**
@@ -564,7 +705,7 @@ export type RunEvent_Evaluated = Message<"hone.run.v1.RunEvent.Evaluated"> & {
  * Use `create(RunEvent_EvaluatedSchema)` to create a new message.
  */
 export const RunEvent_EvaluatedSchema: GenMessage<RunEvent_Evaluated> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 6);
+  messageDesc(file_hone_run_v1_run, 8, 6);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Ended
@@ -595,7 +736,7 @@ export type RunEvent_Ended = Message<"hone.run.v1.RunEvent.Ended"> & {
  * Use `create(RunEvent_EndedSchema)` to create a new message.
  */
 export const RunEvent_EndedSchema: GenMessage<RunEvent_Ended> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7, 7);
+  messageDesc(file_hone_run_v1_run, 8, 7);
 
 /**
  * @generated from enum hone.run.v1.RunPhase

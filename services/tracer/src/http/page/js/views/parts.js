@@ -1,7 +1,7 @@
 /** Parts that several views share. */
 
 import { h } from "../dom.js";
-import { words } from "../format.js";
+import { count, words } from "../format.js";
 
 const PHASES = {
   waiting: ["Waiting", "warn"],
@@ -34,13 +34,39 @@ export function phaseBadge(phase) {
   return h("span", { class: "badge", data: { tone } }, label);
 }
 
+/** How an outcome is coloured. */
+export function outcomeTone(outcome) {
+  return OUTCOMES[outcome] ?? "plain";
+}
+
 export function outcomeBadge(outcome) {
-  return h("span", { class: "badge", data: { tone: OUTCOMES[outcome] ?? "plain" } }, words(outcome));
+  return h("span", { class: "badge", data: { tone: outcomeTone(outcome) } }, words(outcome));
 }
 
 /** The same for a table, where a column of badges would shout. */
 export function outcomeText(outcome) {
-  return h("span", { class: "outcome", data: { tone: OUTCOMES[outcome] ?? "plain" } }, words(outcome));
+  return h("span", { class: "outcome", data: { tone: outcomeTone(outcome) } }, words(outcome));
+}
+
+/** What went wrong in the rollouts that were gathered last, a line each; null where nothing did. */
+export function troublesOf({ troubles }) {
+  if (troubles === null) return null;
+  const { madeFor, rollouts, outcomes, tools } = troubles;
+  const what = madeFor.charAt(0).toUpperCase() + madeFor.slice(1);
+  return [
+    ...outcomes.map(({ outcome, count: ended, reason, reasonCount }) => ({
+      outcome,
+      text: `${what}: ${count(ended)} of ${count(rollouts)} rollouts ended as ${words(outcome).toLowerCase()}`,
+      reason,
+      note: reasonCount < ended ? `${count(reasonCount)} of them` : "",
+    })),
+    ...tools.map(({ name, calls, error }) => ({
+      outcome: "infra_failed",
+      text: `${what}: all ${count(calls)} calls of the tool ${name} failed`,
+      reason: error,
+      note: "",
+    })),
+  ];
 }
 
 /** Whether a run will change by itself. */

@@ -19,7 +19,7 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }) 
     class: "turns",
     data: { color: rollout.advantage === null ? ColorBy.logprob : ColorBy.advantage },
   });
-  const strip = (tokens, label) => tokenStrip(tokens, { label, advantage: rollout.advantage, card });
+  const strip = (tokens, label) => tokenStrip(tokens, { label, card });
   replace(
     turns,
     rollout.turns.map((turn) => turnCard(turn, rollout, strip)),

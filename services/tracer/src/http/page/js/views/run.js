@@ -4,7 +4,7 @@ import { read } from "../api.js";
 import { h, replace } from "../dom.js";
 import { count, duration, number, percent, signed } from "../format.js";
 import { everySecond, onChange } from "../live.js";
-import { isOver, phaseBadge, progressBar, progressOf } from "./parts.js";
+import { isOver, outcomeTone, phaseBadge, progressBar, progressOf, troublesOf } from "./parts.js";
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
 import { tickTimes, turnOf } from "./runs.js";
@@ -130,6 +130,17 @@ function nowOf(run) {
         {},
         run.waitingFor === "" && h("p", { class: "small soft" }, progress.text),
         progressBar(progress.share, progress.text),
+      ),
+    );
+  }
+  for (const { outcome, text, reason, note } of troublesOf(run) ?? []) {
+    lines.push(
+      h(
+        "div",
+        { class: "run-trouble" },
+        h("span", { class: "outcome", data: { tone: outcomeTone(outcome) } }, text),
+        reason !== "" && h("code", { class: "small" }, reason),
+        note !== "" && h("span", { class: "faint small" }, note),
       ),
     );
   }

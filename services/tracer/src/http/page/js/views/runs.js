@@ -5,7 +5,7 @@ import { sparkline } from "../charts/line-chart.js";
 import { h, link, replace } from "../dom.js";
 import { ago, count, duration, number, percent } from "../format.js";
 import { everySecond, onChange } from "../live.js";
-import { phaseBadge, progressBar, progressOf } from "./parts.js";
+import { outcomeTone, phaseBadge, progressBar, progressOf, troublesOf } from "./parts.js";
 
 export async function runsView({ root, signal, setPlace }) {
   setPlace("", []);
@@ -60,6 +60,14 @@ function runRow(run) {
       { class: "run-what" },
       h("div", { class: "run-name" }, h("strong", {}, runId), phaseBadge(run.phase)),
       h("div", { class: "small soft run-wait" }, waitText(run, progress)),
+      run.endedAtMs === null &&
+        (troublesOf(run) ?? []).map(({ outcome, text, reason }) =>
+          h(
+            "div",
+            { class: "small outcome run-wait", data: { tone: outcomeTone(outcome) }, title: reason || false },
+            text,
+          ),
+        ),
     ),
     h(
       "div",

@@ -15,9 +15,9 @@ const STRONG_ADVANTAGE = 2;
 /** A probability of one in twenty. */
 const STRONG_SURPRISE = 3;
 
-/** @param tokens as the API has them. @param options `label`, `advantage` of the rollout or null, `card` of tokenCard(). */
-export function tokenStrip(tokens, { label, advantage, card }) {
-  const cells = tokens.map((token, i) => cellOf(token, i, advantage));
+/** @param tokens as the API has them. @param options `label`, `card` of tokenCard(). */
+export function tokenStrip(tokens, { label, card }) {
+  const cells = tokens.map(cellOf);
   const strip = h(
     "div",
     { class: "tokens", tabindex: 0, role: "listbox", "aria-label": label, "aria-orientation": "horizontal" },
@@ -37,7 +37,7 @@ export function tokenStrip(tokens, { label, advantage, card }) {
     cell.setAttribute("aria-selected", "true");
     cell.id ||= `token-${crypto.randomUUID()}`;
     strip.setAttribute("aria-activedescendant", cell.id);
-    card.show(cell, tokens[index], advantage, index);
+    card.show(cell, tokens[index], index);
   };
 
   strip.addEventListener("pointerover", (event) => {
@@ -92,9 +92,8 @@ function lineAway(cells, from, direction) {
   return best;
 }
 
-function cellOf(token, position, advantage) {
-  const { id, text, isSampled, logprob } = token;
-  const push = isSampled && advantage !== null ? Math.max(-1, Math.min(1, advantage / STRONG_ADVANTAGE)) : 0;
+function cellOf({ id, text, isSampled, logprob, advantage = 0 }, position) {
+  const push = Math.max(-1, Math.min(1, advantage / STRONG_ADVANTAGE));
   return h(
     "span",
     {
@@ -128,15 +127,15 @@ export function tokenCard() {
     hide() {
       element.hidden = true;
     },
-    show(cell, token, advantage, position) {
-      const { id, text, isSampled, logprob, version } = token;
+    show(cell, token, position) {
+      const { id, text, isSampled, logprob, version, advantage } = token;
       const rows = [
         ["token id", id],
         ["position", position],
         ["mask", isSampled ? "1, sampled" : "0, context"],
         isSampled && ["logprob", logprob === undefined ? "–" : number(logprob, 4)],
         isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
-        isSampled && ["advantage", advantage === null ? "not known" : signed(advantage, 3)],
+        isSampled && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
         isSampled && version !== undefined && ["policy version", version],
       ].filter(Boolean);
       replace(

@@ -1,0 +1,14 @@
+/** What went wrong in rollouts, from the domain's words to the wire's. */
+
+import { create } from "@bufbuild/protobuf";
+import { type RolloutTroubles, RolloutTroublesSchema } from "@hone/proto-gen/run";
+import type { GatheredTroubles } from "../domain/troubles.ts";
+
+export function troublesToWire({ madeFor, rollouts, outcomes, tools }: GatheredTroubles): RolloutTroubles {
+  return create(RolloutTroublesSchema, {
+    madeFor,
+    rollouts,
+    outcomes: outcomes.map((outcome) => ({ ...outcome })),
+    tools: tools.map((tool) => ({ ...tool })),
+  });
+}

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { inlineFiles, parseRunFile } from "@hone/config";
+import { StreamName } from "@hone/messaging";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { findPython } from "../support/find-python.ts";
+import { type Ended, REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
+
+/* A program that cannot start, as where Python lacks a package: whoever looks at the run sees why, on every side. */
+
+const EXAMPLE = path.join(REPOSITORY, "examples", "04-any-agent");
+const PROGRAM = "import no_such_package\n";
+const REASON = /ModuleNotFoundError: No module named 'no_such_package'/;
+const STEPS = 2;
+
+const python = findPython("json", "loads");
+
+describe("a run whose program cannot start", { timeout: 300_000, skip: python === undefined }, () => {
+  let folder: TemporaryFolder;
+  let stack: TestStack;
+  let ended: Ended;
+  let runId: string;
+
+  before(async () => {
+    folder = await temporaryFolder("hopeless");
+    await cp(path.join(EXAMPLE, "numbers.jsonl"), path.join(folder.path, "numbers.jsonl"));
+    await writeFile(path.join(folder.path, "play.py"), PROGRAM);
+    const { warmStart: _, ...example } = parseRunFile(
+      await readFile(path.join(EXAMPLE, "python.yaml"), "utf8"),
+    );
+    const run = await inlineFiles(
+      {
+        ...example,
+        name: "hopeless",
+        dataset: { train: { source: "jsonl", path: "numbers.jsonl" } },
+        agent: { ...example.agent, config: { ...example.agent.config, command: [python ?? "", "play.py"] } },
+        rollout: { ...example.rollout, tasksPerStep: 2, groupSize: 2 },
+        trainer: { ...example.trainer, steps: STEPS, minibatches: 1 },
+      },
+      EXAMPLE,
+    );
+    await writeFile(path.join(folder.path, "run.json"), JSON.stringify(run));
+    stack = await startStack({ env: { HONE_FILES: folder.path } });
+    ended = await stack.hone("run", path.join(folder.path, "run.json"));
+    runId = /run (hopeless-\d+)/.exec(ended.output)?.[1] ?? assert.fail(ended.output);
+  });
+  after(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  test("ends hone run with exit code 1 and the program's own words", () => {
+    assert.equal(ended.code, 1, ended.output);
+    assert.match(ended.output, /all 4 rollouts of step 1 ended as agent_failed/);
+    assert.match(ended.output, REASON);
+  });
+
+  test("is told with its reason by hone status and the page", async () => {
+    const status = await stack.hone("status");
+    assert.match(status.output, /hopeless-\d+\s+failed/);
+    assert.match(status.output, REASON);
+    const run = await eventually("the page to know of the end", async () => {
+      const answer = (await (await fetch(`${stack.pageUrl}/api/runs/${runId}`)).json()) as {
+        phase: string;
+        endReason: string;
+        troubles: { outcomes: { count: number; reason: string }[] } | null;
+      };
+      return answer.phase === "failed" && answer.troubles !== null ? answer : undefined;
+    });
+    assert.match(run.endReason, REASON);
+    assert.equal(run.troubles?.outcomes[0]?.count, 4);
+    assert.match(run.troubles?.outcomes[0]?.reason ?? "", REASON);
+  });
+
+  test("trained nothing, and leaves no job and no episode", async () => {
+    const [counted] = await stack.sql`select count(*)::int as rows from trainer.ledger`;
+    assert.equal(counted?.rows, 0);
+    await eventually("the streams to be empty", async () => {
+      const streams = [StreamName.jobs, StreamName.episodes].map((name) =>
+        stack.bus.manager.streams.info(name),
+      );
+      return (await Promise.all(streams)).every(({ state }) => state.messages === 0);
+    });
+  });
+});
