@@ -68,6 +68,7 @@ describe("checkpoints that a gateway serves", { timeout: 240_000 }, () => {
     stack = await startStack({
       env: {
         HONE_FILES: place("files"),
+        HONE_MODEL_FOLDERS: folder.path,
         HONE_INFERENCE_SERVE: `tiny=${place("tiny")},grader=${place("grader")}`,
         HONE_INFERENCE_API_KEY: KEY,
         HONE_JUDGE_KEY_GATEWAY: KEY,

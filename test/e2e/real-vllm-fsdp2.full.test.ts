@@ -89,6 +89,7 @@ describe("the second example on vLLM and FSDP2", {
     await using stack = await startStack({
       env: {
         HONE_FILES: filesFolder(),
+        HONE_MODEL_FOLDERS: folder.path,
         HONE_INFERENCE_ENGINE: "vllm",
         HONE_INFERENCE_ENGINE_URL: server.url,
         HONE_TRAINER_PYTHON: python,
@@ -105,7 +106,9 @@ describe("the second example on vLLM and FSDP2", {
   }
 
   async function playEmbedded(): Promise<Played> {
-    await using stack = await startStack({ env: { HONE_FILES: filesFolder() } });
+    await using stack = await startStack({
+      env: { HONE_FILES: filesFolder(), HONE_MODEL_FOLDERS: folder.path },
+    });
     const training = served.episodes.filter(isOfTraining);
     let isStored = false;
     return await play(stack, { kind: "onnx" }, async ({ runId }) => {

@@ -38,7 +38,11 @@ describe("a run on a real vLLM server", {
     await saveCheckpoint(start, await madeModel());
     server = await startRealVllm(environment!, start, folder.path, CONTEXT_TOKENS);
     stack = await startStack({
-      env: { HONE_INFERENCE_ENGINE: "vllm", HONE_INFERENCE_ENGINE_URL: server.url },
+      env: {
+        HONE_INFERENCE_ENGINE: "vllm",
+        HONE_INFERENCE_ENGINE_URL: server.url,
+        HONE_MODEL_FOLDERS: folder.path,
+      },
     });
   });
   after(async () => {

@@ -113,7 +113,7 @@ describe("a run over the rows of a file", () => {
     await writeFile(path.join(files, "bad.jsonl"), '{"prompt":[]}\n');
     await writeFile(path.join(files, "brief.yaml"), "systemPrompt: Be brief.\n");
     await saveTinyModel(path.join(folder.path, "model"));
-    stack = await startStack({ env: { HONE_FILES: files } });
+    stack = await startStack({ env: { HONE_FILES: files, HONE_MODEL_FOLDERS: folder.path } });
     // Read as they come: what an ended run no longer needs is purged.
     const episodes = trainEpisodes(stack);
     finished = await runToEnd(stack, requestOf("rows"), { deadlineMs: RUN_DEADLINE_MS });

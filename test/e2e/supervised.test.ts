@@ -80,7 +80,7 @@ describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
     const companions = chatmlTokenizerFiles();
     const model = { spec, weights: initialiseWeights(spec, 3), companions };
     await saveCheckpoint(path.join(folder.path, "model"), model);
-    stack = await startStack({ env: { HONE_FILES: files } });
+    stack = await startStack({ env: { HONE_FILES: files, HONE_MODEL_FOLDERS: folder.path } });
   });
   after(async () => {
     await stack?.[Symbol.asyncDispose]();

@@ -93,7 +93,7 @@ describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEA
     await writeFile(path.join(files, "rows.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
     await writeFile(path.join(files, "traveller.ts"), AGENT);
     await saveTinyModel(path.join(folder.path, "model"));
-    stack = await startStack({ env: { HONE_FILES: files } });
+    stack = await startStack({ env: { HONE_FILES: files, HONE_MODEL_FOLDERS: folder.path } });
     const { runId } = await runToEnd(stack, requestOf("calm"), { deadlineMs: RUN_DEADLINE_MS });
     undisturbed = await outcomeOf(stack, runId);
   });

@@ -12,7 +12,8 @@
  *   .hone/service.env     settings for a service started by hand, as from an editor
  */
 
-import { isAbsolute, join, relative, resolve } from "node:path";
+import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
+import { MODEL_FOLDERS_VARIABLE } from "@hone/config";
 
 export interface Project {
   /** Run files, agents and data lie below it (HONE_FILES). */
@@ -59,6 +60,15 @@ export function localEnvironment(project: Project): Readonly<Record<string, stri
     HONE_FILES: project.folder,
     ...OWN_CODE,
   };
+}
+
+/** Lets the services that this process starts read models in folders that the user named, from where they stand. */
+export function allowModelFolders(folders: readonly string[], env: NodeJS.ProcessEnv = process.env): void {
+  const known = env[MODEL_FOLDERS_VARIABLE] ?? "";
+  const added = folders.map((folder) => resolve(userFolder(env), folder));
+  env[MODEL_FOLDERS_VARIABLE] = [...known.split(delimiter), ...added]
+    .filter((folder) => folder !== "")
+    .join(delimiter);
 }
 
 /** Where the user stands: npm runs scripts in the package's folder and names the real one. */

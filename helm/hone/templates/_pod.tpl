@@ -72,6 +72,9 @@ capabilities: { drop: [ALL] }
 - name: NODE_COMPILE_CACHE
   value: /tmp/node-compile-cache
 {{- if $facts.models }}
+# Beside the hub's cache: run files may name models by their folders here.
+- name: HONE_MODEL_FOLDERS
+  value: /models
 {{ include "hone.hubEnv" $root }}
 {{- end }}
 {{- if $root.Values.extraCa.configMap }}

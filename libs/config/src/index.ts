@@ -16,6 +16,7 @@ export {
   CodeVariable,
   readCodeGate,
 } from "./gates/code-gate.ts";
+export { MODEL_FOLDERS_VARIABLE, ModelFolders, readModelFolders } from "./gates/model-folders.ts";
 export type { UserModule } from "./gates/user-module.ts";
 export { problemMessage, show } from "./problems.ts";
 export {

@@ -23,6 +23,8 @@ export interface HubFile {
 export interface FetchFileOptions {
   readonly model: string;
   readonly url: string;
+  /** Of the hub, which sends the token to the hub alone. */
+  readonly fetch: typeof fetch;
   readonly token: string | undefined;
   readonly signal: AbortSignal;
   /** Told the bytes that were received, a piece at a time; negative when some have to be received again. */
@@ -71,7 +73,7 @@ async function download(
   file: HubFile,
   incomplete: string,
   begin: number,
-  { model, url, token, signal, onBytes }: FetchFileOptions,
+  { model, url, fetch, token, signal, onBytes }: FetchFileOptions,
 ): Promise<void> {
   const headers = {
     "accept-encoding": "identity",

@@ -117,6 +117,17 @@ describe("ModelHub", () => {
     await assert.rejects(fetchModel({ token: "secret" }), /HF_TOKEN begins with hf_/);
   });
 
+  for (const name of ["../evil.json", "a/../../evil.json", "/evil.json", "a//b.json", "a\\..\\b.json"]) {
+    test(`a repository that lists ${name} is refused`, async () => {
+      server.files.set(name, Buffer.from("{}"));
+      await assert.rejects(fetchModel(), (error) => {
+        assert.ok(error instanceof HubRefusedError);
+        assert.match(error.message, /its files lie within it/);
+        return true;
+      });
+    });
+  }
+
   const statuses: [number, abstract: new (...args: never[]) => Error, RegExp][] = [
     [403, HubRefusedError, /HF_TOKEN allows to read it.*status 403 for revision main/],
     [404, HubRefusedError, /the hub has it at this revision.*status 404/],

@@ -11,6 +11,7 @@ import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises"
 import path from "node:path";
 import { HubRefusedError, HubUnavailableError } from "./errors.ts";
 import { fetchFile, type HubFile, refusalOf } from "./fetch-file.ts";
+import { hubFetch } from "./hub-fetch.ts";
 import type { HubSettings } from "./settings.ts";
 
 /** What a repository holds. */
@@ -41,13 +42,21 @@ export function isRepositoryId(text: string): boolean {
   return REPOSITORY_ID.test(text) && !text.includes("..") && !text.includes("--");
 }
 
+/** Whether a path stays within the folder that it is put into. */
+function isPlainPath(file: string): boolean {
+  const isPart = (part: string) => part !== "" && part !== "." && part !== "..";
+  return !/[\\\0]/.test(file) && file.split("/").every(isPart);
+}
+
 export class RepositoryHub {
   readonly #settings: HubSettings;
   readonly #kind: RepositoryKind;
+  readonly #fetch: typeof fetch;
 
   constructor(settings: HubSettings, kind: RepositoryKind) {
     this.#settings = settings;
     this.#kind = kind;
+    this.#fetch = hubFetch(settings.endpoint);
   }
 
   /**
@@ -76,7 +85,14 @@ export class RepositoryHub {
     for (const file of chosen) {
       const blob = path.join(folder, "blobs", file.sha256 ?? file.oid);
       const url = `${endpoint}/${place}/resolve/${commit}/${file.path}`;
-      await fetchFile(file, blob, { model: name, url, token, signal: options.signal, onBytes });
+      await fetchFile(file, blob, {
+        model: name,
+        url,
+        fetch: this.#fetch,
+        token,
+        signal: options.signal,
+        onBytes,
+      });
       await link(blob, path.join(folder, "snapshots", commit, file.path));
     }
     return path.join(folder, "snapshots", commit);
@@ -93,7 +109,10 @@ export class RepositoryHub {
       hubUrl,
       ...(token === undefined ? {} : { accessToken: token }),
       fetch: (input: Parameters<typeof fetch>[0], init?: RequestInit) =>
-        fetch(input, { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]) }),
+        this.#fetch(input, {
+          ...init,
+          signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+        }),
     };
     try {
       const info = { ...asked, name: model, revision, additionalFields: ["sha" as const] };
@@ -108,6 +127,7 @@ export class RepositoryHub {
       })) {
         if (entry.type !== "file" || entry.oid === undefined) continue;
         const { path: name, oid, lfs } = entry;
+        if (!isPlainPath(name)) throw new HubRefusedError(model, "its files lie within it", name);
         files.push({ path: name, size: lfs?.size ?? entry.size, oid, sha256: lfs?.oid });
       }
       const hasDigests = files.every(
@@ -117,7 +137,7 @@ export class RepositoryHub {
       throw new HubUnavailableError(model, `${hubUrl} answers without digests`);
     } catch (cause) {
       signal.throwIfAborted();
-      if (cause instanceof HubUnavailableError) throw cause;
+      if (cause instanceof HubUnavailableError || cause instanceof HubRefusedError) throw cause;
       if (cause instanceof HubApiError) {
         throw refusalOf(model, `revision ${revision}`, cause.statusCode, cause);
       }

@@ -68,9 +68,10 @@ export async function inspectMerged(
 export async function findBaseFolder(folder: string, findBase?: FindBase): Promise<string | undefined> {
   if (!(await isAdapterFolder(folder))) return undefined;
   const { base } = await inspectAdapter(folder);
-  if (base.place.startsWith(".")) return path.resolve(folder, base.place);
-  if (findBase !== undefined) return findBase(base);
-  if (path.isAbsolute(base.place)) return base.place;
+  // A file from outside may name any folder: whoever has rules about folders gives a `findBase`, which knows them.
+  const place = base.place.startsWith(".") ? path.resolve(folder, base.place) : base.place;
+  if (findBase !== undefined) return findBase({ ...base, place });
+  if (path.isAbsolute(place)) return place;
   throw new CheckpointError(folder, "its base model is a folder of this machine", base.place);
 }
 

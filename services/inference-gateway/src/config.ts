@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
-import { environmentInteger, readEnvironment } from "@hone/config";
+import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
 import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
 import { z } from "zod";
@@ -82,6 +82,8 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly apiKey: string | undefined;
   /** Where checkpoints come from that are no folders. */
   readonly hub: HubSettings;
+  /** Where checkpoints may lie, and the models that adapters among them name. */
+  readonly modelFolders: ModelFolders;
 }
 
 /**
@@ -91,6 +93,8 @@ export interface InferenceGatewayConfig extends BaseConfig {
 export function readInferenceGatewayConfig(environment: Environment): InferenceGatewayConfig {
   const read = readEnvironment(schema, environment);
   const base = readBaseConfig(environment);
+  const hub = readHubSettings(environment, homedir());
+  const checkpoints = readCheckpoints(read.HONE_INFERENCE_SERVE, base.filesDir);
   return {
     ...base,
     engine: readEngine(read, path.join(base.stateDir, "served", base.instanceId)),
@@ -102,9 +106,13 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     heartbeatMs: read.HONE_INFERENCE_HEARTBEAT_MS,
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,
-    checkpoints: readCheckpoints(read.HONE_INFERENCE_SERVE, base.filesDir),
+    checkpoints,
     apiKey: readKey(read, "HONE_INFERENCE_API_KEY"),
-    hub: readHubSettings(environment, homedir()),
+    hub,
+    // What the operator names may lie anywhere.
+    modelFolders: readModelFolders(environment, [base.filesDir, base.stateDir, hub.cacheDir]).and(
+      ...checkpoints.map(({ place }) => place).filter((place) => path.isAbsolute(place)),
+    ),
   };
 }
 

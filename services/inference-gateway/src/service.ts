@@ -53,7 +53,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   });
   const checkpoints = new ServedCheckpoints({
     wanted: config.checkpoints,
-    find: findCheckpoints(config.hub),
+    find: findCheckpoints(config.hub, config.modelFolders),
     keeper,
     onTrouble: (id, error) => logger.warn("a checkpoint is not served yet", { checkpoint: id, error }),
   });

@@ -1,7 +1,7 @@
 /** What the trainer is configured with. */
 
 import { homedir, totalmem } from "node:os";
-import { environmentInteger, readEnvironment } from "@hone/config";
+import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
 import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
 import { z } from "zod";
@@ -20,6 +20,8 @@ export interface TrainerServiceConfig extends BaseConfig {
   readonly torch: TorchSettings | undefined;
   /** Where pretrained models come from. */
   readonly hub: HubSettings;
+  /** Where pretrained models may lie. */
+  readonly modelFolders: ModelFolders;
 }
 
 /** How PyTorch workers are run. */
@@ -77,8 +79,10 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
     const rule = "must be 1 without HONE_TRAINER_PYTHON, as only PyTorch workers spread over nodes";
     throw new SettingError("HONE_TRAINER_NODES", rule, String(own.HONE_TRAINER_NODES));
   }
+  const base = readBaseConfig(environment);
+  const hub = readHubSettings(environment, homedir());
   return {
-    ...readBaseConfig(environment),
+    ...base,
     leaseMs: own.HONE_TRAINER_LEASE_MS,
     engineThreads: own.HONE_TRAINER_THREADS,
     engineMemoryBytes:
@@ -95,7 +99,8 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
             nodesPort: own.HONE_TRAINER_NODES_PORT,
             environment: withoutOwn(environment),
           },
-    hub: readHubSettings(environment, homedir()),
+    hub,
+    modelFolders: readModelFolders(environment, [base.filesDir, base.stateDir, hub.cacheDir]),
   };
 }
 

@@ -1,14 +1,15 @@
 /** Pretrained models: a folder of this machine, or a repository of the hub. */
 
+import type { ModelFolders } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
 import { findModel, type HubSettings, ModelHub } from "@hone/hub";
 import type { ModelSource } from "./domain/model-source.ts";
 
-export function findModels(settings: HubSettings): ModelSource {
+export function findModels(settings: HubSettings, folders: ModelFolders): ModelSource {
   const hub = new ModelHub(settings);
   return {
     async folderOf({ path: place, revision }, options) {
-      const folder = await findModel(hub, place, revision, options);
+      const folder = await findModel(hub, place, revision, { ...options, folders, key: "model.path" });
       if (folder !== undefined) return folder;
       const allowed =
         "a folder, absolute or below the project folder, or an id of the hub such as owner/name";

@@ -61,7 +61,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           board,
           events,
           validators: new ValidateClient(bus),
-          models: findModels(config.hub),
+          models: findModels(config.hub, config.modelFolders),
           engineProblems: async (run, model) => [
             ...memoryProblems(specFromConfig(model), run, config),
             ...(await torch.problems(run)),

@@ -2,7 +2,7 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import { isTraining, type RunConfig } from "@hone/config";
+import { isTraining, ModelFolders, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { HubSettings } from "@hone/hub";
 import { initialiseWeights, type ModelConfig, specFromConfig } from "@hone/nn";
@@ -47,13 +47,17 @@ export interface StartModelOptions {
 const RUN = "start";
 
 /**
- * Finds (and fetches) the start model of a run and checks it, as admission does.
+ * Finds (and fetches) the start model of a run and checks it, as admission does; it may lie in any folder, as who runs this
+ * names it.
  * @throws {RetryableError} when the hub is away.
  */
 export async function openStartModel(run: RunConfig, options: StartModelOptions): Promise<StartModel> {
   const { hub, signal, onProgress = () => undefined } = options;
   const folders = new RunFolders(options.folder, RUN);
-  const prepared = await prepareModel(run, folders, findModels(hub), { signal, onProgress });
+  const prepared = await prepareModel(run, folders, findModels(hub, ModelFolders.everywhere), {
+    signal,
+    onProgress,
+  });
   if (prepared.kind === "refused") return prepared;
   const tokenizer = folders.absolute(folders.tokenizer);
   return {

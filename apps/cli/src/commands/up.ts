@@ -8,7 +8,7 @@ import { identifyProcess, isRunning, logTail, PRIVATE_FILE, privatePassage } fro
 import { inProcessArgs, openInProcess } from "../debug/debugger-args.ts";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
-import { shownPath } from "../project.ts";
+import { allowModelFolders, shownPath } from "../project.ts";
 import type { Session } from "../session.ts";
 import { parseReplicas, REPLICAS_VARIABLE } from "../stack/replicas.ts";
 import { SERVICES, type ServiceName } from "../stack/services.ts";
@@ -35,6 +35,11 @@ export const upCommand = honeCommand({
       description: `Services that run as several processes, instead of ${REPLICAS_VARIABLE}`,
       valueHint: "NAME=COUNT,NAME=COUNT",
     },
+    models: {
+      type: "string",
+      description: "Folders beside the project's that run files may name models in",
+      valueHint: "FOLDER,FOLDER",
+    },
     ...inProcessArgs,
     "log-level": {
       type: "enum",
@@ -45,6 +50,7 @@ export const upCommand = honeCommand({
   },
   run: async (session, args) => {
     const without = serviceNames(args.without);
+    allowModelFolders((args.models ?? "").split(",").filter((folder) => folder !== ""));
     const { replicas: text = process.env[REPLICAS_VARIABLE] ?? "" } = args;
     const replicas = parseReplicas(
       text,

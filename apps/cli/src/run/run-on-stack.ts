@@ -6,13 +6,13 @@
  * U2: a stack that this command started ends with it; a stack that ran before is left alone, and so is its run.
  */
 
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { raceAbortable } from "@hone/core";
 import type { Bus } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import { reasonLine } from "@hone/rl";
 import { RunFailedError } from "../errors.ts";
-import { shownPath } from "../project.ts";
+import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
 import { connectTo, useStack } from "../stack/use-stack.ts";
 import {
@@ -71,6 +71,9 @@ export async function followOnStack(
   options: FollowOnStackOptions,
 ): Promise<void> {
   const { terminal, signal } = session;
+  // Who runs a file names its model; a stack that runs already has the folders that it was started with.
+  const { model } = loaded.config;
+  if ("path" in model && isAbsolute(model.path)) allowModelFolders([model.path]);
   await using stack = await useStack(session, { isInProcess: options.isInProcess === true });
   const bus = await connectTo(stack, "run", signal);
   try {

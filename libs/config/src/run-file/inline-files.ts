@@ -36,7 +36,9 @@ export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<R
 async function inlineModel(model: RunConfig["model"], baseFolder: string): Promise<RunConfig["model"]> {
   if ("path" in model) {
     const folder = path.resolve(baseFolder, model.path);
-    return (await exists(folder)) ? { ...model, path: folder } : model;
+    // Who reads models says which folders count; whether there is one outside of this folder is not found out here.
+    const isFolder = !isBelow(baseFolder, folder) || (await exists(folder));
+    return isFolder ? { ...model, path: folder } : model;
   }
   const { tokenizer } = model.init;
   if (typeof tokenizer !== "string") return model;
