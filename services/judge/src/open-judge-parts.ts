@@ -11,11 +11,15 @@ export function openJudgeParts(
   environment: Readonly<Record<string, string | undefined>>,
 ): JudgeParts & AsyncDisposable {
   const sandbox = new PythonSandbox();
+  const testSandbox = new PythonSandbox();
   return {
     filesDir,
     gate: readCodeGate(environment, filesDir),
     keys: judgeKeys(environment),
     sandbox,
-    [Symbol.asyncDispose]: () => sandbox.close(),
+    testSandbox,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([sandbox.close(), testSandbox.close()]);
+    },
   };
 }

@@ -18,11 +18,14 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
   async start({ config, bus, logger }) {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const sandbox = new PythonSandbox({
-      maxProcesses: config.sandboxProcesses,
-      onRepeat: () => counterOf(Instrument.retries).of({ part: "sandbox" }).add(),
-    });
-    const panels = new Panels({ ...config, sandbox });
+    const openSandbox = () =>
+      new PythonSandbox({
+        maxProcesses: config.sandboxProcesses,
+        onRepeat: () => counterOf(Instrument.retries).of({ part: "sandbox" }).add(),
+      });
+    const sandbox = openSandbox();
+    const testSandbox = openSandbox();
+    const panels = new Panels({ ...config, sandbox, testSandbox });
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });
     return {
@@ -34,7 +37,7 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
       close: async () => {
         await consumer.stop();
         stopping.abort();
-        await sandbox.close();
+        await Promise.all([sandbox.close(), testSandbox.close()]);
       },
     };
   },

@@ -37,6 +37,8 @@ export interface JudgeParts {
   readonly keys: BoundKeys;
   /** Runs the Python of models; absent = none can be run here. */
   readonly sandbox?: PythonSandbox;
+  /** Runs the tests of rows: apart from it, so that gradings which need both never wait for each other in a circle. */
+  readonly testSandbox?: PythonSandbox;
 }
 
 /** Makes a judge. @throws {Error} when what the run file says of it cannot be had. */

@@ -1,0 +1,19 @@
+/** The Python that runs in the interpreters of a grading, beside the answer's and the tests' own. */
+
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+const textOf = (file: string) => readFileSync(path.join(import.meta.dirname, file), "utf8");
+
+/** Serves what the tests ask of the answer. */
+export const ANSWER_PROGRAM = textOf("wire.py") + textOf("answer.py");
+/** Runs the answer as a program, input by input. */
+export const PROGRAMS_PROGRAM = textOf("programs.py");
+const TESTS_PROGRAM = textOf("wire.py") + textOf("tests.py");
+
+/** Runs tests; `job` is what `run_tests` in tests.py takes. */
+export function testsProgram(job: object): string {
+  // In hexadecimal digits nothing needs an escape.
+  const written = Buffer.from(JSON.stringify(job)).toString("hex");
+  return `${TESTS_PROGRAM}\nrun_tests(json.loads(bytes.fromhex("${written}")), host_call)\n`;
+}

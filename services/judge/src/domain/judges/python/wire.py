@@ -1,0 +1,484 @@
+"""What the interpreter of the tests and that of the answer say to each other; both run this file.
+
+W1: plain data travels by value and arrives as exact built-in types: whatever `__eq__` the answer gave a subclass of `int`
+    or `list`, what the tests compare is a real `int` or `list`.
+W2: everything else stays where it is and travels as a number; the other side holds a `Far` object in its place.
+W3: either side asks, and may itself be asked before its answer comes, so that functions of the tests can be arguments.
+"""
+
+import builtins
+import json
+import operator
+import sys
+import types
+
+_MAX_EXACT_INT = 2**53
+_SEQUENCES = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+_BYTES = {"bytes": bytes, "bytearray": bytearray}
+# Types of the standard library that count as plain data: how one is written as plain data, and made of it again.
+_LIBRARY = {
+    ("collections", "deque"): (list, lambda make, items: make(items)),
+    ("collections", "Counter"): (dict, lambda make, items: make(items)),
+    ("collections", "OrderedDict"): (lambda value: list(value.items()), lambda make, items: make(items)),
+    ("collections", "defaultdict"): (
+        lambda value: [value.default_factory if value.default_factory in (int, float, str, list, dict, set) else None, dict(value)],
+        lambda make, parts: make(*parts),
+    ),
+    ("decimal", "Decimal"): (str, lambda make, text: make(text)),
+    ("fractions", "Fraction"): (lambda value: [value.numerator, value.denominator], lambda make, parts: make(*parts)),
+    ("datetime", "date"): (lambda value: value.isoformat(), lambda make, text: make.fromisoformat(text)),
+    ("datetime", "time"): (lambda value: value.isoformat(), lambda make, text: make.fromisoformat(text)),
+    ("datetime", "datetime"): (lambda value: value.isoformat(), lambda make, text: make.fromisoformat(text)),
+    ("datetime", "timedelta"): (
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda make, parts: make(*parts),
+    ),
+}
+# What operators and built-in functions ask of an object of the other side.
+_OPERATIONS = {
+    "__len__": len,
+    "__iter__": iter,
+    "__reversed__": reversed,
+    "__bool__": bool,
+    "__int__": int,
+    "__float__": float,
+    "__complex__": complex,
+    "__index__": operator.index,
+    "__round__": round,
+    "__abs__": abs,
+    "__neg__": operator.neg,
+    "__pos__": operator.pos,
+    "__invert__": operator.invert,
+    "__str__": str,
+    "__repr__": repr,
+    "__format__": format,
+    "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem,
+    "__delitem__": operator.delitem,
+    "__contains__": operator.contains,
+    "__enter__": lambda thing: type(thing).__enter__(thing),
+    "__exit__": lambda thing, kind, error, _: type(thing).__exit__(thing, kind, error, None),
+}
+_BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
+_ORDER = ["lt", "le", "gt", "ge"]
+for _name in [*_BINARY, *_ORDER]:
+    _own = getattr(operator, "and_" if _name == "and" else "or_" if _name == "or" else _name)
+    _OPERATIONS[f"__{_name}__"] = _own
+    if _name in _BINARY:
+        _OPERATIONS[f"__r{_name}__"] = lambda thing, other, own=_own: own(other, thing)
+        _OPERATIONS[f"__i{_name}__"] = getattr(operator, "i" + _name if _name not in ("and", "or") else f"i{_name}")
+# An iterator would end quietly where a call inside of it raised one of these.
+_ENDS_OF_ITERATION = (StopIteration, StopAsyncIteration, GeneratorExit)
+
+
+class Far:
+    """An object of the other side."""
+
+    def __init__(self, wire, number, kind, class_number):
+        object.__setattr__(self, "_far", (wire, number, kind, class_number))
+
+    def __getattribute__(self, name):
+        if name == "__class__":
+            kind = object.__getattribute__(self, "_far")[2]
+            return _KINDS.get(kind, Far)
+        if name.startswith("__") and name.endswith("__") and name not in ("__name__", "__doc__", "__dict__"):
+            wire, number, kind, _ = object.__getattribute__(self, "_far")
+            if name in _OPERATIONS or name in ("__eq__", "__ne__", "__next__", "__init__", "__hash__"):
+                return FarMethod(self, name)
+            return object.__getattribute__(self, name)
+        return far_of(self)[0].get(self, name)
+
+    def __setattr__(self, name, value):
+        wire, number, _, _ = far_of(self)
+        wire.ask("set", number, name, wire.encode(value))
+
+    def __delattr__(self, name):
+        wire, number, _, _ = far_of(self)
+        wire.ask("delete", number, name)
+
+    def __eq__(self, other):
+        return far_of(self)[0].equal(self, other)
+
+    def __ne__(self, other):
+        return not far_of(self)[0].equal(self, other)
+
+    def __hash__(self):
+        return hash(far_of(self)[1])
+
+    def __next__(self):
+        wire, number, _, _ = far_of(self)
+        return wire.ask("next", number)
+
+    def __instancecheck__(self, thing):
+        return far_of(self)[0].is_instance(thing, self)
+
+    def __subclasscheck__(self, thing):
+        wire, number, _, _ = far_of(self)
+        return is_far(thing) and wire.ask("subclass", far_of(thing)[1], number) is True
+
+
+class FarCallable(Far):
+    def __call__(self, *args, **kwargs):
+        return far_of(self)[0].call(self, None, args, kwargs)
+
+
+class FarMethod:
+    """A method of an object of the other side, not yet called."""
+
+    def __init__(self, of, name):
+        self._of, self._name = of, name
+
+    def __call__(self, *args, **kwargs):
+        return far_of(self._of)[0].call(self._of, self._name, args, kwargs)
+
+    def __eq__(self, other):
+        return type(other) is FarMethod and self._of is other._of and self._name == other._name
+
+    def __hash__(self):
+        return hash((id(self._of), self._name))
+
+
+_KINDS = {"generator": types.GeneratorType, "function": types.FunctionType, "class": type}
+
+
+def far_of(thing):
+    return object.__getattribute__(thing, "_far")
+
+
+def is_far(thing):
+    return type(thing) in (Far, FarCallable)
+
+
+def _operator_of(name):
+    def operate(self, *args):
+        return far_of(self)[0].operate(self, name, args)
+
+    operate.__name__ = name
+    return operate
+
+
+for _name in _OPERATIONS:
+    setattr(Far, _name, _operator_of(_name))
+
+
+class Wire:
+    """@param exchange sends a text to the other side and returns the next text from there."""
+
+    def __init__(self, exchange):
+        self.exchange = exchange
+        self.forget()
+
+    def forget(self):
+        """Both sides forget every number."""
+        self.objects = []
+        # Numbers of what the other side may use; the others are known by number alone.
+        self.given = set()
+        self.numbers = {}
+        self.far = {}
+        self.classes = {}
+
+    # Asking (W3)
+
+    def ask(self, *request):
+        """Asks the other side and returns the value. @raises what the other side raised."""
+        message = json.dumps(request)
+        while True:
+            reply = json.loads(self.exchange(message))
+            if reply[0] in ("ok", "error"):
+                self.hear(*reply[2:])
+            if reply[0] == "ok":
+                return self.decode(reply[1])
+            if reply[0] == "error":
+                error = self.decode_error(*reply[1])
+                if isinstance(error, _ENDS_OF_ITERATION) and not (request[0] == "next" and type(error) is StopIteration):
+                    error = RuntimeError(f"the call raised {type(error).__name__}")
+                raise error from None
+            message = self.serve(reply)
+
+    def serve(self, request):
+        """Does what the other side asks."""
+        try:
+            name, *args = request
+            value = getattr(self, f"on_{name}")(*args)
+            reply = ["ok", self.encode(value)]
+        except BaseException as error:
+            self.check(error)
+            reply = ["error", self.encode_error(error)]
+        return json.dumps([*reply, *self.besides()])
+
+    def besides(self):
+        """What goes with every reply."""
+        return []
+
+    def hear(self, *besides):
+        """Takes what came with a reply."""
+
+    def check(self, error):
+        """Lets errors through that are none of the code's own."""
+
+    def attribute(self, thing, name):
+        return getattr(thing, name)
+
+    def thing(self, number):
+        if number not in self.given:
+            raise ValueError(f"no object has the number {number!r}")
+        return self.objects[number]
+
+    def give(self, thing):
+        number = self.number_of(thing)
+        self.given.add(number)
+        return number
+
+    def call(self, far, name, args, kwargs):
+        args = [self.encode(each) for each in args]
+        kwargs = [[key, self.encode(value)] for key, value in kwargs.items()]
+        return self.ask("call", far_of(far)[1], name, args, kwargs)
+
+    def get(self, far, name):
+        value = self.ask("get", far_of(far)[1], name)
+        return FarMethod(far, name) if type(value) is _Method else value
+
+    def operate(self, far, name, args):
+        return self.ask("operate", far_of(far)[1], name, [self.encode(each) for each in args])
+
+    # Being asked
+
+    def on_call(self, number, name, args, kwargs):
+        thing = self.thing(number)
+        function = thing if name is None else self.attribute(thing, name)
+        return function(*map(self.decode, args), **{key: self.decode(value) for key, value in kwargs})
+
+    def on_get(self, number, name):
+        value = self.attribute(self.thing(number), name)
+        # A new one at every look, so it is no object of its own.
+        return _Method() if isinstance(value, types.MethodType) else value
+
+    def on_set(self, number, name, value):
+        setattr(self.thing(number), name, self.decode(value))
+
+    def on_operate(self, number, name, args):
+        return _OPERATIONS[name](self.thing(number), *map(self.decode, args))
+
+    def on_next(self, number):
+        return next(self.thing(number))
+
+    # Values
+
+    def number_of(self, thing):
+        number = self.numbers.get(id(thing))
+        if number is None:
+            number = self.numbers[id(thing)] = len(self.objects)
+            self.objects.append(thing)
+        return number
+
+    def encode(self, value):
+        kind = type(value)
+        if value is None or kind in (bool, str, float):
+            return value
+        if kind is int:
+            return value if -_MAX_EXACT_INT < value < _MAX_EXACT_INT else ["int", hex(value)]
+        if kind in (list, tuple, set, frozenset):
+            return [kind.__name__, [self.encode(each) for each in value]]
+        if kind is dict:
+            return ["dict", [[self.encode(key), self.encode(each)] for key, each in value.items()]]
+        if kind in (bytes, bytearray):
+            return [kind.__name__, value.hex()]
+        if kind is complex:
+            return ["complex", value.real, value.imag]
+        if kind is range or kind is slice:
+            return [kind.__name__, [self.encode(each) for each in (value.start, value.stop, value.step)]]
+        if kind in (type({}.keys()), type({}.items()), type({}.values())):
+            return [kind.__name__, [self.encode(each) for each in value]]
+        if value is Ellipsis or value is NotImplemented:
+            return ["singleton", "Ellipsis" if value is Ellipsis else "NotImplemented"]
+        if kind is _Method:
+            return ["method"]
+        if is_far(value):
+            return ["home", far_of(value)[1]]
+        if kind in _SHADOWS.values():
+            return ["home", value._shadowed[1]]
+        if kind is FarMethod:
+            return ["home_method", far_of(value._of)[1], value._name]
+        if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
+            return ["type", value.__name__]
+        if isinstance(value, type) and value in self.classes:
+            return ["home", self.classes[value]]
+        library = (kind.__module__, kind.__name__)
+        if library in _LIBRARY and getattr(sys.modules.get(library[0]), library[1], None) is kind:
+            return ["library", *library, self.encode(_LIBRARY[library][0](value))]
+        return self.encode_object(value)
+
+    def decode(self, wire):
+        if not isinstance(wire, list):
+            # `json` has but one NaN, and lists with the same one would be equal.
+            return wire if wire == wire else float("nan")
+        kind, *parts = wire
+        if kind in _SEQUENCES:
+            return _SEQUENCES[kind](map(self.decode, parts[0]))
+        if kind == "dict":
+            return {self.decode(key): self.decode(value) for key, value in parts[0]}
+        if kind == "int":
+            return int(parts[0], 16)
+        if kind in _BYTES:
+            return _BYTES[kind].fromhex(parts[0])
+        if kind == "complex":
+            return complex(*parts)
+        if kind in ("range", "slice"):
+            return (range if kind == "range" else slice)(*map(self.decode, parts[0]))
+        if kind == "dict_keys":
+            return dict.fromkeys(map(self.decode, parts[0])).keys()
+        if kind == "dict_items":
+            return dict(map(self.decode, parts[0])).items()
+        if kind == "dict_values":
+            return dict(enumerate(map(self.decode, parts[0]))).values()
+        if kind == "singleton":
+            return Ellipsis if parts[0] == "Ellipsis" else NotImplemented
+        if kind == "method":
+            return _Method()
+        if kind == "home":
+            return self.thing(parts[0])
+        if kind == "home_method":
+            return self.attribute(self.thing(parts[0]), parts[1])
+        if kind == "type":
+            return self.decode_type(parts[0])
+        if kind == "library":
+            module, name, value = parts
+            _, build = _LIBRARY[module, name]
+            return build(getattr(__import__(module), name), self.decode(value))
+        if kind == "shadow":
+            return self.decode_shadow(*parts)
+        if kind == "exception_class":
+            return self.exception_class(parts[0])
+        if kind == "exception":
+            return self.decode_error(*parts[0])
+        if kind == "object":
+            return self.decode_object(*parts)
+        raise ValueError(f"a value of an unknown kind, {kind!r}")
+
+    def decode_type(self, name):
+        found = getattr(builtins, name, None)
+        if not isinstance(found, type):
+            raise ValueError(f"no type is called {name!r}")
+        return found
+
+    def encode_object(self, value):
+        """W2"""
+        if isinstance(value, BaseException):
+            return ["exception", self.encode_error(value)]
+        kind = type(value)
+        if isinstance(value, type) and issubclass(value, BaseException):
+            return ["exception_class", self.class_chain(value)]
+        # W1: what never changes goes by value, and keeps its number for the attributes that its class adds.
+        for exact, make in _EXACT.items():
+            if isinstance(value, exact):
+                return ["shadow", self.encode(make(value)), self.give(value)]
+        what = (
+            "class" if isinstance(value, type)
+            else "generator" if kind is types.GeneratorType
+            else "function" if kind in (types.FunctionType, types.BuiltinFunctionType)
+            else "object"
+        )
+        return ["object", self.give(value), what, callable(value), self.number_of(kind)]
+
+    def decode_object(self, number, kind, is_callable, class_number):
+        # The same object of the other side is the same here.
+        if number not in self.far:
+            self.far[number] = (FarCallable if is_callable is True else Far)(self, number, kind, class_number)
+        return self.far[number]
+
+    def decode_shadow(self, value, number):
+        value = self.decode(value)
+        if type(value) not in _SHADOWS:
+            raise ValueError(f"{type(value).__name__} is no plain data that keeps its number")
+        shadow = _SHADOWS[type(value)](value)
+        shadow._shadowed = (self, number)
+        return shadow
+
+    # Errors: those of the code's own classes are, over there, of classes that were made in their likeness.
+
+    def class_chain(self, kind):
+        chain = []
+        for each in kind.__mro__:
+            if getattr(builtins, each.__name__, None) is each:
+                return [*chain, each.__name__]
+            if each in self.classes:
+                return [*chain, ["home", self.classes[each]]]
+            if issubclass(each, BaseException):
+                chain.append([self.give(each), each.__name__])
+        return [*chain, "Exception"]
+
+    def encode_error(self, error):
+        try:
+            args = [self.encode(each) for each in error.args]
+        except Exception:
+            args = []
+        try:
+            text = str(error)
+        except Exception:
+            text = ""
+        return [self.class_chain(type(error)), args, text, self.give(error)]
+
+    def exception_class(self, chain):
+        *own, base = chain
+        if isinstance(base, list):
+            found = self.thing(base[1])
+        else:
+            found = getattr(builtins, base, None)
+        if not (isinstance(found, type) and issubclass(found, BaseException)):
+            found = Exception
+        for number, name in reversed(own):
+            known = next((kind for kind, of in self.classes.items() if of == number), None)
+            if known is None:
+                known = type(str(name), (found,), {"__getattr__": _attribute_of_error, "__str__": _text_of_error})
+                self.classes[known] = number
+            found = known
+        return found
+
+    def decode_error(self, chain, args, text, number):
+        kind = self.exception_class(chain)
+        args = [self.decode(each) for each in args]
+        try:
+            error = kind(*args)
+        except Exception:
+            error = kind.__new__(kind)
+            error.args = tuple(args)
+        error.__dict__["_far_error"] = (self, number, text)
+        return error
+
+
+# How the exact value of an instance of a subclass is had, past what the subclass overrides.
+_EXACT = {
+    int: lambda value: int.__index__(value),
+    float: lambda value: float.__float__(value) * 1.0,
+    str: lambda value: str.__str__(value),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    bytes: lambda value: bytes(bytes.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+
+
+def _attribute_of_shadow(self, name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    wire, number = self._shadowed
+    return wire.get(wire.decode_object(number, "object", False, -1), name)
+
+
+# Plain data of which the other side knows more, such as the fields of a named tuple.
+_SHADOWS = {kind: type(kind.__name__, (kind,), {"__getattr__": _attribute_of_shadow}) for kind in _EXACT}
+
+
+class _Method:
+    """In place of a bound method: it is looked up again when it is called."""
+
+
+def _attribute_of_error(self, name):
+    far = self.__dict__.get("_far_error")
+    if far is None or name.startswith("_"):
+        raise AttributeError(name)
+    return far[0].get(far[0].decode_object(far[1], "object", False, -1), name)
+
+
+def _text_of_error(self):
+    far = self.__dict__.get("_far_error")
+    return BaseException.__str__(self) if far is None or far[2] == "" else far[2]
