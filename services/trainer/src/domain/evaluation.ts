@@ -75,7 +75,7 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
           scored.map(({ rollout }) => rollout).filter(({ slot }) => modes[slot.index] === mode),
         ),
       );
-      const neededFrom = isReplayFree(run.config, engine, version) ? inbox.nextSequence : progress.neededFrom;
+      const neededFrom = isReplayFree(run.config, engine, version) ? inbox.neededFrom : progress.neededFrom;
       const isOurs = await reporter.untilAvailable(
         { text: "the database (evaluation)", owner: WaitOwner.database },
         () => ledger.recordEvaluation(run.runId, run.epoch, records, neededFrom),

@@ -45,6 +45,16 @@ describe("RolloutInbox", () => {
     assert.equal(first?.rollout.attempt, 1);
   });
 
+  test("needs the stream from the first rollout that nobody has collected yet", async () => {
+    const inbox = new RolloutInbox(() => false, 1);
+    for (const [i, at] of [slot(0), slot(0, 2), slot(1)].entries()) inbox.offer(scored(at, i + 1));
+    await inbox.collect([slot(0), slot(1)], () => undefined, never);
+    assert.equal(inbox.nextSequence, 4);
+    assert.equal(inbox.neededFrom, 2);
+    await inbox.collect([slot(0, 2)], () => undefined, never);
+    assert.equal(inbox.neededFrom, 4);
+  });
+
   test("drops what a commit dealt with, and counts its position all the same", () => {
     const inbox = new RolloutInbox(({ step }) => step <= 1, 5);
     assert.equal(inbox.nextSequence, 5);

@@ -37,6 +37,16 @@ export class RolloutInbox {
     return this.#lastSequence + 1;
   }
 
+  /**
+   * First position of the stream that is still needed once what was collected is committed: that of the first rollout that
+   * waits here, such as one of the step after those that a restart replays, or else the one behind the last message seen.
+   */
+  get neededFrom(): number {
+    let first = this.nextSequence;
+    for (const { sequence } of this.#arrived.values()) first = Math.min(first, sequence);
+    return first;
+  }
+
   get size(): number {
     return this.#arrived.size;
   }
