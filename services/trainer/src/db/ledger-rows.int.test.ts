@@ -51,6 +51,7 @@ describe("the ledger", () => {
       stateFolder: `runs/${run.runId}/state/${version}-${run.epoch}`,
       stateDigest: `digest-${version}`,
       isWhole: true,
+      arithmetic: "two workers",
       entries: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
       metrics: { loss: 0.5 },
       nextSequence: version * 10 + 1,
@@ -128,6 +129,23 @@ describe("the ledger", () => {
     assert.equal(await ledger.recordRecovery(run.runId, 1, replayed, 11), true);
     const row = await ledger.load(run.runId);
     assert.deepEqual([row?.recovery, row?.stateFolder, row?.nextSequence], [replayed, folder("1"), 11]);
+    assert.equal(row?.arithmetic, "two workers");
+  });
+
+  test("a state that was made again by other arithmetic takes the place of the committed one", async () => {
+    const run = await world.claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    await ledger.commit(commitOf(run, 1, { isWhole: false }));
+    const folder = `runs/${run.runId}/state/1-2`;
+    const replayed = { folder, digest: "other", version: 1, warmUpdates: 0 };
+    assert.equal(await ledger.recordRecovery(run.runId, 1, replayed, 11), true);
+    assert.equal((await ledger.load(run.runId))?.stateDigest, "other");
+    const [step] = await query(world.database, (db) =>
+      db.execute(
+        sql`select state_digest, state_folder from steps where run_id = ${run.runId} and version = 1`,
+      ),
+    );
+    assert.deepEqual({ ...step }, { state_digest: "other", state_folder: folder });
   });
 
   test("a commit that is sent twice takes effect once", async () => {

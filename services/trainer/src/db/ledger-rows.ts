@@ -53,8 +53,18 @@ export class LedgerRows implements RunLedger {
   }
 
   async commit(commit: Commit): Promise<boolean> {
-    const { runId, epoch, version, stateFolder, stateDigest, metrics, troubles, nextSequence, isWhole } =
-      commit;
+    const {
+      runId,
+      epoch,
+      version,
+      stateFolder,
+      stateDigest,
+      arithmetic,
+      metrics,
+      troubles,
+      nextSequence,
+      isWhole,
+    } = commit;
     const recovery = isWhole
       ? { recoveryFolder: stateFolder, recoveryDigest: stateDigest, recoveryVersion: version, warmUpdates: 0 }
       : {};
@@ -64,7 +74,7 @@ export class LedgerRows implements RunLedger {
       async (tx) => {
         const changed = await tx
           .update(runs)
-          .set({ version, stateFolder, stateDigest, ...recovery, nextSequence, tenures: 0 })
+          .set({ version, stateFolder, stateDigest, arithmetic, ...recovery, nextSequence, tenures: 0 })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
@@ -92,25 +102,34 @@ export class LedgerRows implements RunLedger {
     nextSequence: number,
   ): Promise<boolean> {
     const reached = version === undefined ? isNull(runs.version) : eq(runs.version, version);
-    const rows = await query(
+    const state = { stateFolder: folder, stateDigest: digest };
+    return transaction(
       this.#database,
-      (db) =>
-        db
+      async (tx) => {
+        const changed = await tx
           .update(runs)
           .set({
             recoveryFolder: folder,
             recoveryDigest: digest,
             recoveryVersion: version ?? null,
             warmUpdates,
-            ...(version === undefined ? {} : { stateFolder: folder }),
+            ...(version === undefined ? {} : state),
             nextSequence,
             tenures: 0,
           })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), reached))
-          .returning({ runId: runs.runId }),
-      { action: `note a state of ${runId}`, isRepeatable: true },
+          .returning({ runId: runs.runId });
+        if (changed.length === 0) return false;
+        if (version !== undefined) {
+          await tx
+            .update(steps)
+            .set(state)
+            .where(and(eq(steps.runId, runId), eq(steps.version, version)));
+        }
+        return true;
+      },
+      { action: `note a state of ${runId}` },
     );
-    return rows.length > 0;
   }
 
   async recordEvaluation(

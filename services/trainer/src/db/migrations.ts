@@ -108,4 +108,9 @@ create table visits (
 alter table steps add column troubles jsonb;
 alter table evaluations add column troubles jsonb`,
   },
+  {
+    id: 7,
+    name: "arithmetic-of-versions",
+    sql: "alter table runs add column arithmetic text not null default ''",
+  },
 ];

@@ -25,6 +25,7 @@ export function recordOf(row: RunRow): RunRecord {
     version: row.version ?? undefined,
     stateFolder: row.stateFolder,
     stateDigest: row.stateDigest,
+    arithmetic: row.arithmetic,
     recovery: recoveryOf(row),
     nextSequence: row.nextSequence,
     epoch: row.epoch,

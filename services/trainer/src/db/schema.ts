@@ -32,6 +32,8 @@ export const runs = pgTable("runs", {
   version: integer("version"),
   stateFolder: text("state_folder").notNull().default(""),
   stateDigest: text("state_digest").notNull().default(""),
+  /** What the bits of the version depend on beside the run; empty in rows of before it was noted. */
+  arithmetic: text("arithmetic").notNull().default(""),
   /** The newest state with the optimizer; empty before the first, and in rows of before there were others. */
   recoveryFolder: text("recovery_folder").notNull().default(""),
   recoveryDigest: text("recovery_digest").notNull().default(""),

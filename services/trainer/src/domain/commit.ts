@@ -48,11 +48,12 @@ export async function commitVersion(
     stateFolder,
     stateDigest: digest,
     isWhole,
+    arithmetic: engine.arithmetic,
     entries,
     metrics,
     troubles,
     ...(visits !== undefined && { visits }),
-    nextSequence: isReplayFree(run.config, engine, version) ? inbox.nextSequence : progress.neededFrom,
+    nextSequence: isReplayFree(run.config, engine, version) ? inbox.neededFrom : progress.neededFrom,
   };
   await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>
     commitOnce(context, commit),

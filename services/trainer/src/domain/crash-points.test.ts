@@ -11,6 +11,7 @@ import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { testConfig, testRun } from "../testing/fake-run.ts";
 import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
+import { BrokenStateError } from "./check-state.ts";
 import { LostRolloutsError, OwnershipLostError } from "./errors.ts";
 import type { RunEnding } from "./ports.ts";
 import { holdTenure, type TenureControl } from "./run-tenure.ts";
@@ -173,7 +174,12 @@ function newControl(): TenureControl {
   return { wishes, ending: new AbortController(), stopping: new AbortController().signal };
 }
 
-function tenure(world: MemoryWorld, stateRoot: string, control = newControl()) {
+function tenure(
+  world: MemoryWorld,
+  stateRoot: string,
+  control = newControl(),
+  engine = new HashEngine(world, chatmlTokenizer().vocabSize),
+) {
   return holdTenure(
     world.takeOver(),
     {
@@ -186,7 +192,7 @@ function tenure(world: MemoryWorld, stateRoot: string, control = newControl()) {
       tasks: world,
       board: world.board,
       events: world.eventSink,
-      createEngine: async () => new HashEngine(world, chatmlTokenizer().vocabSize),
+      createEngine: async () => engine,
       logger: silentLogger(),
       warmStateMs: 0,
     },
@@ -272,6 +278,44 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     await assert.rejects(tenure(world, root.path), Death);
     assert.equal(again, stepOne! + stepTwo!);
     assert.equal(world.executions.size, executions, "a rollout was made again");
+  });
+
+  test("goes on from what an engine of other arithmetic makes of the steps since the last whole state", async () => {
+    await using root = await newRoot("arithmetic");
+    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    const engine = (arithmetic: string) => new HashEngine(world, chatmlTokenizer().vocabSize, arithmetic);
+    world.point = (point) => {
+      if (point === "before commit" && world.run.version === 1) throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path, newControl(), engine("two workers")), Death);
+    const committed = world.run.stateDigest;
+    assert.equal(world.run.recovery?.version, 0);
+    const executions = world.executions.size;
+    world.point = (point) => {
+      if (point === "after recovery row") throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path, newControl(), engine("four workers")), Death);
+    assert.equal(world.run.recovery?.version, 1);
+    assert.notEqual(world.run.stateDigest, committed);
+    assert.equal(world.run.stateDigest, world.run.recovery?.digest);
+    world.point = () => undefined;
+    assert.equal(await tenure(world, root.path, newControl(), engine("four workers")), "completed");
+    const again = [...world.executions.values()].filter((times) => times > 1);
+    assert.deepEqual(again, [], "a rollout was made again");
+    assert.ok(world.executions.size > executions);
+    assert.equal(world.status?.digest, world.run.stateDigest);
+  });
+
+  test("does not go on from other weights that were made in the same way", async () => {
+    await using root = await newRoot("other-weights");
+    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    world.point = (point) => {
+      if (point === "before commit" && world.run.version === 1) throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path), Death);
+    world.point = () => undefined;
+    world.run = { ...world.run, stateDigest: "0".repeat(64) };
+    await assert.rejects(tenure(world, root.path), BrokenStateError);
   });
 
   test("does not go on where the stored rollouts of a step are gone, or others than were trained", async () => {

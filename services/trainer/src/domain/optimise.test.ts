@@ -60,6 +60,7 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
   };
   const engine: TrainingEngine = {
     vocabSize: 4,
+    arithmetic: "",
     stateBytes: 0,
     initialise: refuse,
     load: refuse,

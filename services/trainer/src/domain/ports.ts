@@ -153,6 +153,8 @@ export interface Commit {
   readonly stateDigest: string;
   /** Whether the state has the optimizer, so that a restart may go on from it. */
   readonly isWhole: boolean;
+  /** {@link TrainingEngine.arithmetic} of the engine that made it. */
+  readonly arithmetic: string;
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
   /** Of its rollouts; absent = nothing went wrong. */
@@ -262,8 +264,8 @@ export interface RunLedger {
   /** One transaction. @returns false when epoch or version no longer hold: nothing was changed. */
   commit(commit: Commit): Promise<boolean>;
   /**
-   * Notes a state to go on from after a restart: of the present version, whose state folder it becomes, or within the
-   * warm start.
+   * Notes a state to go on from after a restart: of the present version, whose state folder and digest it becomes, or
+   * within the warm start.
    * @returns false when epoch or version no longer hold.
    */
   recordRecovery(runId: string, epoch: number, recovery: Recovery, nextSequence: number): Promise<boolean>;

@@ -5,7 +5,9 @@
  * P1: no rollout is made again: the stream holds those of every step since that state, as the commits since then left its
  *     position where it was; of two episodes of a slot the first counts, as it did. What they were worth is the ledger's
  *     word: no judge is asked again.
- * P2: the weights must come out bit by bit: their digest is the one that was committed, or the run does not go on.
+ * P2: the weights must come out bit by bit: their digest is the one that was committed, or the run does not go on. An
+ *     engine of other arithmetic (more workers, another processor) adds in another order: its weights differ in rounding,
+ *     so they take the place of the committed ones under their own digest, and that is logged as a warning.
  * P3: what was made is written and noted, so that the next restart begins there.
  */
 
@@ -19,10 +21,10 @@ import { learnAgain } from "./train-step.ts";
 import { diskWait, WaitOwner } from "./wait.ts";
 
 /**
- * @returns the folder of the version's state, the optimizer included, relative to the state folder.
+ * @returns the version's state, the optimizer included.
  * @throws {BrokenStateError | LostRolloutsError} when the weights or the stream are not those that the commits recorded.
  */
-export async function replay(context: RunContext, from: Recovery, version: number): Promise<string> {
+export async function replay(context: RunContext, from: Recovery, version: number): Promise<Recovery> {
   const { run, engine, folders, gatherer, inbox, ledger, reporter, progress, logger } = context;
   return withSpan(
     SpanName.replay,
@@ -55,17 +57,29 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
         folders.writeWhole(folder, (unfinished) => engine.save(unfinished)),
       );
       if (digest !== run.stateDigest) {
-        const rule = `the steps since version ${from.version} must make weights of SHA-256 ${run.stateDigest} again`;
-        throw new BrokenStateError(folder, rule, digest); // P2
+        if (run.arithmetic === "" || run.arithmetic === engine.arithmetic) {
+          const rule = `the steps since version ${from.version} must make weights of SHA-256 ${run.stateDigest} again`;
+          throw new BrokenStateError(folder, rule, digest); // P2
+        }
+        logger.warn(
+          "the replayed steps made other weights, as they were computed in another way: the run goes on from these",
+          {
+            version,
+            committedBy: run.arithmetic,
+            committedDigest: run.stateDigest,
+            replayedBy: engine.arithmetic,
+            replayedDigest: digest,
+          },
+        );
       }
       const recovery = { folder, digest, version, warmUpdates: 0 };
       const isOurs = await reporter.untilAvailable(
         { text: "the database (replay)", owner: WaitOwner.database },
-        () => ledger.recordRecovery(run.runId, run.epoch, recovery, inbox.nextSequence),
+        () => ledger.recordRecovery(run.runId, run.epoch, recovery, inbox.neededFrom),
       ); // P3
       if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
       progress.recovery = recovery;
-      progress.neededFrom = inbox.nextSequence;
+      progress.neededFrom = inbox.neededFrom;
       await folders.removeOldStates({
         committed: folder,
         recovery: folder,
@@ -73,7 +87,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
         epoch: run.epoch,
       });
       logger.info("steps replayed", { from: from.version, to: version });
-      return folder;
+      return recovery;
     },
   );
 }

@@ -59,19 +59,19 @@ async function restore(context: RunContext): Promise<void> {
     epoch: run.epoch,
   });
   if (hasReference(run.config)) await engine.loadReference(folders.absolute(folders.reference));
-  const published = { version, digest: run.stateDigest, oldestVersion: version };
+  const published = { version, digest: run.stateDigest, location: run.stateFolder, oldestVersion: version };
   if (needsOptimizer && recovery !== undefined && recovery.version !== version) {
     // The replicas need nothing of what is made again here.
-    await reporter.publish({ ...published, location: run.stateFolder });
-    const folder = await replay(context, recovery, version);
-    await reporter.publish({ ...published, location: folder });
+    await reporter.publish(published);
+    const { folder, digest } = await replay(context, recovery, version);
+    await reporter.publish({ ...published, location: folder, digest });
   } else {
     await checkState(folders.absolute(run.stateFolder), run.stateDigest, {
       hasOptimizer: hasOptimizer(run.config, engine, version),
     });
     await engine.load(folders.absolute(run.stateFolder));
     progress.trained = version;
-    await reporter.publish({ ...published, location: run.stateFolder });
+    await reporter.publish(published);
   }
   // The owner before may have died between the commit and its event; one that was sent is stored once.
   const step = await reporter.untilAvailable(

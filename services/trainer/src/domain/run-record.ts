@@ -38,6 +38,8 @@ export interface RunRecord {
   /** Folder of that version's state, relative to the state folder; empty before version 0. */
   readonly stateFolder: string;
   readonly stateDigest: string;
+  /** Of the engine that made that version; empty where it was not noted. */
+  readonly arithmetic: string;
   /** The newest state with the optimizer; undefined before the first. It may be older than the last version. */
   readonly recovery: Recovery | undefined;
   /** First position of EPISODES that the run still needs: those of the steps after `recovery` are replayed. */

@@ -55,6 +55,11 @@ export interface TrainingEngine {
   readonly vocabSize: number;
   /** What `save` writes, about. */
   readonly stateBytes: number;
+  /**
+   * What the last bits of its results depend on beside the calls themselves, such as how many workers add up a gradient.
+   * Two engines that name the same give the same bits; others may differ in rounding.
+   */
+  readonly arithmetic: string;
   /** Makes the model's first weights and an optimizer that has made no update. */
   initialise(): Promise<void>;
   /** Takes weights and optimizer from a folder that `save` wrote; without an optimizer there, it starts anew. */

@@ -1,4 +1,5 @@
 /** What an engine is made for. */
+import { cpus } from "node:os";
 import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
 import type { BaseReference, CheckpointOrigin, Companions, ElementType, ThreadSharing } from "@hone/train";
 
@@ -47,6 +48,11 @@ export interface OnnxEngineConfig extends EngineConfig {
   readonly recomputedLayers?: number;
   /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
   readonly reservedBytes?: number;
+}
+
+/** What the bits of the embedded engine depend on: its kernels choose their instructions by the processor. */
+export function embeddedArithmetic(): string {
+  return `onnxruntime on ${cpus()[0]?.model.trim() ?? "an unknown processor"}`;
 }
 
 /** Long enough for a prompt with the branches of a group, short enough that attention stays a small part. */

@@ -27,6 +27,7 @@ import type {
 import {
   DEFAULT_MICROBATCH_TOKENS,
   DEFAULT_ROW_TOKENS,
+  embeddedArithmetic,
   type OnnxEngineConfig,
   stateBytesOf,
 } from "./engine-config.ts";
@@ -42,6 +43,7 @@ interface TrainerState {
 export class OnnxTrainer implements TrainingEngine {
   readonly vocabSize: number;
   readonly stateBytes: number;
+  readonly arithmetic = embeddedArithmetic();
   readonly #files: TrainerFiles;
   readonly #updates: UpdateThreads;
   readonly #runner: GradientRunner;

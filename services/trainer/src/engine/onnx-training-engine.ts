@@ -14,13 +14,14 @@ import type {
   SavedState,
   TrainingEngine,
 } from "../domain/training-engine.ts";
-import { type OnnxEngineConfig, stateBytesOf } from "./engine-config.ts";
+import { embeddedArithmetic, type OnnxEngineConfig, stateBytesOf } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
 import type { EngineAnswer, EngineCall, EngineMethod } from "./messages.ts";
 
 export class OnnxTrainingEngine implements TrainingEngine {
   readonly vocabSize: number;
   readonly stateBytes: number;
+  readonly arithmetic = embeddedArithmetic();
   readonly #worker: Worker;
   readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
   #lost: EngineLostError | undefined;

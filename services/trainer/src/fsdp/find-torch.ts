@@ -102,12 +102,13 @@ export class TorchFinder {
     const host: TorchHost = {
       python,
       device,
+      torchVersion: version,
       threadsPerWorker,
       environment,
       startDeadlineMs,
       callDeadlineMs,
       logger,
-      ...(others === undefined ? {} : { nodes: { others, torchVersion: version } }),
+      ...(others === undefined ? {} : { nodes: { others } }),
     };
     return { plan, host };
   }

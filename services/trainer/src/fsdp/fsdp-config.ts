@@ -26,8 +26,6 @@ export interface FsdpEngineConfig extends EngineConfig {
 /** The nodes beside this one that workers are on. */
 export interface OtherNodes {
   readonly others: TorchNodes;
-  /** Of this node; theirs must be the same. */
-  readonly torchVersion: string;
 }
 
 /** How this machine runs workers. */
@@ -35,6 +33,8 @@ export interface TorchHost {
   /** The interpreter that has PyTorch. */
   readonly python: string;
   readonly device: TorchDevice;
+  /** Release of PyTorch, such as `2.13.0`. */
+  readonly torchVersion: string;
   /** Threads of each worker on the host. */
   readonly threadsPerWorker: number;
   /** Environment of the workers. */

@@ -48,8 +48,8 @@ async function withNodes(
   };
   const environment = { ...host.environment, ...ON_THIS_MACHINE };
   try {
-    const nodes = { others, torchVersion: await torchVersion() };
-    await use({ ...host, environment, nodes }, startProgram, others);
+    const over = { ...host, torchVersion: await torchVersion(), environment, nodes: { others } };
+    await use(over, startProgram, others);
   } finally {
     for (const program of programs) await program.end("SIGKILL");
     await others.close();

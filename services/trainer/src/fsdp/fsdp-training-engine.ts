@@ -55,6 +55,7 @@ export type StartGroup = (host: TorchHost, worldSize: number, signal: AbortSigna
 export class FsdpTrainingEngine implements TrainingEngine {
   readonly vocabSize: number;
   readonly stateBytes: number;
+  readonly arithmetic: string;
   readonly #config: FsdpEngineConfig;
   readonly #host: TorchHost;
   readonly #files: FsdpFiles;
@@ -70,6 +71,8 @@ export class FsdpTrainingEngine implements TrainingEngine {
   constructor(config: FsdpEngineConfig, host: TorchHost, startGroup: StartGroup = TorchGroup.start) {
     this.vocabSize = config.spec.vocabSize;
     this.stateBytes = stateBytesOf(config);
+    const { worldSize, computeType } = config;
+    this.arithmetic = `PyTorch ${host.torchVersion} ${computeType} on ${worldSize} ${host.device} workers`;
     this.#config = config;
     this.#host = host;
     this.#startGroup = startGroup;

@@ -54,6 +54,98 @@ test("so does a run over two nodes, whose other node loses a rank, then its prog
   }
 });
 
+/** Starts what each node but the trainer's own runs. */
+function startNodes(count: number, port: number): NodeProgram[] {
+  const { PATH, HOME, LD_LIBRARY_PATH } = process.env;
+  const environment = { PATH, HOME, LD_LIBRARY_PATH };
+  return Array.from({ length: count - 1 }, (_, i) =>
+    NodeProgram.start({ python, environment }, port, 0, i + 1),
+  );
+}
+
+test("a run goes on when nodes are added, by steps that other workers replay", {
+  skip,
+  timeout: 2 * DEADLINE_MS,
+}, async () => {
+  await using nats = await startNats();
+  await using database = await startPostgres();
+  await using folder = await temporaryFolder("fsdp-nodes");
+  const bus = await connectBus({ url: nats.url, name: "test" });
+  await ensureTopology(bus);
+  const peers = startFakePeers(bus);
+  const ended = new AbortController();
+  const events = followEvents(bus, ended.signal);
+  const sql = postgres(database.url, { onnotice: () => undefined });
+  try {
+    // Only version 0 has the optimizer: each restart replays every step.
+    const text = await runFile({
+      trainer: {
+        engine: { kind: "fsdp2", microbatchTokens: 64 },
+        steps: STEPS,
+        stateEvery: STEPS + 1,
+        minibatches: 4,
+        optimizer: { kind: "adamw", learningRate: 0.01 },
+      },
+    });
+    const { sequence } = await publishBytes(bus, subjects.runRequest(), text, undefined);
+    const runId = `small-${sequence}`;
+    const left: { version: number; digest: string }[] = [];
+    for (const [i, nodes] of [1, 2, 4].entries()) {
+      const port = await freePort();
+      const programs = startNodes(nodes, port);
+      const trainer = await startTrainer(
+        { nats: nats.url, postgres: database.url, stateDir: folder.path },
+        {
+          HONE_TRAINER_PYTHON: python,
+          HONE_TRAINER_TORCH_DEVICE: "cpu",
+          HONE_TRAINER_NODES: String(nodes),
+          HONE_TRAINER_NODES_PORT: String(port),
+          PATH: process.env.PATH ?? "",
+          HOME: process.env.HOME ?? "",
+          ...ON_THIS_MACHINE,
+        },
+      );
+      try {
+        await eventually(
+          `step ${i + 1} on ${nodes} nodes`,
+          () => events.of("stepCompleted", runId).some(({ step }) => step === i + 1) || undefined,
+          { deadlineMs: DEADLINE_MS },
+        );
+        if (i === STEPS - 1) {
+          const end = await eventually("the end", () => events.of("ended", runId)[0], {
+            deadlineMs: DEADLINE_MS,
+          });
+          assert.equal(end.phase, RunPhase.COMPLETED, end.reason);
+        }
+      } finally {
+        await trainer.stop();
+        for (const program of programs) await program.end();
+      }
+      const before = left.at(-1);
+      if (before !== undefined) {
+        // Other workers add in another order: the version that this restart replayed has other last bits.
+        const [step] = await sql`
+          select state_digest from trainer.steps where run_id = ${runId} and version = ${before.version}`;
+        assert.notEqual(step?.state_digest, before.digest);
+      }
+      const [row] =
+        await sql`select version, state_digest, arithmetic from trainer.runs where run_id = ${runId}`;
+      assert.match(String(row?.arithmetic), new RegExp(`on ${nodes} cpu workers$`));
+      left.push({ version: Number(row?.version), digest: String(row?.state_digest) });
+    }
+    const exported = await loadModel(`${folder.path}/runs/${runId}/checkpoints/step-${STEPS}`);
+    assert.equal(exported.digest, left.at(-1)?.digest);
+    const trained = await sql`select slot from trainer.ledger where run_id = ${runId}`;
+    assert.equal(trained.length, STEPS * 16);
+    assert.equal(new Set(peers.executed).size, peers.executed.length, "a rollout was made again");
+  } finally {
+    ended.abort();
+    await peers.stop();
+    await sql.end();
+    await bus.close();
+  }
+});
+
 /**
  * Two runs of one file, the second one disturbed in two of its steps.
  * @param settings of the trainer, beside the usual ones.

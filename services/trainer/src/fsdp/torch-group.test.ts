@@ -31,6 +31,7 @@ async function withGroup(
   const host: TorchHost = {
     python,
     device: "cpu",
+    torchVersion: "2.13.0",
     threadsPerWorker: 1,
     environment: { PATH: process.env.PATH },
     startDeadlineMs: 60_000,
@@ -172,7 +173,7 @@ describe("TorchGroup over two nodes", () => {
   ) => {
     const others = await TorchNodes.listen({ count: 2, host: "127.0.0.1", port: 0, logger: silentLogger() });
     const environment = { PATH: process.env.PATH, FAKE_WORLD_SIZE: "2" };
-    const nodes = { others, torchVersion: "2.13.0" };
+    const nodes = { others };
     try {
       await withGroup(SPEAKING, (start) => use(start, others), { nodes, environment, ...changes }, worldSize);
     } finally {

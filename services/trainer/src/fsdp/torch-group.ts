@@ -142,7 +142,8 @@ export class TorchGroup {
   /** Waits for the other nodes, where there are some. @throws {GroupLostError} where they do not come or do not fit. */
   async #gather(worldSize: number, nodes: OtherNodes | undefined): Promise<RankPlaces> {
     if (nodes === undefined) return { group: this.#id, numNodes: 1, ranksPerNode: worldSize, port: 0 };
-    const { others, torchVersion } = nodes;
+    const { others } = nodes;
+    const { torchVersion } = this.#host;
     const numNodes = others.count;
     const ranksPerNode = worldSize / numNodes;
     if (!Number.isInteger(ranksPerNode)) throw this.#lose(`${worldSize} workers on ${numNodes} nodes`);

@@ -28,6 +28,7 @@ export function testRun(changes: Partial<RunRecord> = {}): RunRecord {
     version: undefined,
     stateFolder: "",
     stateDigest: "",
+    arithmetic: "",
     recovery: undefined,
     nextSequence: 1,
     epoch: 1,

@@ -113,7 +113,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
   async commit(commit: Commit): Promise<boolean> {
     this.point("before commit");
-    const { epoch, version, stateFolder, stateDigest, nextSequence } = commit;
+    const { epoch, version, stateFolder, stateDigest, arithmetic, nextSequence } = commit;
     const previous = version === 0 ? undefined : version - 1;
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
     const worth = commit.entries.map(({ rollout, sequence: _, ...credited }) => ({
@@ -131,7 +131,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const recovery = commit.isWhole
       ? { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 }
       : this.run.recovery;
-    this.run = { ...this.run, version, stateFolder, stateDigest, recovery, nextSequence };
+    this.run = { ...this.run, version, stateFolder, stateDigest, arithmetic, recovery, nextSequence };
     this.point("after commit");
     return true;
   }
@@ -152,8 +152,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   ): Promise<boolean> {
     this.point("before recovery row");
     if (epoch !== this.run.epoch || this.run.version !== recovery.version) return false;
-    const stateFolder = recovery.version === undefined ? this.run.stateFolder : recovery.folder;
-    this.run = { ...this.run, recovery, stateFolder, nextSequence };
+    const state =
+      recovery.version === undefined ? {} : { stateFolder: recovery.folder, stateDigest: recovery.digest };
+    this.run = { ...this.run, recovery, ...state, nextSequence };
     this.point("after recovery row");
     return true;
   }
@@ -309,13 +310,16 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 export class HashEngine implements TrainingEngine {
   readonly vocabSize: number;
   readonly stateBytes = 0;
+  /** Part of every hash. */
+  readonly arithmetic: string;
   readonly #world: MemoryWorld;
   #state = "";
   #reference = "";
 
-  constructor(world: MemoryWorld, vocabSize = VOCABULARY_SIZE) {
+  constructor(world: MemoryWorld, vocabSize = VOCABULARY_SIZE, arithmetic = "hashes") {
     this.#world = world;
     this.vocabSize = vocabSize;
+    this.arithmetic = arithmetic;
   }
 
   async initialise(): Promise<void> {
@@ -330,7 +334,9 @@ export class HashEngine implements TrainingEngine {
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     this.#world.point("train");
     const { samples, loss, kl, optimizer } = minibatch;
-    const hash = createHash("sha256").update(this.#state).update(JSON.stringify({ loss, kl, optimizer }));
+    const hash = createHash("sha256")
+      .update(this.#state + this.arithmetic)
+      .update(JSON.stringify({ loss, kl, optimizer }));
     for (const { tokenIds, advantages, weights, referenceLogprobs = [] } of samples) {
       hash.update(JSON.stringify([tokenIds, advantages, weights, referenceLogprobs]));
     }

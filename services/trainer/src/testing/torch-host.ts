@@ -27,6 +27,8 @@ export function torchHost(
   return {
     python,
     device: HONE_TEST_TORCH_DEVICE === "cuda" ? "cuda" : "cpu",
+    // Compared with that of other nodes only.
+    torchVersion: "",
     threadsPerWorker: 1,
     environment: { PATH, HOME, LD_LIBRARY_PATH },
     startDeadlineMs: 900_000,
@@ -77,14 +79,20 @@ export class NodeProgram {
   /**
    * @param port where the trainer waits for its nodes.
    * @param httpPort where it answers probes; 0 = nowhere.
+   * @param node which node it is.
    */
-  static start(host: Pick<TorchHost, "python" | "environment">, port: number, httpPort = 0): NodeProgram {
+  static start(
+    host: Pick<TorchHost, "python" | "environment">,
+    port: number,
+    httpPort = 0,
+    node = 1,
+  ): NodeProgram {
     const child = spawn(host.python, ["-m", "hone_fsdp.node"], {
       env: {
         ...packageEnvironment(host.environment),
         ...ON_THIS_MACHINE,
         HONE_FSDP_TRAINER: `127.0.0.1:${port}`,
-        HONE_FSDP_NODE: "1",
+        HONE_FSDP_NODE: String(node),
         ...(httpPort === 0 ? {} : { HONE_HTTP_PORT: String(httpPort) }),
       },
       stdio: ["ignore", "pipe", "pipe"],
