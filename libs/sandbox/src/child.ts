@@ -181,7 +181,7 @@ nonce = readBytes(NONCE_BYTES);
 boundMemory(order.maxMemoryBytes);
 for (const name of TAKEN_GLOBALS) Reflect.deleteProperty(globalThis, name);
 const python = await startPython();
-if (files["snapshot"] === undefined) {
+if (files.snapshot === undefined) {
   sendFrame(SNAPSHOT, python.makeMemorySnapshot());
   exit(0);
 }

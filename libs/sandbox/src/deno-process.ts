@@ -38,7 +38,7 @@ const FLAGS = [
   `--v8-flags=--max-old-space-size=${HEAP_MEGABYTES},--disallow-code-generation-from-strings`,
 ];
 /** D3: kilobytes of data, core files, blocks of a file, open files. */
-const LIMITS = 'ulimit -d "$1" -c 0; ulimit -f 0; ulimit -n 64; shift; exec "$@"';
+const LIMITS = 'ulimit -d "$1" && ulimit -c 0 && ulimit -f 0 && ulimit -n 64 && shift && exec "$@"';
 
 /** Starts JavaScript or TypeScript that imports nothing. @throws {SandboxMissingError} where there is no Deno. */
 export function spawnDeno(program: string, maxPythonBytes: number): ChildProcess {
@@ -48,7 +48,12 @@ export function spawnDeno(program: string, maxPythonBytes: number): ChildProcess
   return spawn("/bin/sh", ["-c", LIMITS, "hone", `${dataKilobytes}`, ...command], {
     cwd: "/",
     // D2: a place that cannot be.
-    env: { DENO_DIR: "/dev/null/none", NO_COLOR: "1" },
+    env: {
+      DENO_DIR: "/dev/null/none",
+      DENO_WEBGPU_BACKEND: "none",
+      DENO_NO_UPDATE_CHECK: "1",
+      NO_COLOR: "1",
+    },
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
   });

@@ -32,13 +32,13 @@ export class FrameReader {
   }
 
   /**
-   * @returns the frames that this chunk completes.
+   * Yields the frames that this chunk completes. Each is checked when it is asked for: by what is expected once the one
+   * before it was handled.
    * @throws {ProtocolError}
    */
-  read(chunk: Buffer): Frame[] {
+  *read(chunk: Buffer): Generator<Frame> {
     this.#chunks.push(chunk);
     this.#numBytes += chunk.length;
-    const frames: Frame[] = [];
     while (this.#numBytes >= LENGTH_BYTES) {
       const length = this.#peek(LENGTH_BYTES).readUInt32LE();
       if (length < HEAD_BYTES || length - HEAD_BYTES > this.#maxPayloadBytes) {
@@ -47,9 +47,8 @@ export class FrameReader {
       if (this.#numBytes < LENGTH_BYTES + length) break;
       const frame = this.#peek(LENGTH_BYTES + length).subarray(LENGTH_BYTES, LENGTH_BYTES + length);
       this.#drop(LENGTH_BYTES + length);
-      frames.push(this.#parse(frame));
+      yield this.#parse(frame);
     }
-    return frames;
   }
 
   #parse(frame: Buffer): Frame {
