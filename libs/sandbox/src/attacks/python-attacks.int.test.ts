@@ -253,7 +253,7 @@ describe("code that a model wrote, in Python", { timeout: 400_000 }, () => {
 
   test("leaves timers, files and modules behind: the next process has none of them", async () => {
     await run(
-      "import sys, math\nsys.modules['json'] = math\nopen('/home/pyodide/json.py', 'w').write('evil = 1')\nopen('/lib/evil.py', 'w').write('x')",
+      "import os, sys, math\nsys.modules['json'] = math\nopen(os.path.expanduser('~/json.py'), 'w').write('evil = 1')\nopen('/lib/evil.py', 'w').write('x')",
     );
     const result = await run(
       "import json, os\n(hasattr(json, 'evil'), json.dumps([1]), os.path.exists('/lib/evil.py'))",

@@ -44,7 +44,7 @@ export const JAVASCRIPT_ATTACKS: Readonly<Record<string, string>> = {
     `URL.createObjectURL(new Blob(["export { default } from 'file://" + "SECRET'"], { type: "text/javascript" }))`,
   ),
   "imports a file in a worker": workerSays(
-    `import("file://" + "SECRET").then(() => postMessage(true), (e) => postMessage(false))`,
+    `const name = "file://" + "SECRET"; import(name).then(() => postMessage(true), (e) => postMessage(false))`,
   ),
   "reads a file in a worker": workerSays(`postMessage(Deno.readTextFileSync("SECRET").includes("canary"))`),
   "reads a file in a worker of node": node(
@@ -99,7 +99,7 @@ export const JAVASCRIPT_ATTACKS: Readonly<Record<string, string>> = {
     "dns",
     `return await new Promise((yes, no) => m.lookup("localhost", (error, address) => error ? no(error) : yes(address.length > 0)));`,
   ),
-  "imports from the network": `try { await import("http://127.0.0.1:PORT/" + "x.js") } catch (error) { if (!/Requires import access|NotCapable/.test(error.message)) return true; throw error }`,
+  "imports from the network": `try { const name = "http://127.0.0.1:PORT/x.js"; await import(name) } catch (error) { if (!/Requires import access|NotCapable/.test(error.message)) return true; throw error }`,
   // processes
   "runs a command": `return new Deno.Command("/bin/sh", { args: ["-c", "true"] }).outputSync().code === 0;`,
   "runs a command by node:child_process": node("child_process", `return m.execSync("echo a").length > 0;`),
@@ -143,8 +143,8 @@ export const JAVASCRIPT_ATTACKS: Readonly<Record<string, string>> = {
 
 /** Refused by other means than a permission, so that every permission does not help them: nothing to compare with. */
 export const WITHOUT_CONTROL: Readonly<Record<string, string>> = {
-  "imports from a registry": `await import("npm:" + "left-pad"); return true;`,
-  "imports from another registry": `await import("jsr:" + "@std/path"); return true;`,
+  "imports from a registry": `const name = "npm:left-pad"; await import(name); return true;`,
+  "imports from another registry": `const name = "jsr:@std/path"; await import(name); return true;`,
   "calls operations below the interfaces": `const { ops } = Deno[Deno.internal].core; for (const op of Object.values(ops)) { try { if (String(op("SECRET")).includes("canary")) return true } catch {} } return false;`,
   "gives permissions to a worker": `return await new Promise((yes, no) => { const worker = new Worker("data:text/javascript,postMessage(Deno.readTextFileSync('SECRET').length > 0)", { type: "module", deno: { permissions: "inherit" } }); worker.onmessage = ({ data }) => yes(data); worker.onerror = (event) => { event.preventDefault(); no(new Error(event.message)) }; });`,
   "finds a graphics card": `return (await navigator.gpu?.requestAdapter()) != null;`,
