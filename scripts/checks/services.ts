@@ -4,7 +4,8 @@
  * V1: an arrow never points back: domain imports domain and errors.ts only; http, nats and db know neither each other nor
  *     service.ts; nothing imports main.ts.
  * V2: domain/ imports no NATS, HTTP or SQL, so that unit tests need no server.
- * V3: only main.ts and config.ts of a service touch `process`; libraries only where processes are their subject.
+ * V3: only main.ts and config.ts of a service touch `process`, and what makes up a child process of its own (…-main.ts);
+ *     libraries only where processes are their subject.
  */
 
 import { posix } from "node:path";
@@ -24,7 +25,7 @@ const EDGE_PACKAGES =
 /** Packages whose subject is the process itself: starting, ending and observing processes. */
 const PROCESS_PACKAGES =
   /^(apps\/|scripts\/|test\/|examples\/|libs\/(embedded|sandbox|testing|service-kit)\/)/;
-const PROCESS_FILE = /^services\/[^/]+\/src\/(main|config)\.ts$/;
+const PROCESS_FILE = /^services\/[^/]+\/src\/((main|config)|.*\/([\w-]+-main|memory-watch))\.ts$/;
 const PROCESS_USE = /(?<![.\w"'`/-])process\.\w|from "node:process"/;
 
 export function checkServices(workspace: Workspace): Problem[] {

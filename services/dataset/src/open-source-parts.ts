@@ -10,12 +10,17 @@ import { RowFiles } from "./files/row-files.ts";
 
 /** Dispose ends what is being fetched. */
 export function openSourceParts(
-  { stateDir, filesDir, hub, keys }: DatasetConfig,
+  { stateDir, filesDir, hub, keys, parquetMemoryBytes }: DatasetConfig,
   logger: Logger,
 ): SourceParts & Disposable {
   const closing = new AbortController();
   return {
-    files: new RowFiles({ root: filesDir, cacheFolder: path.join(stateDir, "dataset"), logger }),
+    files: new RowFiles({
+      root: filesDir,
+      cacheFolder: path.join(stateDir, "dataset"),
+      parquetMemoryBytes,
+      logger,
+    }),
     hub: new HubDatasets({ root: filesDir, hub: new DatasetHub(hub), signal: closing.signal, logger }),
     keys,
     [Symbol.dispose]: () => closing.abort(),

@@ -25,6 +25,8 @@ export interface RowFilesOptions {
   readonly root: string;
   /** What is made of the files. */
   readonly cacheFolder: string;
+  /** Of the process that decodes a Parquet file. @default see parquetToJsonl() */
+  readonly parquetMemoryBytes?: number | undefined;
   readonly logger: Logger;
 }
 
@@ -104,7 +106,9 @@ export class RowFiles {
     if (!existing.includes(wanted)) {
       // Its readers take their time to load, and most installations never read such a file.
       const { parquetToJsonl } = await import("./parquet-rows.ts");
-      await parquetToJsonl(real, path.join(folder, wanted));
+      await parquetToJsonl(real, path.join(folder, wanted), {
+        maxMemoryBytes: this.#options.parquetMemoryBytes,
+      });
       // Who still reads an older one keeps it open.
       const older = existing.filter((name) => name.endsWith(".jsonl"));
       await Promise.all(older.map((name) => rm(path.join(folder, name), { force: true })));

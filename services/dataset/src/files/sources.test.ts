@@ -108,7 +108,7 @@ describe("sources of rows", () => {
       await put("broken.parquet", "PAR1 no, not really PAR1");
       await assert.rejects(
         open({ source: "parquet", path: "broken.parquet" }),
-        /broken\.parquet must be Parquet/,
+        /broken\.parquet cannot be read as Parquet/,
       );
       await putRows("rows.jsonl", [{ a: 1 }]);
       await assert.rejects(open({ source: "parquet", path: "rows.jsonl" }), /ends in \.parquet/);

@@ -16,7 +16,7 @@ const MAX_VALUE_BYTES = 256 * 1024 * 1024;
 /** @throws {SourceError} when the file holds something else. */
 export async function* readRecords(file: string): AsyncGenerator<JsonObject> {
   if (isParquet(file)) {
-    for await (const rows of parquetRows(file)) yield* rows;
+    yield* parquetRows(file);
     return;
   }
   if (file.endsWith(".json")) {
