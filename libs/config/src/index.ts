@@ -39,6 +39,7 @@ export { type ParsedJudges, parseJudges } from "./run-file/parse-judges.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
 export { parseTaskSource } from "./run-file/parse-task-source.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
+export { type RunChange, runChanges, tokenizerDigest } from "./run-file/run-changes.ts";
 export { hasReference, isTraining, passAtOf } from "./run-file/run-kind.ts";
 export {
   type LoraConfig,

@@ -7,12 +7,11 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { connectBus } from "@hone/messaging";
-import { RunPhase } from "@hone/proto-gen/run";
 import { honeCommand } from "../define.ts";
-import { RunFailedError, UsageError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
 import { userFolder } from "../project.ts";
-import { followRequest, submitRun } from "../run/follow-run.ts";
-import { loadRunFile, problemLines } from "../run/load-run-file.ts";
+import { followFile, requireCompleted } from "../run/follow-file.ts";
+import { loadRunFile } from "../run/load-run-file.ts";
 import { RunPrinter } from "../run/run-printer.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -33,21 +32,15 @@ export const submitCommand = honeCommand({
     });
     const printer = new RunPrinter(terminal);
     try {
-      const request = await submitRun(bus, loaded.name, loaded.text, signal);
-      terminal.line(`run ${terminal.style("bold", request.runId)}`);
-      const outcome = await followRequest(bus, request, printer.followOptions(signal));
-      if (outcome.kind === "refused") {
-        const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
-        throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);
-      }
+      const outcome = await followFile(bus, loaded, { origin: "", printer, terminal, signal });
+      printer.close();
+      if (outcome.kind === "ended") printer.end(printer.view.ended?.checkpoint);
+      requireCompleted(outcome, printer);
     } finally {
       printer.close();
       await bus.close();
     }
-    const { ended } = printer.view;
-    printer.end(ended?.checkpoint);
-    if (ended?.phase === RunPhase.COMPLETED) return 0;
-    throw new RunFailedError(`The run did not complete: ${ended?.reason || "no reason was given"}`);
+    return 0;
   },
 });
 

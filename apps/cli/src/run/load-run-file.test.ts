@@ -6,7 +6,7 @@ import { after, describe, test } from "node:test";
 import { ConfigError } from "@hone/config";
 import { UsageError } from "../errors.ts";
 import { REPOSITORY } from "../project.ts";
-import { isSameRun, loadRunFile, problemLines } from "./load-run-file.ts";
+import { loadRunFile, problemLines } from "./load-run-file.ts";
 
 const EXAMPLE = join(REPOSITORY, "examples", "01-frozen-lake");
 const root = mkdtempSync(join(tmpdir(), "hone run file "));
@@ -47,39 +47,6 @@ describe("loadRunFile()", () => {
       loadRunFile("/nowhere/run.yaml", root),
       (error) => error instanceof UsageError && /nowhere/.test(error.message),
     );
-  });
-});
-
-describe("isSameRun()", () => {
-  const file = join(EXAMPLE, "run.yaml");
-  /** As the trainer stores a run: its tokenizer as a folder of the state folder. */
-  async function stored(change: (config: { seed: number }) => void = () => undefined) {
-    const loaded = await loadRunFile(file, REPOSITORY);
-    const config = JSON.parse(loaded.text);
-    const state = mkdtempSync(join(root, "state-"));
-    cpSync(EXAMPLE, join(state, "runs", "lake-1", "tokenizer"), {
-      recursive: true,
-      filter: (path) => !/\.(yaml|ts|md)$/.test(path),
-    });
-    config.model.init.tokenizer = "runs/lake-1/tokenizer";
-    change(config);
-    return { loaded, state, configJson: JSON.stringify(config) };
-  }
-
-  test("knows its file again in what the trainer stored", async () => {
-    const { loaded, state, configJson } = await stored();
-    assert.equal(await isSameRun(loaded, configJson, state), true);
-  });
-
-  test("tells another seed, another tokenizer and a run without a stored file apart", async () => {
-    const other = await stored((config) => {
-      config.seed++;
-    });
-    assert.equal(await isSameRun(other.loaded, other.configJson, other.state), false);
-    const { loaded, state, configJson } = await stored();
-    writeFileSync(join(state, "runs", "lake-1", "tokenizer", "chat_template.jinja"), "another");
-    assert.equal(await isSameRun(loaded, configJson, state), false);
-    assert.equal(await isSameRun(loaded, "", state), false);
   });
 });
 

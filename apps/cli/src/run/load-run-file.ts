@@ -1,10 +1,9 @@
 /** From a run file on disk to the self-contained text that is published. */
 
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { isDeepStrictEqual } from "node:util";
-import { inlineFiles, type ModelInit, parseRunFile, type RunConfig } from "@hone/config";
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
 import { UsageError } from "../errors.ts";
 
 export interface LoadedRun {
@@ -29,48 +28,6 @@ export async function loadRunFile(file: string, projectFolder: string): Promise<
   const parsed = parseRunFile(text);
   const config = await inlineFiles(parsed, baseFolderOf(parsed, dirname(resolve(file)), projectFolder));
   return { name: config.name, config, text: JSON.stringify(config) };
-}
-
-/**
- * Whether a run that was taken is this very file's. The trainer keeps a run's tokenizer as files of its state folder
- * and names their folder in the stored configuration: those are compared by content.
- */
-export async function isSameRun(
-  loaded: LoadedRun,
-  configJson: string,
-  stateFolder: string,
-): Promise<boolean> {
-  if (configJson === "") return false;
-  const [wanted, stored] = [loaded.text, configJson].map((text) => JSON.parse(text) as RunConfig);
-  if (wanted === undefined || stored === undefined) return false;
-  if (!isDeepStrictEqual(withoutTokenizer(wanted), withoutTokenizer(stored))) return false;
-  // A pretrained model brings its own.
-  if ("path" in wanted.model || "path" in stored.model) return true;
-  const tokenizers = [wanted.model.init.tokenizer, stored.model.init.tokenizer];
-  const [files, kept] = await Promise.all(tokenizers.map((each) => tokenizerFiles(each, stateFolder)));
-  return files !== undefined && isDeepStrictEqual(files, kept);
-}
-
-function withoutTokenizer({ model, ...run }: RunConfig): unknown {
-  if ("path" in model) {
-    const { path, revision, dtype } = model;
-    return { ...run, model: { path, revision, dtype } };
-  }
-  const { tokenizer: _, ...init } = model.init;
-  return { ...run, init };
-}
-
-/** Undefined when the folder is gone. */
-async function tokenizerFiles(
-  tokenizer: ModelInit["tokenizer"],
-  stateFolder: string,
-): Promise<Record<string, string> | undefined> {
-  if (typeof tokenizer !== "string") return tokenizer.files;
-  const folder = resolve(stateFolder, tokenizer);
-  if (!existsSync(folder)) return undefined;
-  const names = await readdir(folder);
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
-  return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ""]));
 }
 
 /** One line per thing that is wrong: the sentence names the key, the value and what is allowed. */

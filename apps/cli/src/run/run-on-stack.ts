@@ -1,33 +1,18 @@
 /**
  * `hone start`, `hone run` and `hone eval`: submits a run file to a stack, follows it, and tells how it ended.
  *
- * U1: an unfinished run of the very same file, left by a stack that was ended, goes on instead of being made anew:
- *     the trainer takes it up as soon as it runs.
- * U2: a stack that this command started ends with it; a stack that ran before is left alone, and so is its run.
+ * An unfinished run of the very same file, left by a stack that was ended, goes on instead of being made anew. A stack that
+ * this command started ends with it; a stack that ran before is left alone, and so is its run.
  */
 
 import { isAbsolute, join } from "node:path";
 import { raceAbortable } from "@hone/core";
-import type { Bus } from "@hone/messaging";
-import { RunPhase } from "@hone/proto-gen/run";
-import { reasonLine } from "@hone/rl";
-import { RunFailedError } from "../errors.ts";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
 import { connectTo, useStack } from "../stack/use-stack.ts";
-import {
-  followRequest,
-  followRun,
-  isEnded,
-  type RequestOutcome,
-  runStates,
-  submitRun,
-} from "./follow-run.ts";
-import { isSameRun, type LoadedRun, loadRunFile, problemLines } from "./load-run-file.ts";
+import { followFile, requireCompleted } from "./follow-file.ts";
+import { type LoadedRun, loadRunFile } from "./load-run-file.ts";
 import { RunPrinter } from "./run-printer.ts";
-
-/** Characters of why a run ended. */
-const MAX_REASON = 1_000;
 
 export interface RunOnStackOptions {
   readonly file: string;
@@ -81,10 +66,15 @@ export async function followOnStack(
     void stack.failed.then((error) => following.abort(error)); // never rejects
     const printer = new RunPrinter(terminal);
     const followSignal = AbortSignal.any([signal, following.signal]);
-    const outcome = await follow(bus, loaded, options.file, printer, session, followSignal).finally(() =>
-      printer.close(),
-    );
-    requireCompleted(outcome, printer, options.onEnded, stack.pageUrl);
+    const origin = ` of ${shownPath(options.file)}`;
+    const outcome = await followFile(bus, loaded, {
+      origin,
+      printer,
+      terminal,
+      signal: followSignal,
+    }).finally(() => printer.close());
+    if (outcome.kind === "ended") options.onEnded(printer);
+    requireCompleted(outcome, printer, ` (page ${stack.pageUrl})`);
   } catch (error) {
     if (error instanceof Interrupted) tellInterrupted(session, stack.isOwn, options.file);
     throw error;
@@ -98,52 +88,6 @@ export async function followOnStack(
       throw error;
     },
     () => undefined, // Ctrl-C is how this is meant to end
-  );
-}
-
-async function follow(
-  bus: Bus,
-  loaded: LoadedRun,
-  file: string,
-  printer: RunPrinter,
-  { terminal, project }: Session,
-  signal: AbortSignal,
-): Promise<RequestOutcome> {
-  const unfinished = await findUnfinished(bus, loaded, project.state);
-  if (unfinished !== undefined) {
-    terminal.line(`\nrun ${terminal.style("bold", unfinished)} of this file is unfinished: it goes on`);
-    return followRun(bus, unfinished, 1, printer.followOptions(signal));
-  }
-  const request = await submitRun(bus, loaded.name, loaded.text, signal);
-  terminal.line(`\nrun ${terminal.style("bold", request.runId)} of ${shownPath(file)}`);
-  return followRequest(bus, request, printer.followOptions(signal));
-}
-
-/** U1 */
-async function findUnfinished(bus: Bus, loaded: LoadedRun, stateFolder: string): Promise<string | undefined> {
-  for (const state of await runStates(bus)) {
-    if (!isEnded(state.phase) && (await isSameRun(loaded, state.configJson, stateFolder))) return state.runId;
-  }
-  return undefined;
-}
-
-/** @throws {RunFailedError} unless the run completed. */
-function requireCompleted(
-  outcome: RequestOutcome,
-  printer: RunPrinter,
-  onEnded: (printer: RunPrinter) => void,
-  pageUrl: string,
-): void {
-  if (outcome.kind === "refused") {
-    const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
-    throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);
-  }
-  const { ended } = printer.view;
-  onEnded(printer);
-  if (ended?.phase === RunPhase.COMPLETED) return;
-  const what = ended?.phase === RunPhase.CANCELLED ? "was cancelled" : "failed";
-  throw new RunFailedError(
-    `The run ${what}: ${reasonLine(ended?.reason || "no reason was given", MAX_REASON)} (page ${pageUrl})`,
   );
 }
 

@@ -72,6 +72,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
     totalSteps: 1,
     configJson: "",
     oldestVersion: 0,
+    tokenizerDigest: "",
     ...NO_WAIT,
   } as const;
   const gatherer = new RolloutGatherer({

@@ -21,6 +21,7 @@ test("a folder that is written is the trainer's turn, and people's only once its
       ...NO_WAIT,
       configJson: "{}",
       oldestVersion: 0,
+      tokenizerDigest: "",
     },
     {
       board: { publish: async () => true },

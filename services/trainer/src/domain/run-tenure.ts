@@ -6,6 +6,7 @@
  * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
  */
 
+import { tokenizerDigest } from "@hone/config";
 import { describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
@@ -121,6 +122,7 @@ export async function failBrokenRun(
     totalSteps: 0,
     ...NO_WAIT,
     configJson: "{}",
+    tokenizerDigest: "",
     oldestVersion: version,
   };
   await tellEnd(status, deps, RunPhase.failed, reason, "");
@@ -242,8 +244,15 @@ export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
     totalSteps: run.config.trainer.steps,
     ...NO_WAIT,
     configJson: publicConfigJson(run, folders),
+    tokenizerDigest: digestOfTokenizer(run),
     oldestVersion: run.version ?? 0,
   };
+}
+
+function digestOfTokenizer({ config: { model } }: RunRecord): string {
+  return "init" in model && typeof model.init.tokenizer === "object"
+    ? tokenizerDigest(model.init.tokenizer.files)
+    : "";
 }
 
 /** The resolved run file without the tokenizer's text, which may be large: its place in the run's folder instead. */

@@ -97,6 +97,7 @@ export function encodeStatus(status: RunStatus): RunState {
     waitingSinceMs: BigInt(status.waitingSinceMs),
     configJson: status.configJson,
     oldestVersion: status.oldestVersion,
+    tokenizerDigest: status.tokenizerDigest,
     endReason: status.endReason ?? "",
     ...(status.troubles !== undefined && { troubles: troublesToWire(status.troubles) }),
   });
