@@ -8,7 +8,17 @@ import { inlineFiles } from "@hone/config";
 import { DEFAULT_GRACE_MS } from "@hone/service-kit";
 import { lakeRun } from "../support/index.ts";
 import { CHART, helm, type Manifest, NAMESPACE, RELEASE, render, valuesOf } from "./helm.ts";
-import { manifestsOf, optionsOf, PROFILES, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
+import {
+  containersOf,
+  manifestsOf,
+  optionsOf,
+  PROFILES,
+  podOf,
+  podsOf,
+  program,
+  SERVICES,
+  skip,
+} from "./profiles.ts";
 
 /** Drain and close of a service, and what preStop may take before it. */
 const DRAIN_SECONDS = DEFAULT_GRACE_MS / 1_000;
@@ -156,7 +166,7 @@ for (const profile of PROFILES) {
       for (const { name, component, spec } of podsOf(await manifestsOf(profile))) {
         assert.equal(spec.automountServiceAccountToken, false, name);
         assert.equal(spec.enableServiceLinks, false, name);
-        for (const container of spec.containers) {
+        for (const container of containersOf(spec)) {
           const { securityContext: own } = container;
           assert.equal(own.allowPrivilegeEscalation, false, container.name);
           assert.deepEqual(own.capabilities, { drop: ["ALL"] }, container.name);
@@ -178,9 +188,9 @@ for (const profile of PROFILES) {
 
     test("pins each image", async () => {
       for (const { spec } of podsOf(await manifestsOf(profile))) {
-        for (const { image } of spec.containers)
+        for (const { image } of containersOf(spec))
           assert.match(image, /:[\w][\w.-]*(@sha256:[0-9a-f]{64})?$/, image);
-        for (const { image } of spec.containers) assert.doesNotMatch(image, /:latest/);
+        for (const { image } of containersOf(spec)) assert.doesNotMatch(image, /:latest/);
       }
     });
 
@@ -234,7 +244,7 @@ for (const profile of PROFILES) {
       const others = JSON.stringify(manifests.filter(({ kind }) => kind !== "Secret"));
       for (const value of values) assert.ok(!others.includes(value));
       for (const { name, spec } of podsOf(manifests)) {
-        for (const container of spec.containers) {
+        for (const container of containersOf(spec)) {
           for (const variable of container.env ?? []) {
             const isSecret = /PASSWORD|TOKEN$|_KEY$/.test(variable.name);
             assert.ok(
@@ -257,7 +267,7 @@ for (const profile of PROFILES) {
       for (const { name, component, spec } of podsOf(manifests)) {
         if (component !== "test") assert.ok(accounts.has(spec.serviceAccountName), name);
         const volumes = new Set((spec.volumes ?? []).map((volume: Manifest) => volume.name));
-        for (const container of spec.containers) {
+        for (const container of containersOf(spec)) {
           for (const mount of container.volumeMounts ?? []) {
             assert.ok(volumes.has(mount.name) || ["data"].includes(mount.name), `${mount.name} of ${name}`);
           }

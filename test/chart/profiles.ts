@@ -65,6 +65,11 @@ export function podOf(manifests: readonly Manifest[], component: string): Manife
   return pod.spec;
 }
 
+/** Every container of a pod: those that run before the others, and the others. */
+export function containersOf(spec: Manifest): Manifest[] {
+  return [...(spec.initContainers ?? []), ...spec.containers];
+}
+
 /** The one object of a kind and a name. */
 export function objectOf(manifests: readonly Manifest[], kind: string, name: string): Manifest {
   const object = manifests.find((each) => each.kind === kind && each.metadata.name === name);

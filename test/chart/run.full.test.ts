@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { deadline } from "@hone/core";
+import { logTail } from "@hone/embedded";
 import type { Bus } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
@@ -62,9 +63,12 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     }
   });
 
-  test("`helm test` publishes a run and sees its end", async () => {
-    const exit = await deadline("helm test", RUN_DEADLINE_MS, () => cluster.hookPod("test").runOnce());
-    assert.deepEqual(exit, { code: 0, signal: null }, cluster.describe());
+  test("`helm test` hears that all services are ready and would take a run, publishes it and sees its end", async () => {
+    for (const container of ["services", "run"]) {
+      const pod = cluster.hookPod("test", container);
+      const exit = await deadline("helm test", RUN_DEADLINE_MS, () => pod.runOnce());
+      assert.deepEqual(exit, { code: 0, signal: null }, `${logTail(pod.logFile, 20)}\n${cluster.describe()}`);
+    }
   });
 
   test("a run that is published as NOTES says ends, and its traces arrive where Jaeger is", async () => {

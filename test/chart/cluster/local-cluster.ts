@@ -44,8 +44,8 @@ export interface LocalCluster extends AsyncDisposable {
   addressOf(component: string): string;
   /** Of a Secret of the chart. */
   secret(name: string, key: string): string;
-  /** The pod of a Helm hook, to be started by hand. */
-  hookPod(component: string): Pod;
+  /** One container of a Helm hook's pod, to be started by hand. */
+  hookPod(component: string, container: string): Pod;
   /** Brings up a component that was left out, and waits until it is ready. */
   start(component: string): Promise<void>;
   /** SIGKILL, a new pod by the same manifest, and the wait until it is ready. */
@@ -163,7 +163,7 @@ export async function startLocalCluster(
     claims,
     addressOf: (component) => planOf(component).address,
     secret: (name, key) => find(current, "Secret", name).stringData[key],
-    hookPod(component) {
+    hookPod(component, container) {
       const pod = current.find(
         ({ kind, metadata }) =>
           kind === "Pod" && metadata.labels["app.kubernetes.io/component"] === component,
@@ -171,7 +171,12 @@ export async function startLocalCluster(
       if (pod === undefined) throw new Error(`the chart has no hook of ${component}`);
       const { name, labels } = pod.metadata;
       const address = planOf("dataset").address;
-      const plan = { name, component, address, labels, hasSurge: false, spec: pod.spec, claims: [] };
+      const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].filter(
+        (each) => each.name === container,
+      );
+      if (containers.length === 0) throw new Error(`the hook of ${component} has no container ${container}`);
+      const spec = { ...pod.spec, containers };
+      const plan = { name, component, address, labels, hasSurge: false, spec, claims: [] };
       return new Pod(plan, podOptions());
     },
     async start(component) {

@@ -1,18 +1,22 @@
 /**
  * `hone submit FILE`: a run on a bus that is not this machine's own, such as a cluster's.
  *
- * The bus is where HONE_NATS_URL says, or the file that HONE_NATS_URL_FILE names, as for the services.
+ * The bus is where HONE_NATS_URL says, or the file that HONE_NATS_URL_FILE names, as for the services. With --dry-run the services are
+ * asked whether they would take the run, and nothing is published.
  */
 
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { connectBus } from "@hone/messaging";
+import { type Bus, connectBus, ServiceName } from "@hone/messaging";
+import type { ServiceAnswer } from "../check/dry-run.ts";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { userFolder } from "../project.ts";
 import { followFile, requireCompleted } from "../run/follow-file.ts";
-import { loadRunFile } from "../run/load-run-file.ts";
+import { type LoadedRun, loadRunFile } from "../run/load-run-file.ts";
 import { RunPrinter } from "../run/run-printer.ts";
+import type { Session } from "../session.ts";
+import { type Terminal, table } from "../terminal.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 
@@ -21,8 +25,24 @@ export const submitCommand = honeCommand({
   description: "Submit a run file to the bus that HONE_NATS_URL names, and follow the run to its end",
   args: {
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
+    "dry-run": {
+      type: "boolean",
+      description: "Publish nothing: ask the services whether they are ready and would take the run",
+    },
+    wait: {
+      type: "string",
+      description: "With --dry-run: how long services may take to be ready, seconds; 0 by default",
+      valueHint: "SECONDS",
+    },
+    services: {
+      type: "string",
+      description: "With --dry-run: services that must answer, separated by commas; all by default",
+      valueHint: "NAMES",
+    },
   },
-  run: async ({ terminal, project, signal }, args) => {
+  run: async (session, args) => {
+    const { terminal, project, signal } = session;
+    const asked = args["dry-run"] === true ? readQuestion(args) : refuseQuestion(args);
     const loaded = await loadRunFile(resolve(userFolder(), args.file), project.folder);
     const bus = await connectBus({
       url: await busAddress(process.env),
@@ -30,6 +50,7 @@ export const submitCommand = honeCommand({
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       signal,
     });
+    if (asked !== undefined) return askOnly(session, bus, loaded, asked);
     const printer = new RunPrinter(terminal);
     try {
       const outcome = await followFile(bus, loaded, { origin: "", printer, terminal, signal });
@@ -43,6 +64,65 @@ export const submitCommand = honeCommand({
     return 0;
   },
 });
+
+interface Question {
+  readonly services: readonly ServiceName[];
+  readonly waitMs: number;
+}
+
+interface QuestionArgs {
+  readonly wait?: string | undefined;
+  readonly services?: string | undefined;
+}
+
+/** @throws {UsageError} */
+function readQuestion({ wait = "0", services }: QuestionArgs): Question {
+  if (!/^\d{1,5}$/.test(wait)) {
+    throw new UsageError(`--wait ${wait} is no number of seconds: give one from 0 to 99999`);
+  }
+  const known = Object.values(ServiceName);
+  const named = services?.split(",").map((each) => {
+    const found = known.find((name) => name === each.trim());
+    if (found === undefined)
+      throw new UsageError(`--services names "${each}", and the services are ${known.join(", ")}`);
+    return found;
+  });
+  return { services: named ?? known, waitMs: Number(wait) * 1_000 };
+}
+
+/** @throws {UsageError} for what goes with --dry-run alone. */
+function refuseQuestion({ wait, services }: QuestionArgs): undefined {
+  if (wait !== undefined || services !== undefined)
+    throw new UsageError("--wait and --services go with --dry-run: without it the run is published");
+}
+
+async function askOnly(
+  { terminal, signal }: Session,
+  bus: Bus,
+  loaded: LoadedRun,
+  { services, waitMs }: Question,
+): Promise<number> {
+  const { dryRun } = await import("../check/dry-run.ts");
+  try {
+    const answers = await dryRun(bus, loaded, { services, waitMs, signal });
+    for (const line of table(answers.flatMap((answer) => rowsOf(terminal, answer)))) terminal.line(line);
+    const isTaken = answers.every(({ waitsFor, problems }) => waitsFor.length + problems.length === 0);
+    terminal.line(
+      `run ${loaded.name} ${isTaken ? "would be taken" : "would not be taken now"}; nothing was published`,
+    );
+    return isTaken ? 0 : 1;
+  } finally {
+    await bus.close();
+  }
+}
+
+function rowsOf(terminal: Terminal, { service, waitsFor, problems }: ServiceAnswer): string[][] {
+  if (waitsFor.length + problems.length === 0) return [[terminal.style("green", "ready"), service, ""]];
+  return [
+    ...waitsFor.map((reason) => [terminal.style("yellow", "not ready"), service, reason]),
+    ...problems.map((problem) => [terminal.style("red", "refuses"), service, problem]),
+  ];
+}
 
 /** @throws {UsageError} when the environment names no bus. */
 async function busAddress(env: NodeJS.ProcessEnv): Promise<string> {

@@ -40,8 +40,15 @@ async function checkParts(session: Session, loaded: LoadedRun): Promise<CheckedP
   const { checkModel, checkRun } = await import("../check/check-run.ts");
   if (stack === undefined) return checkRun(loaded, session);
   const { askServices } = await import("../check/ask-services.ts");
+  const { connectTo } = await import("../stack/use-stack.ts");
   const model = await checkModel(loaded, localEnvironment(project), session);
-  return [...model.filter(({ name }) => name !== "engine"), ...(await askServices(session, stack, loaded))];
+  const bus = await connectTo(stack, "validate", session.signal);
+  try {
+    const asked = await askServices(bus, loaded, session.signal);
+    return [...model.filter(({ name }) => name !== "engine"), ...asked];
+  } finally {
+    await bus.close();
+  }
 }
 
 /** @returns the exit code. */

@@ -1,0 +1,90 @@
+/** Asking services over a real bus whether they would take a run. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { type Bus, connectBus, respond, respondToHealth, ServiceName, subjects } from "@hone/messaging";
+import { ProblemSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { startNats } from "@hone/testing";
+import { dryRun } from "./dry-run.ts";
+
+const RUN = { text: '{"name":"tiny"}' };
+const { judge, trainer } = ServiceName;
+const fail = (error: unknown) => {
+  throw error;
+};
+
+describe("dryRun()", () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "test" });
+  });
+  after(async () => {
+    await bus.close();
+    await nats.stop();
+  });
+
+  const ask = (services: readonly ServiceName[], waitMs = 0) =>
+    dryRun(bus, RUN, { services, waitMs, signal: new AbortController().signal });
+
+  /** Answers health as a service does. */
+  const health = (service: ServiceName, reasonsOf: () => string[]) =>
+    respondToHealth(
+      bus,
+      async () => {
+        const reasons = reasonsOf();
+        return { service, instanceId: `${service}-0`, isReady: reasons.length === 0, reasons };
+      },
+      fail,
+    );
+  /** Answers validate as a judge does. */
+  const validate = (problems: readonly string[]) =>
+    respond(bus, subjects.validate(judge), ValidateRequestSchema, ValidateReplySchema, {
+      handle: async ({ message, reply }) => {
+        assert.equal(message.configJson, RUN.text);
+        const found = problems.map((message) =>
+          create(ProblemSchema, { key: "judge", valueJson: "null", allowed: "another", message }),
+        );
+        await reply(create(ValidateReplySchema, { service: judge, problems: found }));
+      },
+      onError: fail,
+    });
+
+  test("says that a service is ready only where it answers both questions well", async () => {
+    const answering = [health(judge, () => []), health(trainer, () => []), validate([])];
+    assert.deepEqual(await ask([judge, trainer]), [
+      { service: judge, waitsFor: [], problems: [] },
+      { service: trainer, waitsFor: [], problems: [] },
+    ]);
+    await Promise.all(answering.map((each) => each.drain()));
+  });
+
+  test("names silent services, those that are alive and do not validate, and those that wait for something", async () => {
+    const answering = [health(judge, () => []), health(trainer, () => ["database: connecting"])];
+    assert.deepEqual(await ask([ServiceName.tracer, judge, trainer]), [
+      { service: ServiceName.tracer, waitsFor: ["does not answer"], problems: [] },
+      { service: judge, waitsFor: ["does not answer"], problems: [] },
+      { service: trainer, waitsFor: ["trainer-0: database: connecting"], problems: [] },
+    ]);
+    await Promise.all(answering.map((each) => each.drain()));
+  });
+
+  test("waits until services are ready", async () => {
+    let looks = 0;
+    const answering = health(trainer, () => (++looks < 2 ? ["bus: connecting"] : []));
+    assert.deepEqual(await ask([trainer], 30_000), [{ service: trainer, waitsFor: [], problems: [] }]);
+    assert.equal(looks, 2);
+    await answering.drain();
+  });
+
+  test("a refusal is told at once, however long it might wait", async () => {
+    const answering = [health(judge, () => []), validate(["the judge is not there"])];
+    const began = performance.now();
+    const [answer] = await ask([judge], 60_000);
+    assert.ok(performance.now() - began < 30_000);
+    assert.match(answer?.problems.join() ?? "", /the judge is not there/);
+    await Promise.all(answering.map((each) => each.drain()));
+  });
+});
