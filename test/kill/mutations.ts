@@ -55,7 +55,7 @@ export const MUTATIONS = {
       const names = readdirSync(folders.absolute(states)).filter((name) => !name.startsWith("."));
       const stateFolder = states + names.sort().at(-1);
       const weights = readFileSync(folders.absolute(stateFolder) + "/model.safetensors");
-      Object.assign(run, { stateFolder, stateDigest: createHash("sha256").update(weights).digest("hex") });`,
+      Object.assign(run, { stateFolder, stateDigest: createHash("sha256").update(weights).digest("hex"), stateFiles: {} });`,
     victim: "trainer",
     moment: "state-renamed",
     complaint: /the weights of version 2 are others/,

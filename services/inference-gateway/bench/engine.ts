@@ -4,6 +4,7 @@
  *
  *   node services/inference-gateway/bench/engine.ts [--shape example|135m] [--rounds 3] [--sessions 256] [--turns 10]
  *        [--group 8] [--prompt 45] [--new 4] [--observation 20] [--threads 1] [--spinUs 0] [--worker] [--json]
+ *        [--contexts pooled|slots] [--weights left|right]
  *
  * Without --worker the core runs on this thread and a step's cost is its own; with it, it runs behind the port as in
  * the service, messages included. The figure to compare on a busy machine is turns per core second. With --json it
@@ -36,6 +37,8 @@ const { values } = parseArgs({
     threads: { type: "string", default: "1" },
     maxContextRows: { type: "string", default: String(RUN_COST.maxContextRows) },
     spinUs: { type: "string", default: "0" },
+    contexts: { type: "string" },
+    weights: { type: "string", default: "left" },
     worker: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -174,6 +177,8 @@ async function startCore(): Promise<Subject> {
     maxSequences: 256,
     intraOpThreads: Number(values.threads),
     spinUs: Number(values.spinUs),
+    ...((values.contexts === "pooled" || values.contexts === "slots") && { contextLayout: values.contexts }),
+    isWeightLeft: values.weights === "left",
   });
   let runs = 0;
   let runMs = 0;

@@ -1,6 +1,9 @@
 /** SIGKILL of the trainer's process at the moments that matter, on real servers with the real engine. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { test } from "node:test";
 import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
@@ -95,6 +98,23 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
     assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
     assert.deepEqual(await outcomeOf(runId), expected);
     assert.equal(peers.executed.length, 3 * expected.ledger.length, "a rollout was made again");
+
+    // A thousandth of the optimizer's moments is changed while no trainer lives.
+    runId = await submit();
+    await eventually("the end of step 1", endOfStep(1), { deadlineMs: RUN_DEADLINE_MS });
+    await trainer.kill();
+    const [row] = await sql`select state_folder, state_files from trainer.runs where run_id = ${runId}`;
+    const file = path.join(folder.path, row?.state_folder, "optimizer.safetensors");
+    const bytes = await readFile(file);
+    for (let at = bytes.length - 4; at > bytes.length / 2; at -= 4_000) bytes.writeFloatLE(0.25, at);
+    await writeFile(file, bytes);
+    trainer.start();
+    const { phase, reason } = await endOf(runId);
+    assert.equal(phase, RunPhase.FAILED);
+    const found = createHash("sha256").update(bytes).digest("hex");
+    for (const part of [file, row?.state_files["optimizer.safetensors"], found]) {
+      assert.ok(reason.includes(part), reason);
+    }
   } finally {
     ended.abort();
     await trainer.kill();

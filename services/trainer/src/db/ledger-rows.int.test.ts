@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { slotKey } from "@hone/core";
-import { query, sql, UniqueViolationError } from "@hone/storage";
+import { migrate, openDatabase, query, sql, UniqueViolationError } from "@hone/storage";
 import type { Commit, LedgerEntry } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run-record.ts";
-import { LEASE_MS, noneBroken, TrainerDatabase } from "../testing/trainer-database.ts";
-import type { LedgerRows } from "./ledger-rows.ts";
+import { CONFIG_JSON, LEASE_MS, noneBroken, TrainerDatabase } from "../testing/trainer-database.ts";
+import { LedgerRows } from "./ledger-rows.ts";
+import { migrations } from "./migrations.ts";
 import type { RunRows } from "./run-rows.ts";
+
+const SHA = "ab".repeat(32);
 
 function entry(step: number, index: number): LedgerEntry {
   return {
@@ -50,6 +53,7 @@ describe("the ledger", () => {
       version,
       stateFolder: `runs/${run.runId}/state/${version}-${run.epoch}`,
       stateDigest: `digest-${version}`,
+      stateFiles: { "model.safetensors": SHA, "optimizer/0.distcp": SHA },
       isWhole: true,
       arithmetic: "two workers",
       entries: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
@@ -115,20 +119,30 @@ describe("the ledger", () => {
     const recoveryOf = async () => (await ledger.load(run.runId))?.recovery;
     const folder = (name: string) => `runs/${run.runId}/state/${name}-1`;
     assert.equal(await recoveryOf(), undefined);
-    const warm = { folder: folder("warm-7"), digest: "warm", version: undefined, warmUpdates: 7 };
+    const files = { "model.safetensors": SHA, "optimizer/0.distcp": SHA };
+    const warm = { folder: folder("warm-7"), digest: "warm", files, version: undefined, warmUpdates: 7 };
     assert.equal(await ledger.recordRecovery(run.runId, 2, warm, 1), false, "another owner's");
     assert.equal(await ledger.recordRecovery(run.runId, 1, warm, 1), true);
     assert.deepEqual(await recoveryOf(), warm);
     assert.equal(await ledger.commit(commitOf(run, 0)), true);
-    const first = { folder: folder("0"), digest: "digest-0", version: 0, warmUpdates: 0 };
+    const first = { folder: folder("0"), digest: "digest-0", files, version: 0, warmUpdates: 0 };
     assert.deepEqual(await recoveryOf(), first);
     assert.equal(await ledger.recordRecovery(run.runId, 1, warm, 1), false, "the warm start is over");
     assert.equal(await ledger.commit(commitOf(run, 1, { isWhole: false, nextSequence: 1 })), true);
     assert.deepEqual(await recoveryOf(), first);
-    const replayed = { folder: folder("1"), digest: "digest-1", version: 1, warmUpdates: 0 };
+    const replayed = {
+      folder: folder("1"),
+      digest: "digest-1",
+      files: { ...files, new: SHA },
+      version: 1,
+      warmUpdates: 0,
+    };
     assert.equal(await ledger.recordRecovery(run.runId, 1, replayed, 11), true);
     const row = await ledger.load(run.runId);
     assert.deepEqual([row?.recovery, row?.stateFolder, row?.nextSequence], [replayed, folder("1"), 11]);
+    assert.deepEqual(row?.stateFiles, replayed.files);
+    assert.equal(await ledger.stateDigest(run.runId, 1), "digest-1");
+    assert.equal(await ledger.stateDigest(run.runId, 2), undefined);
     assert.equal(row?.arithmetic, "two workers");
   });
 
@@ -136,8 +150,9 @@ describe("the ledger", () => {
     const run = await world.claimedRun();
     await ledger.commit(commitOf(run, 0));
     await ledger.commit(commitOf(run, 1, { isWhole: false }));
+    const files = { "model.safetensors": SHA };
     const folder = `runs/${run.runId}/state/1-2`;
-    const replayed = { folder, digest: "other", version: 1, warmUpdates: 0 };
+    const replayed = { folder, digest: "other", files, version: 1, warmUpdates: 0 };
     assert.equal(await ledger.recordRecovery(run.runId, 1, replayed, 11), true);
     assert.equal((await ledger.load(run.runId))?.stateDigest, "other");
     const [step] = await query(world.database, (db) =>
@@ -146,6 +161,36 @@ describe("the ledger", () => {
       ),
     );
     assert.deepEqual({ ...step }, { state_digest: "other", state_folder: folder });
+  });
+
+  test("a run that was committed before files of states were recorded goes on, and records them", async () => {
+    const schema = "before_files";
+    const database = await openDatabase({ url: world.url, schema });
+    await migrate(database, { migrations: migrations.filter(({ id }) => id < 8) });
+    await query(database, (db) =>
+      db.execute(sql`insert into runs (run_id, request_sequence, name, stage, config_json, version,
+        state_folder, state_digest, owner, epoch) values ('test-1', 1, 'test', 'active', ${CONFIG_JSON}, 1,
+        'runs/test-1/state/1-1', 'digest-1', 'one', 1)`),
+    );
+    await migrate(database, { migrations });
+    const old = new LedgerRows(database);
+    const run = (await old.load("test-1"))!;
+    assert.deepEqual([run.version, run.stateFiles, run.recovery?.files], [1, {}, {}]);
+    assert.equal(await old.commit(commitOf(run, 2)), true);
+    const { stateFiles, recovery } = (await old.load("test-1"))!;
+    assert.deepEqual([Object.keys(stateFiles).length, recovery?.files], [2, stateFiles]);
+    await database.close();
+  });
+
+  test("names the column where the files of a state are none, or lie elsewhere", async () => {
+    const run = await world.claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    for (const files of [{ "../../other": SHA }, { "/etc/passwd": SHA }, { a: "none" }, [SHA]]) {
+      await query(world.database, (db) =>
+        db.execute(sql`update runs set state_files = ${JSON.stringify(files)}::jsonb`),
+      );
+      await assert.rejects(ledger.load(run.runId), /state_files must name files of the state/);
+    }
   });
 
   test("a commit that is sent twice takes effect once", async () => {

@@ -59,6 +59,7 @@ export class LedgerRows implements RunLedger {
       version,
       stateFolder,
       stateDigest,
+      stateFiles,
       arithmetic,
       metrics,
       troubles,
@@ -66,7 +67,13 @@ export class LedgerRows implements RunLedger {
       isWhole,
     } = commit;
     const recovery = isWhole
-      ? { recoveryFolder: stateFolder, recoveryDigest: stateDigest, recoveryVersion: version, warmUpdates: 0 }
+      ? {
+          recoveryFolder: stateFolder,
+          recoveryDigest: stateDigest,
+          recoveryFiles: stateFiles,
+          recoveryVersion: version,
+          warmUpdates: 0,
+        }
       : {};
     const previous = version === 0 ? isNull(runs.version) : eq(runs.version, version - 1);
     return transaction(
@@ -74,7 +81,16 @@ export class LedgerRows implements RunLedger {
       async (tx) => {
         const changed = await tx
           .update(runs)
-          .set({ version, stateFolder, stateDigest, arithmetic, ...recovery, nextSequence, tenures: 0 })
+          .set({
+            version,
+            stateFolder,
+            stateDigest,
+            stateFiles,
+            arithmetic,
+            ...recovery,
+            nextSequence,
+            tenures: 0,
+          })
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
@@ -98,7 +114,7 @@ export class LedgerRows implements RunLedger {
   async recordRecovery(
     runId: string,
     epoch: number,
-    { folder, digest, version, warmUpdates }: Recovery,
+    { folder, digest, files, version, warmUpdates }: Recovery,
     nextSequence: number,
   ): Promise<boolean> {
     const reached = version === undefined ? isNull(runs.version) : eq(runs.version, version);
@@ -111,9 +127,10 @@ export class LedgerRows implements RunLedger {
           .set({
             recoveryFolder: folder,
             recoveryDigest: digest,
+            recoveryFiles: files,
             recoveryVersion: version ?? null,
             warmUpdates,
-            ...(version === undefined ? {} : state),
+            ...(version === undefined ? {} : { ...state, stateFiles: files }),
             nextSequence,
             tenures: 0,
           })
@@ -221,6 +238,19 @@ export class LedgerRows implements RunLedger {
       { action: `read step ${version} of ${runId}`, isRepeatable: true },
     );
     return row && { metrics: row.metrics, ...(row.troubles !== null && { troubles: row.troubles }) };
+  }
+
+  async stateDigest(runId: string, version: number): Promise<string | undefined> {
+    const [row] = await query(
+      this.#database,
+      (db) =>
+        db
+          .select({ digest: steps.stateDigest })
+          .from(steps)
+          .where(and(eq(steps.runId, runId), eq(steps.version, version))),
+      { action: `read the digest of version ${version} of ${runId}`, isRepeatable: true },
+    );
+    return row?.digest;
   }
 
   async end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean> {

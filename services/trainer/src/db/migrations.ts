@@ -113,4 +113,12 @@ alter table evaluations add column troubles jsonb`,
     name: "arithmetic-of-versions",
     sql: "alter table runs add column arithmetic text not null default ''",
   },
+  {
+    id: 8,
+    name: "files-of-states",
+    sql: `
+alter table runs
+  add column state_files jsonb not null default '{}',
+  add column recovery_files jsonb not null default '{}'`,
+  },
 ];

@@ -5,11 +5,19 @@
 
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
 import { describeError, isRunName, runIdOf } from "@hone/core";
+import { z } from "zod";
 import { BrokenRowError } from "../domain/errors.ts";
 import type { Recovery, RunRecord, RunStage } from "../domain/run-record.ts";
+import type { StateFiles } from "../domain/state-files.ts";
 import type { runs } from "./schema.ts";
 
 type RunRow = typeof runs.$inferSelect;
+
+/** Paths below the state's folder, none of which leads out of it. */
+const stateFiles = z.record(
+  z.string().regex(/^(?!\.\.?(\/|$))[^/\0]+(\/(?!\.\.?(\/|$))[^/\0]+)*$/),
+  z.string().regex(/^[0-9a-f]{64}$/),
+);
 
 /** @throws {BrokenRowError} naming the column that holds something else than it should. */
 export function recordOf(row: RunRow): RunRecord {
@@ -26,6 +34,7 @@ export function recordOf(row: RunRow): RunRecord {
     stateFolder: row.stateFolder,
     stateDigest: row.stateDigest,
     arithmetic: row.arithmetic,
+    stateFiles: filesOf(row, "state_files", row.stateFiles),
     recovery: recoveryOf(row),
     nextSequence: row.nextSequence,
     epoch: row.epoch,
@@ -43,12 +52,22 @@ function recoveryOf(row: RunRow): Recovery | undefined {
     return {
       folder: recoveryFolder,
       digest: recoveryDigest,
+      files: filesOf(row, "recovery_files", row.recoveryFiles),
       version: recoveryVersion ?? undefined,
       warmUpdates,
     };
   }
   if (version === null) return undefined;
-  return { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 };
+  const files = filesOf(row, "state_files", row.stateFiles);
+  return { folder: stateFolder, digest: stateDigest, files, version, warmUpdates: 0 };
+}
+
+/** They are joined to a folder, and read. */
+function filesOf({ runId }: RunRow, column: string, files: unknown): StateFiles {
+  const parsed = stateFiles.safeParse(files);
+  if (parsed.success) return parsed.data;
+  const rule = `${column} must name files of the state, each with its SHA-256`;
+  throw new BrokenRowError(runId, rule, JSON.stringify(files).slice(0, 200));
 }
 
 function configOf({ runId, configJson }: RunRow): RunConfig {

@@ -32,11 +32,14 @@ export const runs = pgTable("runs", {
   version: integer("version"),
   stateFolder: text("state_folder").notNull().default(""),
   stateDigest: text("state_digest").notNull().default(""),
+  /** SHA-256 by file; empty in rows of before files were recorded. */
+  stateFiles: jsonb("state_files").$type<Record<string, string>>().notNull().default({}),
   /** What the bits of the version depend on beside the run; empty in rows of before it was noted. */
   arithmetic: text("arithmetic").notNull().default(""),
   /** The newest state with the optimizer; empty before the first, and in rows of before there were others. */
   recoveryFolder: text("recovery_folder").notNull().default(""),
   recoveryDigest: text("recovery_digest").notNull().default(""),
+  recoveryFiles: jsonb("recovery_files").$type<Record<string, string>>().notNull().default({}),
   /** Its version; null = it was saved within the warm start, after so many updates. */
   recoveryVersion: integer("recovery_version"),
   warmUpdates: integer("warm_updates").notNull().default(0),

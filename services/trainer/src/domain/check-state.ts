@@ -1,45 +1,83 @@
-/** Whether the state that a run goes on from is the one that was committed. */
+/** Whether the state that a run goes on from is the one that was committed, file by file. */
 
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { pipeline } from "node:stream/promises";
 import { TerminalError } from "@hone/core";
+import { digestOfFile, namesOfFiles, type StateFiles, WEIGHTS_FILES } from "./state-files.ts";
 
-/** Of a whole model, and of adapters. */
-const WEIGHTS_FILES = ["model.safetensors", "adapter_model.safetensors"];
 /** A file of the embedded engine, or a folder of shards, which has this file once it is whole. */
 const OPTIMIZER_FILES = ["optimizer.safetensors", "optimizer/.metadata"];
+const REMEDY =
+  "Put this state folder back from a copy and the run can go on; without one, start a run from the newest checkpoint (hone export)";
 
 /** The files of a committed version are not those that were committed: training on would make another run of it. */
 export class BrokenStateError extends TerminalError {
-  constructor(file: string, rule: string, value: string) {
-    super("BROKEN_STATE", `Cannot go on from ${file} as ${rule}: current value is ${value}`);
+  constructor(problem: string) {
+    super("BROKEN_STATE", `${problem}. ${REMEDY}.`);
   }
 }
 
+/** What was committed of a state. */
+export interface CommittedState {
+  /** SHA-256 of its weights, hexadecimal. */
+  readonly digest: string;
+  /** Every file of it. Empty in rows of before files were recorded: then weights are compared, and no more. */
+  readonly files: StateFiles;
+}
+
 /**
- * Checks the weights by their digest, and that the optimizer is there where it was written. Weights in several files
- * are left to their reader.
- * @param digest SHA-256 that the commit recorded, hexadecimal.
- * @throws {BrokenStateError} when they are others, or the optimizer is gone: it would begin anew in silence.
+ * Compares every file with the digest that the commit recorded.
+ * @param hasOptimizer of a state whose files were not recorded: whether the optimizer must be there.
+ * @throws {BrokenStateError} naming the file that was changed, is gone, or does not belong to the state.
  */
 export async function checkState(
   folder: string,
-  digest: string,
+  { digest, files }: CommittedState,
   { hasOptimizer }: { readonly hasOptimizer: boolean },
 ): Promise<void> {
+  if (Object.keys(files).length === 0) {
+    await checkUnrecorded(folder, digest, hasOptimizer);
+    return;
+  }
+  const found = await namesOfFiles(folder);
+  for (const [name, expected] of Object.entries(files)) {
+    const file = path.join(folder, name);
+    if (!found.includes(name)) throw missing(file);
+    await checkFile(file, expected);
+  }
+  const foreign = found.find((name) => !(name in files) && !path.basename(name).startsWith("."));
+  if (foreign === undefined) return;
+  throw new BrokenStateError(
+    `The file ${path.join(folder, foreign)} was not there when this state was committed, and could be read in place of one that was`,
+  );
+}
+
+/** Compares the weights of a folder, which are in one file. @throws {BrokenStateError} when they are others. */
+export async function checkWeights(folder: string, digest: string): Promise<void> {
+  const weights = await firstOf(WEIGHTS_FILES.map((name) => path.join(folder, name)));
+  if (weights !== undefined) await checkFile(weights, digest);
+}
+
+/** A state of before files were recorded. Without its optimizer, one would begin anew in silence. */
+async function checkUnrecorded(folder: string, digest: string, hasOptimizer: boolean): Promise<void> {
   const weights = await firstOf(WEIGHTS_FILES.map((name) => path.join(folder, name)));
   if (weights === undefined) return;
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(weights), hash);
-  const found = hash.digest("hex");
-  if (found !== digest) throw new BrokenStateError(weights, `its SHA-256 must be ${digest}`, found);
+  await checkFile(weights, digest);
   if (!hasOptimizer) return;
   const optimizers = OPTIMIZER_FILES.map((name) => path.join(folder, name));
-  if ((await firstOf(optimizers)) === undefined)
-    throw new BrokenStateError(optimizers.join(" or "), "it belongs to the state", "no such file");
+  if ((await firstOf(optimizers)) === undefined) throw missing(optimizers.join(" or "));
+}
+
+async function checkFile(file: string, expected: string): Promise<void> {
+  const found = await digestOfFile(file);
+  if (found === expected) return;
+  throw new BrokenStateError(
+    `The file ${file} was changed after it was committed: its SHA-256 was ${expected} and is now ${found}`,
+  );
+}
+
+function missing(file: string): BrokenStateError {
+  return new BrokenStateError(`The file ${file} belongs to the state of this run and is not there any more`);
 }
 
 async function firstOf(files: readonly string[]): Promise<string | undefined> {

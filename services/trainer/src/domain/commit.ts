@@ -17,7 +17,8 @@ import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import { hasOptimizer, isReplayFree } from "./state-cadence.ts";
 import type { GatheredTroubles } from "./troubles.ts";
-import { diskWait, WaitOwner } from "./wait.ts";
+import { WaitOwner } from "./wait.ts";
+import { writeState } from "./write-state.ts";
 
 export interface VersionToCommit {
   readonly version: number;
@@ -38,15 +39,14 @@ export async function commitVersion(
   reporter.phase(RunPhase.commit, version);
   const isWhole = hasOptimizer(run.config, engine, version);
   const stateFolder = folders.state(version, run.epoch);
-  const { digest } = await reporter.untilAvailable(diskWait(stateFolder), () =>
-    folders.writeWhole(stateFolder, (folder) => (isWhole ? engine.save(folder) : engine.saveWeights(folder))),
-  ); // 1
+  const { digest, files } = await writeState(context, stateFolder, { isWhole }); // 1
   const commit: Commit = {
     runId: run.runId,
     epoch: run.epoch,
     version,
     stateFolder,
     stateDigest: digest,
+    stateFiles: files,
     isWhole,
     arithmetic: engine.arithmetic,
     entries,
@@ -61,7 +61,7 @@ export async function commitVersion(
   progress.version = version;
   progress.trained = version;
   progress.neededFrom = commit.nextSequence;
-  if (isWhole) progress.recovery = { folder: stateFolder, digest, version, warmUpdates: 0 };
+  if (isWhole) progress.recovery = { folder: stateFolder, digest, files, version, warmUpdates: 0 };
   inbox.prune();
   const committed = performance.now();
   await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3

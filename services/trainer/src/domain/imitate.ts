@@ -14,7 +14,8 @@ import type { TrainingSample } from "@hone/train";
 import { OwnershipLostError } from "./errors.ts";
 import { warmStartOptimizer } from "./optimizer-settings.ts";
 import type { RunContext } from "./run-context.ts";
-import { diskWait, WaitOwner } from "./wait.ts";
+import { WaitOwner } from "./wait.ts";
+import { writeState } from "./write-state.ts";
 
 /** Tokens of which some were said by who is imitated. */
 export interface ImitableSample {
@@ -78,12 +79,10 @@ export async function imitate(
 
 /** I3 */
 async function saveProgress(context: RunContext, warmUpdates: number): Promise<void> {
-  const { run, engine, folders, ledger, reporter, progress } = context;
+  const { run, folders, ledger, reporter, progress } = context;
   const folder = folders.warmState(warmUpdates, run.epoch);
-  const { digest } = await reporter.untilAvailable(diskWait(folder), () =>
-    folders.writeWhole(folder, (unfinished) => engine.save(unfinished)),
-  );
-  const recovery = { folder, digest, version: undefined, warmUpdates };
+  const state = await writeState(context, folder, { isWhole: true });
+  const recovery = { folder, ...state, version: undefined, warmUpdates };
   const isOurs = await reporter.untilAvailable(
     { text: "the database (warm start)", owner: WaitOwner.database },
     () => ledger.recordRecovery(run.runId, run.epoch, recovery, progress.neededFrom),

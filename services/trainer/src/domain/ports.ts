@@ -14,6 +14,7 @@ import type { RunEvent } from "./run-event.ts";
 import type { Recovery, RunRecord } from "./run-record.ts";
 import type { RunStatus } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import type { StateFiles } from "./state-files.ts";
 import type { GatheredTroubles } from "./troubles.ts";
 
 /** One dataset row, or an environment with its seed; the trainer passes it on unread. */
@@ -151,6 +152,7 @@ export interface Commit {
   /** Folder of the state, relative to the state folder. */
   readonly stateFolder: string;
   readonly stateDigest: string;
+  readonly stateFiles: StateFiles;
   /** Whether the state has the optimizer, so that a restart may go on from it. */
   readonly isWhole: boolean;
   /** {@link TrainingEngine.arithmetic} of the engine that made it. */
@@ -283,6 +285,8 @@ export interface RunLedger {
   trained(runId: string, version: number): Promise<TrainedRollout[]>;
   /** What is kept of a committed step; undefined when there is none. */
   step(runId: string, version: number): Promise<StepRecord | undefined>;
+  /** SHA-256 of the weights of a committed version; undefined when there is none. */
+  stateDigest(runId: string, version: number): Promise<string | undefined>;
   /** @returns false when the epoch no longer holds. */
   end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean>;
 }

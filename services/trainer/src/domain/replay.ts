@@ -18,7 +18,8 @@ import type { RunContext } from "./run-context.ts";
 import type { Recovery } from "./run-record.ts";
 import { RunPhase } from "./run-status.ts";
 import { learnAgain } from "./train-step.ts";
-import { diskWait, WaitOwner } from "./wait.ts";
+import { WaitOwner } from "./wait.ts";
+import { writeState } from "./write-state.ts";
 
 /**
  * @returns the version's state, the optimizer included.
@@ -34,7 +35,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
     },
     async () => {
       reporter.phase(RunPhase.train, version);
-      await checkState(folders.absolute(from.folder), from.digest, { hasOptimizer: true });
+      await checkState(folders.absolute(from.folder), from, { hasOptimizer: true });
       await engine.load(folders.absolute(from.folder));
       progress.trained = from.version;
       for (let step = (from.version ?? 0) + 1; step <= version; step++) {
@@ -53,13 +54,12 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
         inbox.prune();
       }
       const folder = folders.state(version, run.epoch);
-      const { digest } = await reporter.untilAvailable(diskWait(folder), () =>
-        folders.writeWhole(folder, (unfinished) => engine.save(unfinished)),
-      );
+      const { digest, files } = await writeState(context, folder, { isWhole: true });
       if (digest !== run.stateDigest) {
         if (run.arithmetic === "" || run.arithmetic === engine.arithmetic) {
-          const rule = `the steps since version ${from.version} must make weights of SHA-256 ${run.stateDigest} again`;
-          throw new BrokenStateError(folder, rule, digest); // P2
+          throw new BrokenStateError(
+            `The steps since version ${from.version} were trained again and made weights of SHA-256 ${digest}, where version ${version} was committed with ${run.stateDigest}`,
+          ); // P2
         }
         logger.warn(
           "the replayed steps made other weights, as they were computed in another way: the run goes on from these",
@@ -72,7 +72,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
           },
         );
       }
-      const recovery = { folder, digest, version, warmUpdates: 0 };
+      const recovery = { folder, digest, files, version, warmUpdates: 0 };
       const isOurs = await reporter.untilAvailable(
         { text: "the database (replay)", owner: WaitOwner.database },
         () => ledger.recordRecovery(run.runId, run.epoch, recovery, inbox.neededFrom),

@@ -6,7 +6,7 @@
  */
 
 import { hasReference } from "@hone/config";
-import { checkState } from "./check-state.ts";
+import { checkState, checkWeights } from "./check-state.ts";
 import { exportCheckpoint, isCheckpointDue } from "./checkpoints.ts";
 import { commitVersion } from "./commit.ts";
 import { evaluate, isEvaluationDue } from "./evaluation.ts";
@@ -58,7 +58,7 @@ async function restore(context: RunContext): Promise<void> {
     oldestVersion: version - 1,
     epoch: run.epoch,
   });
-  if (hasReference(run.config)) await engine.loadReference(folders.absolute(folders.reference));
+  if (hasReference(run.config)) await loadReference(context);
   const published = { version, digest: run.stateDigest, location: run.stateFolder, oldestVersion: version };
   if (needsOptimizer && recovery !== undefined && recovery.version !== version) {
     // The replicas need nothing of what is made again here.
@@ -66,9 +66,11 @@ async function restore(context: RunContext): Promise<void> {
     const { folder, digest } = await replay(context, recovery, version);
     await reporter.publish({ ...published, location: folder, digest });
   } else {
-    await checkState(folders.absolute(run.stateFolder), run.stateDigest, {
-      hasOptimizer: hasOptimizer(run.config, engine, version),
-    });
+    await checkState(
+      folders.absolute(run.stateFolder),
+      { digest: run.stateDigest, files: run.stateFiles },
+      { hasOptimizer: hasOptimizer(run.config, engine, version) },
+    );
     await engine.load(folders.absolute(run.stateFolder));
     progress.trained = version;
     await reporter.publish(published);
@@ -88,7 +90,7 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
   if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
   const { recovery } = progress;
   if (recovery !== undefined) {
-    await checkState(folders.absolute(recovery.folder), recovery.digest, { hasOptimizer: true });
+    await checkState(folders.absolute(recovery.folder), recovery, { hasOptimizer: true });
     await engine.load(folders.absolute(recovery.folder));
   }
   await folders.removeOldStates({ recovery: recovery?.folder, epoch: run.epoch });
@@ -108,6 +110,17 @@ async function keepReference({ run, engine, folders, reporter }: RunContext): Pr
     folders.writeReference(run.epoch, (folder) => engine.saveWeights(folder)),
   );
   await engine.loadReference(folders.absolute(reference));
+}
+
+/** Its weights must be those that version 0 was committed with. */
+async function loadReference({ run, engine, folders, reporter, ledger }: RunContext): Promise<void> {
+  const folder = folders.absolute(folders.reference);
+  const digest = await reporter.untilAvailable(
+    { text: "the database (version 0)", owner: WaitOwner.database },
+    () => ledger.stateDigest(run.runId, 0),
+  );
+  if (digest !== undefined) await checkWeights(folder, digest);
+  await engine.loadReference(folder);
 }
 
 async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {

@@ -1,6 +1,8 @@
 /** A run as the database knows it. */
 
 import type { RunConfig } from "@hone/config";
+import type { CommittedState } from "./check-state.ts";
+import type { StateFiles } from "./state-files.ts";
 
 /** Where a run stands between two processes; what it does at the moment is in its published state. */
 export const RunStage = {
@@ -14,11 +16,9 @@ export const RunStage = {
 export type RunStage = (typeof RunStage)[keyof typeof RunStage];
 
 /** A state with the optimizer: training goes on from it after a restart. */
-export interface Recovery {
+export interface Recovery extends CommittedState {
   /** Relative to the state folder. */
   readonly folder: string;
-  /** SHA-256 of its weights, hexadecimal. */
-  readonly digest: string;
   /** Steps after it are replayed; undefined = it was saved within the warm start. */
   readonly version: number | undefined;
   /** Updates of the warm start that it holds, where it was saved within that. */
@@ -40,6 +40,8 @@ export interface RunRecord {
   readonly stateDigest: string;
   /** Of the engine that made that version; empty where it was not noted. */
   readonly arithmetic: string;
+  /** Every file of that state; empty where it was committed before files were recorded. */
+  readonly stateFiles: StateFiles;
   /** The newest state with the optimizer; undefined before the first. It may be older than the last version. */
   readonly recovery: Recovery | undefined;
   /** First position of EPISODES that the run still needs: those of the steps after `recovery` are replayed. */

@@ -29,6 +29,7 @@ export function testRun(changes: Partial<RunRecord> = {}): RunRecord {
     stateFolder: "",
     stateDigest: "",
     arithmetic: "",
+    stateFiles: {},
     recovery: undefined,
     nextSequence: 1,
     epoch: 1,

@@ -90,6 +90,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   };
   /** Rollouts of each version with what they were worth, as the ledger's rows have it. */
   readonly #worth = new Map<number, TrainedRollout[]>();
+  readonly #digests = new Map<number, string>();
   readonly #jobIds = new Set<string>();
   #arrival = Promise.withResolvers<void>();
 
@@ -113,7 +114,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
   async commit(commit: Commit): Promise<boolean> {
     this.point("before commit");
-    const { epoch, version, stateFolder, stateDigest, arithmetic, nextSequence } = commit;
+    const { epoch, version, stateFolder, stateDigest, stateFiles, arithmetic, nextSequence } = commit;
     const previous = version === 0 ? undefined : version - 1;
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
     const worth = commit.entries.map(({ rollout, sequence: _, ...credited }) => ({
@@ -121,6 +122,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       ...credited,
     }));
     this.#worth.set(version, worth);
+    this.#digests.set(version, stateDigest);
     for (const { rollout } of commit.entries) {
       const key = slotKey(rollout.slot);
       if (this.ledger.has(key)) throw new Error(`${key} is trained twice`);
@@ -129,9 +131,18 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.taskVisits.push(...(commit.visits ?? []));
     this.steps.set(version, { metrics: commit.metrics, troubles: commit.troubles });
     const recovery = commit.isWhole
-      ? { folder: stateFolder, digest: stateDigest, version, warmUpdates: 0 }
+      ? { folder: stateFolder, digest: stateDigest, files: stateFiles, version, warmUpdates: 0 }
       : this.run.recovery;
-    this.run = { ...this.run, version, stateFolder, stateDigest, arithmetic, recovery, nextSequence };
+    this.run = {
+      ...this.run,
+      version,
+      stateFolder,
+      stateDigest,
+      stateFiles,
+      arithmetic,
+      recovery,
+      nextSequence,
+    };
     this.point("after commit");
     return true;
   }
@@ -175,6 +186,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
   async evaluations(_runId: string, version: number): Promise<EvaluationRecord[]> {
     return this.records.filter((record) => record.version === version);
+  }
+
+  async stateDigest(_runId: string, version: number): Promise<string | undefined> {
+    return this.#digests.get(version);
   }
 
   async step(_runId: string, version: number): Promise<StepRecord | undefined> {

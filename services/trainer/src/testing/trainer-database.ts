@@ -45,6 +45,11 @@ export class TrainerDatabase {
     return new TrainerDatabase(server, database);
   }
 
+  /** For a schema of its own. */
+  get url(): string {
+    return this.#server.url;
+  }
+
   /** Removes all runs, and with them what belongs to them. */
   async clear(): Promise<void> {
     await query(this.database, (db) => db.execute(sql`delete from runs`));

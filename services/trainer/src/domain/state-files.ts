@@ -1,0 +1,46 @@
+/** Which files a state has, with the digest of each. They are committed with the version, and compared before they are read. */
+
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { pipeline } from "node:stream/promises";
+
+/** SHA-256 in hexadecimal by path below the state's folder, with "/". */
+export type StateFiles = Readonly<Record<string, string>>;
+
+/** Where weights are in one file: of a whole model, and of adapters. */
+export const WEIGHTS_FILES = ["model.safetensors", "adapter_model.safetensors"];
+
+/** Fewer, larger pieces than a stream's default, as states have gigabytes. */
+const PIECE_BYTES = 2 ** 20;
+
+/**
+ * The files of a state that was just written.
+ * @param weightsDigest SHA-256 of the file of weights, which their writer knows: it is not read once more.
+ */
+export async function digestState(folder: string, weightsDigest: string): Promise<StateFiles> {
+  const files: Record<string, string> = {};
+  for (const name of await namesOfFiles(folder)) {
+    files[name] = WEIGHTS_FILES.includes(name) ? weightsDigest : await digestOfFile(path.join(folder, name));
+  }
+  return files;
+}
+
+/** The files below a folder, in the order of their names. */
+export async function namesOfFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join("/"))
+    .sort();
+}
+
+export async function digestOfFile(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file, { highWaterMark: PIECE_BYTES }), hash);
+  return hash.digest("hex");
+}
