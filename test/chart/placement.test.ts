@@ -46,6 +46,8 @@ describe("placement", { skip }, () => {
         "trainer.tolerations[0].key=reserved",
         "trainer.tolerations[0].operator=Exists",
         "judge.priorityClassName=low",
+        "judge.runtimeClassName=gvisor",
+        "agentRollout.runtimeClassName=kata",
       ],
     });
     const trainer = podOf(manifests, "trainer");
@@ -56,6 +58,9 @@ describe("placement", { skip }, () => {
       ["reserved", "nvidia.com/gpu"],
     );
     assert.equal(podOf(manifests, "judge").priorityClassName, "low");
+    assert.equal(podOf(manifests, "judge").runtimeClassName, "gvisor");
+    assert.equal(podOf(manifests, "agent-rollout").runtimeClassName, "kata");
+    assert.equal(podOf(manifests, "dataset").runtimeClassName, undefined);
     assert.equal(podOf(manifests, "dataset").priorityClassName, undefined);
   });
 

@@ -278,6 +278,9 @@ tolerations:
 {{- if and $isGpu $gpu.runtimeClassName }}
 runtimeClassName: {{ $gpu.runtimeClassName }}
 {{- end }}
+{{- with $values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}

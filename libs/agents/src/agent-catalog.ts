@@ -2,6 +2,7 @@
 
 import { BoundKeys, type CodeGate } from "@hone/config";
 import { InvalidInputError, nearest, parseJson } from "@hone/core";
+import type { PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
 import type { ModuleExports } from "./agent-modules.ts";
@@ -36,6 +37,8 @@ export interface AgentCatalogOptions {
   readonly secrets?: BoundKeys;
   /** See {@link BuildContext}. @default nothing */
   readonly outside?: OutsideAccess;
+  /** See {@link BuildContext}. @default one of the tool's own */
+  readonly sandbox?: PythonSandbox;
 }
 
 /** Which agent, in which configuration. */
@@ -119,6 +122,7 @@ export class AgentCatalog {
       secrets: this.#options.secrets ?? BoundKeys.none,
       tools: modules?.exports.tools ?? {},
       outside: this.#options.outside,
+      ...(this.#options.sandbox !== undefined && { sandbox: this.#options.sandbox }),
       onClose: (close) => this.#opened.defer(close),
     });
     return { name, config: checked.config, graph, definition };

@@ -7,6 +7,7 @@
  * const result = await sandbox.run("print(6 * 7)", { timeMs: 5_000, maxOutputBytes: 10_000 }, signal);
  */
 
+export { defaultProcesses } from "./default-processes.ts";
 export { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";
 export { runProcessGroup } from "./process-group.ts";

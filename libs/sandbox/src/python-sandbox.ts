@@ -10,11 +10,12 @@
  */
 
 import { pause, raceAbortable } from "@hone/core";
+import { defaultProcesses } from "./default-processes.ts";
 import { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { PythonProcess, type RunLimits, type RunResult } from "./python-process.ts";
 
 export interface PythonSandboxOptions {
-  /** @default 4 */
+  /** @default as many as cores, see default-processes.ts */
   readonly maxProcesses?: number;
   /** Of Python. @default 256 MiB */
   readonly maxMemoryBytes?: number;
@@ -22,6 +23,8 @@ export interface PythonSandboxOptions {
   readonly maxWaitMs?: number;
   /** Told each time that code runs again as a signal ended its process (S5). */
   readonly onRepeat?: () => void;
+  /** Told how long each wait for a process took that ended with one. */
+  readonly onWait?: (ms: number) => void;
 }
 
 /** Told of the wait for a process: calls it, and may stop clocks meanwhile. */
@@ -38,7 +41,6 @@ export interface PythonSession {
   close(): void;
 }
 
-const DEFAULT_MAX_PROCESSES = 4;
 const DEFAULT_MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const DEFAULT_MAX_WAIT_MS = 600_000;
 /** S5 */
@@ -60,16 +62,27 @@ export class PythonSandbox {
 
   constructor(options: PythonSandboxOptions = {}) {
     this.#options = {
-      maxProcesses: options.maxProcesses ?? DEFAULT_MAX_PROCESSES,
+      maxProcesses: options.maxProcesses ?? defaultProcesses(),
       maxMemoryBytes: options.maxMemoryBytes ?? DEFAULT_MAX_MEMORY_BYTES,
       maxWaitMs: options.maxWaitMs ?? DEFAULT_MAX_WAIT_MS,
       onRepeat: options.onRepeat ?? (() => undefined),
+      onWait: options.onWait ?? (() => undefined),
     };
   }
 
   /** Places that are taken: by code that runs, by sessions, by the process started ahead. */
   get numPlaces(): number {
     return this.#numPlaces;
+  }
+
+  /** Most places. */
+  get maxProcesses(): number {
+    return this.#options.maxProcesses;
+  }
+
+  /** Runs that wait for a place now. */
+  get numWaiting(): number {
+    return this.#waiting.length;
   }
 
   /** Runs code on its own. @throws as {@link PythonSession.run}. */
@@ -89,7 +102,12 @@ export class PythonSandbox {
 
   open(): PythonSession {
     return new Session({
-      take: (signal) => this.#take(signal),
+      take: async (signal) => {
+        const since = performance.now();
+        const python = await this.#take(signal);
+        this.#options.onWait(performance.now() - since);
+        return python;
+      },
       giveBack: (python) => this.#giveBack(python),
       rest: (session) => {
         this.#idle.add(session);

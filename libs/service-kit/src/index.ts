@@ -20,6 +20,8 @@ export type { HttpErrorBody } from "./http-app.ts";
 export { createHttpApp, errorBody } from "./http-app.ts";
 export type { HttpServer, HttpServerOptions } from "./http-server.ts";
 export { startHttpServer } from "./http-server.ts";
+export type { SandboxPart } from "./measured-sandbox.ts";
+export { MeasuredSandbox } from "./measured-sandbox.ts";
 export type { ProcessMemory } from "./process-memory.ts";
 export { processMemory } from "./process-memory.ts";
 export type { Readiness, ReadinessReport } from "./readiness.ts";

@@ -1,6 +1,7 @@
 /** This service's configuration from its environment. */
 
 import { BoundKeys, type CodeGate, environmentInteger, readCodeGate, readEnvironment } from "@hone/config";
+import { defaultProcesses } from "@hone/sandbox";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
 import { Endpoints } from "./domain/endpoints.ts";
@@ -9,6 +10,8 @@ import { Endpoints } from "./domain/endpoints.ts";
 export const EnvironmentVariable = {
   /** Most rollouts at once. */
   concurrency: "HONE_ROLLOUT_CONCURRENCY",
+  /** Most processes that run a model's code at once. */
+  sandboxProcesses: "HONE_ROLLOUT_SANDBOX_PROCESSES",
   /** A replica of the policy that says nothing for this long is taken for dead, milliseconds. */
   policyIdleTimeoutMs: "HONE_POLICY_IDLE_TIMEOUT_MS",
   /** Address at which agents outside reach this process; absent = where it listens. */
@@ -24,6 +27,7 @@ const DEFAULT_POLICY_IDLE_TIMEOUT_MS = 6_000;
 
 export interface AgentRolloutConfig extends BaseConfig {
   readonly concurrency: number;
+  readonly sandboxProcesses: number;
   readonly policyIdleTimeoutMs: number;
   /** Variables that tools may be given: all whose names begin with HONE_TOOL_. */
   readonly toolSecrets: BoundKeys;
@@ -40,6 +44,7 @@ export function readConfig(environment: Environment): AgentRolloutConfig {
   const own = readEnvironment(
     z.object({
       [EnvironmentVariable.concurrency]: environmentInteger(1, 100_000).default(DEFAULT_CONCURRENCY),
+      [EnvironmentVariable.sandboxProcesses]: environmentInteger(1, 256).default(defaultProcesses),
       [EnvironmentVariable.policyIdleTimeoutMs]: environmentInteger(100, 600_000).default(
         DEFAULT_POLICY_IDLE_TIMEOUT_MS,
       ),
@@ -53,6 +58,7 @@ export function readConfig(environment: Environment): AgentRolloutConfig {
   return {
     ...base,
     concurrency: own.HONE_ROLLOUT_CONCURRENCY,
+    sandboxProcesses: own.HONE_ROLLOUT_SANDBOX_PROCESSES,
     policyIdleTimeoutMs: own.HONE_POLICY_IDLE_TIMEOUT_MS,
     endpoints: new Endpoints(environment),
     gate: readCodeGate(environment, base.filesDir),

@@ -2,6 +2,7 @@
 
 import "./domain/built-ins.ts";
 import { AgentCatalog, AgentModules } from "@hone/agents";
+import { MeasuredSandbox } from "@hone/service-kit";
 import type { AgentRolloutConfig } from "./config.ts";
 import { AgentConfigs } from "./domain/agent-configs.ts";
 import type { RolloutDependencies } from "./domain/run-rollout.ts";
@@ -15,11 +16,17 @@ export function openRolloutParts({
   toolSecrets,
   endpoints,
   gate,
-}: Pick<AgentRolloutConfig, "filesDir" | "toolSecrets" | "endpoints" | "gate">): RolloutParts {
+  sandboxProcesses,
+}: Pick<
+  AgentRolloutConfig,
+  "filesDir" | "toolSecrets" | "endpoints" | "gate" | "sandboxProcesses"
+>): RolloutParts {
+  const sandbox = new MeasuredSandbox("tool", { maxProcesses: sandboxProcesses });
   const agents = new AgentCatalog({
     filesFolder: filesDir,
     gate,
     secrets: toolSecrets,
+    sandbox,
     outside: { keys: endpoints.keys },
   });
   const agentConfigs = new AgentConfigs(filesDir);
@@ -28,6 +35,9 @@ export function openRolloutParts({
     modules: new AgentModules(gate),
     agentConfigAt: (path) => agentConfigs.at(path),
     endpoints,
-    [Symbol.asyncDispose]: () => agents.close(),
+    [Symbol.asyncDispose]: async () => {
+      await agents.close();
+      await sandbox.close();
+    },
   };
 }

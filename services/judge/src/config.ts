@@ -7,6 +7,7 @@ import {
   readCodeGate,
   readEnvironment,
 } from "@hone/config";
+import { defaultProcesses } from "@hone/sandbox";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
 import { judgeKeys } from "./judge-keys.ts";
@@ -25,11 +26,8 @@ export interface JudgeServiceConfig extends BaseConfig {
 /** Publishes under way at once; a store answers thousands a second, so more would only wait. */
 const DEFAULT_CONCURRENCY = 256;
 
-/** Each takes a core while it runs, and up to half a gigabyte. */
-const DEFAULT_SANDBOX_PROCESSES = 2;
-
 const shape = z.object({
-  HONE_JUDGE_SANDBOX_PROCESSES: environmentInteger(1, 256).default(DEFAULT_SANDBOX_PROCESSES),
+  HONE_JUDGE_SANDBOX_PROCESSES: environmentInteger(1, 256).default(defaultProcesses),
   HONE_JUDGE_CONCURRENCY: environmentInteger(1, 10_000).default(DEFAULT_CONCURRENCY),
 });
 

@@ -4,9 +4,7 @@
  * It keeps nothing; replicas share one durable consumer, and a killed one's episodes come again to another.
  */
 
-import { PythonSandbox } from "@hone/sandbox";
-import { READY, type ServiceDefinition } from "@hone/service-kit";
-import { counterOf, Instrument } from "@hone/telemetry";
+import { MeasuredSandbox, READY, type ServiceDefinition } from "@hone/service-kit";
 import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { Panels } from "./nats/panels.ts";
@@ -18,13 +16,9 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
   async start({ config, bus, logger }) {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const openSandbox = () =>
-      new PythonSandbox({
-        maxProcesses: config.sandboxProcesses,
-        onRepeat: () => counterOf(Instrument.retries).of({ part: "sandbox" }).add(),
-      });
-    const sandbox = openSandbox();
-    const testSandbox = openSandbox();
+    const processes = { maxProcesses: config.sandboxProcesses };
+    const sandbox = new MeasuredSandbox("answer", processes);
+    const testSandbox = new MeasuredSandbox("test", processes);
     const panels = new Panels({ ...config, sandbox, testSandbox });
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });

@@ -27,6 +27,7 @@ import { troubleLines } from "../run/trouble-lines.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/part-health.ts";
 import { replicasOf } from "../stack/replicas.ts";
+import { sandboxWaits } from "../stack/sandbox-waits.ts";
 import { shownBus } from "../stack/shown-bus.ts";
 import { readStack, type StackRecord, stackHolder } from "../stack/stack-file.ts";
 import { connectTo, requireStack } from "../stack/use-stack.ts";
@@ -47,7 +48,7 @@ export const statusCommand = honeCommand({
     if (readStack(session.project) === undefined) return tellNoStack(session);
     const stack = requireStack(session);
     const health = await askStack(stack);
-    if (args.run === undefined) tellParts(session, stack, health);
+    if (args.run === undefined) tellParts(session, stack, health, await waitsOf(stack));
     const bus = health.get("nats-server");
     if (bus?.kind === "silent") {
       session.terminal.line(`runs are not known: they wait for the bus, which ${silence(bus)}`);
@@ -68,7 +69,19 @@ function tellNoStack({ terminal, project }: Session): number {
   return NO_STACK_EXIT_CODE;
 }
 
-function tellParts({ terminal, project }: Session, stack: StackRecord, health: StackHealth): void {
+/** What waits for the sandbox, by the service that runs it. */
+async function waitsOf({ services }: StackRecord): Promise<ReadonlyMap<string, string>> {
+  const hosts = Object.entries(services).filter(([name]) => /^(agent-rollout|judge)/.test(name));
+  const waits = hosts.map(async ([name, { httpPort }]) => [name, await sandboxWaits(httpPort)] as const);
+  return new Map(await Promise.all(waits));
+}
+
+function tellParts(
+  { terminal, project }: Session,
+  stack: StackRecord,
+  health: StackHealth,
+  waits: ReadonlyMap<string, string>,
+): void {
   const shown = (name: string): string => {
     const part = health.get(name);
     if (part === undefined || part.kind === "ready") return terminal.style("green", "ready");
@@ -84,7 +97,8 @@ function tellParts({ terminal, project }: Session, stack: StackRecord, health: S
       if (own === undefined) return [name, terminal.style("yellow", "is being started again")];
       const { pid, httpPort, restarts } = own;
       const again = restarts > 0 ? `started again ${restarts} times` : "";
-      return [name, shown(name), `process ${pid}`, `port ${httpPort}`, again];
+      const notes = [again, waits.get(name) ?? ""].filter((note) => note !== "").join("; ");
+      return [name, shown(name), `process ${pid}`, `port ${httpPort}`, notes];
     }),
   ];
   for (const line of table(rows)) terminal.line(line);

@@ -7,6 +7,7 @@
  */
 
 import type { BoundKeys, CodeGate } from "@hone/config";
+import type { PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
 import { Registry } from "../registry.ts";
 
@@ -70,6 +71,8 @@ export interface ToolBuildContext {
   readonly isCheck?: boolean;
   /** Secrets that tools may send to their servers; the names of their variables begin with HONE_TOOL_. */
   readonly secrets: BoundKeys;
+  /** Runs a model's code, for all agents of this process. @default one of the tool's own */
+  readonly sandbox?: PythonSandbox;
   /** Told how to give back what was opened, once nobody uses the agent any more. */
   readonly onClose: (close: () => Promise<void>) => void;
 }

@@ -91,6 +91,23 @@ export const Instrument = {
     "result",
   ]),
 
+  // The sandbox of agent-rollout and the judge. `part` is what runs there: a tool's code, an answer's, the tests of one.
+  sandboxProcesses: gauge("hone_sandbox_processes", "Processes that may run a model's code at once", [
+    "part",
+  ]),
+  sandboxTaken: gauge(
+    "hone_sandbox_processes_taken",
+    "Those that run code, keep a rollout's state, or are started ahead",
+    ["part"],
+  ),
+  sandboxWaiting: gauge("hone_sandbox_waiting", "Runs of a model's code that wait for a process", ["part"]),
+  sandboxWaitSeconds: histogram(
+    "hone_sandbox_wait_seconds",
+    "From a run of a model's code to the process that it got",
+    CALL_SECONDS,
+    ["part"],
+  ),
+
   // agent-rollout
   rolloutsInFlight: gauge("hone_rollouts_in_flight", "Rollouts at work, by the policy version they may use", [
     "policy_version",

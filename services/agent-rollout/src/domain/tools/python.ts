@@ -2,8 +2,7 @@
 
 import { defineTool, type Tool, type ToolBuildContext } from "@hone/agents";
 import { unreachable } from "@hone/core";
-import type { PythonSandbox, PythonSession, RunResult } from "@hone/sandbox";
-import { counterOf, Instrument } from "@hone/telemetry";
+import { PythonSandbox, type PythonSession, type RunResult } from "@hone/sandbox";
 import { z } from "zod";
 
 const wholeNumber = z.number().int();
@@ -21,24 +20,9 @@ export type PythonConfig = z.output<typeof pythonConfigSchema>;
 /** A call waits for a place in the sandbox, during which the attempt's clock stands, and for its session to be made again. */
 const WAIT_MS = 900_000;
 
-let shared: Promise<PythonSandbox> | undefined;
-
-/** Loaded with the first code: most agents run none. */
-async function openSandbox(): Promise<PythonSandbox> {
-  const { PythonSandbox: Sandbox } = await import("@hone/sandbox");
-  return new Sandbox({ onRepeat: () => counterOf(Instrument.retries).of({ part: "sandbox" }).add() });
-}
-
 export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {
-  const sandbox = () => {
-    shared ??= openSandbox();
-    return shared;
-  };
-  context.onClose(async () => {
-    const open = shared;
-    shared = undefined;
-    await (await open)?.close();
-  });
+  const { sandbox = new PythonSandbox() } = context;
+  if (context.sandbox === undefined) context.onClose(() => sandbox.close());
   const { timeMs, maxOutputBytes, keepsState } = config;
   return defineTool<PythonSession | undefined>({
     name: "python",
@@ -52,9 +36,9 @@ export function makePythonTool(config: PythonConfig, context: ToolBuildContext):
       additionalProperties: false,
     },
     deadlineMs: timeMs + WAIT_MS,
-    open: async () => (keepsState ? (await sandbox()).open() : undefined),
+    open: async () => (keepsState ? sandbox.open() : undefined),
     async call({ code }, { state, signal, wait }) {
-      const runner = state ?? (await sandbox());
+      const runner = state ?? sandbox;
       return textOf(await runner.run(String(code), { timeMs, maxOutputBytes }, signal, wait), config);
     },
     close: (state) => state?.close(),

@@ -1,0 +1,28 @@
+/** What waits for a process of the sandbox in a service, as its /metrics tells. */
+
+import { ANSWER_TIMEOUT_MS } from "./probes.ts";
+
+const SERIES = /^hone_sandbox_(processes|waiting)\{[^}]*\} (\d+)/gm;
+
+/** One line; empty when nothing waits, or the service does not tell. */
+export async function sandboxWaits(port: number): Promise<string> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
+    return waitsIn(await response.text());
+  } catch {
+    return ""; // that it does not answer stands in its row already
+  }
+}
+
+/** @param metrics text of /metrics. */
+export function waitsIn(metrics: string): string {
+  const sums = { processes: 0, waiting: 0 };
+  for (const [, figure, value] of metrics.matchAll(SERIES)) {
+    sums[figure as keyof typeof sums] += Number(value);
+  }
+  const { processes, waiting } = sums;
+  if (waiting === 0) return "";
+  return `${waiting} ${waiting === 1 ? "run" : "runs"} of a model's code wait for one of ${processes} sandbox processes`;
+}
