@@ -6,6 +6,9 @@
  * ```
  */
 
+export { BoundedPattern } from "./bounded/bounded-pattern.ts";
+export { BoundedSchema } from "./bounded/bounded-schema.ts";
+export { TooSlowError } from "./bounded/bounded-work.ts";
 export { type ConversationRow, type RowMessage, readConversationRow } from "./conversation-row.ts";
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { BoundKeys } from "./gates/bound-keys.ts";

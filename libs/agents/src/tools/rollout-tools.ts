@@ -141,7 +141,7 @@ export class RolloutTools {
     if (entry === undefined) {
       return this.#invalid(call, `Unknown tool "${name}". Tools: ${[...this.#entries.keys()].join(", ")}.`);
     }
-    const problem = entry.checker.problemOf(args);
+    const problem = this.#problemOf(entry, args);
     if (problem !== undefined) return this.#invalid(call, `Invalid arguments for ${name}. ${problem}`);
     return this.#run(call, entry.tool);
   }
@@ -172,6 +172,15 @@ export class RolloutTools {
     const { maxParallelCalls } = this.#toolbox.limits;
     if (index < maxParallelCalls) return this.answer(call);
     return this.#reply(call, "not_run", `Not run: at most ${maxParallelCalls} calls at once.`);
+  }
+
+  #problemOf({ checker }: ToolboxEntry, args: ChatToolCall["function"]["arguments"]): string | undefined {
+    try {
+      return checker.problemOf(args);
+    } catch (error) {
+      if (error instanceof RetryableError) this.failure ??= error; // U2
+      throw error;
+    }
   }
 
   async #run(call: ChatToolCall, tool: Tool): Promise<ToolReply> {

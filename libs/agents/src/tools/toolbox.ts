@@ -65,7 +65,7 @@ export class Toolbox {
 
 function checkerOf({ name, parameters }: Tool): ArgumentChecker {
   try {
-    return new ArgumentChecker(parameters);
+    return new ArgumentChecker(parameters, name);
   } catch (cause) {
     throw refusal(
       name,

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import fc from "fast-check";
+import { InfrastructureError } from "../errors.ts";
 import { makeCalculator } from "./calculator.ts";
 import { ArgumentChecker } from "./check-arguments.ts";
 import { CutSide, cutAnswer } from "./cut-answer.ts";
@@ -100,16 +101,29 @@ describe("cutAnswer()", () => {
 });
 
 describe("ArgumentChecker", () => {
-  const checker = new ArgumentChecker({
-    type: "object",
-    properties: {
-      city: { type: "string" },
-      days: { type: "integer", minimum: 1 },
-      where: { type: "object", properties: { x: { type: "number" } } },
-    },
-    required: ["city"],
-    additionalProperties: false,
+  test("a schema whose pattern takes for ever is the model's fault a few times, and then nobody's", () => {
+    const slow = new ArgumentChecker(
+      { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } },
+      "weather",
+    );
+    const problem = () => slow.problemOf({ a: `${"a".repeat(40)}!` });
+    for (let count = 0; count < 2; count++) assert.match(problem() ?? "", /could not be checked in time/);
+    for (let count = 0; count < 2; count++) assert.throws(problem, InfrastructureError);
   });
+
+  const checker = new ArgumentChecker(
+    {
+      type: "object",
+      properties: {
+        city: { type: "string" },
+        days: { type: "integer", minimum: 1 },
+        where: { type: "object", properties: { x: { type: "number" } } },
+      },
+      required: ["city"],
+      additionalProperties: false,
+    },
+    "weather",
+  );
 
   test("takes what fits", () => assert.equal(checker.problemOf({ city: "Paris", days: 2 }), undefined));
 

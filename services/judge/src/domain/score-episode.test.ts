@@ -111,7 +111,7 @@ describe("scoreEpisode()", () => {
 
   test("names a judge as the run file does, so that two of a kind are told apart", async () => {
     const row = { dataSource: "", groundTruth: "72", extraInfo: {} };
-    const verdict = await verdictOf({ ...episode, row, turns: [turn({}, "it is 72.")] }, [
+    const verdict = await verdictOf({ ...episode, row, turns: [turn({}, "it is 72")] }, [
       { kind: "gsm8k", name: "strict" },
       { kind: "gsm8k", name: "flexible", method: "flexible", weight: 0.5 },
     ]);

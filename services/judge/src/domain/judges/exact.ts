@@ -1,17 +1,18 @@
 /** The judge `exact`: whether the answer is the row's ground truth, letter by letter but for spaces around it. */
 
-import { type BoundedPattern, boundedPattern } from "../bounded-pattern.ts";
+import { BoundedPattern } from "@hone/config";
 import { groundTruthOf } from "../ground-truth.ts";
+import { inTime } from "../in-time.ts";
 import type { Judge } from "../judge.ts";
 import { solutionOf } from "../judged-episode.ts";
 import type { ConfigOf } from "../registry.ts";
 
 export function exactJudge({ kind, pattern, flags, ignoreCase }: ConfigOf<"exact">): Judge {
-  const extract = pattern === undefined ? undefined : boundedPattern(kind, pattern, flags);
+  const extract = pattern === undefined ? undefined : new BoundedPattern(pattern, flags);
   const normal = (text: string) => (ignoreCase ? text.trim().toLowerCase() : text.trim());
   return function judgeExact(episode) {
     const wanted = groundTruthOf(episode, kind);
-    const answer = answerIn(solutionOf(episode), extract);
+    const answer = inTime(kind, () => answerIn(solutionOf(episode), extract));
     return answer !== undefined && normal(answer) === normal(wanted) ? 1 : 0;
   };
 }

@@ -1,20 +1,19 @@
 /** The judge `json_schema`: whether the answer is JSON that fits a schema. */
 
-import { Validator } from "@cfworker/json-schema";
+import { BoundedSchema } from "@hone/config";
 import { parseJson } from "@hone/core";
 import { lastFenced } from "../fenced.ts";
+import { inTime } from "../in-time.ts";
 import type { Judge } from "../judge.ts";
 import { solutionOf } from "../judged-episode.ts";
 import type { ConfigOf } from "../registry.ts";
 
 /** @throws {Error} when the schema is none that can be checked. */
-export function jsonSchemaJudge({ schema }: ConfigOf<"json_schema">): Judge {
-  const validator = new Validator(schema, "2020-12");
-  // What it refers to is resolved with the first value: a broken reference is found now.
-  validator.validate(null);
+export function jsonSchemaJudge({ kind, schema }: ConfigOf<"json_schema">): Judge {
+  const checked = new BoundedSchema(schema, `the judge ${kind}`);
   return function judgeJsonSchema(episode) {
     const found = jsonIn(solutionOf(episode));
-    return found !== undefined && validator.validate(found.value).valid ? 1 : 0;
+    return found !== undefined && inTime(kind, () => checked.problemsOf(found.value)).length === 0 ? 1 : 0;
   };
 }
 

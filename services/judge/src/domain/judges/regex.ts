@@ -1,13 +1,14 @@
 /** The judge `regex`: whether the answer holds what a pattern describes. */
 
-import { boundedPattern } from "../bounded-pattern.ts";
+import { BoundedPattern } from "@hone/config";
+import { inTime } from "../in-time.ts";
 import type { Judge } from "../judge.ts";
 import { solutionOf } from "../judged-episode.ts";
 import type { ConfigOf } from "../registry.ts";
 
 export function regexJudge({ kind, pattern, flags }: ConfigOf<"regex">): Judge {
-  const compiled = boundedPattern(kind, pattern, flags);
+  const compiled = new BoundedPattern(pattern, flags);
   return function judgeRegex(episode) {
-    return compiled.matches(solutionOf(episode)).length > 0 ? 1 : 0;
+    return inTime(kind, () => compiled.matches(solutionOf(episode))).length > 0 ? 1 : 0;
   };
 }

@@ -65,7 +65,7 @@ describe("the judges that are rules", () => {
 
   test("a pattern that would match for ever ends in a failure, and the judge goes on", async () => {
     const hopeless = { kind: "regex", pattern: "^(a+)+$" };
-    await assert.rejects(score(hopeless, `${"a".repeat(50)}!`, undefined), /within 1000 ms/);
+    await assert.rejects(score(hopeless, `${"a".repeat(50)}!`, undefined), /takes longer than 1000 ms/);
     assert.equal(await score(hopeless, "aaa", undefined), 1);
   });
 
