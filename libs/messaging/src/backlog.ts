@@ -1,13 +1,10 @@
 /** How much work waits in a stream, and with whom. */
 
-import { JetStreamApiError } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
+import { type DurableName, durableInfo } from "./durables.ts";
 import { translateBusError } from "./errors.ts";
-import type { DurableName, StreamName } from "./streams.ts";
+import type { StreamName } from "./streams.ts";
 import { lastKeyOf } from "./subjects.ts";
-
-/** nats-server's server/errors.json. */
-const CONSUMER_NOT_FOUND = 10014;
 
 /** What the server knows of a shared consumer. */
 export interface ConsumerBacklog {
@@ -29,16 +26,13 @@ export async function consumerBacklog(
   durable: DurableName,
 ): Promise<ConsumerBacklog> {
   try {
-    const info = await bus.manager.consumers.info(stream, durable);
+    const info = await durableInfo(bus, stream, durable);
     return {
-      pending: info.num_pending,
-      inWork: info.num_ack_pending,
-      redelivered: info.num_redelivered,
+      pending: info?.num_pending ?? 0,
+      inWork: info?.num_ack_pending ?? 0,
+      redelivered: info?.num_redelivered ?? 0,
     };
   } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === CONSUMER_NOT_FOUND) {
-      return { pending: 0, inWork: 0, redelivered: 0 };
-    }
     throw translateBusError(error, `look at the consumer ${durable}`, stream);
   }
 }

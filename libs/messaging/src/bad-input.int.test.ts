@@ -133,18 +133,23 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
       assert.match(await readPointed("gone", (store) => store.delete("gone")), /is gone/);
       assert.match(await readPointed("other", async () => undefined, "0".repeat(64)), /has another digest/);
       assert.match(
-        await readPointed("rubbish", (s) => redescribe("rubbish", { digest: 7 }).then(() => s)),
-        /cannot be read/,
+        await readPointed("rubbish", () => redescribe("rubbish", { nuid: "no token" })),
+        /is described by something else/,
       );
       assert.match(
-        await readPointed("link", () => redescribe("link", { digest: "MD5=x" })),
-        /cannot be read/,
+        await readPointed("all", () => redescribe("all", { nuid: ">" })),
+        /is described by something else/,
       );
+      assert.match(await readPointed("astray", () => redescribe("astray", { nuid: "x" })), /lacks some/);
     });
 
     test("one that lies about its size", async () => {
+      assert.match(await readPointed("more", () => redescribe("more", { chunks: 1e9 })), /lacks some/);
       assert.match(await readPointed("huge", () => redescribe("huge", { size: 1e15 })), /above 268435456/);
-      assert.match(await readPointed("empty", () => redescribe("empty", { size: 0 })), /has another digest/);
+      assert.match(
+        await readPointed("empty", () => redescribe("empty", { chunks: 0 })),
+        /has another digest/,
+      );
     });
 
     test("one that lacks a part ends the wait for it", async () => {

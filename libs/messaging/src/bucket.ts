@@ -2,11 +2,12 @@
 
 import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { delay, describeError } from "@hone/core";
-import type { KV, KvWatchEntry } from "@nats-io/kv";
-import type { QueuedIterator } from "@nats-io/nats-core";
+import type { StoredMsg } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
 import type { Bus } from "./bus.ts";
 import { reportDead } from "./dead-letter.ts";
 import { RevisionConflictError, translateBusError, UndecodableMessageError } from "./errors.ts";
+import { followMessages, latestMessage, presentMessages } from "./follow-messages.ts";
 import { decodeBytes } from "./payload.ts";
 import type { BucketName } from "./streams.ts";
 
@@ -58,57 +59,66 @@ export async function openBucket<Schema extends DescMessage>(
 ): Promise<Bucket<MessageShape<Schema>>> {
   const store: KV = await guarded("open a bucket", name, () => bus.keyValue.open(name));
   const decode = (key: string, bytes: Uint8Array) => decodeBytes(schema, bytes, `${name}/${key}`);
+  const stream = `KV_${name}`;
+  const subjectPrefix = `$KV.${name}.`;
+  const keyOf = ({ subject }: StoredMsg) => subject.slice(subjectPrefix.length);
+  const find = (key: string) => latestMessage(bus, stream, `${subjectPrefix}${key}`);
+  const entryOf = (stored: StoredMsg) => {
+    const key = keyOf(stored);
+    return { key, value: decode(key, stored.data), revision: stored.seq };
+  };
   const get = async (key: string) => {
-    const entry = await guarded("read a key", key, () => store.get(key));
-    if (entry === null || entry.operation !== "PUT") return undefined;
-    return { key, value: decode(key, entry.value), revision: entry.revision };
+    const stored = await guarded("read a key", key, () => find(key));
+    return stored === undefined || isDeleted(stored) ? undefined : entryOf(stored);
   };
   /** The change, or undefined where nobody can read it: watching again would only meet it again. */
   const readable = async (
-    entry: KvWatchEntry,
+    stored: StoredMsg,
     onError: ((error: unknown) => void) | undefined,
   ): Promise<BucketChange<MessageShape<Schema>> | undefined> => {
-    const { key, revision } = entry;
+    const [key, revision] = [keyOf(stored), stored.seq];
     try {
-      return { key, revision, value: entry.operation === "PUT" ? decode(key, entry.value) : undefined };
+      return isDeleted(stored) ? { key, revision, value: undefined } : entryOf(stored);
     } catch (error) {
       if (!(error instanceof UndecodableMessageError)) throw error;
       onError?.(error);
-      await reportDead(
-        bus,
-        name,
-        { subject: `${name}/${key}`, data: entry.value },
-        describeError(error),
-        revision,
-      );
+      const letter = { subject: `${name}/${key}`, data: stored.data };
+      await reportDead(bus, name, letter, describeError(error), revision);
       return undefined;
     }
   };
   return {
     get,
-    async entries() {
-      const keys: string[] = [];
-      for await (const key of await guarded("list keys", name, () => store.keys())) keys.push(key);
-      const found = await Promise.all(
-        keys.map((key) =>
-          get(key).catch((error: unknown) => {
-            if (error instanceof UndecodableMessageError) return undefined;
-            throw error;
-          }),
-        ),
-      );
-      return found.filter((entry) => entry !== undefined);
-    },
+    entries: () =>
+      guarded("list keys", name, async () => {
+        const found = [];
+        for await (const stored of presentMessages(bus, stream, `${subjectPrefix}>`)) {
+          try {
+            if (!isDeleted(stored)) found.push(entryOf(stored));
+          } catch (error) {
+            if (!(error instanceof UndecodableMessageError)) throw error;
+          }
+        }
+        return found;
+      }),
     async revisionOf(key) {
-      const entry = await guarded("read a key", key, () => store.get(key));
-      return entry === null || entry.operation !== "PUT" ? 0 : entry.revision;
+      const stored = await guarded("read a key", key, () => find(key));
+      return stored === undefined || isDeleted(stored) ? 0 : stored.seq;
     },
     put: (key, value) => guarded("write a key", key, () => store.put(key, toBinary(schema, value))),
     async compareAndSet(key, value, revision) {
+      const bytes = toBinary(schema, value);
+      const putAt = (previousSeq: number) => store.put(key, bytes, { previousSeq });
       try {
-        // Revision 0 also covers a key that was deleted, which `create` handles and `update` does not.
-        const bytes = toBinary(schema, value);
-        return await (revision === 0 ? store.create(key, bytes) : store.update(key, bytes, revision));
+        try {
+          return await putAt(revision);
+        } catch (error) {
+          if (revision !== 0 || !isConflict(error)) throw error;
+          // Of a key that was deleted the mark is still there.
+          const stored = await find(key);
+          if (stored === undefined || !isDeleted(stored)) throw error;
+          return await putAt(stored.seq);
+        }
       } catch (error) {
         const translated = translateBusError(error, "write a key", key);
         throw translated instanceof RevisionConflictError
@@ -119,27 +129,29 @@ export async function openBucket<Schema extends DescMessage>(
     delete: (key) => guarded("delete a key", key, () => store.delete(key)),
     async *watch(signal, onError) {
       while (!signal.aborted) {
-        let iterator: QueuedIterator<KvWatchEntry> | undefined;
-        const stop = () => iterator?.stop();
         try {
-          iterator = await store.watch();
-          signal.addEventListener("abort", stop, { once: true });
-          if (signal.aborted) return;
-          for await (const entry of iterator) {
-            const change = await readable(entry, onError);
+          const filter = `${subjectPrefix}>`;
+          for await (const stored of followMessages(bus, { stream, filter, signal })) {
+            const change = await readable(stored, onError);
             if (change !== undefined) yield change;
           }
         } catch (error) {
           if (signal.aborted) return;
           onError?.(error);
-        } finally {
-          signal.removeEventListener("abort", stop);
-          iterator?.stop();
         }
         if (!signal.aborted) await delay(RECOVERY_DELAY_MS);
       }
     },
   };
+}
+
+/** A key that was deleted leaves a message that says so. */
+function isDeleted({ header }: StoredMsg): boolean {
+  return header.get("KV-Operation") !== "";
+}
+
+function isConflict(error: unknown): boolean {
+  return translateBusError(error, "", "") instanceof RevisionConflictError;
 }
 
 async function guarded<T>(action: string, subject: string, work: () => Promise<T>): Promise<T> {

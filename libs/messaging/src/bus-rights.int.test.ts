@@ -7,7 +7,8 @@ import { startNats } from "@hone/testing";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type Bus, connectBus } from "./bus.ts";
 import { BUS_USERS, type BusUser, busRights, inboxPrefixOf } from "./bus-rights.ts";
-import { ensureTopology, StreamsRole } from "./streams.ts";
+import { ensureTopology } from "./streams.ts";
+import { StreamsRole } from "./streams-role.ts";
 
 const STREAMS = ["RUNS", "JOBS", "EPISODES", "EVENTS", "DEAD"] as const;
 const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", "OBJ_PAYLOADS"] as const;
@@ -31,10 +32,19 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["$JS.ACK.EPISODES.tracer-rollouts.1.1.1.1.0", "tracer"],
   ["$JS.ACK.RUNS.trainer.1.1.1.1.0", "trainer"],
   ["$JS.API.CONSUMER.MSG.NEXT.JOBS.agent-rollout", "agent-rollout"],
-  ["$JS.API.CONSUMER.DELETE.EPISODES.judge", "judge", "trainer"],
+  ["$JS.API.CONSUMER.DELETE.EPISODES.judge", "trainer"],
   ["$JS.API.STREAM.PURGE.EPISODES", "trainer"],
   ["$JS.API.STREAM.PURGE.JOBS", "trainer"],
   ["$JS.API.STREAM.PURGE.OBJ_PAYLOADS", "trainer"],
+  // A consumer delivers to whatever subject its maker names, whoever else may publish there.
+  ...[...STREAMS, ...BUCKETS].flatMap((stream): [string, ...BusUser[]][] => [
+    [`$JS.API.CONSUMER.CREATE.${stream}.any`, "trainer"],
+    [`$JS.API.CONSUMER.CREATE.${stream}.any.filter`, "trainer"],
+    [`$JS.API.CONSUMER.DURABLE.CREATE.${stream}.any`, "trainer"],
+    [`$JS.API.DIRECT.GET.${stream}`],
+    [`$JS.API.DIRECT.GET.${stream}.a`],
+  ]),
+  ["$JS.API.CONSUMER.CREATE.OTHER.any"],
   ["$JS.API.STREAM.MSG.GET.RUNS", "trainer"],
   ["$JS.API.STREAM.MSG.GET.JOBS", "agent-rollout"],
   // What a service hears besides answers, such as the messages of a stream, comes from the server alone.
@@ -137,19 +147,16 @@ describe("busRights()", () => {
   async function isDeaf(user: BusUser, subject: string): Promise<boolean> {
     const connection = await open(user);
     const subscription = connection.subscribe(subject);
-    const heard = (async () => {
+    const isRefused = (async () => {
       for await (const _ of subscription) break;
-    })();
-    await connection.flush();
-    const result = await Promise.race([
-      heard.then(
-        () => false,
-        () => true,
-      ),
-      connection.flush().then(() => false),
-    ]);
+    })().then(
+      () => false,
+      () => true,
+    );
+    await connection.flush(); // the refusal comes before this answer
+    const isOpen = connection.flush().then(() => false);
+    const result = await Promise.race([isRefused, isOpen]);
     await connection.close();
-    await heard.catch(() => undefined);
     return result;
   }
 

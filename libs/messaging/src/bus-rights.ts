@@ -8,7 +8,8 @@
  *     `<prefix>.answer` (people have one prefix for all); the rest of the subject is random (reply-inbox.ts), so that only
  *     who was asked can answer. The server's own `allow_responses` is not used: with it whoever is asked may publish to any
  *     subject that the question names as its reply.
- * U2: the trainer alone makes, changes and purges streams.
+ * U2: the trainer alone makes, changes and purges streams, and makes consumers: a consumer may deliver what its stream holds
+ *     to any subject, and nothing in the question's subject says to which. Others read by single questions.
  * U3: a bucket is written by the service that its values are of.
  */
 
@@ -45,28 +46,27 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common(),
         ...answers(...ASKERS),
         ...durable(StreamName.jobs, "agent-rollout"),
-        ...readInOrder("KV_RUN_STATE"),
-        ...readInOrder("KV_REPLICAS"),
+        ...read("KV_RUN_STATE", "KV_REPLICAS"),
         subjects.rolloutFinished("*"),
         "hone.v1.policy.generate.*.*",
         "hone.v1.policy.abort.*.*",
         subjects.datasetBatch(),
       ],
-      subscribe: [subjects.validate("agent-rollout"), health, inbox("agent-rollout")],
+      subscribe: [subjects.validate("agent-rollout"), health, RUN_STATES, REPLICAS, inbox("agent-rollout")],
     },
     "inference-gateway": {
       publish: [
         ...common(),
         ...answers(...ASKERS, ServiceName.agentRollout),
-        ...readInOrder("KV_RUN_STATE"),
-        ...readInOrder("KV_REPLICAS"),
-        "$KV.REPLICAS.>",
+        ...read("KV_RUN_STATE", "KV_REPLICAS"),
+        REPLICAS,
       ],
       subscribe: [
         "hone.v1.policy.generate.*.*",
         "hone.v1.policy.abort.*.*",
         subjects.validate("inference-gateway"),
         health,
+        RUN_STATES,
         inbox("inference-gateway"),
       ],
     },
@@ -75,7 +75,6 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common(),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "judge"),
-        `$JS.API.STREAM.MSG.GET.${StreamName.episodes}`,
         subjects.rolloutScored("*"),
       ],
       subscribe: [
@@ -93,9 +92,8 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...makeStreams(),
         ...durable(StreamName.runs, "trainer"),
         ...readInOrder(StreamName.episodes),
-        ...readInOrder("KV_RUN_STATE"),
-        ...readInOrder("KV_REPLICAS"),
-        "$KV.RUN_STATE.>",
+        ...read("KV_RUN_STATE", "KV_REPLICAS"),
+        RUN_STATES,
         `$JS.API.CONSUMER.LIST.${StreamName.episodes}`,
         "$JS.API.CONSUMER.INFO.*.*",
         `$JS.API.STREAM.PURGE.${StreamName.episodes}`,
@@ -116,12 +114,11 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "tracer-rollouts"),
         ...durable(StreamName.events, "tracer-events"),
-        ...readInOrder("KV_RUN_STATE"),
-        ...readInOrder(StreamName.dead),
+        ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
         health,
       ],
-      subscribe: [health, inbox("tracer")],
+      subscribe: [health, RUN_STATES, inbox("tracer")],
     },
     client: {
       publish: [
@@ -130,10 +127,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "$JS.API.STREAM.LIST",
         "$JS.API.STREAM.INFO.*",
         "$JS.API.CONSUMER.INFO.*.*",
-        `$JS.API.STREAM.MSG.GET.${StreamName.dead}`,
-        ...readInOrder(StreamName.events),
-        ...readInOrder("KV_RUN_STATE"),
-        ...readInOrder(`OBJ_${PAYLOAD_STORE}`),
+        ...read(StreamName.dead, StreamName.events, "KV_RUN_STATE", `OBJ_${PAYLOAD_STORE}`),
         `$O.${PAYLOAD_STORE}.>`,
         subjects.runRequest(),
         ...controls(),
@@ -145,6 +139,9 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     },
   };
 }
+
+const RUN_STATES = "$KV.RUN_STATE.>";
+const REPLICAS = "$KV.REPLICAS.>";
 
 /** Who asks every service: for its health, whether a run is right, or to score. */
 const ASKERS: readonly BusUser[] = [ServiceName.trainer, ServiceName.tracer, CLIENT];
@@ -172,37 +169,35 @@ function common(): string[] {
     "$JS.API.STREAM.INFO.*",
     "hone.v1.dead.*",
     "$KV.DEATHS.>",
-    ...readInOrder("KV_DEATHS"),
     `$O.${PAYLOAD_STORE}.>`,
-    ...readInOrder(`OBJ_${PAYLOAD_STORE}`),
+    ...read("KV_DEATHS", `OBJ_${PAYLOAD_STORE}`),
   ];
 }
 
-/** A durable consumer is made, looked at, read and acknowledged. */
+/** A shared consumer is looked at, read and acknowledged. */
 function durable(stream: StreamName, consumer: string): string[] {
   return [
-    `$JS.API.CONSUMER.CREATE.${stream}.${consumer}.>`,
-    `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.${consumer}`,
+    ...read(stream),
     `$JS.API.CONSUMER.INFO.${stream}.${consumer}`,
-    `$JS.API.CONSUMER.DELETE.${stream}.${consumer}`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`,
-    `$JS.API.STREAM.MSG.GET.${stream}`,
     `$JS.ACK.${stream}.${consumer}.>`,
   ];
+}
+
+/** Single messages of streams are asked for. */
+function read(...streams: readonly string[]): string[] {
+  return streams.map((stream) => `$JS.API.STREAM.MSG.GET.${stream}`);
 }
 
 /** A stream is read in order, by a consumer with a random name. */
 function readInOrder(stream: string): string[] {
   return [
+    ...read(stream),
     `$JS.API.CONSUMER.CREATE.${stream}`,
     `$JS.API.CONSUMER.CREATE.${stream}.>`,
     `$JS.API.CONSUMER.INFO.${stream}.*`,
     `$JS.API.CONSUMER.DELETE.${stream}.*`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
-    `$JS.API.DIRECT.GET.${stream}`,
-    `$JS.API.DIRECT.GET.${stream}.>`,
-    `$JS.API.STREAM.MSG.GET.${stream}`,
-    `$JS.FC.${stream}.>`,
   ];
 }
 
@@ -212,5 +207,8 @@ function makeStreams(): string[] {
   return [...Object.values(StreamName), ...buckets].flatMap((stream) => [
     `$JS.API.STREAM.CREATE.${stream}`,
     `$JS.API.STREAM.UPDATE.${stream}`,
+    `$JS.API.CONSUMER.CREATE.${stream}.>`,
+    `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.*`,
+    `$JS.API.CONSUMER.DELETE.${stream}.*`,
   ]);
 }

@@ -9,6 +9,7 @@ import { connect } from "@nats-io/transport-node";
 import { BusUnavailableError } from "./errors.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 import { splitCredentials } from "./server-address.ts";
+import { StreamsRole } from "./streams-role.ts";
 
 /** Options of {@link connectBus}. */
 export interface BusOptions {
@@ -23,6 +24,8 @@ export interface BusOptions {
    * listening to them. @default _INBOX
    */
   readonly inboxPrefix?: string;
+  /** Whether this connection may make streams and consumers. @default make */
+  readonly streams?: StreamsRole;
   readonly signal?: AbortSignal;
 }
 
@@ -33,6 +36,7 @@ export interface Bus {
   readonly manager: JetStreamManager;
   readonly keyValue: Kvm;
   readonly objects: Objm;
+  readonly streamsRole: StreamsRole;
   /** Replies to this connection's streamed requests. */
   readonly replies: ReplyInbox;
   /** Largest message that the server takes, headers included. */
@@ -98,6 +102,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     keyValue: new Kvm(connection),
     objects: new Objm(connection),
     replies,
+    streamsRole: options.streams ?? StreamsRole.make,
     maxPayloadBytes: () => connection.info?.max_payload ?? 1_048_576,
     close() {
       closing ??= closeConnection(connection);

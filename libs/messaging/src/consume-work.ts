@@ -8,24 +8,25 @@
  * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
  * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
  * W6: a message in work is held as what was decoded, and no longer as it came (delivery.ts).
- * W7: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew; what the stream holds comes again.
+ * W7: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew, here or by who may make consumers
+ *     (durables.ts); what the stream holds comes again.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { delay, describeError } from "@hone/core";
-import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from "@nats-io/jetstream";
-import { nanos } from "@nats-io/nats-core";
+import { delay, describeError, pause } from "@hone/core";
+import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { consumerMetrics } from "./consumer-metrics.ts";
 import { reportDead } from "./dead-letter.ts";
 import { Delivery } from "./delivery.ts";
+import { DEFAULT_ACK_WAIT_MS, DEFAULT_MAX_ACK_PENDING, durableInfo, makeDurable } from "./durables.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { decodeBody, fetchBody } from "./payload.ts";
 import { PoisonLane } from "./poison-lane.ts";
-import { isBeyondStream } from "./stream-reset.ts";
 import type { StreamName } from "./streams.ts";
+import { StreamsRole } from "./streams-role.ts";
 import { extractTrace } from "./trace-headers.ts";
 
 /** One piece of work. */
@@ -69,9 +70,6 @@ export interface WorkConsumer {
   stop(): Promise<void>;
 }
 
-/** Several times what a busy event loop may be late with its sign of life (W3). */
-const DEFAULT_ACK_WAIT_MS = 10_000;
-const DEFAULT_MAX_ACK_PENDING = 20_000;
 const DEFAULT_RETRY_DELAY_MS = 1_000;
 /** How long one pull stays open on the server; a stop ends it at once. */
 const PULL_EXPIRES_MS = 10_000;
@@ -90,7 +88,7 @@ const MAX_BUSY_MS = 20;
 /** Pause after the server was not there. */
 const RECOVERY_DELAY_MS = 250;
 
-/** Starts to consume; creates the durable consumer when it is missing. */
+/** Starts to consume; makes the shared consumer when it is missing, or waits until it is there (bus.streamsRole). */
 export function consumeWork<Schema extends DescMessage>(
   bus: Bus,
   schema: Schema,
@@ -194,7 +192,7 @@ function consumeDecoded<Message>(
     const worthPulling = Math.max(1, Math.min(WORTH_PULLING, Math.floor(concurrency / 4)));
     while (!stopping.signal.aborted) {
       try {
-        consumer ??= await openConsumer(bus, options, ackWaitMs);
+        consumer ??= await openConsumer(bus, options, ackWaitMs, stopping.signal);
         while (!stopping.signal.aborted && concurrency - inWork.size < worthPulling) {
           await new Promise<void>((resolve) => {
             onFree = resolve;
@@ -281,18 +279,15 @@ async function openConsumer<Message>(
   bus: Bus,
   options: ConsumeWorkOptions<Message>,
   ackWaitMs: number,
+  signal: AbortSignal,
 ): Promise<Consumer> {
-  const config = {
-    durable_name: options.durable,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(ackWaitMs),
-    max_ack_pending: options.maxAckPending ?? DEFAULT_MAX_ACK_PENDING,
-    filter_subject: options.filter,
-  };
-  const { delivered } = await bus.manager.consumers.add(options.stream, config);
-  if (await isBeyondStream(bus, options.stream, delivered.stream_seq + 1)) {
-    await bus.manager.consumers.delete(options.stream, options.durable);
-    await bus.manager.consumers.add(options.stream, config); // W7
+  const { stream, durable, filter, maxAckPending = DEFAULT_MAX_ACK_PENDING } = options;
+  if (bus.streamsRole === StreamsRole.make) {
+    await makeDurable(bus, { stream, durable, filter, ackWaitMs, maxAckPending }); // W7
+  } else {
+    while ((await durableInfo(bus, stream, durable)) === undefined && !signal.aborted) {
+      await pause(RECOVERY_DELAY_MS, signal);
+    }
   }
-  return bus.stream.consumers.get(options.stream, options.durable);
+  return bus.stream.consumers.get(stream, durable);
 }

@@ -3,7 +3,8 @@
 import { counterOf, Instrument, observeMetric } from "@hone/telemetry";
 import { consumerBacklog } from "./backlog.ts";
 import type { Bus } from "./bus.ts";
-import type { DurableName, StreamName } from "./streams.ts";
+import type { DurableName } from "./durables.ts";
+import type { StreamName } from "./streams.ts";
 
 export interface ConsumerMetrics extends Disposable {
   consumed(deliveries: number): void;

@@ -17,6 +17,7 @@ export {
   type WorkItem,
 } from "./consume-work.ts";
 export { DeadHeader, type DeadLetters, readDeadLetters } from "./dead-letter.ts";
+export { DurableName, makeDurables } from "./durables.ts";
 export {
   BusUnavailableError,
   PayloadTooLargeError,
@@ -25,6 +26,7 @@ export {
   translateBusError,
   UndecodableMessageError,
 } from "./errors.ts";
+export { followOrdered } from "./follow-ordered.ts";
 export {
   type ProcessedMessage,
   processAttributes,
@@ -50,12 +52,11 @@ export {
 export type { TopologyOptions } from "./streams.ts";
 export {
   BucketName,
-  DurableName,
   ensureTopology,
   REPLICA_TTL_MS,
   StreamName,
-  StreamsRole,
 } from "./streams.ts";
+export { StreamsRole } from "./streams-role.ts";
 export {
   EventKind,
   isSubjectToken,

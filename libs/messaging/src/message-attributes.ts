@@ -1,7 +1,7 @@
 /** What OpenTelemetry's conventions for messaging say of a message, for the span of who sends it or works on it. */
 
 import { Attr, type Attributes, AttrValue } from "@hone/telemetry";
-import type { DurableName } from "./streams.ts";
+import type { DurableName } from "./durables.ts";
 
 export interface SentMessage {
   readonly subject: string;

@@ -4,16 +4,16 @@
  */
 
 import { createHash } from "node:crypto";
-import { DeadlineError, deadline, describeError } from "@hone/core";
+import { describeError } from "@hone/core";
 import type { ObjectInfo, ObjectStore } from "@nats-io/obj";
 import type { Bus } from "./bus.ts";
 import { BusUnavailableError, translateBusError, UndecodableMessageError } from "./errors.ts";
+import { nextMessage } from "./follow-messages.ts";
 import { PAYLOAD_STORE } from "./streams.ts";
+import { isSubjectToken } from "./subjects.ts";
 
 /** Largest body: the longest episode of a run of ordinary size has a tenth of it, and several are in memory at once. */
 export const MAX_OBJECT_BYTES = 256 * 1024 * 1024;
-/** Longest silence while an object is read. A healthy server sends its parts, 128 KiB each, within milliseconds. */
-const OBJECT_SILENCE_MS = 5_000;
 
 /** What a message says of the object that holds its body. */
 export interface ObjectPointer {
@@ -39,21 +39,17 @@ export async function fetchObject(bus: Bus, pointer: ObjectPointer): Promise<Uin
   } catch (error) {
     throw new BusUnavailableError("open the object store", name, { cause: error });
   }
-  let info: ObjectInfo | null = null;
   try {
-    info = await store.info(name);
+    const info = await store.info(name);
     if (info === null || info.deleted) throw refuse("is gone");
     if (info.size > MAX_OBJECT_BYTES)
       throw refuse(`says it has ${info.size} bytes, above ${MAX_OBJECT_BYTES}`);
-    const data = await readBounded(store, name, refuse);
+    const data = await readBounded(bus, info, refuse);
     const found = createHash("sha256").update(data).digest("hex");
     if (found !== digest) throw refuse(`has another digest (${found})`);
     return data;
   } catch (error) {
     const translated = translateBusError(error, "fetch an object", name);
-    if (error instanceof DeadlineError && info !== null && !(await isComplete(bus, info))) {
-      throw refuse("lacks some of its parts", error);
-    }
     if (translated instanceof BusUnavailableError || translated instanceof UndecodableMessageError)
       throw translated;
     throw refuse(`cannot be read (${describeError(error)})`, error);
@@ -61,39 +57,21 @@ export async function fetchObject(bus: Bus, pointer: ObjectPointer): Promise<Uin
 }
 
 async function readBounded(
-  store: ObjectStore,
-  name: string,
+  bus: Bus,
+  { nuid, chunks }: ObjectInfo,
   refuse: (what: string) => UndecodableMessageError,
 ): Promise<Uint8Array> {
-  const found = await store.get(name);
-  if (found === null) throw refuse("is gone");
-  // Whatever the library makes of a part that never comes is told by the reader below.
-  found.error.catch(() => undefined);
-  const reader = found.data.getReader();
-  const chunks: Uint8Array[] = [];
+  if (!isSubjectToken(nuid)) throw refuse("is described by something else");
+  const parts: Uint8Array[] = [];
   let length = 0;
-  try {
-    for (;;) {
-      const { done, value } = await deadline(`a part of the object ${name}`, OBJECT_SILENCE_MS, () =>
-        reader.read(),
-      );
-      if (done) return Buffer.concat(chunks, length);
-      length += value.length;
-      if (length > MAX_OBJECT_BYTES) throw refuse(`has more than ${MAX_OBJECT_BYTES} bytes`);
-      chunks.push(value);
-    }
-  } finally {
-    reader.cancel().catch(() => undefined);
+  let from = 1;
+  for (let i = 0; i < chunks; i++) {
+    const part = await nextMessage(bus, `OBJ_${PAYLOAD_STORE}`, `$O.${PAYLOAD_STORE}.C.${nuid}`, from);
+    if (part === undefined) throw refuse("lacks some of its parts");
+    from = part.seq + 1;
+    length += part.data.length;
+    if (length > MAX_OBJECT_BYTES) throw refuse(`has more than ${MAX_OBJECT_BYTES} bytes`);
+    parts.push(part.data);
   }
-}
-
-/** Whether the server has every part of an object; a silent one has, as far as anybody knows. */
-async function isComplete(bus: Bus, { nuid, chunks }: ObjectInfo): Promise<boolean> {
-  try {
-    const subject = `$O.${PAYLOAD_STORE}.C.${nuid}`;
-    const { state } = await bus.manager.streams.info(`OBJ_${PAYLOAD_STORE}`, { subjects_filter: subject });
-    return (state.subjects?.[subject] ?? 0) >= chunks;
-  } catch {
-    return true;
-  }
+  return Buffer.concat(parts, length);
 }

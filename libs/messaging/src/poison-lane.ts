@@ -12,6 +12,7 @@ import { TerminalError } from "@hone/core";
 import type { Bus } from "./bus.ts";
 import type { DeliveryInfo } from "./delivery.ts";
 import { UndecodableMessageError } from "./errors.ts";
+import { latestMessage } from "./follow-messages.ts";
 
 /** Bucket with the marks: key `<stream>.<durable>.<sequence>`, value the number of deaths so far. */
 export const DEATHS_BUCKET = "DEATHS";
@@ -48,11 +49,16 @@ export class PoisonLane {
     return turn;
   }
 
+  async #marks(key: string): Promise<string | undefined> {
+    const stored = await latestMessage(this.#bus, `KV_${DEATHS_BUCKET}`, `$KV.${DEATHS_BUCKET}.${key}`);
+    return stored?.string(); // empty where the mark was taken away
+  }
+
   /** L2 */
   async #alone(message: DeliveryInfo, work: LaneWork): Promise<void> {
     const store = await this.#bus.keyValue.open(DEATHS_BUCKET);
     const key = `${message.stream}.${this.#durable}.${message.sequence}`;
-    const deaths = Number((await store.get(key))?.string() || 0);
+    const deaths = Number((await this.#marks(key)) || 0);
     if (!Number.isSafeInteger(deaths)) {
       throw new TerminalError(
         "BROKEN_MARK",

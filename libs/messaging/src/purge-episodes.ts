@@ -24,6 +24,8 @@ export async function purgeEpisodes(bus: Bus, run: string, below: number): Promi
     const { state } = await bus.manager.streams.info(StreamName.episodes);
     for (const consumer of consumers) {
       if (consumer.config.durable_name === undefined) continue;
+      // Made in advance, for a service that does not run or has not begun: what it would begin with is not waited for.
+      if (consumer.delivered.consumer_seq === 0) continue;
       // Of a stream that began again it has read nothing, and does not know it yet (stream-reset.ts).
       if (consumer.delivered.stream_seq > state.last_seq) return 0;
       const hasBacklog = consumer.num_pending + consumer.num_ack_pending > 0;

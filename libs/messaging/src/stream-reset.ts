@@ -7,13 +7,12 @@
  */
 
 import type { Bus } from "./bus.ts";
-import type { StreamName } from "./streams.ts";
 
 /**
  * Whether a reader that wants `next` waits for a position that cannot be the stream's next one.
  * @throws what the server answers when the stream cannot be looked at.
  */
-export async function isBeyondStream(bus: Bus, stream: StreamName, next: number): Promise<boolean> {
+export async function isBeyondStream(bus: Bus, stream: string, next: number): Promise<boolean> {
   if (next <= 1) return false;
   const { state } = await bus.manager.streams.info(stream);
   return next > state.last_seq + 1;

@@ -21,6 +21,7 @@ import {
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { DEATHS_BUCKET, DEATHS_TTL_MS } from "./poison-lane.ts";
+import { StreamsRole } from "./streams-role.ts";
 import { subjects } from "./subjects.ts";
 
 /** Streams by name. */
@@ -32,16 +33,6 @@ export const StreamName = {
   dead: "DEAD",
 } as const;
 export type StreamName = (typeof StreamName)[keyof typeof StreamName];
-
-/** Shared consumers by name: replicas of a service share one, and others look at what waits there. */
-export const DurableName = {
-  runRequests: "trainer",
-  jobs: "agent-rollout",
-  finishedEpisodes: "judge",
-  scoredEpisodes: "tracer-rollouts",
-  events: "tracer-events",
-} as const;
-export type DurableName = (typeof DurableName)[keyof typeof DurableName];
 
 /** Key-value buckets and the object store by name. */
 export const BucketName = { runState: "RUN_STATE", replicas: "REPLICAS" } as const;
@@ -123,15 +114,6 @@ const DEFINITIONS: readonly Definition[] = [
     max_bytes: DEAD_MAX_BYTES,
   },
 ];
-
-/** What a service does about streams when it starts. */
-export const StreamsRole = {
-  /** Makes what is missing, and brings what is there to these settings. */
-  make: "make",
-  /** Waits until another service has made them; needs no right to change a stream. */
-  await: "await",
-} as const;
-export type StreamsRole = (typeof StreamsRole)[keyof typeof StreamsRole];
 
 /** Options of {@link ensureTopology}. */
 export interface TopologyOptions {

@@ -10,7 +10,7 @@
  */
 
 import { delay, raceAbortable } from "@hone/core";
-import { type Bus, connectBus, ensureTopology, respondToHealth } from "@hone/messaging";
+import { type Bus, connectBus, ensureTopology, respondToHealth, StreamsRole } from "@hone/messaging";
 import type { Database } from "@hone/storage";
 import { createLogger, type Logger, redactText } from "@hone/telemetry";
 import { watchBus } from "./bus-health.ts";
@@ -18,6 +18,7 @@ import { type BaseConfig, EnvironmentVariable } from "./environment.ts";
 import { SettingError, StoppingError } from "./errors.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { type HttpServer, startHttpServer } from "./http-server.ts";
+import { keepDurables } from "./keep-durables.ts";
 import {
   notReady,
   READY,
@@ -141,6 +142,7 @@ export async function startService<Config extends BaseConfig>(
     phase = notReady(`starting: waiting for the streams (${config.streams})`);
     const { streams: role, streamReplicas: replicas } = config;
     await raceAbortable(ensureTopology(bus, { role, replicas, signal: starting }), starting);
+    if (role === StreamsRole.make) void keepDurables(bus, { signal: drainOver.signal, logger });
     phase = notReady("starting");
     service = await raceAbortable(
       definition.start({
@@ -233,6 +235,7 @@ async function openBus(config: BaseConfig, name: string, signal: AbortSignal): P
     url: await resolveAddress(config.nats, { signal }),
     name: `${name}/${config.instanceId}`,
     signal,
+    streams: config.streams,
     ...(config.inboxPrefix !== undefined && { inboxPrefix: config.inboxPrefix }),
   });
 }

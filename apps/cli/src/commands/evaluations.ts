@@ -1,6 +1,6 @@
 /** `hone evaluations [RUN]`: how a run's policy does on tasks that it was never trained on, version by version. */
 
-import { type Bus, readOrdered, StreamName, subjects } from "@hone/messaging";
+import { type Bus, followOrdered, StreamName, subjects } from "@hone/messaging";
 import { RunEventSchema } from "@hone/proto-gen/run";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
@@ -58,7 +58,7 @@ async function readRun(bus: Bus, runId: string, signal: AbortSignal): Promise<Ru
   if (remaining === 0) return view;
   const done = new AbortController();
   const reading = { stream: StreamName.events, filter, signal: AbortSignal.any([signal, done.signal]) };
-  for await (const { message } of readOrdered(bus, RunEventSchema, reading)) {
+  for await (const { message } of followOrdered(bus, RunEventSchema, reading)) {
     view = afterEvent(view, message);
     remaining--;
     if (remaining === 0) break;

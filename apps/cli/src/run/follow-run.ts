@@ -11,9 +11,9 @@ import {
   type Bucket,
   BucketName,
   type Bus,
+  followOrdered,
   openBucket,
   publishStored,
-  readOrdered,
   StreamName,
   subjects,
 } from "@hone/messaging";
@@ -96,7 +96,7 @@ export async function followRun(
 ): Promise<RequestOutcome> {
   const spoken = new AbortController();
   void lookAtState(bus, runId, AbortSignal.any([options.signal, spoken.signal]), options.onState);
-  const events = readOrdered(bus, RunEventSchema, {
+  const events = followOrdered(bus, RunEventSchema, {
     stream: StreamName.events,
     filter: subjects.event(runId, "*"),
     fromSequence: eventsFrom,
@@ -139,7 +139,7 @@ async function untilRefused(
   request: SubmittedRequest,
   signal: AbortSignal,
 ): Promise<RequestOutcome> {
-  const events = readOrdered(bus, RunEventSchema, {
+  const events = followOrdered(bus, RunEventSchema, {
     stream: StreamName.events,
     filter: subjects.requestRefused(request.sequence),
     fromSequence: request.eventsFrom,

@@ -20,7 +20,7 @@ import {
   type Supervised,
   supervise,
 } from "@hone/embedded";
-import { connectBus, ensureTopology } from "@hone/messaging";
+import { connectBus, ensureTopology, makeDurables } from "@hone/messaging";
 import type { Project } from "../project.ts";
 import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./bus-users.ts";
 import type { BusAddress, ServerAddress } from "./service-process.ts";
@@ -142,6 +142,7 @@ async function makeStreams(nats: RunningNats, signal: AbortSignal): Promise<void
   const bus = await connectBus({ url: nats.urlOf(OWNER), name: "hone up", signal });
   try {
     await ensureTopology(bus, { signal });
+    await makeDurables(bus);
   } finally {
     await bus.close();
   }
