@@ -8,7 +8,7 @@
  *     for a reason outside the agent. A refusal is told at once.
  */
 
-import { deadline, RetryableError, type Room, retry } from "@hone/core";
+import { AnswerTooLongError, deadline, RetryableError, type Room, readText, retry } from "@hone/core";
 import type { ChatRenderer } from "@hone/tokenizer";
 import {
   type EndpointAnswer,
@@ -34,6 +34,8 @@ export interface EndpointOptions {
 }
 
 const MAX_TRIES = 8;
+/** An answer of a hundred thousand tokens has less than a megabyte. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 20_000;
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
@@ -119,9 +121,12 @@ export class EndpointPolicy implements Policy {
         redirect: "manual",
         signal,
       });
-      text = await response.text();
+      text = await readText(response, MAX_ANSWER_BYTES);
     } catch (cause) {
       signal.throwIfAborted();
+      if (cause instanceof AnswerTooLongError) {
+        throw new PolicyRefusedError(`${this.#url}: more than ${MAX_ANSWER_BYTES} bytes for one answer`);
+      }
       throw new EndpointUnavailableError(this.#url, "no connection", { cause });
     }
     if (!response.ok) {

@@ -7,6 +7,7 @@ export { delay } from "./async/delay.ts";
 export { allowedMs, bePatient } from "./async/patience.ts";
 export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
+export { AnswerTooLongError, readText } from "./async/read-text.ts";
 export type { RetryOptions } from "./async/retry.ts";
 export { retry } from "./async/retry.ts";
 export { Room } from "./async/room.ts";

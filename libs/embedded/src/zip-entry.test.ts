@@ -57,4 +57,10 @@ describe("readZipEntry()", () => {
       /stored or deflated: current value is 12/,
     );
   });
+
+  test("an entry that unpacks to more than a server has is not unpacked", () => {
+    const zip = zipOf("bin/nats-server", Buffer.alloc(257 * 1024 * 1024), 8);
+    assert.ok(zip.length < 1024 * 1024);
+    assert.throws(() => readZipEntry(zip, () => true), /larger than 268435456 bytes/);
+  });
 });

@@ -10,6 +10,8 @@ const END_RECORD = 0x06054b50;
 const CENTRAL_HEADER = 0x02014b50;
 const STORED = 0;
 const DEFLATED = 8;
+/** A server has some 20 MB; a small file that says more is none. */
+const MAX_ENTRY_BYTES = 256 * 1024 * 1024;
 
 /**
  * @param isWanted picks the entry by its path within the archive.
@@ -45,7 +47,7 @@ function readData(zip: Buffer, centralAt: number, path: string): Buffer {
   const dataAt = localAt + 30 + zip.readUInt16LE(localAt + 26) + zip.readUInt16LE(localAt + 28);
   const packed = zip.subarray(dataAt, dataAt + packedBytes);
   if (method === STORED) return packed;
-  if (method === DEFLATED) return inflateRawSync(packed);
+  if (method === DEFLATED) return inflateRawSync(packed, { maxOutputLength: MAX_ENTRY_BYTES });
   throw new DownloadError(
     `Cannot unpack ${path} as its method must be stored or deflated: current value is ${method}`,
   );

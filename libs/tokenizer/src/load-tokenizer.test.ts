@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -19,6 +19,18 @@ before(async () => {
 after(() => rm(folder, { recursive: true }));
 
 describe("loadTokenizer", () => {
+  test("refuses a file that would fill memory, before it is read", async () => {
+    const huge = path.join(folder, "huge");
+    await cp(example, huge, { recursive: true });
+    await truncate(path.join(huge, "tokenizer.json"), 20 * 1024 ** 3);
+    await assert.rejects(loadTokenizer(huge), (error) => {
+      assert.ok(error instanceof TokenizerLoadError);
+      assert.match(error.message, /tokenizer\.json must have at most 134217728 bytes/);
+      return true;
+    });
+    await rm(huge, { recursive: true });
+  });
+
   test("reads the first example's tokenizer: an answer is three tokens and the end of the turn", async () => {
     const tokenizer = await loadTokenizer(example);
     assert.equal(tokenizer.vocabSize, 32);

@@ -1,7 +1,7 @@
 /** Reading a tokenizer from a folder in the Hugging Face layout. */
 
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import path from "node:path";
 import { TokenizerLoadError } from "./errors.ts";
 import { Tokenizer } from "./tokenizer.ts";
@@ -13,6 +13,9 @@ export const TOKENIZER_FILES = [
   "chat_template.jinja",
   "generation_config.json",
 ] as const;
+
+/** The largest vocabularies, of 260,000 tokens, have 35 MB; what is larger would fill memory for nothing. */
+const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
 /** What a file system says of a file that is not there, or whose name no file can have: no other try finds it. */
 const ABSENT_CODES: readonly unknown[] = [
@@ -71,7 +74,13 @@ export function makeTokenizer(texts: Readonly<Record<string, string>>, source: s
 
 async function readIfPresent(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    await using handle = await open(file);
+    const { size } = await handle.stat();
+    if (size > MAX_FILE_BYTES) {
+      const name = path.basename(file);
+      throw new TokenizerLoadError(`${name} must have at most ${MAX_FILE_BYTES} bytes`, path.dirname(file));
+    }
+    return await handle.readFile("utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && ABSENT_CODES.includes(error.code)) return undefined;
     throw error;

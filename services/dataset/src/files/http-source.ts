@@ -7,10 +7,11 @@
  * Rows are numbered from 0, and each number is one row for ever: a run that goes on asks for the same ones again.
  */
 
-import { deadline, describeError, RetryableError } from "@hone/core";
+import { AnswerTooLongError, deadline, describeError, RetryableError, readText } from "@hone/core";
 import { z } from "zod";
 import type { Task, TaskSource } from "../domain/task.ts";
 import { SourceError } from "../errors.ts";
+import { MAX_BATCH_BYTES } from "./jsonl-file.ts";
 
 export interface HttpSourceOptions {
   readonly url: string;
@@ -73,8 +74,9 @@ function ask<Answer>(
       const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
       // The key is bound to this host (see BoundKeys).
       response = await fetch(url, { ...post, headers, redirect: "manual", signal });
-      text = await response.text();
+      text = await readText(response, MAX_BATCH_BYTES);
     } catch (cause) {
+      if (cause instanceof AnswerTooLongError) throw refusal(url, `at most ${MAX_BATCH_BYTES} bytes`, "more");
       throw new TaskServerUnavailableError(`Cannot reach ${url} (${describeError(cause)})`, { cause });
     }
     const shown = text.slice(0, SHOWN_CHARACTERS);

@@ -6,7 +6,15 @@
  * M2: at most `concurrency` requests are under way; the others wait their turn, and their deadline begins with it.
  */
 
-import { deadline, RetryableError, Room, retry, TerminalError } from "@hone/core";
+import {
+  AnswerTooLongError,
+  deadline,
+  RetryableError,
+  Room,
+  readText,
+  retry,
+  TerminalError,
+} from "@hone/core";
 import { counterOf, Instrument } from "@hone/telemetry";
 import type { ConfigOf, JudgeParts } from "./registry.ts";
 
@@ -23,7 +31,7 @@ const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 const MIN_DELAY_MS = 200;
 const MAX_DELAY_MS = 10_000;
 /** A grade with its reasons has kilobytes. */
-const MAX_ANSWER_CHARACTERS = 4 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const SHOWN_CHARACTERS = 200;
 
 const retries = counterOf(Instrument.retries).of({ part: "judge" });
@@ -74,19 +82,22 @@ async function post(
     // The key is bound to this host (see BoundKeys), and the body is for it alone.
     const redirect = "manual";
     response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), redirect, signal });
-    text = await response.text();
+    text = await readText(response, MAX_ANSWER_BYTES);
   } catch (cause) {
     signal.throwIfAborted();
+    if (cause instanceof AnswerTooLongError) {
+      throw new TerminalError(
+        "REMOTE_REFUSED",
+        `${url} answers with more than ${MAX_ANSWER_BYTES} bytes, where a judgement has some thousand`,
+        { cause },
+      );
+    }
     throw new RemoteUnavailableError(`Cannot reach ${url}`, { cause });
   }
   if (!response.ok) {
     const message = `Cannot use the answer of ${url} as its status must be 2xx: current value is ${response.status} ${text.slice(0, SHOWN_CHARACTERS)}`;
     if (PASSING_STATUS.has(response.status) || response.status >= 500)
       throw new RemoteUnavailableError(message); // M1
-    throw new TerminalError("REMOTE_REFUSED", message);
-  }
-  if (text.length > MAX_ANSWER_CHARACTERS) {
-    const message = `Cannot use the answer of ${url} as it may have ${MAX_ANSWER_CHARACTERS} characters: current value is ${text.length}`;
     throw new TerminalError("REMOTE_REFUSED", message);
   }
   try {

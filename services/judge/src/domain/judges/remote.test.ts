@@ -88,6 +88,21 @@ describe("judges that ask another program", () => {
       await assert.rejects(judgementOf(judge(), answered("4")), /a number or \{ score/);
     });
 
+    test("an answer without end is not read to its end", async () => {
+      script((response) => {
+        const send = () => {
+          while (!response.destroyed && response.write(" ".repeat(65_536)));
+        };
+        response.on("drain", send);
+        send();
+      });
+      await assert.rejects(
+        judgementOf({ ...judge(), deadlineMs: 20_000 }, answered("4")),
+        /answers with more than 4194304 bytes/,
+      );
+      assert.equal(asked.length, 1);
+    });
+
     test("a key that is not set is told when the judge is made", () =>
       assert.rejects(
         judgementOf({ ...judge(), keyVariable: "HONE_JUDGE_KEY_X" }, answered("4")),
