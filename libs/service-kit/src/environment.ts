@@ -38,6 +38,8 @@ export const EnvironmentVariable = {
   httpHost: "HONE_HTTP_HOST",
   /** 0 = any free port; the ready file tells which. */
   httpPort: "HONE_HTTP_PORT",
+  /** Names by which clients may call the server, separated by commas; `.svc` allows every name below it. */
+  httpAllowedHosts: "HONE_HTTP_ALLOWED_HOSTS",
   /** Written once, atomically, when the service is ready. */
   readyFile: "HONE_READY_FILE",
   logLevel: "HONE_LOG_LEVEL",
@@ -62,6 +64,8 @@ export interface BaseConfig {
   readonly filesDir: string;
   readonly httpHost: string;
   readonly httpPort: number;
+  /** In lower case. */
+  readonly httpAllowedHosts: readonly string[];
   readonly readyFile: string | undefined;
   readonly logLevel: LogLevel;
   readonly otlpEndpoint: string | undefined;
@@ -80,6 +84,8 @@ const INSTANCE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** One token of a subject. */
 const INBOX_PREFIX = /^[A-Za-z0-9_-]{1,64}$/;
+/** A name, or a dot and what ends every name that is meant. */
+const HOST_NAME = /^\.?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
 /** NATS' own limit. */
 const MAX_STREAM_REPLICAS = 5;
 
@@ -95,6 +101,12 @@ const baseShape = {
   [EnvironmentVariable.filesDir]: z.string().default("."),
   [EnvironmentVariable.httpHost]: z.string().default("127.0.0.1"),
   [EnvironmentVariable.httpPort]: z.coerce.number().int().min(0).max(MAX_PORT).default(0),
+  [EnvironmentVariable.httpAllowedHosts]: z
+    .string()
+    .toLowerCase()
+    .transform((text) => text.split(",").map((name) => name.trim()))
+    .pipe(z.array(z.string().regex(HOST_NAME, "names without a port, such as hone.example.com or .svc")))
+    .default([]),
   [EnvironmentVariable.readyFile]: z.string().optional(),
   [EnvironmentVariable.logLevel]: z.enum(LOG_LEVELS).default(LogLevel.info),
   [EnvironmentVariable.otlpEndpoint]: z.string().optional(),
@@ -119,6 +131,7 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     filesDir: resolve(read.HONE_FILES),
     httpHost: read.HONE_HTTP_HOST,
     httpPort: read.HONE_HTTP_PORT,
+    httpAllowedHosts: read.HONE_HTTP_ALLOWED_HOSTS,
     readyFile: read.HONE_READY_FILE === undefined ? undefined : resolve(read.HONE_READY_FILE),
     logLevel: read.HONE_LOG_LEVEL,
     otlpEndpoint: read.OTEL_EXPORTER_OTLP_ENDPOINT,

@@ -4,8 +4,10 @@ import type { Server } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
+import { keepRoom } from "./connection-room.ts";
 import { ListenError } from "./errors.ts";
 import { errorBody } from "./http-app.ts";
+import { guardRequests } from "./request-guard.ts";
 import type { HttpAddress, HttpHandler } from "./service.ts";
 
 /** Of all headers of a request together: a few are sent, and a trace context has 512 bytes at most. */
@@ -25,14 +27,21 @@ export interface HttpServerOptions {
   readonly port: number;
   /** Answers from the start. @default nothing does */
   readonly health?: Hono;
+  /** Names by which clients may call this server, beside addresses and localhost (request-guard.ts). @default none */
+  readonly allowedHosts?: readonly string[];
   /** How long a client may take for its headers. @default 10_000 */
   readonly headersTimeoutMs?: number;
+  /** @default 1_024 */
+  readonly maxConnections?: number;
 }
 
 export interface HttpServer {
   readonly address: HttpAddress;
-  /** The service's routes, from now on. */
-  serve(routes: HttpHandler): void;
+  /**
+   * The service's routes, from now on.
+   * @param hosts further names by which clients may call it.
+   */
+  serve(routes: HttpHandler, hosts?: readonly string[]): void;
   /** Takes no new connection, lets requests end, cuts what is left when the signal aborts. */
   close(signal: AbortSignal): Promise<void>;
 }
@@ -41,7 +50,9 @@ export interface HttpServer {
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   let routes: HttpHandler | undefined;
+  let allowedHosts = options.allowedHosts ?? [];
   const app = new Hono<{ Bindings: HttpBindings }>();
+  app.use(guardRequests(() => allowedHosts));
   if (options.health !== undefined) app.route("/", options.health);
   app.all("*", (c) => {
     if (routes !== undefined) return routes.fetch(c.req.raw, c.env);
@@ -56,13 +67,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       connectionsCheckingInterval: headersTimeoutMs / CHECKS_PER_TIMEOUT,
     },
   }) as Server;
-  server.maxConnections = MAX_CONNECTIONS;
+  keepRoom(server, options.maxConnections ?? MAX_CONNECTIONS);
   await listen(server, host, port);
   const bound = server.address();
   const boundPort = bound !== null && typeof bound === "object" ? bound.port : port;
   return {
     address: { host, port: boundPort, url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}` },
-    serve(handler) {
+    serve(handler, hosts = []) {
+      allowedHosts = [...allowedHosts, ...hosts];
       routes = handler;
     },
     close: (signal) => closeServer(server, signal),

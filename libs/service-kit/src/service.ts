@@ -60,6 +60,8 @@ export interface HttpAddress {
 export interface Service {
   /** Its own HTTP routes, served beside /livez and /readyz; a Hono app. */
   readonly routes?: HttpHandler;
+  /** Names by which clients may call them, beside those that the environment allows. */
+  readonly hosts?: readonly string[];
   /** Whether it can do its work now; asked at every probe, so it must be quick. */
   readiness(): Readiness | Promise<Readiness>;
   /** Takes no new work and lets what runs end. The signal aborts when the time for that is over. */

@@ -100,6 +100,7 @@ export async function startService<Config extends BaseConfig>(
   const http = await startHttpServer({
     host: config.httpHost,
     port: config.httpPort,
+    allowedHosts: config.httpAllowedHosts,
     health: healthRoutes({ service: name, instanceId: config.instanceId, readiness }),
   });
   closers.unshift({ name: "close HTTP", run: (signal) => closeHttp(http, signal) });
@@ -163,7 +164,7 @@ export async function startService<Config extends BaseConfig>(
   }
 
   const running = service;
-  if (running.routes !== undefined) http.serve(running.routes);
+  if (running.routes !== undefined) http.serve(running.routes, running.hosts);
   checks.push({ name, check: () => running.readiness() });
   phase = READY;
 

@@ -64,6 +64,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   });
   return {
     routes: sessionRoutes({ sessions, logger }),
+    ...(config.sessionUrl !== undefined && { hosts: [new URL(config.sessionUrl).hostname] }),
     readiness: () => READY,
     async drain(signal) {
       const drained = Promise.all([consumer.drain(), validator.drain()]);

@@ -1,0 +1,43 @@
+/**
+ * Keeps room for the next client. Each connection holds a descriptor, of which a process has a few thousand, so there is a
+ * most; a server that just refuses what comes above it can be closed for everybody, its probes too, by a client that begins
+ * requests and never finishes them.
+ *
+ * R1: where the most is reached, the connection goes that has waited longest without a whole request: one that is idle, or
+ *     has sent half of its headers or of its body.
+ * R2: a connection whose request has arrived and is being answered is never cut for another one. Where all are such, the new
+ *     one is refused.
+ */
+
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
+
+export function keepRoom(server: Server, maxConnections: number): void {
+  /** In the order in which they were opened, each with the request that it sends or that is being answered. */
+  const open = new Map<Socket, IncomingMessage | undefined>();
+  server.on("connection", (socket: Socket) => {
+    if (open.size >= maxConnections) {
+      const waiting = firstWaiting(open);
+      (waiting ?? socket).destroy();
+      if (waiting === undefined) return; // R2
+      open.delete(waiting); // R1
+    }
+    open.set(socket, undefined);
+    socket.once("close", () => open.delete(socket));
+  });
+  server.on("request", (request, response) => {
+    const { socket } = request;
+    if (!open.has(socket)) return;
+    // To the end of the queue: it has just done something.
+    open.delete(socket);
+    open.set(socket, request);
+    response.once("close", () => {
+      if (open.has(socket)) open.set(socket, undefined);
+    });
+  });
+}
+
+function firstWaiting(open: ReadonlyMap<Socket, IncomingMessage | undefined>): Socket | undefined {
+  for (const [socket, request] of open) if (request === undefined || !request.complete) return socket;
+  return undefined;
+}
