@@ -16,6 +16,7 @@ describe("readBaseConfig()", () => {
       inboxPrefix: undefined,
       stateDir: resolve(".hone"),
       filesDir: resolve("."),
+      httpAllowedHosts: [],
       httpHost: "127.0.0.1",
       httpPort: 0,
       readyFile: undefined,
