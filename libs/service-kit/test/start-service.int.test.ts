@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { InvalidInputError } from "@hone/core";
 import { query } from "@hone/storage";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, startPostgres } from "@hone/testing";
+import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
 import {
   type BaseConfig,
   READY,
@@ -120,7 +120,9 @@ describe("startService()", () => {
   });
 
   test("is not ready while the bus or the database is away, says so, and is ready again when they are back", async () => {
-    await using ownNats = await startNats();
+    // The passwords lie beside what the server keeps, so that it comes back with them.
+    await using folder = await temporaryFolder("bus");
+    await using ownNats = await startNats({ folder: folder.path });
     const port = Number(new URL(ownNats.url).port);
     await using database = await startPostgres();
     const service = await start(
@@ -141,7 +143,7 @@ describe("startService()", () => {
     await eventually("the lost bus to show", async () =>
       (await service.readiness()).reasons.includes("bus: disconnected"),
     );
-    await using _again = await startNats({ port });
+    await using _again = await startNats({ folder: folder.path, port });
     await eventually("the bus to be back", async () => (await service.readiness()).ready);
 
     await database.stop();
