@@ -106,6 +106,7 @@ describe("what a web page makes a browser send", () => {
 
   for (const type of [
     "application/x-www-form-urlencoded",
+    "",
     "multipart/form-data; boundary=x",
     "text/plain",
   ]) {
