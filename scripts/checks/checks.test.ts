@@ -298,11 +298,38 @@ describe("texts", () => {
 });
 
 describe("lock file", () => {
+  const HASH = `sha512-${"A".repeat(86)}==`;
+
+  test("has the SHA-512 of every package that is fetched, also of those below another one", () => {
+    const problemsOf = (packages: Workspace["lock"]["packages"]) =>
+      checkLockFile({ ...workspaceOf(), lock: { packages } }).map(({ message }) => message);
+    const kept = {
+      "": {},
+      "libs/core": {},
+      "node_modules/@hone/core": { link: true },
+      "node_modules/a": { integrity: HASH },
+    };
+    assert.deepEqual(problemsOf(kept), []);
+    const [absent, nested, weak, ...more] = problemsOf({
+      ...kept,
+      "node_modules/b": {},
+      "libs/core/node_modules/c": {},
+      "node_modules/d": { integrity: "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=" },
+    });
+    assert.match(absent ?? "", /has no integrity for node_modules\/b: take a version/);
+    assert.match(nested ?? "", /no integrity for libs\/core\/node_modules\/c/);
+    assert.match(weak ?? "", /has the integrity "sha1-/);
+    assert.deepEqual(more, []);
+  });
+
   test("names the optional packages of every platform", () => {
     const lock = {
       packages: {
-        "node_modules/a": { optionalDependencies: { "a-linux": "1.0.0", "a-darwin": "1.0.0" } },
-        "node_modules/a-linux": {},
+        "node_modules/a": {
+          optionalDependencies: { "a-linux": "1.0.0", "a-darwin": "1.0.0" },
+          integrity: HASH,
+        },
+        "node_modules/a-linux": { integrity: HASH },
       },
     };
     const problems = checkLockFile({ ...workspaceOf(), lock });

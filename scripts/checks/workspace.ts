@@ -49,7 +49,16 @@ export interface Workspace {
 
 export interface LockFile {
   readonly packages: Readonly<
-    Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>
+    Record<
+      string,
+      {
+        readonly optionalDependencies?: Readonly<Record<string, string>>;
+        /** Whether it is a package of the workspace itself. */
+        readonly link?: boolean;
+        /** Hash of what is fetched. */
+        readonly integrity?: string;
+      }
+    >
   >;
 }
 

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/performance/useDomNodeTextContent: what a reader sees is what is tested
 /** The page in a real browser, against a tracer with stored data. */
 
 import assert from "node:assert/strict";
