@@ -1,5 +1,6 @@
 # The six services and the command line. Made by images/build.sh, which lays out the context (scripts/image-context.ts).
-ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm-slim
+# The digest is that of the index over linux/amd64, linux/arm64 and others; `docker buildx imagetools inspect` shows it. It wins over the tag.
+ARG NODE_IMAGE=docker.io/library/node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM ${NODE_IMAGE} AS packages
 ARG TARGETARCH=amd64

@@ -3,11 +3,13 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
-import { findHelm, type Manifest, render } from "./helm.ts";
-import { podsOf } from "./profiles.ts";
+import { parse } from "yaml";
+import { CHART, findHelm, type Manifest, render } from "./helm.ts";
+import { podOf, podsOf } from "./profiles.ts";
 
 const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
 const IMAGES = path.join(REPOSITORY, "images");
@@ -76,9 +78,11 @@ for (const file of DOCKERFILES) {
   describe(`images/${file}`, () => {
     const instructions = instructionsOf(file);
 
-    test("names its base by an exact tag, and ends as an account that is not root", () => {
+    test("names its base by an exact tag, one of others by digest too, and ends as an account that is not root", () => {
       const base = instructions.find(({ word }) => word === "ARG")?.rest ?? "";
-      assert.match(base, /^\w+_IMAGE=\S+:\d[\w.-]+$/);
+      assert.match(base, /^\w+_IMAGE=\S+:\d[\w.-]+(@sha256:[0-9a-f]{64})?$/);
+      // The services' image is built just before that of the trainer, and named by its digest then (build.sh).
+      assert.ok(base.includes("@sha256:") || base.startsWith("SERVICES_IMAGE="), base);
       const last = instructions.filter(({ word }) => word === "USER").at(-1)?.rest;
       assert.equal(last, "1000:1000");
     });
@@ -127,6 +131,82 @@ describe("the images of a release", () => {
     const mirrored = await imagesWith("global.imageRegistry=mirror.example.org");
     assert.match(mirrored.trainer, /^mirror\.example\.org\/hone\/trainer:/);
     assert.match(mirrored.engine, /^mirror\.example\.org\/vllm/);
+  });
+});
+
+describe("digests of the chart's public images", () => {
+  const digests = parse(readFileSync(path.join(CHART, "files", "image-digests.yaml"), "utf8")) as Record<
+    string,
+    string
+  >;
+  const NOT_FOUND = ["vllm/vllm-openai"];
+
+  test("are those of tags that values.yaml names, for every public image but those whose digest was not at hand", () => {
+    const values = readFileSync(path.join(CHART, "values.yaml"), "utf8");
+    const named = [...values.matchAll(/^( +)repository: (\S+)\n(?: +#.*\n)*\1tag: (\S+)$/gm)]
+      .map(([, , repository = "", tag = ""]) => [repository, tag] as const)
+      .filter(([repository]) => !repository.startsWith("hone/"));
+    assert.ok(named.length >= 5, String(named));
+    const pinned = named.filter(([repository]) => !NOT_FOUND.includes(repository));
+    assert.deepEqual(Object.keys(digests).sort(), pinned.map((each) => each.join(":")).sort());
+    for (const digest of Object.values(digests)) assert.match(digest, /^sha256:[0-9a-f]{64}$/);
+  });
+
+  test("pin those tags at their public registry; another tag, a mirror and a digest of one's own are left alone", async (t) => {
+    const helm = await findHelm();
+    if (helm.kind === "missing") return t.skip(helm.why);
+    const natsWith = async (...set: string[]) =>
+      podOf(await render(helm.program, { set }), "nats").containers[0].image;
+    const [[tag, digest]] = Object.entries(digests).filter(([name]) => name.startsWith("nats:")) as [
+      [string, string],
+    ];
+    const own = `sha256:${"a".repeat(64)}`;
+    assert.equal(await natsWith(), `${tag}@${digest}`);
+    assert.equal(await natsWith("nats.image.tag=2.15.0-alpine"), "nats:2.15.0-alpine");
+    assert.equal(await natsWith("global.imageRegistry=mirror.example.org"), `mirror.example.org/${tag}`);
+    assert.equal(await natsWith(`nats.image.digest=${own}`), `${tag}@${own}`);
+  });
+});
+
+describe("what pip installs into the trainer's image", () => {
+  const TORCH = path.join(REPOSITORY, "services", "trainer", "torch");
+  const entries = readFileSync(path.join(TORCH, "requirements.txt"), "utf8")
+    .split("\n")
+    .filter((line) => !line.startsWith("#"))
+    .join("\n")
+    .replace(/\\\n/g, " ")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+
+  test("has an exact version and the SHA-256 of each of its files", () => {
+    assert.ok(entries.length > 25);
+    for (const entry of entries) {
+      assert.match(entry, /^[a-z0-9-]+==[\w.+]+( ; [^#]*?)? +(--hash=sha256:[0-9a-f]{64}\s*)+$/);
+    }
+  });
+
+  test("is what pyproject.toml asks for, with what builds Hone's own package", () => {
+    const project = readFileSync(path.join(TORCH, "pyproject.toml"), "utf8");
+    const lists = [/^dependencies = \[([^\]]*)\]/m, /^requires = \[([^\]]*)\]/m];
+    const wanted = lists.flatMap((list) =>
+      [...(list.exec(project)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name),
+    );
+    assert.equal(wanted.length, 4);
+    for (const requirement of wanted) {
+      assert.ok(
+        entries.some((entry) => entry.startsWith(`${requirement} `)),
+        requirement,
+      );
+    }
+  });
+
+  test("is checked by its hash: each install has hashes or no index to fetch from", () => {
+    const runs = instructionsOf("trainer.Dockerfile").filter(({ word }) => word === "RUN");
+    const installs = runs
+      .flatMap(({ rest }) => rest.split("&&"))
+      .filter((each) => each.includes("pip install"));
+    assert.equal(installs.length, 2);
+    for (const install of installs) assert.match(install, /--require-hashes|--no-index --no-deps/);
   });
 });
 
@@ -240,6 +320,37 @@ describe("the context of the images", () => {
       assert.ok(!names.has(name), name);
     for (const { name, hashes, licenses } of components)
       assert.ok(hashes?.[0]?.content.length === 128 && licenses?.length === 1, name);
+  });
+
+  test("build.sh builds the trainer on the digest that it has just pushed, and takes no base that can move", async () => {
+    await using folder = await temporaryFolder("build");
+    const log = path.join(folder.path, "log");
+    const digest = `sha256:${"d".repeat(64)}`;
+    // What buildx prints and leaves behind, without building.
+    await writeFile(
+      path.join(folder.path, "docker"),
+      `#!/bin/sh\necho "$*" >> '${log}'\nwhile [ $# -gt 0 ]; do\n  [ "$1" != --metadata-file ] || echo '{"containerimage.digest":"${digest}"}' > "$2"\n  shift\ndone\n`,
+      { mode: 0o755 },
+    );
+    const build = (variables: Record<string, string>) =>
+      spawnSync("sh", [path.join(IMAGES, "build.sh"), "registry.example.org/hone", "1.2.3"], {
+        encoding: "utf8",
+        timeout: TIMEOUT_MS,
+        env: { PATH: `${folder.path}:${path.dirname(process.execPath)}:/usr/bin:/bin`, ...variables },
+      });
+    const built = build({});
+    assert.equal(built.status, 0, built.stderr);
+    const [services = "", trainer = "", ...more] = readFileSync(log, "utf8").trim().split("\n");
+    assert.deepEqual(more, []);
+    assert.match(services, /--tag registry\.example\.org\/hone\/services:1\.2\.3 /);
+    assert.ok(
+      trainer.includes(`SERVICES_IMAGE=registry.example.org/hone/services:1.2.3@${digest} `),
+      trainer,
+    );
+    const refused = build({ NODE_IMAGE: "node:24" });
+    assert.equal(refused.status, 2);
+    assert.match(refused.stderr, /node:24, a tag that can move/);
+    assert.equal(build({ NODE_IMAGE: `node:24@${digest}` }).status, 0);
   });
 
   test("build.sh is a script that a shell can read, and refuses the tag latest", () => {

@@ -43,11 +43,18 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- printf "%s.%s.svc.%s" (include "hone.name" .) .root.Release.Namespace .root.Values.clusterDomain -}}
 {{- end -}}
 
-{{/* (root, image) -> registry/repository:tag@digest. `registry` of the image wins over the global one; a digest over a tag. */}}
+{{/*
+(root, image) -> registry/repository:tag@digest. `registry` of the image wins over the global one; a digest over a tag. A tag of a public
+registry that files/image-digests.yaml knows is pinned by it; a mirror may have another digest for the same tag, and its operator gives it.
+*/}}
 {{- define "hone.image" -}}
 {{- $registry := .image.registry | default .root.Values.global.imageRegistry -}}
 {{- $tag := .image.tag | default .root.Chart.AppVersion -}}
-{{- if $registry }}{{ $registry }}/{{ end }}{{ .image.repository }}:{{ $tag }}{{ with .image.digest }}@{{ . }}{{ end -}}
+{{- $digest := .image.digest -}}
+{{- if not (or $registry $digest) -}}
+{{- $digest = index (.root.Files.Get "files/image-digests.yaml" | fromYaml) (printf "%s:%s" .image.repository $tag) -}}
+{{- end -}}
+{{- if $registry }}{{ $registry }}/{{ end }}{{ .image.repository }}:{{ $tag }}{{ with $digest }}@{{ . }}{{ end -}}
 {{- end -}}
 
 {{- define "hone.imagePullSecrets" -}}
