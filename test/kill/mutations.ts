@@ -42,7 +42,7 @@ export const MUTATIONS = {
   },
   "episodes trained twice": {
     file: "services/trainer/src/domain/run-loop.ts",
-    text: `await folders.removeOldStates({
+    text: `await removeOldStates(context, {
     committed: run.stateFolder,
     recovery: needsOptimizer ? recovery?.folder : undefined,
     oldestVersion: version - 1,

@@ -75,6 +75,34 @@ export function isDiskFull(error: unknown): boolean {
   return false;
 }
 
+/**
+ * Codes of the operating system for files that it refuses at the moment: no room, no right, a file system that is read-only,
+ * a disk or a file server that fails. Each may be allowed again without the program's doing.
+ */
+const REFUSAL_CODES = new Set([
+  ...FULL_CODES,
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "EIO",
+  "EREMOTEIO",
+  "ENXIO",
+  "ENODEV",
+  "ESTALE",
+  "ENOTCONN",
+  "EBUSY",
+  "EMFILE",
+  "ENFILE",
+]);
+
+/** The operating system's code where a failure, or one of its causes, is a refusal of files that may pass. */
+export function fileRefusal(error: unknown): string | undefined {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if ("code" in current && REFUSAL_CODES.has(String(current.code))) return String(current.code);
+  }
+  return undefined;
+}
+
 /** Makes the compiler prove that a `switch` over a union is complete. */
 export function unreachable(value: never): never {
   throw new TerminalError(

@@ -15,6 +15,7 @@ export { Turnstile } from "./async/turnstile.ts";
 export {
   DeadlineError,
   describeError,
+  fileRefusal,
   HoneError,
   InvalidInputError,
   isDiskFull,

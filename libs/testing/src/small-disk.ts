@@ -17,6 +17,10 @@ export interface SmallDisk extends AsyncDisposable {
   fill(): Promise<void>;
   /** Makes room again. */
   free(): Promise<void>;
+  /** Makes it read-only; files that are open for writing prevent that. */
+  protect(): Promise<void>;
+  /** Lets it be written again. */
+  unprotect(): Promise<void>;
 }
 
 /** Gives a test a disk of its own for as long as its body takes; where there can be none, skips it and says why. */
@@ -62,9 +66,15 @@ async function smallDisk(bytes: number): Promise<SmallDisk | { readonly reason: 
       }
     },
     free: () => rm(fillFile, { force: true }),
+    protect: () => remount(mounted, "ro"),
+    unprotect: () => remount(mounted, "rw"),
     async [Symbol.asyncDispose]() {
       await run("umount", ["-l", mounted]);
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+async function remount(mounted: string, access: "ro" | "rw"): Promise<void> {
+  await run("mount", ["-o", `remount,${access}`, mounted]);
 }

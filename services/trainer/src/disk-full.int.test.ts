@@ -1,97 +1,25 @@
 /** The disk of the state folder is full for a while in the middle of a run, with the trainer's own log on it. */
 
-import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
-import { BucketName, connectBus, ensureTopology, openBucket, publishBytes, subjects } from "@hone/messaging";
-import { RunPhase, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, onSmallDisk, type SmallDisk, startNats, startPostgres } from "@hone/testing";
-import postgres from "postgres";
-import { startFakePeers } from "./testing/fake-peers.ts";
-import { followEvents, KillableTrainer, runFile } from "./testing/trainer-process.ts";
+import { onSmallDisk } from "@hone/testing";
+import { runThroughRefusal } from "./testing/refused-folder.ts";
 
 const DISK_BYTES = 16 * 1024 ** 2;
-const STEPS = 4;
-const RUN_DEADLINE_MS = 60_000;
 
 test(
   "a run waits for room on the disk, names the folder, and goes on as if nothing had happened",
   {
     timeout: 240_000,
   },
-  (context) => onSmallDisk(context, DISK_BYTES, fillAndFree),
+  (context) =>
+    onSmallDisk(context, DISK_BYTES, (disk) =>
+      runThroughRefusal({
+        stateDir: disk.path,
+        refuse: () => disk.fill(),
+        allow: () => disk.free(),
+        says: /\(ENOSPC\); free some room on its disk/,
+        logFile: path.join(disk.path, "trainer.log"),
+      }),
+    ),
 );
-
-async function fillAndFree(disk: SmallDisk): Promise<void> {
-  await using nats = await startNats();
-  await using database = await startPostgres();
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const sql = postgres(database.url, { onnotice: () => undefined });
-  const trainer = new KillableTrainer(process, {
-    nats: nats.url,
-    postgres: database.url,
-    stateDir: disk.path,
-  });
-  trainer.start({ logFile: path.join(disk.path, "trainer.log") });
-  try {
-    const text = await runFile({
-      trainer: {
-        steps: STEPS,
-        minibatches: 2,
-        optimizer: { kind: "adamw", learningRate: 0.01 },
-        checkpoint: { every: 1, keep: 2 },
-      },
-    });
-    const submit = async () =>
-      `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
-    const endOf = (runId: string) =>
-      eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], { deadlineMs: RUN_DEADLINE_MS });
-    const digestOf = async (runId: string) =>
-      (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest;
-
-    const calm = await submit();
-    await endOf(calm);
-
-    const isFull = Promise.withResolvers<void>();
-    peers.beforeEpisode = ({ slot }) => (slot?.step === 2 ? isFull.promise : Promise.resolve());
-    const runId = await submit();
-    const isAtStep2 = () => peers.executed.filter((slot) => slot.startsWith("train.2.")).length > 16;
-    await eventually("the rollouts of step 2", isAtStep2, { deadlineMs: RUN_DEADLINE_MS });
-    await disk.fill();
-    isFull.resolve();
-    const states = await openBucket(bus, BucketName.runState, RunStateSchema);
-    const waits = async () => {
-      const state = (await states.get(runId))?.value;
-      return state?.waitingOwner === "you" ? state : undefined;
-    };
-    const { waitingFor } = await eventually("the run to wait for room", waits, {
-      deadlineMs: RUN_DEADLINE_MS,
-    });
-    assert.ok(waitingFor.includes(path.join(disk.path, "runs", runId)), waitingFor);
-    assert.match(waitingFor, /its disk must have room.*free some/);
-    await disk.free();
-    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
-    assert.ok(trainer.isAlive, "the same trainer, whose log could not be written meanwhile");
-    assert.equal(await digestOf(runId), await digestOf(calm));
-    const rows = await sql`select count(*)::int as n from trainer.ledger where run_id = ${runId}`;
-    assert.equal(rows[0]?.n, STEPS * 16);
-    for (const folder of ["state", "checkpoints"]) {
-      const names = await readdir(path.join(disk.path, "runs", runId, folder));
-      assert.deepEqual(
-        names.filter((name) => name.startsWith(".")),
-        [],
-      );
-    }
-  } finally {
-    ended.abort();
-    await trainer.kill();
-    await peers.stop();
-    await sql.end();
-    await bus.close();
-  }
-}

@@ -10,7 +10,7 @@ import type { RunConfig } from "@hone/config";
 import { describeError, RetryableError, retry } from "@hone/core";
 import type { ModelConfig } from "@hone/nn";
 import type { Logger } from "@hone/telemetry";
-import { DiskFullError, OwnershipLostError } from "./errors.ts";
+import { FolderRefusedError, OwnershipLostError } from "./errors.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { RunEvents, RunRegistry, RunStateBoard } from "./ports.ts";
 import { type PreparedModel, prepareModel } from "./prepare-model.ts";
@@ -119,7 +119,7 @@ export class Admission {
         minDelayMs: MIN_PAUSE_MS,
         maxDelayMs: MAX_PAUSE_MS,
         onRetry: (error, attempt) => {
-          const what = error instanceof DiskFullError ? "the disk (tokenizer)" : "its model";
+          const what = error instanceof FolderRefusedError ? "the disk (tokenizer)" : "its model";
           if (attempt === 1) {
             logger.warn(`a run waits for ${what}`, { runId: run.runId, error: describeError(error) });
           }

@@ -22,7 +22,9 @@ export async function exportCheckpoint(context: RunContext, version: number): Pr
   await reporter.untilAvailable(diskWait(folder), () =>
     folders.writeCheckpoint(version, run.epoch, (unfinished) => engine.exportTo(unfinished)),
   );
-  await folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep, run.epoch);
+  await reporter.untilAvailable(diskWait(folder), () =>
+    folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep, run.epoch),
+  );
   logger.info("checkpoint written", { folder });
 }
 

@@ -12,6 +12,7 @@
  */
 
 import { OwnershipLostError } from "./errors.ts";
+import { removeOldStates } from "./load-state.ts";
 import type { Commit, LedgerEntry, TaskVisitRow } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
@@ -66,7 +67,7 @@ export async function commitVersion(
   const committed = performance.now();
   await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3
   const published = performance.now();
-  await folders.removeOldStates({
+  await removeOldStates(context, {
     committed: stateFolder,
     recovery: isReplayFree(run.config, engine, version) ? undefined : progress.recovery?.folder,
     oldestVersion: version - 1,

@@ -68,14 +68,26 @@ export class RefusedByServiceError extends TerminalError {
   }
 }
 
-/** A folder cannot be written as its disk, or a quota, is full. It works again when somebody makes room. */
-export class DiskFullError extends RetryableError {
+/** What somebody must do about a folder that the operating system refuses, by its code. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOSPC: "free some room on its disk",
+  EDQUOT: "free some room, or raise the quota of the trainer's account",
+  EACCES: "give the trainer's account the right to read and write there",
+  EPERM: "give the trainer's account the right to read and write there",
+  EROFS: "mount its file system for writing",
+  EMFILE: "let the trainer open more files",
+  ENFILE: "let this machine open more files",
+};
+
+/** The operating system refuses a folder of a run: no room, no right, a disk that fails. It works again when somebody sees to it. */
+export class FolderRefusedError extends RetryableError {
   readonly folder: string;
 
-  constructor(folder: string, options?: ErrorOptions) {
+  constructor(folder: string, code: string, options?: ErrorOptions) {
+    const remedy = REMEDIES[code] ?? "look at its disk, or at the server that it is mounted from";
     super(
-      "DISK_FULL",
-      `Cannot write ${folder} as its disk must have room: current value is none left (free some, and the run goes on by itself)`,
+      "FOLDER_REFUSED",
+      `The folder ${folder} cannot be used now (${code}); ${remedy}, and the run goes on by itself`,
       options,
     );
     this.folder = folder;

@@ -12,6 +12,7 @@ import type { RunConfig } from "@hone/config";
 import { deriveSeed, Random } from "@hone/core";
 import type { TrainingSample } from "@hone/train";
 import { OwnershipLostError } from "./errors.ts";
+import { removeOldStates } from "./load-state.ts";
 import { warmStartOptimizer } from "./optimizer-settings.ts";
 import type { RunContext } from "./run-context.ts";
 import { WaitOwner } from "./wait.ts";
@@ -89,7 +90,7 @@ async function saveProgress(context: RunContext, warmUpdates: number): Promise<v
   );
   if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
   progress.recovery = recovery;
-  await folders.removeOldStates({ recovery: folder, epoch: run.epoch });
+  await removeOldStates(context, { recovery: folder, epoch: run.epoch });
 }
 
 /** Every token that was said weighs the same: the loss is the mean cross-entropy over them. */

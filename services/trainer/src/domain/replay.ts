@@ -12,8 +12,9 @@
  */
 
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
-import { BrokenStateError, checkState } from "./check-state.ts";
+import { BrokenStateError } from "./check-state.ts";
 import { OwnershipLostError } from "./errors.ts";
+import { loadState, removeOldStates } from "./load-state.ts";
 import type { RunContext } from "./run-context.ts";
 import type { Recovery } from "./run-record.ts";
 import { RunPhase } from "./run-status.ts";
@@ -35,8 +36,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
     },
     async () => {
       reporter.phase(RunPhase.train, version);
-      await checkState(folders.absolute(from.folder), from, { hasOptimizer: true });
-      await engine.load(folders.absolute(from.folder));
+      await loadState(context, from, { hasOptimizer: true });
       progress.trained = from.version;
       for (let step = (from.version ?? 0) + 1; step <= version; step++) {
         const trained = await reporter.untilAvailable(
@@ -80,7 +80,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
       if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
       progress.recovery = recovery;
       progress.neededFrom = inbox.neededFrom;
-      await folders.removeOldStates({
+      await removeOldStates(context, {
         committed: folder,
         recovery: folder,
         oldestVersion: version - 1,

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
+import { FolderRefusedError } from "./errors.ts";
 import { RunFolders } from "./run-folders.ts";
 
 async function makeState(folders: RunFolders, ...names: string[]): Promise<void> {
@@ -27,6 +28,27 @@ describe("RunFolders", () => {
     assert.deepEqual(await states(folders), ["1-1"]);
     assert.deepEqual(await readdir(folders.absolute(folders.state(1, 1))), ["whole"]);
   });
+
+  for (const code of ["ENOSPC", "EDQUOT", "EACCES", "EPERM", "EROFS", "EIO", "ESTALE", "ENOTCONN"]) {
+    test(`a folder that is refused by ${code} is told with what to do, and leaves nothing`, async () => {
+      await using root = await temporaryFolder();
+      const folders = new RunFolders(root.path, "test-1");
+      const refused = folders.writeWhole(folders.state(1, 1), async (folder) => {
+        await writeFile(path.join(folder, "half"), "x");
+        const cause = Object.assign(new Error(`${code}: refused`), { code });
+        throw new Error("the engine cannot write", { cause });
+      });
+      await assert.rejects(refused, (error: unknown) => {
+        assert.ok(error instanceof FolderRefusedError);
+        assert.match(
+          error.message,
+          new RegExp(`state/1-1 cannot be used now \\(${code}\\); .* goes on by itself`),
+        );
+        return true;
+      });
+      assert.deepEqual(await states(folders), []);
+    });
+  }
 
   test("a folder that is written again replaces the one before", async () => {
     await using root = await temporaryFolder();

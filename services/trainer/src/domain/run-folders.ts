@@ -18,8 +18,8 @@
 
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
-import { isDiskFull } from "@hone/core";
-import { DiskFullError } from "./errors.ts";
+import { fileRefusal } from "@hone/core";
+import { FolderRefusedError } from "./errors.ts";
 
 const UNFINISHED = ".new-";
 
@@ -52,6 +52,11 @@ export class RunFolders {
     return `${this.#run}/model`;
   }
 
+  /** Where the states are. */
+  get states(): string {
+    return `${this.#run}/state`;
+  }
+
   state(version: number, epoch: number): string {
     return `${this.#run}/state/${version}-${epoch}`;
   }
@@ -81,7 +86,7 @@ export class RunFolders {
 
   /**
    * Writes a folder so that it is there whole or not at all (F1). `write` gets the absolute path of an empty folder.
-   * @throws {DiskFullError} when there is no room for it; what was written is removed.
+   * @throws {FolderRefusedError} when it cannot be written now; what was written is removed as soon as that is allowed.
    */
   writeWhole<T>(relative: string, write: (folder: string) => Promise<T>): Promise<T> {
     return this.#write(relative, "", write, async (unfinished, target) => {
@@ -92,7 +97,7 @@ export class RunFolders {
 
   /**
    * Writes a checkpoint; one that another owner finished meanwhile, of the same version, is left as it is (F2).
-   * @throws {DiskFullError} as {@link writeWhole} does.
+   * @throws {FolderRefusedError} as {@link writeWhole} does.
    */
   async writeCheckpoint(
     step: number,
@@ -104,7 +109,7 @@ export class RunFolders {
 
   /**
    * Writes the reference unless it is there: every owner makes the same one (F2).
-   * @throws {DiskFullError} as {@link writeWhole} does.
+   * @throws {FolderRefusedError} as {@link writeWhole} does.
    */
   async writeReference(epoch: number, write: (folder: string) => Promise<unknown>): Promise<void> {
     if (!(await this.exists(this.reference))) await this.#writeOnce(this.reference, epoch, write);
@@ -136,16 +141,29 @@ export class RunFolders {
     const unfinished = path.join(parent, `${UNFINISHED}${path.basename(target)}${suffix}`);
     try {
       await rm(unfinished, { recursive: true, force: true });
-      await mkdir(unfinished, { recursive: true });
+      await makeFolder(unfinished);
       const result = await write(unfinished);
       await syncTree(unfinished);
       await finish(unfinished, target);
       await syncFolder(parent);
       return result;
     } catch (error) {
-      if (!isDiskFull(error)) throw error;
-      await rm(unfinished, { recursive: true, force: true });
-      throw new DiskFullError(target, { cause: error });
+      const code = fileRefusal(error);
+      if (code === undefined) throw error;
+      // A folder that refuses this, too, is left to the next try, which begins by removing it.
+      await rm(unfinished, { recursive: true, force: true }).catch(() => undefined);
+      throw new FolderRefusedError(target, code, { cause: error });
+    }
+  }
+
+  /** Does something in a folder. @throws {FolderRefusedError} when the operating system refuses it for now. */
+  async using<T>(relative: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const code = fileRefusal(error);
+      if (code === undefined || error instanceof FolderRefusedError) throw error;
+      throw new FolderRefusedError(this.absolute(relative), code, { cause: error });
     }
   }
 
@@ -156,8 +174,15 @@ export class RunFolders {
     );
   }
 
-  /** Removes states that nobody needs: what is older, and what an earlier epoch left without a commit. */
-  async removeOldStates({ committed, recovery, oldestVersion = 0, epoch }: NeededStates): Promise<void> {
+  /**
+   * Removes states that nobody needs: what is older, and what an earlier epoch left without a commit.
+   * @throws {FolderRefusedError} when that is refused for now.
+   */
+  removeOldStates(needed: NeededStates): Promise<void> {
+    return this.using(`${this.#run}/state`, () => this.#removeOldStates(needed));
+  }
+
+  async #removeOldStates({ committed, recovery, oldestVersion = 0, epoch }: NeededStates): Promise<void> {
     const folder = this.absolute(`${this.#run}/state`);
     const needed = [committed, recovery].map((each) => (each === undefined ? "" : path.basename(each)));
     for (const name of await namesIn(folder)) {
@@ -180,7 +205,8 @@ export class RunFolders {
 
   /** Steps of the checkpoints that are there, ascending. */
   async checkpoints(): Promise<number[]> {
-    const names = await namesIn(this.absolute(`${this.#run}/checkpoints`));
+    const folder = `${this.#run}/checkpoints`;
+    const names = await this.using(folder, () => namesIn(this.absolute(folder)));
     return names
       .map((name) => /^step-(\d+)$/.exec(name)?.[1])
       .filter((step) => step !== undefined)
@@ -189,7 +215,11 @@ export class RunFolders {
   }
 
   /** Keeps the newest `keep` checkpoints, and removes what owners of earlier epochs left unfinished. */
-  async removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
+  removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
+    return this.using(`${this.#run}/checkpoints`, () => this.#removeOldCheckpoints(keep, epoch));
+  }
+
+  async #removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
     const folder = this.absolute(`${this.#run}/checkpoints`);
     for (const name of await namesIn(folder)) {
       const madeBy = /^\.new-step-\d+-(\d+)$/.exec(name)?.[1];
@@ -219,6 +249,20 @@ async function namesIn(folder: string): Promise<string[]> {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
     throw error;
   }
+}
+
+/** Makes a folder and those above it. `recursive` would tell a read-only file system as a folder that is missing. */
+async function makeFolder(folder: string): Promise<void> {
+  const code = await mkdir(folder).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST" && error.code !== "ENOENT") throw error;
+      return error.code;
+    },
+  );
+  if (code !== "ENOENT") return;
+  await makeFolder(path.dirname(folder));
+  await mkdir(folder);
 }
 
 /** Brings every file and folder below `folder` to the disk. */

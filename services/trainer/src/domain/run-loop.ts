@@ -6,10 +6,11 @@
  */
 
 import { hasReference } from "@hone/config";
-import { checkState, checkWeights } from "./check-state.ts";
+import { checkWeights } from "./check-state.ts";
 import { exportCheckpoint, isCheckpointDue } from "./checkpoints.ts";
 import { commitVersion } from "./commit.ts";
 import { evaluate, isEvaluationDue } from "./evaluation.ts";
+import { loadState, removeOldStates } from "./load-state.ts";
 import { replay } from "./replay.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
@@ -38,7 +39,7 @@ export async function runLoop(context: RunContext, wishes: WishBoard): Promise<v
 
 /** Brings engine and published state to the last commit; makes version 0 where there is none. */
 async function restore(context: RunContext): Promise<void> {
-  const { run, engine, folders, reporter, ledger, progress, tasks } = context;
+  const { run, engine, reporter, ledger, progress, tasks } = context;
   if (progress.version === undefined) {
     await makeFirstVersion(context);
     return;
@@ -52,7 +53,7 @@ async function restore(context: RunContext): Promise<void> {
     tasks.curriculum.record(visits);
   }
   const needsOptimizer = version < run.config.trainer.steps;
-  await folders.removeOldStates({
+  await removeOldStates(context, {
     committed: run.stateFolder,
     recovery: needsOptimizer ? recovery?.folder : undefined,
     oldestVersion: version - 1,
@@ -66,12 +67,8 @@ async function restore(context: RunContext): Promise<void> {
     const { folder, digest } = await replay(context, recovery, version);
     await reporter.publish({ ...published, location: folder, digest });
   } else {
-    await checkState(
-      folders.absolute(run.stateFolder),
-      { digest: run.stateDigest, files: run.stateFiles },
-      { hasOptimizer: hasOptimizer(run.config, engine, version) },
-    );
-    await engine.load(folders.absolute(run.stateFolder));
+    const state = { folder: run.stateFolder, digest: run.stateDigest, files: run.stateFiles };
+    await loadState(context, state, { hasOptimizer: hasOptimizer(run.config, engine, version) });
     progress.trained = version;
     await reporter.publish(published);
   }
@@ -85,15 +82,14 @@ async function restore(context: RunContext): Promise<void> {
 
 /** Version 0: the first weights, or what the warm start makes of them or of an earlier owner's state within it. */
 async function makeFirstVersion(context: RunContext): Promise<void> {
-  const { run, engine, folders, reporter, progress } = context;
+  const { run, engine, reporter, progress } = context;
   const { warmStart: supervised } = run.config;
   if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
   const { recovery } = progress;
   if (recovery !== undefined) {
-    await checkState(folders.absolute(recovery.folder), recovery, { hasOptimizer: true });
-    await engine.load(folders.absolute(recovery.folder));
+    await loadState(context, recovery, { hasOptimizer: true });
   }
-  await folders.removeOldStates({ recovery: recovery?.folder, epoch: run.epoch });
+  await removeOldStates(context, { recovery: recovery?.folder, epoch: run.epoch });
   // At once: the rollouts of a scripted policy need no engine, and an engine makes its calls in their order.
   const [, entries] = await Promise.all([
     recovery === undefined ? engine.initialise() : undefined,
@@ -119,8 +115,12 @@ async function loadReference({ run, engine, folders, reporter, ledger }: RunCont
     { text: "the database (version 0)", owner: WaitOwner.database },
     () => ledger.stateDigest(run.runId, 0),
   );
-  if (digest !== undefined) await checkWeights(folder, digest);
-  await engine.loadReference(folder);
+  await reporter.untilAvailable(diskWait(folders.reference), () =>
+    folders.using(folders.reference, async () => {
+      if (digest !== undefined) await checkWeights(folder, digest);
+      await engine.loadReference(folder);
+    }),
+  );
 }
 
 async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {

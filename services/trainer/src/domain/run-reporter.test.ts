@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@hone/telemetry";
 import { eventually } from "@hone/testing";
-import { DiskFullError } from "./errors.ts";
+import { FolderRefusedError } from "./errors.ts";
 import { RunReporter } from "./run-reporter.ts";
 import { NO_WAIT, RunPhase } from "./run-status.ts";
 import { diskWait, WaitOwner } from "./wait.ts";
@@ -36,11 +36,11 @@ test("a folder that is written is the trainer's turn, and people's only once its
   const written = reporter.untilAvailable(diskWait("runs/run-1/state/2-1"), async () => {
     owners.push(reporter.status.waitingOwner);
     assert.match(reporter.status.waitingFor, /runs\/run-1\/state\/2-1/);
-    if (owners.length === 1) throw new DiskFullError("/hone/runs/run-1/state/2-1");
+    if (owners.length === 1) throw new FolderRefusedError("/hone/runs/run-1/state/2-1", "ENOSPC");
     await room.promise;
   });
   await eventually("the second try", () => owners.length === 2);
-  assert.match(reporter.status.waitingFor, /its disk must have room/);
+  assert.match(reporter.status.waitingFor, /state\/2-1 cannot be used now \(ENOSPC\); free some room/);
   room.resolve();
   await written;
   assert.deepEqual(owners, [WaitOwner.trainer, WaitOwner.you]);

@@ -10,7 +10,7 @@ import { tokenizerDigest } from "@hone/config";
 import { describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
-import { OwnershipLostError, RunCancelledError, UniformFailureError } from "./errors.ts";
+import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "./errors.ts";
 import type {
   BrokenRun,
   GroupJudges,
@@ -168,7 +168,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   const reading = gatherer.read();
   let engine: TrainingEngine | undefined;
   try {
-    engine = await deps.createEngine(run, folders);
+    engine = await folders.using(folders.model, () => deps.createEngine(run, folders));
     const context: RunContext = {
       run,
       engine,
@@ -191,7 +191,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     if (!signal.aborted && !(error instanceof UniformFailureError))
       reporter.waiting({
         text: `another try after a failure (${describeError(error)})`,
-        owner: WaitOwner.trainer,
+        owner: error instanceof FolderRefusedError ? WaitOwner.you : WaitOwner.trainer,
       });
     throw error;
   } finally {

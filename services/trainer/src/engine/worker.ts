@@ -1,6 +1,6 @@
 /** The engine's thread: executes calls one after the other, in the order they arrive. */
 import { parentPort, workerData } from "node:worker_threads";
-import { describeError, HoneError, isDiskFull } from "@hone/core";
+import { describeError, fileRefusal, HoneError } from "@hone/core";
 import type { TrainingEngine } from "../domain/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
 import type { EngineAnswer, EngineCall } from "./messages.ts";
@@ -20,7 +20,7 @@ async function answer({ id, method, args }: EngineCall): Promise<EngineAnswer> {
     const run = engine[method] as (...args: readonly unknown[]) => Promise<unknown>;
     return { id, kind: "result", value: await run.apply(engine, [...args]) };
   } catch (error) {
-    const code = isDiskFull(error) ? "ENOSPC" : error instanceof HoneError ? error.code : "ENGINE";
+    const code = fileRefusal(error) ?? (error instanceof HoneError ? error.code : "ENGINE");
     return { id, kind: "error", code, message: describeError(error) };
   }
 }

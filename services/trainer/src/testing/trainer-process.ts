@@ -113,8 +113,11 @@ export class KillableTrainer {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** @param logFile for everything that it has to say. @default errors alone, to the test's own */
-  start({ logFile }: { readonly logFile?: string } = {}): void {
+  /**
+   * @param logFile for everything that it has to say. @default errors alone, to the test's own
+   * @param uid account that it runs under. @default the test's own
+   */
+  start({ logFile, uid }: { readonly logFile?: string; readonly uid?: number } = {}): void {
     const main = fileURLToPath(new URL("../main.ts", import.meta.url));
     this.#child = spawn(this.#host.execPath, [main], {
       env: {
@@ -122,6 +125,7 @@ export class KillableTrainer {
         ...this.#environment,
         HONE_LOG_LEVEL: logFile === undefined ? "error" : "debug",
       },
+      ...(uid !== undefined && { uid }),
       stdio: ["ignore", "ignore", logFile === undefined ? "inherit" : openSync(logFile, "a")],
     });
   }

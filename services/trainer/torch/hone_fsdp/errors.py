@@ -3,6 +3,24 @@
 import errno
 
 
+# As fileRefusal() of libs/core has them.
+_PASSING = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.EIO,
+    errno.ENXIO,
+    errno.ENODEV,
+    errno.ESTALE,
+    errno.ENOTCONN,
+    errno.EBUSY,
+    errno.EMFILE,
+    errno.ENFILE,
+}
+
+
 class Refused(Exception):  # noqa: N818  (an outcome that is answered, not a defect)
     """A call that breaks a rule; `code` is one of Hone's."""
 
@@ -17,6 +35,6 @@ def bad_input(action: str, rule: str, current: str) -> Refused:
 
 
 def from_os_error(action: str, error: OSError) -> Refused:
-    """A full disk passes and is waited for; anything else about files is told as it is."""
-    code = "ENOSPC" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "CHECKPOINT"
+    """What may pass is told by its code and waited for; anything else about files is told as it is."""
+    code = errno.errorcode[error.errno] if error.errno in _PASSING else "CHECKPOINT"
     return Refused(code, f"Cannot {action} as the file system must take part: current value is {error}")

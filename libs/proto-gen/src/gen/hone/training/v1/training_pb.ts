@@ -250,7 +250,7 @@ export const DoneSchema: GenMessage<Done> = /*@__PURE__*/
  */
 export type Failure = Message<"hone.training.v1.Failure"> & {
   /**
-   * ENOSPC where a disk is full; else one of Hone's codes, such as TRAINING_INPUT or NON_FINITE.
+   * The code of the operating system where files are refused for now, such as ENOSPC; else one of Hone's codes, such as TRAINING_INPUT or NON_FINITE.
    *
    * @generated from field: string code = 1;
    */
