@@ -5,7 +5,7 @@
  * this command started ends with it; a stack that ran before is left alone, and so is its run.
  */
 
-import { isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { raceAbortable } from "@hone/core";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
@@ -58,7 +58,7 @@ export async function followOnStack(
   const { terminal, signal } = session;
   // Who runs a file names its model; a stack that runs already has the folders that it was started with.
   const { model } = loaded.config;
-  if ("path" in model && isAbsolute(model.path)) allowModelFolders([model.path]);
+  if ("path" in model && isAbsolute(model.path)) allowModelFolders(foldersOf(model.path));
   await using stack = await useStack(session, { isInProcess: options.isInProcess === true });
   const bus = await connectTo(stack, "run", signal);
   try {
@@ -89,6 +89,12 @@ export async function followOnStack(
     },
     () => undefined, // Ctrl-C is how this is meant to end
   );
+}
+
+/** A folder, and where it is one of a hub's cache, that of its repository: the files are links into it. */
+function foldersOf(folder: string): string[] {
+  const repository = dirname(dirname(folder));
+  return basename(repository).startsWith("models--") ? [folder, repository] : [folder];
 }
 
 function tellInterrupted({ terminal, project }: Session, isOwn: boolean, file: string): void {

@@ -6,6 +6,7 @@
  */
 
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileBelow } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
@@ -28,6 +29,8 @@ const K1 = 1.2;
 const B = 0.75;
 /** More than this does not belong into the memory of every process. */
 const MAX_PASSAGES = 2_000_000;
+/** It is in memory, with its words. */
+const MAX_CORPUS_BYTES = 2 * 1024 * 1024 * 1024;
 
 export function makeSearch(config: SearchConfig, filesFolder: string): Tool {
   let index: Promise<SearchIndex> | undefined;
@@ -121,6 +124,8 @@ function wordsOf(text: string): string[] {
 
 async function readCorpus(config: SearchConfig, filesFolder: string): Promise<SearchIndex> {
   const file = await fileBelow(filesFolder, config.corpus, "corpus");
+  const { size } = await stat(file);
+  if (size > MAX_CORPUS_BYTES) throw refusal(config, `at most ${MAX_CORPUS_BYTES} bytes`, `${size}`);
   const passages: Passage[] = [];
   let line = 0;
   for await (const json of createInterface({

@@ -55,6 +55,23 @@ describe("folders that models may be read from", () => {
     assert.equal(await ModelFolders.everywhere.find(at("secret/model"), "model.path"), at("secret/model"));
   });
 
+  test("hold no links that lead out: what lies beside weights goes into checkpoints", async () => {
+    const model = at("files/linked");
+    await mkdir(model);
+    await writeFile(at("secret/key"), "secret");
+    await writeFile(at("files/blob"), "weights");
+    await symlink(at("files/blob"), path.join(model, "model.safetensors"));
+    await symlink(at("nowhere"), path.join(model, "broken"));
+    const folders = readModelFolders({}, [at("files")]);
+    assert.equal(await folders.find(model, "model.path"), model);
+    await symlink(at("secret/key"), path.join(model, "merges.txt"));
+    await assert.rejects(folders.find(model, "model.path"), (error) => {
+      assert.ok(error instanceof InvalidInputError);
+      assert.match(error.message, /its file merges\.txt is a link that lies outside/);
+      return true;
+    });
+  });
+
   test("that are not absolute are refused when the service starts", () => {
     assert.throws(() => readModelFolders({ HONE_MODEL_FOLDERS: "models" }, []), ConfigError);
   });

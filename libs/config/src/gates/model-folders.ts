@@ -7,7 +7,7 @@
  * before that is decided.
  */
 
-import { realpath, stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
@@ -46,7 +46,9 @@ export class ModelFolders {
     const found = await realpath(full).catch(() => undefined);
     if (found === undefined) return undefined;
     if (!roots.some((root) => isBelow(root, found))) throw refusal(named, key);
-    return (await stat(found)).isDirectory() ? found : undefined;
+    if (!(await stat(found)).isDirectory()) return undefined;
+    await checkLinks(found, named, key, roots);
+    return found;
   }
 }
 
@@ -70,13 +72,29 @@ export function readModelFolders(
   throw new ConfigError("the environment", [{ key, value: relative, allowed, message }]);
 }
 
+/** What lies beside the weights goes into checkpoints: a link there would take any file of the machine along. */
+async function checkLinks(
+  folder: string,
+  named: string,
+  key: string,
+  roots: readonly string[],
+): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const { name } of entries.filter((entry) => entry.isSymbolicLink())) {
+    const real = await realpath(path.join(folder, name)).catch(() => undefined);
+    if (real === undefined || roots.some((root) => isBelow(root, real))) continue;
+    throw refusal(named, key, `, as its file ${name} is a link that`);
+  }
+}
+
 function isBelow(folder: string, file: string): boolean {
   const relative = path.relative(folder, file);
   return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
-function refusal(named: string, key: string): InvalidInputError {
+/** @param why between the name and what lies outside. */
+function refusal(named: string, key: string, why = ", which"): InvalidInputError {
   const allowed = `a folder below HONE_FILES or below one of ${MODEL_FOLDERS_VARIABLE}, or an id of the hub such as owner/name`;
-  const message = `${key} is "${named}", which lies outside of the folders that models may be read from; the operator adds folders by ${MODEL_FOLDERS_VARIABLE} (hone up --models FOLDER on one's own machine)`;
+  const message = `${key} is "${named}"${why} lies outside of the folders that models may be read from; the operator adds folders by ${MODEL_FOLDERS_VARIABLE} (hone up --models FOLDER on one's own machine)`;
   return new InvalidInputError(message, { path: key, allowed });
 }
