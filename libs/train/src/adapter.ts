@@ -6,7 +6,7 @@
  *   tokenizer.json ...          the companions of the model
  *   optimizer.safetensors       see optimizer-file.ts
  */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import {
   type LoraSpec,
@@ -28,6 +28,7 @@ import { placesIn, type TensorPlace, type WeightAllocator } from "./checkpoint-w
 import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
+import { readCompanion } from "./read-companion.ts";
 import type { WeightWriter } from "./safetensors-header.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
 import { weightWriter } from "./safetensors-writer.ts";
@@ -140,10 +141,7 @@ export async function locateAdapter(
 
 async function describeAdapter(folder: string, { header }: SafeTensorsReader): Promise<InspectedAdapter> {
   const file = path.join(folder, ADAPTER_CONFIG_FILE);
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    const current = cause instanceof Error ? cause.message : String(cause);
-    throw new CheckpointError(file, "it is a readable file", current, { cause });
-  });
+  const text = (await readCompanion(file)).toString("utf8");
   const described = parseAdapterConfig(
     text,
     file,

@@ -3,10 +3,11 @@
  * model.safetensors.index.json names.
  */
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
+import { readCompanion } from "./read-companion.ts";
 import { SafeTensorsReader } from "./safetensors-reader.ts";
 
 export const MODEL_FILE = "model.safetensors";
@@ -108,7 +109,7 @@ async function weightPlaces(folder: string): Promise<Readonly<Record<string, str
     throw new CheckpointError(folder, rule, others.length === 0 ? "no weights" : others.join(", "));
   }
   const index = path.join(folder, INDEX_FILE);
-  return readWeightMap(await readFile(index, "utf8"), index);
+  return readWeightMap((await readCompanion(index)).toString("utf8"), index);
 }
 
 function readWeightMap(text: string, file: string): Record<string, string> {

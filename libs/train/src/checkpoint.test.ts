@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -56,6 +56,21 @@ describe("checkpoints", () => {
       /model.embed_tokens.weight of shape \[12, 8\]: current value is \[11, 8\]/,
     );
   });
+
+  for (const name of ["config.json", "tokenizer.json", "model.safetensors.index.json"]) {
+    test(`a ${name} that would fill memory is refused before it is read`, async () => {
+      const other = path.join(folder, `huge-${name}`);
+      await saveCheckpoint(other, { spec, weights: initialiseWeights(spec, 4), companions });
+      if (name.endsWith("index.json")) await rename(path.join(other, MODEL_FILE), path.join(other, name));
+      await truncate(path.join(other, name), 20 * 1024 ** 3);
+      await assert.rejects(loadModel(other), (error) => {
+        assert.ok(error instanceof CheckpointError);
+        assert.match(error.message, new RegExp(`${name} as it has at most 134217728 bytes`));
+        return true;
+      });
+      await rm(other, { recursive: true });
+    });
+  }
 
   test("a missing folder is an error that names the file", async () => {
     await assert.rejects(loadModel(path.join(folder, "nowhere")), CheckpointError);

@@ -9,7 +9,7 @@
  * In memory all is float32. Weights and optimizer that were written as float32 come back bit by bit. Syncing the folder
  * to the disk, and renaming it as a commit, is the caller's.
  */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { configFromSpec, listParameters, type ModelConfig, type ModelSpec, specFromConfig } from "@hone/nn";
 import type { AdamWState } from "./adamw.ts";
@@ -29,6 +29,7 @@ import {
 } from "./checkpoint-weights.ts";
 import { CheckpointError } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
+import { readCompanion } from "./read-companion.ts";
 import type { WeightWriter } from "./safetensors-header.ts";
 import { weightWriter } from "./safetensors-writer.ts";
 
@@ -151,7 +152,7 @@ export async function inspectModel(folder: string): Promise<Omit<LoadedModel, "w
 /** Reads config.json. @throws CheckpointError where it is missing or no JSON object. */
 async function loadConfig(folder: string): Promise<ModelConfig> {
   const file = path.join(folder, CONFIG_FILE);
-  const text = await readText(file);
+  const text = (await readCompanion(file)).toString("utf8");
   let config: unknown;
   try {
     config = JSON.parse(text);
@@ -174,19 +175,10 @@ export async function loadCompanions(folder: string): Promise<Companions> {
   const companions: Record<string, string | Uint8Array> = {};
   for (const name of COMPANION_FILES) {
     if (!names.includes(name)) continue;
-    const bytes = await readFile(path.join(folder, name));
+    const bytes = await readCompanion(path.join(folder, name));
     companions[name] = name.endsWith(".model") ? bytes : bytes.toString("utf8");
   }
   return companions;
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (cause) {
-    const current = cause instanceof Error ? cause.message : String(cause);
-    throw new CheckpointError(file, "it is a readable file", current, { cause });
-  }
 }
 
 async function write(file: string, content: Uint8Array | string): Promise<number> {

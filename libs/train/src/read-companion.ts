@@ -1,0 +1,22 @@
+/** Reading the files beside the weights: configurations, indices, tokenizers. They come from anybody, and are read whole. */
+
+import { open } from "node:fs/promises";
+import { CheckpointError } from "./errors.ts";
+
+/** The largest tokenizers have 35 MB; what is larger would fill memory for nothing. */
+const MAX_FILE_BYTES = 128 * 1024 * 1024;
+
+/** @throws CheckpointError where it cannot be read, or is larger than any such file. */
+export async function readCompanion(file: string): Promise<Buffer> {
+  try {
+    await using handle = await open(file);
+    const { size } = await handle.stat();
+    if (size > MAX_FILE_BYTES)
+      throw new CheckpointError(file, `it has at most ${MAX_FILE_BYTES} bytes`, `${size}`);
+    return await handle.readFile();
+  } catch (cause) {
+    if (cause instanceof CheckpointError) throw cause;
+    const current = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(file, "it is a readable file", current, { cause });
+  }
+}
