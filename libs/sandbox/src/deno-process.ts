@@ -10,6 +10,7 @@
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { SandboxMissingError } from "./errors.ts";
@@ -25,6 +26,7 @@ const HEAP_MEGABYTES = 192;
  * JavaScript may have beside Python.
  */
 const DATA_OVERHEAD_BYTES = 1_200 * 1024 * 1024;
+const ALL_PERMISSIONS = ["read", "write", "net", "env", "sys", "run", "ffi", "import"];
 const FLAGS = [
   "--no-prompt",
   "--no-remote",
@@ -34,29 +36,55 @@ const FLAGS = [
   "--cached-only",
   "--no-code-cache",
   "--quiet",
-  ...["read", "write", "net", "env", "sys", "run", "ffi", "import"].map((name) => `--deny-${name}`),
   `--v8-flags=--max-old-space-size=${HEAP_MEGABYTES},--disallow-code-generation-from-strings`,
 ];
 /** D3: kilobytes of data, core files, blocks of a file, open files. */
 const LIMITS = 'ulimit -d "$1" && ulimit -c 0 && ulimit -f 0 && ulimit -n 64 && shift && exec "$@"';
 
-/** Starts JavaScript or TypeScript that imports nothing. @throws {SandboxMissingError} where there is no Deno. */
-export function spawnDeno(program: string, maxPythonBytes: number): ChildProcess {
+/** D2: a place that cannot be; no graphics card, and no question whether there is a newer Deno. */
+const ENVIRONMENT = {
+  DENO_DIR: "/dev/null/none",
+  DENO_WEBGPU_BACKEND: "none",
+  DENO_NO_UPDATE_CHECK: "1",
+  NO_COLOR: "1",
+};
+const LAUNCHER = path.join(import.meta.dirname, "kernel-launcher.ts");
+
+export interface DenoOptions {
+  /** JavaScript or TypeScript that imports nothing. */
+  readonly program: string;
+  /** What Python in it may use. */
+  readonly maxPythonBytes: number;
+  /** Whether the second wall is put up too (kernel-launcher.ts). */
+  readonly hasKernelWalls: boolean;
+  /** Instead of no permission: for tests of the second wall. */
+  readonly permissions?: readonly string[];
+}
+
+/** @throws {SandboxMissingError} where there is no Deno. */
+export function spawnDeno({
+  program,
+  maxPythonBytes,
+  hasKernelWalls,
+  permissions,
+}: DenoOptions): ChildProcess {
+  const deno = findDeno();
+  const own = permissions ?? ALL_PERMISSIONS.map((name) => `--deny-${name}`);
+  const command = [deno, "run", ...FLAGS, ...own, entryOf(program)];
+  const launcher = hasKernelWalls
+    ? [deno, "run", ...FLAGS, "--allow-ffi", entryOf(readFileSync(LAUNCHER, "utf8"))]
+    : [];
   const dataKilobytes = Math.ceil((maxPythonBytes + DATA_OVERHEAD_BYTES) / 1024);
-  const entry = `data:application/typescript;base64,${Buffer.from(program).toString("base64")}`;
-  const command = [findDeno(), "run", ...FLAGS, entry];
-  return spawn("/bin/sh", ["-c", LIMITS, "hone", `${dataKilobytes}`, ...command], {
+  return spawn("/bin/sh", ["-c", LIMITS, "hone", `${dataKilobytes}`, ...launcher, ...command], {
     cwd: "/",
-    // D2: a place that cannot be.
-    env: {
-      DENO_DIR: "/dev/null/none",
-      DENO_WEBGPU_BACKEND: "none",
-      DENO_NO_UPDATE_CHECK: "1",
-      NO_COLOR: "1",
-    },
+    env: ENVIRONMENT,
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
   });
+}
+
+function entryOf(program: string): string {
+  return `data:application/typescript;base64,${Buffer.from(program).toString("base64")}`;
 }
 
 /** @throws {SandboxMissingError} */

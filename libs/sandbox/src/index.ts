@@ -9,6 +9,8 @@
 
 export { defaultProcesses } from "./default-processes.ts";
 export { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+export type { KernelWalls } from "./kernel-walls.ts";
+export { kernelWalls } from "./kernel-walls.ts";
 export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";
 export { runProcessGroup } from "./process-group.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";

@@ -14,6 +14,7 @@ import { spawnDeno } from "./deno-process.ts";
 import { SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { maxResultBytes, parseFinishedRun, textOf } from "./finished-run.ts";
 import { type Frame, ProtocolError } from "./frame-reader.ts";
+import { kernelWalls, WALLS_LINE } from "./kernel-walls.ts";
 import type { FinishedRun, RunOrder, StartOrder } from "./protocol.ts";
 import { readChildFiles } from "./pyodide-files.ts";
 import { readUsage } from "./usage.ts";
@@ -183,14 +184,16 @@ async function startChild(
   try {
     const { program, pyodide } = await readChildFiles();
     const files = new Map([...pyodide, ...(snapshot === undefined ? [] : [["snapshot", snapshot] as const])]);
-    channel = new ChildChannel(spawnDeno(program, maxMemoryBytes));
+    const { names } = await kernelWalls();
+    const hasKernelWalls = names.length > 0;
+    channel = new ChildChannel(spawnDeno({ program, maxPythonBytes: maxMemoryBytes, hasKernelWalls }));
     const payload = await greeting(channel, files, maxMemoryBytes);
     channel.hush();
     return { channel, payload };
   } catch (cause) {
     channel?.kill();
     if (cause instanceof SandboxMissingError) throw cause;
-    const complaint = channel?.complaint.trim() ?? "";
+    const complaint = channel?.complaint.replace(WALLS_LINE, "").trim() ?? "";
     const why = describeError(cause) + (complaint === "" ? "" : `: ${complaint}`);
     throw new SandboxUnavailableError("a process of the sandbox must start", why, { cause });
   }

@@ -5,6 +5,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { describeError } from "@hone/core";
 import { findNatsServer, findPostgres, freePort, postgresAccount } from "@hone/embedded";
+import { defaultProcesses, kernelWalls } from "@hone/sandbox";
 import { honeCommand } from "../define.ts";
 import { span } from "../format.ts";
 import type { Session } from "../session.ts";
@@ -69,6 +70,14 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     return ok(
       account === undefined ? version : `${version}, run as account ${account.uid} (PostgreSQL refuses root)`,
     );
+  },
+  sandbox: async () => {
+    // Throws where this machine has no runtime for a model's code.
+    const { names, reason } = await kernelWalls();
+    const processes = `${defaultProcesses()} processes`;
+    return names.length > 0
+      ? ok(`Deno without permissions, and the kernel's ${names.join(", ")}; ${processes}`)
+      : warn(`Deno without permissions alone; ${processes}. The kernel's walls do not stand: ${reason}`);
   },
   stack: async ({ project }) => {
     const stack = readStack(project);

@@ -36,10 +36,17 @@ const LIES: Readonly<Record<string, readonly [attack: string, told: RegExp]>> = 
   ],
 };
 
+const hostile = (attack: string) =>
+  spawnDeno({
+    program: CHILD.replace("ATTACK", attack),
+    maxPythonBytes: 1 << 28,
+    hasKernelWalls: false,
+  });
+
 describe("a child process that lies to its parent", { timeout: 120_000 }, () => {
   for (const [what, [attack, told]] of Object.entries(LIES)) {
     test(`${what} ends it, as its own failure`, async () => {
-      const channel = new ChildChannel(spawnDeno(CHILD.replace("ATTACK", attack), 1 << 28));
+      const channel = new ChildChannel(hostile(attack));
       const { promise, resolve } = Promise.withResolvers<{ reason: string; isBySignal: boolean }>();
       const nonce = channel.listen(
         { onFrame: () => channel.listen({ onFrame: refuse, onEnd }), onEnd },
@@ -61,7 +68,7 @@ describe("a child process that lies to its parent", { timeout: 120_000 }, () => 
   }
 
   test("the start of a run that nobody waits for keeps nothing: a child that is silent is ended with its group", async () => {
-    const channel = new ChildChannel(spawnDeno(CHILD.replace("ATTACK", ""), 1 << 28));
+    const channel = new ChildChannel(hostile(""));
     const { promise, resolve } = Promise.withResolvers<string>();
     channel.listen({ onFrame: () => undefined, onEnd: resolve });
     channel.holdUp(true);
