@@ -163,8 +163,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   ): Promise<boolean> {
     this.point("before recovery row");
     if (epoch !== this.run.epoch || this.run.version !== recovery.version) return false;
+    const { folder, digest, files, version } = recovery;
     const state =
-      recovery.version === undefined ? {} : { stateFolder: recovery.folder, stateDigest: recovery.digest };
+      version === undefined ? {} : { stateFolder: folder, stateDigest: digest, stateFiles: files };
     this.run = { ...this.run, recovery, ...state, nextSequence };
     this.point("after recovery row");
     return true;
