@@ -37,17 +37,20 @@ interface TraceView {
 const TRACES_DEADLINE_MS = 20_000;
 const PAGE = 200;
 
-/** @param pageUrl the tracer's address. Waits until the spans of the step have come. */
-export async function readRolloutWaits(pageUrl: string, runId: string, step: number): Promise<RolloutWaits> {
-  const api = `${pageUrl}/api/runs/${runId}/rollouts`;
-  const slots = await readSlots(api, step);
+/** Asks the tracer of a stack. */
+type AskPage = (path: string) => Promise<Response>;
+
+/** Waits until the spans of the step have come. */
+export async function readRolloutWaits(ask: AskPage, runId: string, step: number): Promise<RolloutWaits> {
+  const api = `/api/runs/${runId}/rollouts`;
+  const slots = await readSlots(ask, api, step);
   const traces: TraceView[] = [];
   for (const slot of slots) {
     traces.push(
       await eventually(
         `the trace of ${slot}`,
         async () => {
-          const trace = await readJson<TraceView>(`${api}/${slot}/trace`);
+          const trace = await readJson<TraceView>(ask, `${api}/${slot}/trace`);
           return trace?.spans.some(({ name }) => name === "judge") === true ? trace : undefined;
         },
         { deadlineMs: TRACES_DEADLINE_MS },
@@ -57,11 +60,12 @@ export async function readRolloutWaits(pageUrl: string, runId: string, step: num
   return summariseTraces(traces);
 }
 
-async function readSlots(api: string, step: number): Promise<string[]> {
+async function readSlots(ask: AskPage, api: string, step: number): Promise<string[]> {
   const slots: string[] = [];
   let before = "";
   do {
     const page = await readJson<{ rollouts: { slot: string }[]; nextBeforeId: number | null }>(
+      ask,
       `${api}?split=train&step=${step}&limit=${PAGE}${before}`,
     );
     slots.push(...(page?.rollouts ?? []).map(({ slot }) => slot));
@@ -71,8 +75,8 @@ async function readSlots(api: string, step: number): Promise<string[]> {
 }
 
 /** Undefined where there is no such thing yet. */
-async function readJson<T>(url: string): Promise<T | undefined> {
-  const response = await fetch(url);
+async function readJson<T>(ask: AskPage, path: string): Promise<T | undefined> {
+  const response = await ask(path);
   return response.ok ? ((await response.json()) as T) : undefined;
 }
 

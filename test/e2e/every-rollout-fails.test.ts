@@ -62,7 +62,7 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     assert.match(status.output, /hopeless-\d+\s+failed/);
     assert.match(status.output, REASON);
     const run = await eventually("the page to know of the end", async () => {
-      const answer = (await (await fetch(`${stack.pageUrl}/api/runs/${runId}`)).json()) as {
+      const answer = (await (await stack.page(`/api/runs/${runId}`)).json()) as {
         phase: string;
         endReason: string;
         troubles: { outcomes: { count: number; reason: string }[] } | null;

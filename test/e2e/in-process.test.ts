@@ -92,7 +92,7 @@ describe("a stack in one process", () => {
         const found = new Map<string, Set<string>>();
         const messaging = new Map<string, Record<string, unknown>>();
         for (const { id } of traces) {
-          const answer = await fetch(`${stack.pageUrl}/api/traces/${id}`);
+          const answer = await stack.page(`/api/traces/${id}`);
           const { spans } = (await answer.json()) as {
             spans: { name: string; service: string; attributes: Record<string, unknown> }[];
           };

@@ -85,11 +85,11 @@ describe("a short run of the first example", () => {
   });
 
   test("can be browsed rollout by rollout, with one trace from the job to the gradient", async () => {
-    const rollout = `${stack.pageUrl}/api/runs/learns-1/rollouts/train.26.0.0`;
+    const rollout = `/api/runs/learns-1/rollouts/train.26.0.0`;
     const spans = await eventually(
       "the whole trace of a rollout",
       async () => {
-        const answer = await fetch(`${rollout}/trace`);
+        const answer = await stack.page(`${rollout}/trace`);
         if (!answer.ok) return false;
         const text = await answer.text();
         const names = ["rollout", "invoke_agent", "chat", "judge", "train"];
@@ -98,7 +98,7 @@ describe("a short run of the first example", () => {
       { deadlineMs: 30_000 },
     );
     assert.match(spans, /agent-rollout/);
-    const view = (await (await fetch(rollout)).json()) as Record<string, unknown>;
+    const view = (await (await stack.page(rollout)).json()) as Record<string, unknown>;
     assert.match(JSON.stringify(view), /"advantage"/);
     assert.match(JSON.stringify(view), /<answer>/);
   });

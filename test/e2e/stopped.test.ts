@@ -93,7 +93,7 @@ describe("a run whose processes are stopped for a while", { timeout: 300_000 }, 
     output.split("\n").find((line) => line.startsWith(name)) ?? "";
 
   async function api(route: string): Promise<{ status: number; body: unknown }> {
-    const answer = await fetch(`${stack.pageUrl}/api${route}`, { signal: AbortSignal.timeout(8_000) });
+    const answer = await stack.page(`/api${route}`, AbortSignal.timeout(8_000));
     return { status: answer.status, body: await answer.json() };
   }
 

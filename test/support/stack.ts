@@ -35,6 +35,8 @@ export interface TestStack extends AsyncDisposable {
   /** HONE_STATE_DIR. */
   readonly stateFolder: string;
   readonly pageUrl: string;
+  /** Asks the tracer, with the stack's token. @param path such as `/api/runs`. */
+  page(path: string, signal?: AbortSignal): Promise<Response>;
   /** Runs the command line on this stack. */
   hone(...args: string[]): Promise<Ended>;
   /** Names of the services' processes: those of the services, `<service>-1` and so on for further ones. */
@@ -59,6 +61,7 @@ interface StackFile {
   readonly supervisor: { readonly pid: number };
   readonly databaseUrl: string;
   readonly pageUrl: string;
+  readonly token: string;
   readonly services: Readonly<Record<string, { readonly pid: number }>>;
 }
 
@@ -123,11 +126,11 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;
     await eventually("the stack to be up", isUp, { deadlineMs: UP_DEADLINE_MS });
     if (ending !== undefined) assert.fail(`hone up ended before it was up:\n${JSON.stringify(ending)}`);
-    const { databaseUrl, pageUrl } = readStack();
+    const { databaseUrl, pageUrl, token } = readStack();
     const url =
       options.env?.HONE_NATS_URL ?? readFileSync(path.join(stateFolder, "bus", "owner.url"), "utf8");
     const bus = await connectBus({ url, name: "test" });
-    return { bus, sql: postgres(databaseUrl, { max: 2, fetch_types: false }), pageUrl, ended };
+    return { bus, sql: postgres(databaseUrl, { max: 2, fetch_types: false }), pageUrl, token, ended };
   };
   const disconnect = async ({ bus, sql }: Pick<TestStack, "bus" | "sql">) => {
     await bus.close();
@@ -150,6 +153,10 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     },
     get pageUrl() {
       return current.pageUrl;
+    },
+    page(path, signal) {
+      const headers = { authorization: `Bearer ${current.token}` };
+      return fetch(`${current.pageUrl}${path}`, { headers, ...(signal !== undefined && { signal }) });
     },
     stateFolder,
     hone,

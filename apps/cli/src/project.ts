@@ -9,6 +9,7 @@
  *   .hone/nats/           bus: configuration and streams
  *   .hone/postgres/       database (or where it lies)
  *   .hone/runs/           weights and checkpoints of runs
+ *   .hone/http-token      what the page, its API and the gateway ask for
  *   .hone/service.env     settings for a service started by hand, as from an editor
  */
 
@@ -25,6 +26,7 @@ export interface Project {
   readonly logs: string;
   readonly ready: string;
   readonly bus: string;
+  readonly tokenFile: string;
   readonly serviceEnvFile: string;
 }
 
@@ -43,6 +45,7 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
     logs: join(state, "logs"),
     ready: join(state, "ready"),
     bus: join(state, "bus"),
+    tokenFile: join(state, "http-token"),
     serviceEnvFile: join(state, "service.env"),
   };
 }

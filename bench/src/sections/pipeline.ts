@@ -79,7 +79,7 @@ export async function measurePipeline(settings: BenchSettings): Promise<Section>
   }
   const counted = completed.filter(({ step }) => step > shape.warmSteps).map(({ metrics }) => metrics);
   settings.say("the pipeline: reading traces");
-  const waits = await readRolloutWaits(stack.pageUrl, runId, steps);
+  const waits = await readRolloutWaits((path) => stack.page(path), runId, steps);
   return {
     name: "pipeline",
     title: `The first example, all six services: ${counted.length} steps of ${shape.tasksPerStep} tasks behind ${shape.warmSteps} warm ones`,

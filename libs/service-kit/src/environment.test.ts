@@ -23,6 +23,7 @@ describe("readBaseConfig()", () => {
       logLevel: "info",
       otlpEndpoint: undefined,
       traceSampleRatio: 1,
+      tracerToken: undefined,
     });
   });
 

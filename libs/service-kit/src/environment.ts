@@ -12,6 +12,7 @@ import { StreamsRole } from "@hone/messaging";
 import { LOG_LEVELS, LogLevel } from "@hone/telemetry";
 import { z } from "zod";
 import { SettingError } from "./errors.ts";
+import { readSecretSetting } from "./secret-setting.ts";
 import type { ServerAddress } from "./server-address.ts";
 
 /** Names of the variables that all services share. */
@@ -45,6 +46,10 @@ export const EnvironmentVariable = {
   logLevel: "HONE_LOG_LEVEL",
   /** OTLP/HTTP receiver; absent = no telemetry. */
   otlpEndpoint: "OTEL_EXPORTER_OTLP_ENDPOINT",
+  /** Token of the tracer, which the page and its API ask for; sent with what goes to the OTLP receiver. */
+  tracerToken: "HONE_TRACER_TOKEN",
+  /** File that holds it, as a mounted secret. */
+  tracerTokenFile: "HONE_TRACER_TOKEN_FILE",
   /** Share of traces that are recorded, 0 to 1. */
   traceSampleRatio: "HONE_TRACE_SAMPLE_RATIO",
   /** Which replica this is; letters, digits, `_` and `-`. */
@@ -69,6 +74,7 @@ export interface BaseConfig {
   readonly readyFile: string | undefined;
   readonly logLevel: LogLevel;
   readonly otlpEndpoint: string | undefined;
+  readonly tracerToken: string | undefined;
   readonly traceSampleRatio: number;
   readonly instanceId: string;
 }
@@ -110,6 +116,8 @@ const baseShape = {
   [EnvironmentVariable.readyFile]: z.string().optional(),
   [EnvironmentVariable.logLevel]: z.enum(LOG_LEVELS).default(LogLevel.info),
   [EnvironmentVariable.otlpEndpoint]: z.string().optional(),
+  [EnvironmentVariable.tracerToken]: z.string().regex(/^\S+$/, "no spaces").optional(),
+  [EnvironmentVariable.tracerTokenFile]: z.string().optional(),
   [EnvironmentVariable.traceSampleRatio]: z.coerce.number().min(0).max(1).default(1),
   [EnvironmentVariable.instanceId]: z.string().regex(INSTANCE_ID).optional(),
 };
@@ -117,7 +125,7 @@ const baseShape = {
 /**
  * Reads what all services share, with every default.
  * @throws {ConfigError} with every variable that is wrong.
- * @throws {SettingError} for an address that is given twice.
+ * @throws {SettingError} for an address that is given twice, and for a secret's file that cannot be read.
  */
 export function readBaseConfig(environment: Environment): BaseConfig {
   const read = readEnvironment(z.object(baseShape), environment);
@@ -135,6 +143,7 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     readyFile: read.HONE_READY_FILE === undefined ? undefined : resolve(read.HONE_READY_FILE),
     logLevel: read.HONE_LOG_LEVEL,
     otlpEndpoint: read.OTEL_EXPORTER_OTLP_ENDPOINT,
+    tracerToken: readSecretSetting(read, EnvironmentVariable.tracerToken),
     traceSampleRatio: read.HONE_TRACE_SAMPLE_RATIO,
     instanceId: read.HONE_INSTANCE_ID ?? ownInstanceId(),
   };

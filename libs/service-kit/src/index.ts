@@ -29,6 +29,7 @@ export { notReady, READY } from "./readiness.ts";
 export type { ReadyFileContent } from "./ready-file.ts";
 export type { ProcessHost, RunServiceOptions } from "./run-service.ts";
 export { ExitCode, runService } from "./run-service.ts";
+export { readSecretSetting } from "./secret-setting.ts";
 export type {
   DatabaseNeeds,
   HttpAddress,

@@ -123,6 +123,7 @@ async function startBoth<Config extends BaseConfig>(
     serviceName: definition.name,
     instanceId: config.instanceId,
     otlpEndpoint: config.otlpEndpoint,
+    otlpToken: config.tracerToken,
     sampleRatio: config.traceSampleRatio,
     logger,
   });

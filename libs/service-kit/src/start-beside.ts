@@ -47,12 +47,19 @@ async function start<Config extends BaseConfig>(
 ): Promise<BesideService> {
   const { name } = definition;
   const config = definition.readConfig(environment);
-  const { instanceId, otlpEndpoint, traceSampleRatio: sampleRatio, logLevel } = config;
+  const {
+    instanceId,
+    otlpEndpoint,
+    tracerToken: otlpToken,
+    traceSampleRatio: sampleRatio,
+    logLevel,
+  } = config;
   const logger = createLogger({ service: name, level: logLevel, sink });
   const telemetry = await startTelemetry({
     serviceName: name,
     instanceId,
     otlpEndpoint,
+    otlpToken,
     sampleRatio,
     logger,
   });

@@ -21,6 +21,8 @@ export interface TelemetryOptions {
   readonly instanceId?: string | undefined;
   /** Base address of the OTLP/HTTP receiver, such as http://127.0.0.1:4318; absent or empty = no telemetry. */
   readonly otlpEndpoint?: string | undefined;
+  /** Sent to the receiver as a bearer token. @default none */
+  readonly otlpToken?: string | undefined;
   /** Share of traces that are recorded, 0 to 1; decided by trace id at the root. @default 1 */
   readonly sampleRatio?: number | undefined;
   /** Told of dropped spans and failed exports, at most once in 30 s. */
@@ -102,6 +104,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   const exportTimeoutMs = options.exportTimeoutMs ?? DEFAULT_EXPORT_TIMEOUT_MS;
   const exporter = new OTLPTraceExporter({
     url,
+    ...(options.otlpToken !== undefined && { headers: { authorization: `Bearer ${options.otlpToken}` } }),
     timeoutMillis: exportTimeoutMs,
     concurrencyLimit: MAX_CONCURRENT_EXPORTS,
   });

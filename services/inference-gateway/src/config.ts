@@ -1,11 +1,16 @@
 /** Configuration of the inference gateway, from the environment. */
 
-import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
-import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
+import {
+  type BaseConfig,
+  type Environment,
+  readBaseConfig,
+  readSecretSetting,
+  SettingError,
+} from "@hone/service-kit";
 import { z } from "zod";
 import type { WantedCheckpoint } from "./domain/serving/served-checkpoints.ts";
 
@@ -107,7 +112,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,
     checkpoints,
-    apiKey: readKey(read, "HONE_INFERENCE_API_KEY"),
+    apiKey: readSecretSetting(read, "HONE_INFERENCE_API_KEY"),
     hub,
     // What the operator names may lie anywhere.
     modelFolders: readModelFolders(environment, [base.filesDir, base.stateDir, hub.cacheDir]).and(
@@ -162,30 +167,9 @@ function readEngine(read: Variables, ownViewFolder: string): EngineConfig {
   return {
     kind,
     url,
-    apiKey: readKey(read, "HONE_INFERENCE_ENGINE_API_KEY"),
-    adminKey: readKey(read, "HONE_INFERENCE_ENGINE_ADMIN_KEY"),
+    apiKey: readSecretSetting(read, "HONE_INFERENCE_ENGINE_API_KEY"),
+    adminKey: readSecretSetting(read, "HONE_INFERENCE_ENGINE_ADMIN_KEY"),
     loadDeadlineMs: read.HONE_INFERENCE_ENGINE_LOAD_MS,
     viewFolder: read.HONE_INFERENCE_ENGINE_LINKS_DIR ?? ownViewFolder,
   };
-}
-
-type KeyVariable =
-  | "HONE_INFERENCE_API_KEY"
-  | "HONE_INFERENCE_ENGINE_API_KEY"
-  | "HONE_INFERENCE_ENGINE_ADMIN_KEY";
-
-/** From the variable, or else from the file that its sister names. */
-function readKey(read: Variables, variable: KeyVariable): string | undefined {
-  const fileVariable = `${variable}_FILE` as const;
-  const file = read[fileVariable];
-  if (read[variable] !== undefined || file === undefined) return read[variable];
-  let key: string;
-  try {
-    key = readFileSync(file, "utf8").trim();
-  } catch (cause) {
-    throw new SettingError(fileVariable, "must be a readable file", file, { cause });
-  }
-  if (key === "" || /\s/.test(key))
-    throw new SettingError(fileVariable, "must hold a key without spaces", file);
-  return key;
 }

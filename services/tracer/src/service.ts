@@ -85,6 +85,8 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     watchStates({ bucket, write: (states) => writeStates(database, states), logger, signal }),
     retain(database, config, logger, signal),
   ];
+  if (config.tracerToken === undefined)
+    logger.warn("whoever reaches this address may read runs and send spans: HONE_TRACER_TOKEN is not set");
   const store = createStore(database);
   const watch = watchStack(bus, database, logger, signal);
   const routes = await createApp({
@@ -99,6 +101,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     otlp: { intake, forwarder, maxBodyBytes: config.maxBodyBytes },
     feed: new LiveFeed(() => store.readRevisions(), logger, signal),
     logger,
+    token: config.tracerToken,
   });
 
   return {

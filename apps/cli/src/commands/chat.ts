@@ -59,11 +59,12 @@ async function servedModel(
   { project }: Session,
   wanted: string | undefined,
 ): Promise<{ gateway: GatewayAddress; model: string } | undefined> {
-  const port = readStack(project)?.services["inference-gateway"]?.httpPort;
+  const stack = readStack(project);
+  const port = stack?.services["inference-gateway"]?.httpPort;
   if (port === undefined) return undefined;
   const gateway = {
     baseUrl: `http://127.0.0.1:${port}/v1`,
-    apiKey: process.env.HONE_INFERENCE_API_KEY || undefined,
+    apiKey: process.env.HONE_INFERENCE_API_KEY || stack?.token,
   };
   if (wanted === undefined) {
     const models = await listModels(gateway);

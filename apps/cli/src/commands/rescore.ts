@@ -36,12 +36,12 @@ export const rescoreCommand = honeCommand({
   },
   run: async (session, args) => {
     const { terminal, project, signal } = session;
-    const { pageUrl } = requireStack(session);
+    const { pageUrl, token } = requireStack(session);
     const judges = await readJudges(resolve(userFolder(), args.judges));
     await using parts = openJudgeParts(project.folder, localEnvironment(project));
     const panel = await assemblePanel(judges, parts);
     const { run: runId, split, step } = args;
-    const stored = storedRollouts({ pageUrl, runId, split, step, signal });
+    const stored = storedRollouts({ pageUrl, token, runId, split, step, signal });
     const before: number[] = [];
     const lines: string[] = [];
     const summary = await scoreAll(stored, panel, signal, ({ slot, reward }, verdict) => {

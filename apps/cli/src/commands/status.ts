@@ -25,6 +25,7 @@ import { span } from "../format.ts";
 import { isEnded, runStates } from "../run/follow-run.ts";
 import { troubleLines } from "../run/trouble-lines.ts";
 import type { Session } from "../session.ts";
+import { pageLink } from "../stack/http-token.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/part-health.ts";
 import { replicasOf } from "../stack/replicas.ts";
 import { sandboxWaits } from "../stack/sandbox-waits.ts";
@@ -88,7 +89,7 @@ function tellParts(
     return terminal.style("yellow", part.kind === "silent" ? silence(part) : part.reasons.join("; "));
   };
   terminal.line(`up for ${span(Date.now() - stack.startedAtMs)} in process ${stack.supervisor.pid}`);
-  terminal.line(`page  ${terminal.style("cyan", stack.pageUrl)}\n`);
+  terminal.line(`page  ${terminal.style("cyan", pageLink(stack))}\n`);
   const rows = [
     ["bus", shown("nats-server"), shownBus(project, stack.natsUrl)],
     ["database", shown("postgres")],

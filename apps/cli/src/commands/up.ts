@@ -10,6 +10,7 @@ import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { allowModelFolders, shownPath } from "../project.ts";
 import type { Session } from "../session.ts";
+import { pageLink } from "../stack/http-token.ts";
 import { parseReplicas, REPLICAS_VARIABLE } from "../stack/replicas.ts";
 import { SERVICES, type ServiceName } from "../stack/services.ts";
 import { shownBus } from "../stack/shown-bus.ts";
@@ -120,7 +121,7 @@ async function detach(
     const record = readStack(project);
     if (record !== undefined && record.supervisor.pid === child.pid) {
       terminal.line(`bus    ${shownBus(project, record.natsUrl)}`);
-      terminal.line(`page   ${terminal.style("cyan", record.pageUrl)}`);
+      terminal.line(`page   ${terminal.style("cyan", pageLink(record))}`);
       terminal.line(`up in process ${child.pid}; hone down ends it`);
       return 0;
     }

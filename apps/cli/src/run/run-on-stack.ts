@@ -9,6 +9,7 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { raceAbortable } from "@hone/core";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
+import { pageLink } from "../stack/http-token.ts";
 import { connectTo, useStack } from "../stack/use-stack.ts";
 import { followFile, requireCompleted } from "./follow-file.ts";
 import { type LoadedRun, loadRunFile } from "./load-run-file.ts";
@@ -82,7 +83,7 @@ export async function followOnStack(
     await bus.close();
   }
   if (!stack.isOwn || !options.isKept) return;
-  terminal.line(`\nthe page stays up at ${terminal.style("cyan", stack.pageUrl)}; Ctrl-C ends it`);
+  terminal.line(`\nthe page stays up at ${terminal.style("cyan", pageLink(stack))}; Ctrl-C ends it`);
   await raceAbortable(stack.failed, signal).then(
     (error) => {
       throw error;

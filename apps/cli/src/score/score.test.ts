@@ -135,7 +135,7 @@ describe("scoring without a run", () => {
     });
 
     test("are read page by page and judged as they were played", async () => {
-      const stored = storedRollouts({ pageUrl, runId: "run-1", split: "train", signal });
+      const stored = storedRollouts({ pageUrl, token: "t", runId: "run-1", split: "train", signal });
       const { summary } = await score(stored, "- { kind: gsm8k, method: flexible }");
       assert.equal(summary.scored, 1);
       assert.equal(summary.rewardMean, 1);
@@ -143,7 +143,7 @@ describe("scoring without a run", () => {
     });
 
     test("of a run that is not there are refused", async () => {
-      const stored = storedRollouts({ pageUrl, runId: "run-2", signal });
+      const stored = storedRollouts({ pageUrl, token: "t", runId: "run-2", signal });
       await assert.rejects(score(stored, "- { kind: gsm8k }"), /run-2 must be stored/);
     });
   });

@@ -10,6 +10,8 @@ import type { Scorable } from "./score-all.ts";
 export interface StoredRolloutsOptions {
   /** Address of the tracer. */
   readonly pageUrl: string;
+  /** That it asks for. */
+  readonly token: string;
   readonly runId: string;
   /** Absent = all. */
   readonly split?: string | undefined;
@@ -87,14 +89,17 @@ function episodeOf(stored: z.output<typeof rolloutSchema>): Scorable<StoredRollo
 }
 
 async function ask<Answer>(
-  { pageUrl, runId, signal }: StoredRolloutsOptions,
+  { pageUrl, token, runId, signal }: StoredRolloutsOptions,
   path: string,
   schema: z.ZodType<Answer>,
 ): Promise<Answer> {
   let response: Response;
   try {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_DEADLINE_MS)]);
-    response = await fetch(`${pageUrl}${path}`, { signal: bounded });
+    response = await fetch(`${pageUrl}${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: bounded,
+    });
   } catch (cause) {
     signal.throwIfAborted();
     throw new UsageError(`Cannot read stored rollouts as the tracer must answer at ${pageUrl}`, { cause });

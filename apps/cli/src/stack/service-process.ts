@@ -43,7 +43,7 @@ export interface ServiceSettings {
   readonly nats: BusAddress;
   /** Undefined for a service that keeps no rows. */
   readonly database: ServerAddress | undefined;
-  /** Empty = no telemetry. */
+  /** The stack's tracer, whose token lies in the project; empty for a service without a stack, which has no telemetry. */
   readonly otlpEndpoint: string;
   readonly logLevel: string;
   /** The service's own variables. */
@@ -91,8 +91,18 @@ export function serviceEnvironment(
     // Fixed, so that a trainer that is started again takes up its runs without waiting for its own lease to end.
     HONE_INSTANCE_ID: `${service}-${index}`,
     OTEL_EXPORTER_OTLP_ENDPOINT: settings.otlpEndpoint,
+    HONE_TRACER_TOKEN: "",
+    HONE_TRACER_TOKEN_FILE: settings.otlpEndpoint === "" ? "" : project.tokenFile,
+    ...(service === "inference-gateway" &&
+      settings.otlpEndpoint !== "" &&
+      !hasOwnKey() && { HONE_INFERENCE_API_KEY_FILE: project.tokenFile }),
     ...settings.own,
   };
+}
+
+/** Whether the user gave the gateway's API a key. */
+export function hasOwnKey(env: NodeJS.ProcessEnv = process.env): boolean {
+  return [env.HONE_INFERENCE_API_KEY, env.HONE_INFERENCE_API_KEY_FILE].some((value) => (value ?? "") !== "");
 }
 
 function readyFileOf(project: Project, name: string): string {

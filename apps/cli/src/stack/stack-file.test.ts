@@ -21,6 +21,7 @@ const record = {
   natsUrl: "nats://x",
   databaseUrl: "postgres://x",
   pageUrl: "http://x",
+  token: "a-token",
   replicas: parseReplicas("agent-rollout=2", "a test", ["trainer"]),
   services: {},
   silent: {},
@@ -112,7 +113,8 @@ describe("damaged files of a stack", () => {
         const read = readStack(project);
         if (read === undefined) return;
         assert.deepEqual(read.supervisor, own);
-        for (const url of [read.natsUrl, read.databaseUrl, read.pageUrl]) assert.equal(typeof url, "string");
+        for (const url of [read.natsUrl, read.databaseUrl, read.pageUrl, read.token])
+          assert.equal(typeof url, "string");
         assert.ok(replicasOf(read.replicas).length <= 6 * 16);
         for (const service of Object.values(read.services)) assert.ok(Number.isSafeInteger(service.httpPort));
       }),

@@ -27,6 +27,8 @@ export interface StackRecord {
   readonly natsUrl: string;
   readonly databaseUrl: string;
   readonly pageUrl: string;
+  /** Of the page, its API, and of the gateway's where no key was set. */
+  readonly token: string;
   /** Processes that each service is to have; 0 = somebody else runs it. */
   readonly replicas: Replicas;
   /** By name of the process (services.ts, N1); one that is being started again may be missing. */
@@ -140,10 +142,10 @@ function isIdentity(value: unknown): value is ProcessIdentity {
 
 function isStackRecord(value: unknown): value is StackRecord {
   if (!isObject(value) || !isIdentity(value.supervisor)) return false;
-  const { startedAtMs, natsUrl, databaseUrl, pageUrl, replicas, services, silent } = value;
+  const { startedAtMs, natsUrl, databaseUrl, pageUrl, token, replicas, services, silent } = value;
   return (
     Number.isFinite(startedAtMs) &&
-    [natsUrl, databaseUrl, pageUrl].every((url) => typeof url === "string") &&
+    [natsUrl, databaseUrl, pageUrl, token].every((url) => typeof url === "string") &&
     isReplicas(replicas) &&
     isObject(services) &&
     Object.values(services).every(isServiceRecord) &&

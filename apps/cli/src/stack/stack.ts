@@ -26,6 +26,7 @@ import {
 } from "@hone/embedded";
 import type { Project } from "../project.ts";
 import { watchAnswers } from "./answer-watch.ts";
+import { httpToken } from "./http-token.ts";
 import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
 import { type Replicas, replicasOf } from "./replicas.ts";
 import { startServers } from "./servers.ts";
@@ -63,6 +64,8 @@ export interface Stack extends AsyncDisposable {
   readonly databaseUrl: string;
   /** The tracer's page. */
   readonly pageUrl: string;
+  /** That of the page. */
+  readonly token: string;
   /** Resolves with the reason when a part stays down; the stack is then of no use and its owner stops it. */
   readonly failed: Promise<StartError>;
   /** @param isHurried gives everything a second instead of its grace time. */
@@ -111,6 +114,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const tell = options.onEvent ?? (() => undefined);
     // The tracer's port is chosen before it runs, so that all can start at once and know where to send spans.
     const tracerPort = await freePort();
+    const token = await httpToken(project);
     const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
     const startedAtMs = Date.now();
     const { nats, postgres, isProgramThere } = await startServers(project, { servers, tell, signal });
@@ -128,6 +132,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
         startedAtMs,
         ...addresses,
         pageUrl,
+        token,
         replicas: options.replicas,
         services: Object.fromEntries(replicas.flatMap(({ name }) => serviceRecord(name, services.get(name)))),
         silent,
@@ -175,6 +180,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
       natsUrl,
       databaseUrl,
       pageUrl,
+      token,
       failed: Promise.race([...servers, ...services.values()].map((each) => each.gaveUp)),
       stop,
       [Symbol.asyncDispose]: () => stop(),

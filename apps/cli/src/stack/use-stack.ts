@@ -4,6 +4,7 @@ import { unreachable } from "@hone/core";
 import { type Bus, connectBus } from "@hone/messaging";
 import { UsageError } from "../errors.ts";
 import type { Session } from "../session.ts";
+import { pageLink } from "./http-token.ts";
 import { describeReplicas, parseReplicas, REPLICAS_VARIABLE, requireSingle } from "./replicas.ts";
 import { shownBus } from "./shown-bus.ts";
 import { type Stack, type StackEvent, type StartStackOptions, startStack } from "./stack.ts";
@@ -15,6 +16,7 @@ export interface UsableStack extends AsyncDisposable {
   readonly isOwn: boolean;
   readonly natsUrl: string;
   readonly pageUrl: string;
+  readonly token: string;
   /** Resolves with the reason when a part of an own stack stays down. */
   readonly failed: Promise<Error>;
 }
@@ -68,6 +70,7 @@ export async function useStack(session: Session, options: OwnStackOptions = {}):
       isOwn: false,
       natsUrl: record.natsUrl,
       pageUrl: record.pageUrl,
+      token: record.token,
       failed,
       [Symbol.asyncDispose]: async () => undefined,
     };
@@ -77,6 +80,7 @@ export async function useStack(session: Session, options: OwnStackOptions = {}):
     isOwn: true,
     natsUrl: stack.natsUrl,
     pageUrl: stack.pageUrl,
+    token: stack.token,
     failed: stack.failed,
     [Symbol.asyncDispose]: () => stopAndTell(session, stack),
   };
@@ -108,7 +112,7 @@ export async function startAndTell(session: Session, options: OwnStackOptions = 
   terminal.live("");
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   terminal.line(`bus    ${shownBus(project, stack.natsUrl)}`);
-  terminal.line(`page   ${terminal.style("cyan", stack.pageUrl)}`);
+  terminal.line(`page   ${terminal.style("cyan", pageLink(stack))}`);
   terminal.line(
     terminal.style(
       "dim",

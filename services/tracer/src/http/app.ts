@@ -7,6 +7,7 @@ import { type ApiOptions, apiRoutes } from "./api-routes.ts";
 import type { LiveFeed } from "./live-feed.ts";
 import { liveRoutes } from "./live-routes.ts";
 import { type OtlpRoutesOptions, otlpRoutes } from "./otlp-routes.ts";
+import { pageAccess } from "./page-access.ts";
 import { pageRoutes, SECURITY_HEADERS } from "./page-routes.ts";
 
 export interface AppOptions {
@@ -14,6 +15,8 @@ export interface AppOptions {
   readonly otlp: OtlpRoutesOptions;
   readonly feed: LiveFeed;
   readonly logger: Logger;
+  /** What whoever looks or sends spans must know; undefined = nothing. */
+  readonly token: string | undefined;
 }
 
 export async function createApp(options: AppOptions): Promise<Hono> {
@@ -22,6 +25,7 @@ export async function createApp(options: AppOptions): Promise<Hono> {
     await next();
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
   });
+  app.use(pageAccess(options.token));
   app.route("/", otlpRoutes(options.otlp));
   app.route("/api", liveRoutes(options.feed));
   app.route("/api", apiRoutes(options.api));
