@@ -86,7 +86,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
   describe("pointers to objects", () => {
     const body = toBinary(
       RolloutJobSchema,
-      job("pointed", { judgesJson: randomBytes(300_000).toString("hex") }),
+      job("pointed", { agentConfigJson: randomBytes(300_000).toString("hex") }),
     );
 
     /** Puts an object and damages it, then asks a reader for the message that points to it. */

@@ -75,6 +75,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common(),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "judge"),
+        ...read("KV_RUN_STATE"),
         subjects.rolloutScored("*"),
       ],
       subscribe: [

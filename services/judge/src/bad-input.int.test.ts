@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
+  BucketName,
   type Bus,
   connectBus,
   ensureTopology,
+  openBucket,
   publishBytes,
   StreamName,
   subjects,
@@ -12,7 +14,7 @@ import {
 } from "@hone/messaging";
 import { ScoreReplySchema, ScoreRequestSchema } from "@hone/proto-gen/judge";
 import { EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats } from "@hone/testing";
@@ -27,7 +29,6 @@ const valid = create(EpisodeSchema, {
   attempt: 1,
   outcome: Outcome.COMPLETED,
   environmentReturn: 1,
-  judgesJson: '[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]',
   turns: [{ index: 0, infoJson: '{"isValid":true}' }],
   samples: [{ tokenIds: [1, 2, 3], lossMask: new Uint8Array([0, 1, 1]), logprobs: [-0.5, -0.25] }],
 });
@@ -40,6 +41,10 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
     nats = await startNats();
     bus = await connectBus({ url: nats.url, name: "judge-bad-input" });
     await ensureTopology(bus);
+    const states = await openBucket(bus, BucketName.runState, RunStateSchema);
+    const configJson = '{"judge":[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]}';
+    for (const runId of [RUN, "after-1"])
+      await states.put(runId, create(RunStateSchema, { runId, configJson }));
     service = await startService(judgeService, {
       config: readJudgeConfig({ HONE_NATS_URL: nats.url }),
       logger: silentLogger(),

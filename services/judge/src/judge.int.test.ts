@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
+  BucketName,
   type Bus,
   connectBus,
   ensureTopology,
+  openBucket,
   publishBytes,
   publishStored,
   readOrdered,
@@ -22,27 +24,25 @@ import {
   ScoreRequestSchema,
 } from "@hone/proto-gen/judge";
 import { type Episode, EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { silentLogger } from "@hone/telemetry";
 import { startNats } from "@hone/testing";
 import { judgeParts } from "./domain/testing-episodes.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
-import { Panels } from "./nats/panels.ts";
+import { RunPanels } from "./nats/run-panels.ts";
 import { serveJudge } from "./nats/serve.ts";
 
-const panels = new Panels(judgeParts());
 const options = { logger: silentLogger(), concurrency: 64, signal: new AbortController().signal };
 
-const JUDGES_JSON = JSON.stringify([
+const JUDGES = [
   { kind: "environment", weight: 1 },
   { kind: "format", weight: 0.5 },
-]);
+];
 
 interface Overrides {
   readonly runId?: string;
   readonly outcome?: Outcome;
   readonly reason?: string;
-  readonly judgesJson?: string;
   readonly turns?: { index: number; infoJson?: string }[];
 }
 
@@ -53,7 +53,6 @@ function episode(index: number, overrides: Overrides = {}): Episode {
     attempt: 1,
     outcome: Outcome.COMPLETED,
     environmentReturn: index,
-    judgesJson: JUDGES_JSON,
     turns: [{ index: 0, infoJson: '{"isValid":true}' }],
     samples: [{ tokenIds: [1, 2, 3], lossMask: new Uint8Array([0, 1, 1]), logprobs: [-0.5, -0.25] }],
     ...overrides,
@@ -63,11 +62,19 @@ function episode(index: number, overrides: Overrides = {}): Episode {
 describe("judge on a real bus", { timeout: 60_000 }, () => {
   let nats: Awaited<ReturnType<typeof startNats>>;
   let bus: Bus;
+  let panels: RunPanels;
+  /** What the trainer does before a run's first job. */
+  const publishRun = async (runId: string, judge: unknown = JUDGES) => {
+    const states = await openBucket(bus, BucketName.runState, RunStateSchema);
+    await states.put(runId, create(RunStateSchema, { runId, configJson: JSON.stringify({ judge }) }));
+  };
 
   before(async () => {
     nats = await startNats();
     bus = await connectBus({ url: nats.url, name: "judge-test" });
     await ensureTopology(bus);
+    panels = await RunPanels.open(bus, judgeParts());
+    for (const run of ["run-1", "run-2", "run-3", "run-4", "run-9"]) await publishRun(run);
   });
   after(async () => {
     await bus.close();
@@ -127,18 +134,41 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     const run = "run-3";
     await finish(episode(0, { runId: run, outcome: Outcome.CANCELLED, reason: "asked for" }));
     await finish(episode(1, { runId: run, turns: [{ index: 0 }] }));
-    await finish(episode(2, { runId: run, judgesJson: "[]" }));
     const seen = new Map<number, { outcome: Outcome; reason: string; scores: number }>();
     for await (const { message } of scoredOf(run, new AbortController().signal)) {
       const { slot, outcome, reason } = message.episode!;
       seen.set(slot!.index, { outcome, reason, scores: message.scores.length });
-      if (seen.size === 3) break;
+      if (seen.size === 2) break;
     }
     assert.deepEqual(seen.get(0), { outcome: Outcome.CANCELLED, reason: "asked for", scores: 0 });
     assert.equal(seen.get(1)!.outcome, Outcome.INFRA_FAILED);
     assert.match(seen.get(1)!.reason, /the judge "format" failed/);
-    assert.equal(seen.get(2)!.outcome, Outcome.INFRA_FAILED);
-    assert.match(seen.get(2)!.reason, /`judge` as it must be at least 1 entries/);
+    await replica.drain();
+  });
+
+  test("takes a run's judges from the trainer, never from the episode, and judges nothing of a run without any", async () => {
+    const replica = consumeEpisodes(bus, panels, options);
+    const outcomeOf = async (runId: string) => {
+      // Older versions sent the judges with the episode, as field 11: whoever makes an episode may still write it.
+      const own = Buffer.from(JSON.stringify([{ kind: "environment", weight: 1_000 }]));
+      const forged = Buffer.concat([
+        toBinary(EpisodeSchema, episode(2, { runId })),
+        Buffer.of(90, own.length),
+        own,
+      ]);
+      await publishBytes(bus, subjects.rolloutFinished(runId), forged, undefined);
+      for await (const { message } of scoredOf(runId, new AbortController().signal)) return message;
+      return assert.fail();
+    };
+    await publishRun("run-5", [{ kind: "environment", weight: 3 }]);
+    await publishRun("run-6", []);
+    assert.equal((await outcomeOf("run-5")).reward, 6);
+    const none = await outcomeOf("run-6");
+    assert.equal(none.episode!.outcome, Outcome.INFRA_FAILED);
+    assert.match(none.episode!.reason, /`judge` as it must be at least 1 entries/);
+    const unknown = await outcomeOf("run-7");
+    assert.equal(unknown.episode!.outcome, Outcome.INFRA_FAILED);
+    assert.match(unknown.episode!.reason, /published no state of its run run-7/);
     await replica.drain();
   });
 

@@ -7,7 +7,7 @@
 import { MeasuredSandbox, READY, type ServiceDefinition } from "@hone/service-kit";
 import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
-import { Panels } from "./nats/panels.ts";
+import { RunPanels } from "./nats/run-panels.ts";
 import { serveJudge } from "./nats/serve.ts";
 
 export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
@@ -19,7 +19,7 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
     const processes = { maxProcesses: config.sandboxProcesses };
     const sandbox = new MeasuredSandbox("answer", processes);
     const testSandbox = new MeasuredSandbox("test", processes);
-    const panels = new Panels({ ...config, sandbox, testSandbox });
+    const panels = await RunPanels.open(bus, { ...config, sandbox, testSandbox });
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });
     return {

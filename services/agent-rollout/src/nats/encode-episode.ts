@@ -30,7 +30,6 @@ export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
     turns: record.turns.map(encodeTurn),
     metrics: record.metrics,
     metadataJson: JSON.stringify(record.metadata),
-    judgesJson: job.judgesJson,
     environmentReturn: record.environmentReturn,
     failedAttempts: [...record.failedAttempts],
     durationMs: record.durationMs,

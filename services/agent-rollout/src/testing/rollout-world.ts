@@ -83,7 +83,6 @@ export class RolloutWorld {
       runSeed: 7n,
       sampling: { temperature: 1, topP: 1, maxNewTokens: 16 },
       limits: LIMITS,
-      judgesJson: "[]",
       tokenizerDigest: this.tokenizer.digest,
       tokenizerPath: TOKENIZER,
       ...fields,

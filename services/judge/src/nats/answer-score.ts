@@ -1,16 +1,16 @@
 /** Answers `hone.v1.judge.score`: stored episodes, judged again or by other judges. */
 
 import { create } from "@bufbuild/protobuf";
-import { describeError } from "@hone/core";
+import { describeError, RetryableError } from "@hone/core";
 import { type ScoreReply, ScoreReplySchema, type ScoreRequest } from "@hone/proto-gen/judge";
 import type { JudgeContext } from "../domain/judge.ts";
 import { judgeEpisode } from "./judge-episode.ts";
-import type { Panels } from "./panels.ts";
+import type { RunPanels } from "./run-panels.ts";
 
-/** Never rejects: what is wrong with the request is said in the reply, and asking again would not help. */
+/** Never rejects: what is wrong is said in the reply, and whether asking again may help. */
 export async function answerScore(
   request: ScoreRequest,
-  panels: Panels,
+  panels: Pick<RunPanels, "of" | "ofRun">,
   context: JudgeContext,
 ): Promise<ScoreReply> {
   try {
@@ -18,10 +18,17 @@ export async function answerScore(
     // Refused as a whole: each episode would fail alike.
     if (judgesJson !== undefined) await panels.of(judgesJson);
     const scored = await Promise.all(
-      episodes.map((episode) => judgeEpisode(episode, panels, context, judgesJson)),
+      episodes.map((episode) =>
+        judgeEpisode(episode, context, () =>
+          judgesJson === undefined ? panels.ofRun(episode.runId) : panels.of(judgesJson),
+        ),
+      ),
     );
     return create(ScoreReplySchema, { scored });
   } catch (error) {
-    return create(ScoreReplySchema, { error: describeError(error), isRetryable: false });
+    return create(ScoreReplySchema, {
+      error: describeError(error),
+      isRetryable: error instanceof RetryableError,
+    });
   }
 }

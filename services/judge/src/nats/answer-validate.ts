@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type ConfigProblem, type JudgeConfig, parseJudges } from "@hone/config";
-import { describeError, parseJson } from "@hone/core";
+import { describeError } from "@hone/core";
 import {
   ProblemSchema,
   type ValidateReply,
@@ -11,10 +11,11 @@ import {
 } from "@hone/proto-gen/run";
 import { assemblePanel } from "../domain/panel.ts";
 import type { JudgeParts } from "../domain/registry.ts";
+import { judgesIn } from "./decode-judges.ts";
 
 /** Never rejects. */
 export async function answerValidate(request: ValidateRequest, parts: JudgeParts): Promise<ValidateReply> {
-  const parsed = parseJudges(judgesOf(request.configJson));
+  const parsed = parseJudges(judgesIn(request.configJson));
   const problems =
     parsed.kind === "problems"
       ? parsed.problems
@@ -35,16 +36,5 @@ async function problemOf(config: JudgeConfig, index: number, parts: JudgeParts):
     const key = `judge[${index}]`;
     const allowed = "a judge that can be made";
     return [{ key, value: config, allowed, message: `Cannot use \`${key}\`: ${describeError(error)}` }];
-  }
-}
-
-/** What stands under `judge`; undefined where the text is no run file. */
-function judgesOf(configJson: string): unknown {
-  try {
-    const config: unknown = parseJson(configJson);
-    return typeof config === "object" && config !== null ? Reflect.get(config, "judge") : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
   }
 }

@@ -5,6 +5,7 @@
  * C2: the scored episode of one attempt is stored once: its message id is rollout id, attempt and "scored".
  * C3: episodes are independent: many are in work at once and their order does not matter.
  * C4: an episode with which process after process dies goes on as infra_failed.
+ * C5: its judges are its run's, whatever it says itself (run-panels.ts). One of a run that stays unknown goes on as infra_failed.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -45,9 +46,11 @@ import {
   withSpan,
 } from "@hone/telemetry";
 import { judgeEpisode } from "./judge-episode.ts";
-import type { Panels } from "./panels.ts";
+import { type RunPanels, UnknownRunError } from "./run-panels.ts";
 
 const judgeSeconds = histogramOf(Instrument.judgeSeconds);
+/** A second lies between two of them: a run's state comes within milliseconds of its first episode. */
+const PATIENT_DELIVERIES = 5;
 /** The subject of episodes to be judged, whatever their run. */
 const ANY_EPISODE = subjects.rolloutFinished("*");
 
@@ -61,7 +64,7 @@ export interface ConsumeEpisodesOptions {
 }
 
 /** Starts to judge. */
-export function consumeEpisodes(bus: Bus, panels: Panels, options: ConsumeEpisodesOptions): WorkConsumer {
+export function consumeEpisodes(bus: Bus, panels: RunPanels, options: ConsumeEpisodesOptions): WorkConsumer {
   const { logger, concurrency } = options;
   return consumeWork(bus, EpisodeSchema, {
     stream: StreamName.episodes,
@@ -77,7 +80,7 @@ export function consumeEpisodes(bus: Bus, panels: Panels, options: ConsumeEpisod
 
 async function judgeItem(
   bus: Bus,
-  panels: Panels,
+  panels: RunPanels,
   item: WorkItem<Episode>,
   { logger, signal }: ConsumeEpisodesOptions,
 ): Promise<void> {
@@ -88,7 +91,7 @@ async function judgeItem(
     { parent: item.trace, kind: SpanKind.CONSUMER, attributes: identity.attributes },
     async (span) => {
       const startedAt = performance.now();
-      const scored = await judgeEpisode(episode, panels, { signal });
+      const scored = await judgeEpisode(episode, { signal }, () => panelOf(panels, item));
       // An answer that was cut off is no verdict: the episode comes again (C1).
       signal.throwIfAborted();
       judgeSeconds.of({ outcome: outcomeFromWire(episode.outcome) }).observeSince(startedAt);
@@ -102,6 +105,16 @@ async function judgeItem(
       await publishScored(bus, identity.rolloutId, episode, scored, contextOf(span, item.trace));
     },
   );
+}
+
+/** C5 */
+async function panelOf(panels: RunPanels, { message: { runId }, deliveries }: WorkItem<Episode>) {
+  try {
+    return await panels.ofRun(runId);
+  } catch (error) {
+    const isPatient = !(error instanceof UnknownRunError) || deliveries < PATIENT_DELIVERIES;
+    throw isPatient ? error : new TerminalError(error.code, error.message);
+  }
 }
 
 /** C4 */

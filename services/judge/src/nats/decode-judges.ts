@@ -3,7 +3,7 @@
 import { type JudgeConfig, parseJudges } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 
-/** The judges that an episode carries. @throws {InvalidInputError} when the text is no list of judges. */
+/** The judges of a run, or others that were asked for. @throws {InvalidInputError} when the text is no list of judges. */
 export function decodeJudgesJson(json: string): readonly JudgeConfig[] {
   let value: unknown;
   try {
@@ -18,4 +18,15 @@ export function decodeJudgesJson(json: string): readonly JudgeConfig[] {
 
 function refusal(message: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(message, { path: "judge", allowed: "a list of judges" }, { cause });
+}
+
+/** What stands under `judge`; undefined where the text is no run file, which is then no list of judges. */
+export function judgesIn(configJson: string): unknown {
+  try {
+    const config: unknown = parseJson(configJson);
+    return typeof config === "object" && config !== null ? Reflect.get(config, "judge") : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

@@ -13,12 +13,12 @@ import { Panels } from "./panels.ts";
 
 const context = { signal: new AbortController().signal };
 
+const JUDGES_JSON = '[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]';
 const valid = create(EpisodeSchema, {
   runId: "run-1",
   slot: { split: "train", step: 3, task: 1, index: 0 },
   outcome: Outcome.COMPLETED,
   environmentReturn: 1,
-  judgesJson: '[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]',
   turns: [{ index: 0, infoJson: '{"isValid":true}' }],
 });
 
@@ -31,7 +31,7 @@ describe("judgeEpisode()", () => {
         fc.oneof(corrupted(EpisodeSchema, valid), anyMessage(EpisodeSchema)),
         async (episode) => {
           try {
-            const result = await judgeEpisode(episode, panels, context);
+            const result = await judgeEpisode(episode, context, () => panels.of(JUDGES_JSON));
             assert.ok(Number.isFinite(result.reward));
             if (result.scores.length > 0) scored++;
           } catch (error) {
@@ -46,10 +46,14 @@ describe("judgeEpisode()", () => {
 
   test("answerScore() answers whatever is asked", async () => {
     const panels = new Panels(judgeParts());
-    const request = create(ScoreRequestSchema, { episodes: [valid], judgesJson: valid.judgesJson });
+    const runPanels = {
+      of: (json: string) => panels.of(json),
+      ofRun: () => panels.of(JUDGES_JSON),
+    };
+    const request = create(ScoreRequestSchema, { episodes: [valid], judgesJson: JUDGES_JSON });
     await fc.assert(
       fc.asyncProperty(corrupted(ScoreRequestSchema, request), async (asked) => {
-        const { error, scored } = await answerScore(asked, panels, context);
+        const { error, scored } = await answerScore(asked, runPanels, context);
         assert.ok(error !== "" || scored.length === asked.episodes.length);
       }),
       fuzz(300),

@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, Outcome } from "@hone/core";
-import { outcomeToWire } from "@hone/messaging";
+import { BusUnavailableError, outcomeToWire } from "@hone/messaging";
 import {
   type Episode,
   type ScoredEpisode,
@@ -14,24 +14,26 @@ import type { JudgeContext } from "../domain/judge.ts";
 import type { Panel } from "../domain/panel.ts";
 import { type DetailedScore, outcomeOf, scoreEpisode } from "../domain/score-episode.ts";
 import { decodeEpisode } from "./decode-episode.ts";
-import type { Panels } from "./panels.ts";
+import { UnknownRunError } from "./run-panels.ts";
 
 /**
  * Applies the judges. What cannot be judged comes back as `infra_failed` with the reason; it never rejects for it.
- * @param judgesJson undefined = the judges that the episode carries.
+ * @param panelOf the judges: those of the episode's run, or others that were asked for. Never what the episode says.
  * @throws {TerminalError} when the episode's outcome is none that this version knows.
+ * @throws {BusUnavailableError | UnknownRunError} when the run's judges cannot be read now.
  */
 export async function judgeEpisode(
   episode: Episode,
-  panels: Panels,
   context: JudgeContext,
-  judgesJson = episode.judgesJson,
+  panelOf: () => Promise<Panel>,
 ): Promise<ScoredEpisode> {
   const judged = decodeEpisode(episode);
   let panel: Panel;
   try {
-    panel = await panels.of(judgesJson);
+    panel = await panelOf();
   } catch (error) {
+    // It comes again.
+    if (error instanceof BusUnavailableError || error instanceof UnknownRunError) throw error;
     // Judges that cannot be made fail like judges that cannot judge; what they would not judge passes all the same.
     const verdict = await scoreEpisode(judged, { judges: [], groupJudges: [] }, context);
     return verdict.kind === "passed"

@@ -12,7 +12,7 @@ import type { Logger } from "@hone/telemetry";
 import { answerGroup } from "./answer-group.ts";
 import { answerScore } from "./answer-score.ts";
 import { answerValidate } from "./answer-validate.ts";
-import type { Panels } from "./panels.ts";
+import type { RunPanels } from "./run-panels.ts";
 
 const QUEUE_GROUP = "judge";
 
@@ -24,7 +24,7 @@ export interface ServeJudgeOptions {
 }
 
 /** Starts answering. @returns the responders, to be drained at the end. */
-export function serveJudge(bus: Bus, panels: Panels, { logger, signal }: ServeJudgeOptions): Responder[] {
+export function serveJudge(bus: Bus, panels: RunPanels, { logger, signal }: ServeJudgeOptions): Responder[] {
   const onError = (error: unknown, subject: string) => logger.error("a request failed", { subject, error });
   return [
     respond(bus, subjects.judgeScore(), ScoreRequestSchema, ScoreReplySchema, {

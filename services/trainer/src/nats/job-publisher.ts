@@ -102,7 +102,6 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     }),
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
-    judgesJson: JSON.stringify(config.judge),
     cursor: BigInt(job.cursor),
     tokenizerDigest: tokenizer.digest,
     tokenizerPath: tokenizer.path,

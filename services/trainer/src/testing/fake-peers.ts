@@ -127,7 +127,6 @@ async function execute(bus: Bus, peers: FakePeers, job: RolloutJob): Promise<voi
     samples: [sample],
     metrics: { success: reward > 1 ? 1 : 0 },
     task: job.task!,
-    judgesJson: job.judgesJson,
     environmentReturn: reward,
     cursor: job.cursor,
   });

@@ -28,7 +28,7 @@ export type ScoreRequest = Message<"hone.judge.v1.ScoreRequest"> & {
   episodes: Episode[];
 
   /**
-   * Judges as JSON; absent = those that each episode carries.
+   * Judges as JSON; absent = those of each episode's run.
    *
    * @generated from field: optional string judges_json = 2;
    */
