@@ -2,6 +2,7 @@
 
 import { readCodeGate } from "@hone/config";
 import { PythonSandbox } from "@hone/sandbox";
+import { TestRunners } from "./domain/judges/python/test-runners.ts";
 import type { JudgeParts } from "./domain/registry.ts";
 import { judgeKeys } from "./judge-keys.ts";
 
@@ -11,15 +12,15 @@ export function openJudgeParts(
   environment: Readonly<Record<string, string | undefined>>,
 ): JudgeParts & AsyncDisposable {
   const sandbox = new PythonSandbox();
-  const testSandbox = new PythonSandbox();
+  const testRunners = new TestRunners(new PythonSandbox());
   return {
     filesDir,
     gate: readCodeGate(environment, filesDir),
     keys: judgeKeys(environment),
     sandbox,
-    testSandbox,
+    testRunners,
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([sandbox.close(), testSandbox.close()]);
+      await Promise.all([sandbox.close(), testRunners.close()]);
     },
   };
 }

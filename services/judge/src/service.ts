@@ -6,6 +6,7 @@
 
 import { MeasuredSandbox, READY, type ServiceDefinition } from "@hone/service-kit";
 import { type JudgeServiceConfig, readJudgeConfig } from "./config.ts";
+import { TestRunners } from "./domain/judges/python/test-runners.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { RunPanels } from "./nats/run-panels.ts";
 import { serveJudge } from "./nats/serve.ts";
@@ -18,8 +19,8 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
     const { signal } = stopping;
     const processes = { maxProcesses: config.sandboxProcesses };
     const sandbox = new MeasuredSandbox("answer", processes);
-    const testSandbox = new MeasuredSandbox("test", processes);
-    const panels = await RunPanels.open(bus, { ...config, sandbox, testSandbox });
+    const testRunners = new TestRunners(new MeasuredSandbox("test", processes));
+    const panels = await RunPanels.open(bus, { ...config, sandbox, testRunners });
     const responders = serveJudge(bus, panels, { logger, signal });
     const consumer = consumeEpisodes(bus, panels, { logger, concurrency: config.concurrency, signal });
     return {
@@ -31,7 +32,7 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
       close: async () => {
         await consumer.stop();
         stopping.abort();
-        await Promise.all([sandbox.close(), testSandbox.close()]);
+        await Promise.all([sandbox.close(), testRunners.close()]);
       },
     };
   },

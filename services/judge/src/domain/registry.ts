@@ -20,6 +20,7 @@ import { llmJudge } from "./judges/llm.ts";
 import { mathJudge } from "./judges/math.ts";
 import { mathDapoJudge } from "./judges/math-dapo.ts";
 import { moduleJudge } from "./judges/module.ts";
+import type { TestRunners } from "./judges/python/test-runners.ts";
 import { pythonJudge } from "./judges/python.ts";
 import { regexJudge } from "./judges/regex.ts";
 import { rewardModelJudge } from "./judges/reward-model.ts";
@@ -37,8 +38,8 @@ export interface JudgeParts {
   readonly keys: BoundKeys;
   /** Runs the Python of models; absent = none can be run here. */
   readonly sandbox?: PythonSandbox;
-  /** Runs the tests of rows: apart from it, so that gradings which need both never wait for each other in a circle. */
-  readonly testSandbox?: PythonSandbox;
+  /** Run the tests of rows that the answers' Python must pass; absent where there is no sandbox. */
+  readonly testRunners?: TestRunners;
 }
 
 /** Makes a judge. @throws {Error} when what the run file says of it cannot be had. */

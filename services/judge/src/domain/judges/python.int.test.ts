@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import path from "node:path";
 import { after, describe, test } from "node:test";
 import { delay } from "@hone/core";
 import { PythonSandbox } from "@hone/sandbox";
 import { JudgeError } from "../../errors.ts";
 import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
+import { TestRunners } from "./python/test-runners.ts";
+import { casesIn, NUM_CASES, SOLVE_TESTS } from "./python/testing-cases.ts";
 
 const TESTS = JSON.stringify([
   "assert add(2, 3) == 5",
@@ -13,13 +14,12 @@ const TESTS = JSON.stringify([
   "assert add('a', 'b') == 'ab'",
 ]);
 const RIGHT = "```python\ndef add(a, b):\n    return a + b\n```";
-const SOLVE_TESTS = "assert solve([3, 1, 2]) == [1, 2, 3]\nassert solve([]) == []";
 
 describe("the judge python", { timeout: 900_000 }, () => {
   const sandbox = new PythonSandbox({ maxProcesses: 1 });
-  const testSandbox = new PythonSandbox({ maxProcesses: 1 });
-  const parts = judgeParts({ sandbox, testSandbox });
-  after(() => Promise.all([sandbox.close(), testSandbox.close()]));
+  const testRunners = new TestRunners(new PythonSandbox({ maxProcesses: 1 }));
+  const parts = judgeParts({ sandbox, testRunners });
+  after(() => Promise.all([sandbox.close(), testRunners.close()]));
 
   const judge = (answer: string, truth: unknown, more: object = {}) => {
     const written = typeof truth === "string" ? truth : JSON.stringify(truth);
@@ -52,10 +52,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
       "while True: pass",
       "def add(a, b):\n    while True: pass",
       "import os\nos._exit(0)",
-      "import os\nos.abort()",
-      "import sys\nsys.exit(0)",
       "def add(a, b):\n    xs = []\n    while True: xs.append(bytearray(10 ** 7))",
-      "def add(a, b):\n    return [0] * 10 ** 7",
       "def add(a, b):\n    while True: yield 1",
     ]) {
       const truth = "assert list(add(1, 1)) == 2" as string;
@@ -63,14 +60,18 @@ describe("the judge python", { timeout: 900_000 }, () => {
     }
   });
 
-  for (const [name, code, tests] of casesIn("honest.py")) {
+  // The others are in python.full.test.ts.
+  for (const [name, code, tests] of casesIn("honest.py").slice(0, NUM_CASES)) {
     test(`passes: ${name}`, async () => {
       const { value, reason } = await judge(code, tests);
       assert.equal(value, 1, reason);
     });
   }
 
-  for (const [name, code, tests = SOLVE_TESTS] of casesIn("attacks.py")) {
+  test("the tests of the answers that solve nothing pass for one that solves them", async () =>
+    assert.equal(await scoreOf("def solve(xs):\n    return sorted(xs)", SOLVE_TESTS), 1));
+
+  for (const [name, code, tests] of casesIn("attacks.py").slice(0, NUM_CASES)) {
     test(`fails: ${name}`, async () => {
       assert.equal(await scoreOf(code, tests, { timeMs: 5_000 }), 0);
     });
@@ -174,8 +175,8 @@ describe("the judge python", { timeout: 900_000 }, () => {
     const closed = new PythonSandbox({ maxProcesses: 1 });
     await closed.close();
     for (const broken of [
-      { sandbox: closed, testSandbox },
-      { sandbox, testSandbox: closed },
+      { sandbox: closed, testRunners },
+      { sandbox, testRunners: new TestRunners(closed) },
     ]) {
       await assert.rejects(
         judgementOf({ kind: "python" }, answered(RIGHT, TESTS), judgeParts(broken)),
@@ -201,14 +202,4 @@ describe("the judge python", { timeout: 900_000 }, () => {
 
 function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-}
-
-/** Answers with their tests, as their file's first lines tell. */
-function casesIn(file: string): (readonly [name: string, code: string, tests: string | undefined])[] {
-  const text = readFileSync(path.join(import.meta.dirname, "python/fixtures", file), "utf8");
-  const [, ...parts] = text.split(/^#### (?!tests$)/m);
-  return parts.map((part) => {
-    const [code = "", tests] = part.slice(part.indexOf("\n") + 1).split("#### tests\n");
-    return [part.slice(0, part.indexOf("\n")), code, tests] as const;
-  });
 }

@@ -27,7 +27,7 @@ const MAX_TRIES = 3;
 
 /** @throws {JudgeError} where there is no sandbox. */
 export function pythonJudge({ kind, score, timeMs }: ConfigOf<"python">, parts: JudgeParts): Judge {
-  const { sandbox: answers, testSandbox: tests } = parts;
+  const { sandbox: answers, testRunners: tests } = parts;
   if (answers === undefined || tests === undefined) {
     throw new JudgeError(kind, "The judge python cannot run here: this process has no sandbox for code.");
   }
@@ -40,7 +40,7 @@ export function pythonJudge({ kind, score, timeMs }: ConfigOf<"python">, parts: 
     const grades = await withTries(() =>
       rowTests.kind === "code"
         ? gradeTests(code, rowTests.tests, { answers, tests }, options)
-        : gradePrograms(code, rowTests.tests, { answers, tests }, options),
+        : gradePrograms(code, rowTests.tests, answers, options),
     );
     const value = isAll ? Number(grades.share === 1) : grades.share;
     return { value, ...(grades.reason === undefined ? {} : { reason: grades.reason }) };

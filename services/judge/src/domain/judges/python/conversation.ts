@@ -34,11 +34,15 @@ export class Conversation {
   #said = Promise.withResolvers<Said>();
   #answer: PromiseWithResolvers<string> | undefined;
 
-  private constructor(sandbox: PythonSandbox, code: string, signal: AbortSignal) {
+  #isOver = false;
+  #numCalls = 0;
+
+  private constructor(sandbox: PythonSandbox, code: string) {
     const limits = {
       timeMs: RUN_MS,
       maxOutputBytes: MAX_OUTPUT_BYTES,
       answerCall: (text: string) => {
+        this.#numCalls++;
         this.#answer = Promise.withResolvers();
         this.#said.resolve({ kind: "said", text });
         return this.#answer.promise;
@@ -50,15 +54,27 @@ export class Conversation {
       if (++numProcesses > 1) throw new ConversationLostError();
       return wait();
     };
-    const untilOver = AbortSignal.any([signal, this.#over.signal]);
-    this.#end = sandbox.run(code, limits, untilOver, async (wait) => onProcess(wait)).then(endOf);
+    const running = sandbox.run(code, limits, this.#over.signal, async (wait) => onProcess(wait));
+    this.#end = running.then(endOf).finally(() => {
+      this.#isOver = true;
+    });
     // It may fail while nobody waits for it.
     this.#end.catch(() => undefined);
   }
 
-  /** Starts the code. */
-  static open(sandbox: PythonSandbox, code: string, signal: AbortSignal): Conversation {
-    return new Conversation(sandbox, code, signal);
+  /** Starts the code; it is to be ended. */
+  static open(sandbox: PythonSandbox, code: string): Conversation {
+    return new Conversation(sandbox, code);
+  }
+
+  /** Calls so far; the sandbox allows 10,000 to a process. */
+  get numCalls(): number {
+    return this.#numCalls;
+  }
+
+  /** Whether its process is gone. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /**

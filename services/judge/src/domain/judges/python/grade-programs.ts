@@ -7,16 +7,17 @@
  */
 
 import { parseJson } from "@hone/core";
+import type { PythonSandbox } from "@hone/sandbox";
 import { z } from "zod";
 import { JudgeError } from "../../../errors.ts";
 import { Conversation } from "./conversation.ts";
-import { type GradeOptions, Grades, type Interpreters } from "./grade.ts";
+import { type GradeOptions, Grades } from "./grade.ts";
 import { PROGRAMS_PROGRAM } from "./harness.ts";
 import type { ProgramTest } from "./row-tests.ts";
 import { isSameOutput } from "./same-output.ts";
 
-/** Printed beyond what must be printed, such as spaces; what is longer is wrong. */
-const ROOM_BYTES = 65_536;
+/** Of a program's output this is read, or twice the longest that is expected; what is longer is wrong. */
+const MIN_OUTPUT_BYTES = 131_072;
 
 /** The answer's word on a run. */
 const ranShape = z.object({ output: z.string(), error: z.string().nullable() });
@@ -25,7 +26,7 @@ const ranShape = z.object({ output: z.string(), error: z.string().nullable() });
 export async function gradePrograms(
   code: string,
   tests: readonly ProgramTest[],
-  { answers }: Interpreters,
+  answers: PythonSandbox,
   options: GradeOptions,
 ): Promise<Grades> {
   const grades = new Grades(tests.length, options);
@@ -38,10 +39,13 @@ async function gradeInOneProcess(
   code: string,
   tests: readonly ProgramTest[],
   grades: Grades,
-  answers: Interpreters["answers"],
+  answers: PythonSandbox,
   { signal }: GradeOptions,
 ): Promise<void> {
-  const answer = Conversation.open(answers, PROGRAMS_PROGRAM, signal);
+  // One bound for all: the length of what one test expects would tell a program "yes" from "no".
+  const longest = Math.max(...tests.map(({ output }) => Buffer.byteLength(output)));
+  const maxBytes = Math.max(MIN_OUTPUT_BYTES, 2 * longest);
+  const answer = Conversation.open(answers, PROGRAMS_PROGRAM);
   try {
     const ready = await answer.begin(signal);
     if (ready.kind === "ended") {
@@ -49,7 +53,6 @@ async function gradeInOneProcess(
     }
     while (!grades.isDone) {
       const { input, output } = tests[grades.next]!;
-      const maxBytes = 2 * Buffer.byteLength(output) + ROOM_BYTES;
       const clock = grades.startClock();
       try {
         const said = await answer.say(JSON.stringify({ code, input, maxBytes }), clock.signal);

@@ -9,14 +9,16 @@
 
 import { randomUUID } from "node:crypto";
 import { parseJson, unreachable } from "@hone/core";
+import type { PythonSandbox } from "@hone/sandbox";
 import { z } from "zod";
 import { JudgeError } from "../../../errors.ts";
 import { Conversation } from "./conversation.ts";
-import { type Clock, type GradeOptions, Grades, type Interpreters } from "./grade.ts";
-import { ANSWER_PROGRAM, testsProgram } from "./harness.ts";
+import { type Clock, type GradeOptions, Grades } from "./grade.ts";
+import { ANSWER_PROGRAM } from "./harness.ts";
 import type { CodeTest } from "./row-tests.ts";
+import type { TestRunners } from "./test-runners.ts";
 
-/** The sandbox allows 10,000 calls to a process; a test begins with at least this many left. */
+/** The sandbox allows 10,000 calls to a process; the others are for the test that begins. */
 const MAX_CALLS_BEFORE_A_TEST = 2_000;
 
 const verdictShape = z.object({
@@ -25,64 +27,76 @@ const verdictShape = z.object({
   reason: z.string().optional(),
 });
 
+/** Whose code runs where. */
+export interface Interpreters {
+  readonly answers: PythonSandbox;
+  readonly tests: TestRunners;
+}
+
 /** @throws {JudgeError} where the tests are broken, {ConversationLostError} and what the sandbox throws. */
 export async function gradeTests(
   code: string,
   tests: readonly CodeTest[],
-  interpreters: Interpreters,
+  { answers, tests: runners }: Interpreters,
   options: GradeOptions,
 ): Promise<Grades> {
   const grades = new Grades(tests.length, options);
+  const key = JSON.stringify(tests);
   while (!grades.isDone) {
-    await using pair = new Pair(code, tests, grades, interpreters, options);
-    await pair.grade();
+    const runner = await runners.take(key, options.signal);
+    const pair = new Pair(runner, answers, grades, options.signal);
+    let isReusable = false;
+    try {
+      isReusable = await pair.grade(code, tests.slice(grades.next));
+    } finally {
+      await pair.end();
+      if (isReusable) runners.giveBack(key, runner);
+      else await runner.end();
+    }
   }
   return grades;
 }
 
-/** The two interpreters, until a test ends one of them or all is graded. */
+/** An interpreter of tests and one of the answer, until a test ends one of them or all is graded. */
 class Pair {
+  readonly #tests: Conversation;
+  readonly #answers: PythonSandbox;
   readonly #grades: Grades;
-  readonly #interpreters: Interpreters;
   readonly #signal: AbortSignal;
   readonly #nonce = randomUUID();
-  readonly #tests: Conversation;
   #answer: Conversation | undefined;
   #clock: Clock | undefined;
-  #numCalls = 0;
 
-  constructor(
-    code: string,
-    tests: readonly CodeTest[],
-    grades: Grades,
-    interpreters: Interpreters,
-    { signal }: GradeOptions,
-  ) {
+  constructor(tests: Conversation, answers: PythonSandbox, grades: Grades, signal: AbortSignal) {
+    this.#tests = tests;
+    this.#answers = answers;
     this.#grades = grades;
-    this.#interpreters = interpreters;
     this.#signal = signal;
-    const job = { nonce: this.#nonce, code, tests: tests.slice(grades.next) };
-    this.#tests = Conversation.open(interpreters.tests, testsProgram(job), signal);
   }
 
-  async grade(): Promise<void> {
+  /** @returns whether the interpreter of the tests waits for its next job. */
+  async grade(code: string, tests: readonly CodeTest[]): Promise<boolean> {
+    let reply: string | undefined = JSON.stringify({ nonce: this.#nonce, code, tests });
     try {
-      let said = await this.#tests.begin(this.#signal);
-      while (true) {
-        if (said.kind === "ended") return this.#endOfTests(said);
-        const reply = await this.#replyTo(said.text);
-        if (reply === undefined) return;
-        said = await this.#tests.say(reply, this.#clock?.signal ?? this.#signal);
+      while (reply !== undefined) {
+        const said = await this.#tests.say(reply, this.#clock?.signal ?? this.#signal);
+        if (said.kind === "ended") {
+          this.#endOfTests(said);
+          return false;
+        }
+        if (said.text.startsWith("done\n")) return this.#tests.numCalls <= MAX_CALLS_BEFORE_A_TEST;
+        reply = await this.#replyTo(said.text);
       }
     } catch (error) {
       if (!this.#clock?.isOver()) throw error;
       this.#grades.fail("its time was over"); // G2
     }
+    return false;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async end(): Promise<void> {
     this.#clock?.stop();
-    await Promise.all([this.#tests.end(), this.#answer?.end()]);
+    await this.#answer?.end();
   }
 
   /** @returns undefined where the two have nothing more to say to each other. */
@@ -90,7 +104,6 @@ class Pair {
     const at = said.indexOf("\n");
     const kind = said.slice(0, at);
     const text = said.slice(at + 1);
-    this.#numCalls++;
     switch (kind) {
       case "begin":
         return this.#begin();
@@ -111,9 +124,9 @@ class Pair {
   }
 
   async #begin(): Promise<string | undefined> {
-    if (this.#numCalls > MAX_CALLS_BEFORE_A_TEST) return undefined;
+    if (this.#tests.numCalls > MAX_CALLS_BEFORE_A_TEST) return undefined;
     if (this.#answer === undefined) {
-      this.#answer = Conversation.open(this.#interpreters.answers, ANSWER_PROGRAM, this.#signal);
+      this.#answer = Conversation.open(this.#answers, ANSWER_PROGRAM);
       const ready = await this.#answer.begin(this.#signal);
       if (ready.kind === "ended") {
         throw new JudgeError("python", `The program that runs answers did not start: ${ready.reason}`);
@@ -144,7 +157,7 @@ class Pair {
       default:
         return unreachable(kind);
     }
-    return this.#grades.isDone ? undefined : "";
+    return this.#grades.isDone ? "enough" : "";
   }
 
   /** The tests' process ended: in the middle of a test by what the answer gave it, as far as anybody can tell. */

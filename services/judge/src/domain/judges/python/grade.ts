@@ -1,18 +1,5 @@
 /** What gradings by tests and by programs have in common. */
 
-import type { PythonSandbox } from "@hone/sandbox";
-
-/** Whose code runs where. */
-export interface Interpreters {
-  /** The answers' processes. */
-  readonly answers: PythonSandbox;
-  /**
-   * The tests' processes, in a sandbox of their own: who holds a place here waits for one there, never the other way
-   * round, so gradings do not wait for each other in a circle.
-   */
-  readonly tests: PythonSandbox;
-}
-
 export interface GradeOptions {
   readonly timeMs: number;
   /** Stop at the first test that fails. */

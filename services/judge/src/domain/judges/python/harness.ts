@@ -9,11 +9,5 @@ const textOf = (file: string) => readFileSync(path.join(import.meta.dirname, fil
 export const ANSWER_PROGRAM = textOf("wire.py") + textOf("answer.py");
 /** Runs the answer as a program, input by input. */
 export const PROGRAMS_PROGRAM = textOf("programs.py");
-const TESTS_PROGRAM = textOf("wire.py") + textOf("tests.py");
-
-/** Runs tests; `job` is what `run_tests` in tests.py takes. */
-export function testsProgram(job: object): string {
-  // In hexadecimal digits nothing needs an escape.
-  const written = Buffer.from(JSON.stringify(job)).toString("hex");
-  return `${TESTS_PROGRAM}\nrun_tests(json.loads(bytes.fromhex("${written}")), host_call)\n`;
-}
+/** Runs the tests of rows, job after job. */
+export const TESTS_PROGRAM = textOf("wire.py") + textOf("tests.py");

@@ -67,6 +67,8 @@ for _name in [*_BINARY, *_ORDER]:
     if _name in _BINARY:
         _OPERATIONS[f"__r{_name}__"] = lambda thing, other, own=_own: own(other, thing)
         _OPERATIONS[f"__i{_name}__"] = getattr(operator, "i" + _name if _name not in ("and", "or") else f"i{_name}")
+# Modules of the standard library whose errors are the same on both sides; none means anything to who runs the tests.
+_ERRORS = {"json.decoder", "decimal", "statistics", "dataclasses", "queue", "_queue", "struct", "binascii", "re", "csv", "_csv"}
 # An iterator would end quietly where a call inside of it raised one of these.
 _ENDS_OF_ITERATION = (StopIteration, StopAsyncIteration, GeneratorExit)
 
@@ -79,8 +81,7 @@ class Far:
 
     def __getattribute__(self, name):
         if name == "__class__":
-            kind = object.__getattribute__(self, "_far")[2]
-            return _KINDS.get(kind, Far)
+            return _KINDS.get(object.__getattribute__(self, "_far")[2], Far)
         if name.startswith("__") and name.endswith("__") and name not in ("__name__", "__doc__", "__dict__"):
             wire, number, kind, _ = object.__getattribute__(self, "_far")
             if name in _OPERATIONS or name in ("__eq__", "__ne__", "__next__", "__init__", "__hash__"):
@@ -111,6 +112,9 @@ class Far:
 
     def __instancecheck__(self, thing):
         return far_of(self)[0].is_instance(thing, self)
+
+    def __mro_entries__(self, bases):
+        far_of(self)[0].refuse_base()
 
     def __subclasscheck__(self, thing):
         wire, number, _, _ = far_of(self)
@@ -216,6 +220,9 @@ class Wire:
     def check(self, error):
         """Lets errors through that are none of the code's own."""
 
+    def refuse_base(self):
+        raise TypeError("a class of the other side cannot be a base here")
+
     def attribute(self, thing, name):
         return getattr(thing, name)
 
@@ -263,6 +270,9 @@ class Wire:
         return next(self.thing(number))
 
     # Values
+
+    def class_number(self, kind):
+        return self.give(kind)
 
     def number_of(self, thing):
         number = self.numbers.get(id(thing))
@@ -378,10 +388,12 @@ class Wire:
             else "function" if kind in (types.FunctionType, types.BuiltinFunctionType)
             else "object"
         )
-        return ["object", self.give(value), what, callable(value), self.number_of(kind)]
+        return ["object", self.give(value), what, callable(value), self.class_number(kind)]
 
     def decode_object(self, number, kind, is_callable, class_number):
         # The same object of the other side is the same here.
+        if not (isinstance(number, int) and isinstance(class_number, int)):
+            raise ValueError("an object has no number")
         if number not in self.far:
             self.far[number] = (FarCallable if is_callable is True else Far)(self, number, kind, class_number)
         return self.far[number]
@@ -401,6 +413,8 @@ class Wire:
         for each in kind.__mro__:
             if getattr(builtins, each.__name__, None) is each:
                 return [*chain, each.__name__]
+            if each.__module__ in _ERRORS and getattr(sys.modules.get(each.__module__), each.__name__, None) is each:
+                return [*chain, ["library", each.__module__, each.__name__]]
             if each in self.classes:
                 return [*chain, ["home", self.classes[each]]]
             if issubclass(each, BaseException):
@@ -420,7 +434,9 @@ class Wire:
 
     def exception_class(self, chain):
         *own, base = chain
-        if isinstance(base, list):
+        if isinstance(base, list) and base[0] == "library":
+            found = getattr(sys.modules.get(base[1]), base[2], None) if base[1] in _ERRORS else None
+        elif isinstance(base, list):
             found = self.thing(base[1])
         else:
             found = getattr(builtins, base, None)
