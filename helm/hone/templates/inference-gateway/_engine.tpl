@@ -159,11 +159,13 @@
   resources:
     limits:
       {{ $engine.gpu.resourceName }}: {{ $engine.gpu.count }}
-      {{- with $engine.resources.limits }}
+      {{- with ($engine.resources | default dict).limits }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
+    {{- with ($engine.resources | default dict).requests }}
     requests:
-      {{- toYaml $engine.resources.requests | nindent 6 }}
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
   securityContext:
     {{- toYaml $engine.securityContext | nindent 4 }}
   volumeMounts:

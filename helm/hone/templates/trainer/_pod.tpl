@@ -41,11 +41,12 @@
 
 {{- define "hone.trainer.resources" -}}
 {{- $own := .Values.trainer -}}
-{{- $limits := deepCopy ($own.resources.limits | default dict) -}}
+{{- $resources := $own.resources | default dict -}}
+{{- $limits := deepCopy ($resources.limits | default dict) -}}
 {{- if gt (int $own.engine.gpu.count) 0 -}}
 {{- $_ := set $limits $own.engine.gpu.resourceName (int $own.engine.gpu.count) -}}
 {{- end -}}
-{{- toYaml (merge (dict "limits" $limits) $own.resources) -}}
+{{- toYaml (merge (dict "limits" $limits) $resources) -}}
 {{- end -}}
 
 {{- define "hone.trainer.shmMount" -}}
