@@ -1,6 +1,7 @@
 /** `node scripts/check-boundaries.ts`: the rules of the tree, each a file in scripts/checks/. Part of `npm run verify`. */
 
 import { join } from "node:path";
+import { checkAnswers } from "./checks/answers.ts";
 import { checkCycles } from "./checks/cycles.ts";
 import { checkDependencies } from "./checks/dependencies.ts";
 import { checkGates } from "./checks/gates.ts";
@@ -17,6 +18,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   cycles: checkCycles,
   services: checkServices,
   gates: checkGates,
+  answers: checkAnswers,
   layout: checkLayout,
   texts: checkTexts,
   "lock file": checkLockFile,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { checkAnswers } from "./answers.ts";
 import { checkCycles } from "./cycles.ts";
 import { checkDependencies } from "./dependencies.ts";
 import { checkGates } from "./gates.ts";
@@ -281,6 +282,25 @@ describe("layout", () => {
     assert.match(found({ "src/a.ts": "export default 1;" }), /exports by name/);
     assert.match(found({ "src/a.ts": "1;\n".repeat(401) }), /split by concept/);
     assert.equal(found({ "src/a-b.int.test.ts": "1;\n".repeat(401) }), "");
+  });
+});
+
+describe("answers", () => {
+  const found = (text: string, file = "src/a.ts") =>
+    messages(checkAnswers, packageWith("services/judge", { [file]: text })).length;
+
+  test("are not read without a bound", () => {
+    for (const method of ["text", "json", "arrayBuffer", "bytes", "blob", "formData"]) {
+      assert.equal(found(`const read = await response.${method}();`), 1, method);
+      assert.equal(found(`fetch(url).then((each) => each\n  .${method}());`), 1, method);
+    }
+    assert.equal(found("await (await fetch(url))?.json()"), 1);
+  });
+
+  test("are read by readText(); requests have the limit of their route, and tests ask whom they started", () => {
+    assert.equal(found("await readText(response, MAX_BYTES); // response.text()"), 0);
+    assert.equal(found("await c.req.text(); return c.json(value);"), 0);
+    assert.equal(found("await response.json();", "src/a.test.ts"), 0);
   });
 });
 

@@ -5,7 +5,7 @@
 
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { RetryableError } from "@hone/core";
+import { readText } from "@hone/core";
 
 export interface PostOptions {
   /** JSON text. */
@@ -16,18 +16,9 @@ export interface PostOptions {
   readonly signal: AbortSignal;
 }
 
-/** A server answers with more than is read. */
-export class AnswerTooLargeError extends RetryableError {
-  constructor(url: string, maxBytes: number) {
-    super(
-      "ANSWER_TOO_LARGE",
-      `Cannot read the answer of ${url} as it must have at most ${maxBytes} bytes: current value is more`,
-    );
-  }
-}
-
 /**
  * @returns the answer, whatever its status.
+ * @throws {AnswerTooLongError} when it has more than `maxAnswerBytes`.
  * @throws what breaks the connection, and the signal's abort.
  */
 export async function postAndWait(
@@ -46,12 +37,5 @@ export async function postAndWait(
     asking.once("error", reject);
     asking.end(bytes);
   });
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxAnswerBytes) throw new AnswerTooLargeError(url, maxAnswerBytes);
-    chunks.push(chunk);
-  }
-  return { status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") };
+  return { status: answer.statusCode ?? 0, text: await readText({ body: answer }, maxAnswerBytes) };
 }

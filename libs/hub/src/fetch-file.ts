@@ -82,7 +82,10 @@ async function download(
   };
   try {
     const response = await fetch(url, { headers, signal });
-    if (!response.ok || response.body === null) throw refusalOf(model, file.path, response.status);
+    if (!response.ok || response.body === null) {
+      await response.body?.cancel();
+      throw refusalOf(model, file.path, response.status);
+    }
     // A server that knows no ranges sends everything.
     const at = response.status === 206 ? begin : 0;
     await using target = await open(incomplete, at === 0 ? "w" : "a");

@@ -128,6 +128,28 @@ describe("ModelHub", () => {
     });
   }
 
+  test("a listing of a page without end is refused, and no more of it is read", {
+    timeout: 20_000,
+  }, async () => {
+    server.isEndless = true;
+    await assert.rejects(fetchModel(), (error) => {
+      assert.ok(error instanceof HubRefusedError);
+      assert.match(error.message, /a page of its listing has at most 16777216 bytes/);
+      return true;
+    });
+  });
+
+  for (const size of [-1, 0.5, 2 ** 60]) {
+    test(`a repository that lists a file of ${size} bytes is refused`, async () => {
+      server.listedSize = size;
+      await assert.rejects(fetchModel(), (error) => {
+        assert.ok(error instanceof HubRefusedError);
+        assert.match(error.message, /its files have sizes/);
+        return true;
+      });
+    });
+  }
+
   const statuses: [number, abstract: new (...args: never[]) => Error, RegExp][] = [
     [403, HubRefusedError, /HF_TOKEN allows to read it.*status 403 for revision main/],
     [404, HubRefusedError, /the hub has it at this revision.*status 404/],

@@ -9,6 +9,7 @@
  */
 import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { AnswerTooLongError, boundedFetch } from "@hone/core";
 import { HubRefusedError, HubUnavailableError } from "./errors.ts";
 import { fetchFile, type HubFile, refusalOf } from "./fetch-file.ts";
 import { hubFetch } from "./hub-fetch.ts";
@@ -25,6 +26,11 @@ export interface FetchOptions {
 
 /** Longest wait for an answer that is no file. */
 const ANSWER_TIMEOUT_MS = 30_000;
+/** A listing has pages, and each names the next one: a hub could go on for ever. */
+const LISTING_TIMEOUT_MS = 300_000;
+/** A page has a thousand files. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_FILES = 100_000;
 /** Least time between two reports of progress. */
 const PROGRESS_INTERVAL_MS = 1_000;
 const COMMIT = /^[0-9a-f]{40}$/;
@@ -105,14 +111,16 @@ export class RepositoryHub {
   ): Promise<{ commit: string; files: HubFile[] }> {
     const { datasetInfo, HubApiError, listFiles, modelInfo } = await hubClient();
     const { endpoint: hubUrl, token } = this.#settings;
+    const whole = AbortSignal.timeout(LISTING_TIMEOUT_MS);
     const asked = {
       hubUrl,
       ...(token === undefined ? {} : { accessToken: token }),
-      fetch: (input: Parameters<typeof fetch>[0], init?: RequestInit) =>
+      fetch: boundedFetch(MAX_ANSWER_BYTES, (input, init) =>
         this.#fetch(input, {
           ...init,
-          signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+          signal: AbortSignal.any([signal, whole, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
         }),
+      ),
     };
     try {
       const info = { ...asked, name: model, revision, additionalFields: ["sha" as const] };
@@ -128,7 +136,14 @@ export class RepositoryHub {
         if (entry.type !== "file" || entry.oid === undefined) continue;
         const { path: name, oid, lfs } = entry;
         if (!isPlainPath(name)) throw new HubRefusedError(model, "its files lie within it", name);
-        files.push({ path: name, size: lfs?.size ?? entry.size, oid, sha256: lfs?.oid });
+        const size = lfs?.size ?? entry.size;
+        if (!Number.isSafeInteger(size) || size < 0) {
+          throw new HubRefusedError(model, "its files have sizes", `${name} with ${size}`);
+        }
+        if (files.length === MAX_FILES) {
+          throw new HubRefusedError(model, `it has at most ${MAX_FILES} files`, "more");
+        }
+        files.push({ path: name, size, oid, sha256: lfs?.oid });
       }
       const hasDigests = files.every(
         ({ oid, sha256 }) => COMMIT.test(oid) && SHA256.test(sha256 ?? NO_SHA256),
@@ -138,6 +153,16 @@ export class RepositoryHub {
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof HubUnavailableError || cause instanceof HubRefusedError) throw cause;
+      if (cause instanceof AnswerTooLongError) {
+        throw new HubRefusedError(
+          model,
+          `a page of its listing has at most ${MAX_ANSWER_BYTES} bytes`,
+          "more",
+          {
+            cause,
+          },
+        );
+      }
       if (cause instanceof HubApiError) {
         throw refusalOf(model, `revision ${revision}`, cause.statusCode, cause);
       }

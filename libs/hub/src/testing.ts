@@ -23,6 +23,10 @@ export interface HubServer extends AsyncDisposable {
   isPrivate: boolean;
   /** Whether a large file is sent with one byte changed. */
   isDamaging: boolean;
+  /** Whether listings never end. */
+  isEndless: boolean;
+  /** What each file is listed with instead of its size. */
+  listedSize: number | undefined;
   /** Answers everything with this status instead. */
   status: number | undefined;
 }
@@ -40,6 +44,8 @@ export async function startHubServer(): Promise<HubServer> {
     untilBreak: async () => undefined,
     isPrivate: false,
     isDamaging: false,
+    isEndless: false,
+    listedSize: undefined,
     status: undefined,
     [Symbol.asyncDispose]: () => close(server),
   };
@@ -74,11 +80,29 @@ function sendListing(hub: HubServer, url: URL, response: ServerResponse): void {
       });
       return;
     case `tree/${COMMIT}`:
-      sendJson(response, 200, [...hub.files].map(entryOf));
+      if (hub.isEndless) sendWithoutEnd(response);
+      else {
+        const size = hub.listedSize;
+        const entries = [...hub.files].map(entryOf);
+        sendJson(
+          response,
+          200,
+          size === undefined ? entries : entries.map((each) => ({ ...each, size, lfs: undefined })),
+        );
+      }
       return;
     default:
       sendJson(response, 404, { error: "Repository not found" });
   }
+}
+
+function sendWithoutEnd(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  const send = () => {
+    while (!response.destroyed && response.write(" ".repeat(65_536)));
+  };
+  response.on("drain", send);
+  send();
 }
 
 function sendFile(hub: HubServer, url: URL, request: IncomingMessage, response: ServerResponse): void {
@@ -111,7 +135,7 @@ function sendLarge(hub: HubServer, url: URL, request: IncomingMessage, response:
   }
 }
 
-function entryOf([path, content]: [string, Uint8Array]): unknown {
+function entryOf([path, content]: [string, Uint8Array]): object {
   const hex = (algorithm: string, ...parts: (string | Uint8Array)[]) =>
     parts.reduce((hash, part) => hash.update(part), createHash(algorithm)).digest("hex");
   if (!isLarge(path)) {

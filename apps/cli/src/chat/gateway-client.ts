@@ -1,5 +1,6 @@
 /** What the command line asks of a gateway's API (docs/serving.md). */
 
+import { AnswerTooLongError, readText } from "@hone/core";
 import { UsageError } from "../errors.ts";
 
 /** A gateway's API. */
@@ -27,12 +28,14 @@ export type ModelState =
 
 /** Longest wait for an answer that is no completion. */
 const ANSWER_TIMEOUT_MS = 10_000;
+/** Of an answer that is read whole, and of one event of a stream. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** Names of the models that are loaded. */
 export async function listModels(gateway: GatewayAddress): Promise<string[]> {
   const response = await ask(gateway, "/models", { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
   await check(response);
-  const { data } = (await response.json()) as { data: { id: string }[] };
+  const { data } = (await jsonOf(response)) as { data: { id: string }[] };
   return data.map(({ id }) => id);
 }
 
@@ -88,8 +91,12 @@ async function check(response: Response): Promise<void> {
 }
 
 async function failureOf(response: Response): Promise<{ message: string; code: string | null }> {
-  const { error } = (await response.json()) as { error: { message: string; code: string | null } };
+  const { error } = (await jsonOf(response)) as { error: { message: string; code: string | null } };
   return error;
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  return JSON.parse(await readText(response, MAX_ANSWER_BYTES));
 }
 
 /** The data of server-sent events. */
@@ -100,6 +107,7 @@ async function* eventsOf(response: Response): AsyncGenerator<string> {
     text += decoder.decode(bytes as Uint8Array, { stream: true });
     const events = text.split("\n\n");
     text = events.pop() ?? "";
+    if (text.length > MAX_ANSWER_BYTES) throw new AnswerTooLongError(MAX_ANSWER_BYTES);
     for (const event of events) if (event.startsWith("data: ")) yield event.slice("data: ".length);
   }
 }

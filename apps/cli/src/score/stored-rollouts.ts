@@ -1,6 +1,6 @@
 /** Rollouts that the tracer keeps, as judges read them. */
 
-import { Outcome } from "@hone/core";
+import { Outcome, readText } from "@hone/core";
 import { judgedRowOf } from "@hone/judge/scoring";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
@@ -27,6 +27,8 @@ export interface StoredRollout {
 
 const PAGE = "200";
 const ANSWER_DEADLINE_MS = 30_000;
+/** Of a rollout with a thousand turns, of which the tracer keeps the texts. */
+const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
 const jsonObject = z.record(z.string(), z.unknown());
 const listSchema = z.object({
@@ -107,7 +109,11 @@ async function ask<Answer>(
   if (response.status === 404) {
     throw new UsageError(`Cannot read stored rollouts as ${runId} must be stored: current value is ${path}`);
   }
-  const parsed = schema.safeParse(await response.json().catch(() => undefined));
+  const parsed = schema.safeParse(
+    await readText(response, MAX_ANSWER_BYTES)
+      .then(JSON.parse)
+      .catch(() => undefined),
+  );
   if (response.ok && parsed.success) return parsed.data;
   throw new UsageError(
     `Cannot read stored rollouts as the tracer must answer in its own words: current value is status ${response.status} at ${path}`,

@@ -1,6 +1,7 @@
 /** What each part of a stack says of itself now. */
 
-import { ANSWER_TIMEOUT_MS, answersNats, answersPostgres } from "./probes.ts";
+import { readText } from "@hone/core";
+import { ANSWER_TIMEOUT_MS, answersNats, answersPostgres, MAX_ANSWER_BYTES } from "./probes.ts";
 import type { StackRecord } from "./stack-file.ts";
 
 export type PartHealth =
@@ -38,7 +39,10 @@ async function readiness(port: number): Promise<PartHealth | undefined> {
     const response = await fetch(`http://127.0.0.1:${port}/readyz`, {
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     });
-    const { ready, reasons } = (await response.json()) as { ready: boolean; reasons: readonly string[] };
+    const { ready, reasons } = JSON.parse(await readText(response, MAX_ANSWER_BYTES)) as {
+      ready: boolean;
+      reasons: readonly string[];
+    };
     return ready ? { kind: "ready" } : { kind: "not_ready", reasons };
   } catch {
     return undefined; // down, stopped, or being started again: that is the status

@@ -4,9 +4,12 @@
  */
 
 import { connect } from "node:net";
+import { readText } from "@hone/core";
 
 /** Several times what a busy process takes; whoever waits for `hone status` waits at most this long. */
 export const ANSWER_TIMEOUT_MS = 2_000;
+/** The longest is that of /metrics; another program may have taken a port since. */
+export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** PostgreSQL's SSLRequest: length 8, code 80877103. The server answers one byte, S or N. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
@@ -17,7 +20,7 @@ export async function answersHttp(port: number): Promise<boolean> {
     const response = await fetch(`http://127.0.0.1:${port}/livez`, {
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     });
-    await response.arrayBuffer();
+    await readText(response, MAX_ANSWER_BYTES);
     return true;
   } catch {
     return false; // down, stopped, or being started again: it does not answer

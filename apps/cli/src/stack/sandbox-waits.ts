@@ -1,6 +1,7 @@
 /** What waits for a process of the sandbox in a service, as its /metrics tells. */
 
-import { ANSWER_TIMEOUT_MS } from "./probes.ts";
+import { readText } from "@hone/core";
+import { ANSWER_TIMEOUT_MS, MAX_ANSWER_BYTES } from "./probes.ts";
 
 const SERIES = /^hone_sandbox_(processes|waiting)\{[^}]*\} (\d+)/gm;
 
@@ -10,7 +11,7 @@ export async function sandboxWaits(port: number): Promise<string> {
     const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     });
-    return waitsIn(await response.text());
+    return waitsIn(await readText(response, MAX_ANSWER_BYTES));
   } catch {
     return ""; // that it does not answer stands in its row already
   }

@@ -137,6 +137,35 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       assert.deepEqual(seen, []);
     });
 
+    test("one that answers without end is read up to a bound", { timeout: 20_000 }, async () => {
+      const closed = Promise.withResolvers<void>();
+      let sentBytes = 0;
+      const endless = createServer((_request, response) => {
+        response.once("close", closed.resolve);
+        response.writeHead(200, { "content-type": "application/json" });
+        const send = () => {
+          do sentBytes += 65_536;
+          while (!response.destroyed && response.write(" ".repeat(65_536)));
+        };
+        response.on("drain", send);
+        send();
+      });
+      await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+      const { port } = endless.address() as AddressInfo;
+      try {
+        await assert.rejects(open({ url: `http://127.0.0.1:${port}/mcp` }), (error) => {
+          assert.ok(error instanceof InfrastructureError);
+          return /more than 16777216 bytes/.test(error.message);
+        });
+        await closed.promise;
+        // What lies in buffers on the way comes on top.
+        assert.ok(sentBytes < 64 * 1024 * 1024, `${sentBytes} bytes`);
+      } finally {
+        endless.closeAllConnections();
+        endless.close();
+      }
+    });
+
     test("a server is not asked to find out whether its agent could be built", async () => {
       seen.length = 0;
       assert.deepEqual(await open({ url }, { isCheck: true }), []);

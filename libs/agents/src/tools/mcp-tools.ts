@@ -5,7 +5,7 @@
  * M2: what the server says of a call is the call's answer; a server that cannot be reached is a failure outside the agent.
  */
 
-import { describeError, TerminalError } from "@hone/core";
+import { AnswerTooLongError, boundedFetch, describeError, TerminalError } from "@hone/core";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -16,6 +16,8 @@ import type { McpServerConfig } from "./mcp-config.ts";
 import { defineTool, type Tool, type ToolBuildContext } from "./tool.ts";
 
 const CONNECT_DEADLINE_MS = 20_000;
+/** Over HTTP; what a model is shown is far less (cut-answer.ts). */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /**
  * Connects to the servers and lists their tools. Where this is a check, they are neither started nor asked, and so have no
@@ -103,7 +105,7 @@ class McpServer {
     try {
       return await ask(await this.#client());
     } catch (error) {
-      if (error instanceof TerminalError) throw error;
+      if (error instanceof TerminalError && !(error instanceof AnswerTooLongError)) throw error;
       // What the server itself answers is for the model; all else is the connection.
       if (error instanceof McpError && !CONNECTION_ERRORS.has(error.code)) {
         throw new ToolServerError(error.message, { cause: error });
@@ -179,11 +181,11 @@ async function transportMaker(
   return () =>
     new StreamableHTTPClientTransport(new URL(url), {
       requestInit: { headers },
-      fetch: fetchWithoutRedirects,
+      fetch: boundedFetch(MAX_ANSWER_BYTES, fetchWithoutRedirects),
     }) as Transport;
 }
 
 /** A redirect would take the headers to a host that they are not bound to. */
-function fetchWithoutRedirects(url: string | URL, init?: RequestInit): Promise<Response> {
+function fetchWithoutRedirects(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   return fetch(url, { ...init, redirect: "manual" });
 }

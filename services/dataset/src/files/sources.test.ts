@@ -304,5 +304,22 @@ describe("sources of rows", () => {
         /2 rows, as asked for/,
       );
     });
+
+    test("an answer without end is refused, and no more of it is read", { timeout: 30_000 }, async () => {
+      const closed = Promise.withResolvers<void>();
+      const endless = createServer((_request, response) => {
+        response.once("close", closed.resolve);
+        const send = () => {
+          while (!response.destroyed && response.write(" ".repeat(1024 * 1024)));
+        };
+        response.on("drain", send);
+        send();
+      });
+      await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+      const { port } = endless.address() as AddressInfo;
+      await assert.rejects(open({ source: "http", url: `http://127.0.0.1:${port}` }), SourceError);
+      await closed.promise;
+      endless.close();
+    });
   });
 });

@@ -8,7 +8,7 @@
 
 import { Agent, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
-import { deadline, describeError } from "@hone/core";
+import { deadline, describeError, readText } from "@hone/core";
 import { injectContext } from "@hone/telemetry";
 import { ServerGoneError, ServerRefusedError } from "../domain/errors.ts";
 import { readEvents } from "./read-events.ts";
@@ -120,7 +120,7 @@ export class HttpClient {
         try {
           const status = response.statusCode ?? 0;
           if (!accepted.includes(status)) throw await this.#refusal(response, `${method} ${path}`);
-          return { status, body: parse(await readText(response)) };
+          return { status, body: parse(await readText({ body: response }, MAX_ANSWER_BYTES)) };
         } catch (error) {
           throw this.#translate(error, signal);
         }
@@ -163,7 +163,7 @@ export class HttpClient {
   }
 
   async #refusal(response: IncomingMessage, action: string): Promise<Error> {
-    const text = messageOf(parse(await readText(response)));
+    const text = messageOf(parse(await readText({ body: response }, MAX_ANSWER_BYTES)));
     const status = response.statusCode ?? 0;
     // A server that starts, stops or is overrun says so by these.
     if (status === 502 || status === 503 || status === 504) {
@@ -177,17 +177,6 @@ export class HttpClient {
     if (error instanceof ServerGoneError || error instanceof ServerRefusedError) return error;
     return new ServerGoneError(this.#options.name, describeError(error), { cause: error });
   }
-}
-
-async function readText(response: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of response as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString("utf8");
 }
 
 function parse(text: string): unknown {
