@@ -20,10 +20,7 @@ import { type Attend, buildHead, buildTransformer, weightInitializers, weightInp
 /** Where earlier keys and values lie: see pooled-attention.ts and slot-attention.ts. */
 export type ContextLayout = "pooled" | "slots";
 
-/**
- * Weights of a product's row from which onnxruntime sums in blocks, so that recomputed rows differ in their last bits
- * anyway; such models are also those whose contexts are too large to copy.
- */
+/** Models from this width on have contexts that are large to copy, so that slots are faster; pooled ones repeat every bit. */
 const MIN_SLOTS_WIDTH = 256;
 
 export function contextLayoutFor(spec: ModelSpec): ContextLayout {

@@ -41,7 +41,7 @@ export function chooseEngine(options: ChooseEngineOptions): ChosenEngine {
 }
 
 function embeddedEngine({ config, onFailure }: ChooseEngineOptions): ChosenEngine {
-  const { maxSequences, maxWaiting, maxCacheBytes, maxStepMs, intraOpThreads } = config;
+  const { maxSequences, maxWaiting, maxCacheBytes, maxStepMs, intraOpThreads, largeContexts } = config;
   return {
     engine: new EmbeddedEngine({
       maxSequences,
@@ -49,6 +49,7 @@ function embeddedEngine({ config, onFailure }: ChooseEngineOptions): ChosenEngin
       maxCacheBytes,
       maxStepMs,
       intraOpThreads,
+      largeContexts,
       onFailure,
     }),
     isSingleModel: false,

@@ -28,6 +28,8 @@ const schema = z.object({
   HONE_INFERENCE_MAX_STEP_MS: environmentInteger(10, 60_000).default(2_000),
   /** Threads that share one operator; 0 = one for small models, every core for large ones. */
   HONE_INFERENCE_THREADS: environmentInteger(0, 8).default(0),
+  /** Where models 256 wide and more read contexts from: pooled repeats every bit, slots copy less behind long contexts. */
+  HONE_INFERENCE_CONTEXTS: z.enum(["pooled", "slots"]).default("pooled"),
   /** Longest silence towards a caller that waits. */
   HONE_INFERENCE_HEARTBEAT_MS: environmentInteger(50, 60_000).default(1_500),
   /** How long a request for a version that is not loaded yet waits here before it is refused as behind. */
@@ -80,6 +82,7 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly maxCacheBytes: number;
   readonly maxStepMs: number;
   readonly intraOpThreads: number;
+  readonly largeContexts: "pooled" | "slots";
   readonly heartbeatMs: number;
   readonly versionWaitMs: number;
   readonly reportMs: number;
@@ -108,6 +111,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     maxCacheBytes: read.HONE_INFERENCE_CACHE_MIB * MIB,
     maxStepMs: read.HONE_INFERENCE_MAX_STEP_MS,
     intraOpThreads: read.HONE_INFERENCE_THREADS,
+    largeContexts: read.HONE_INFERENCE_CONTEXTS,
     heartbeatMs: read.HONE_INFERENCE_HEARTBEAT_MS,
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,

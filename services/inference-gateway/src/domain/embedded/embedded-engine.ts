@@ -7,6 +7,7 @@
  */
 
 import { Worker } from "node:worker_threads";
+import type { ContextLayout } from "@hone/nn";
 import { checkRequest } from "../check-request.ts";
 import { EngineFailedError, InvalidRequestError } from "../errors.ts";
 import { countEngineStep } from "../generation-metrics.ts";
@@ -43,6 +44,11 @@ export interface EmbeddedEngineOptions {
   readonly maxCacheBytes?: number;
   /** Threads that share an operator. @default 0, by the size of the model */
   readonly intraOpThreads?: number;
+  /**
+   * Where large models read contexts from; those of small models are pooled. Pooled, a sample has the same bits whatever
+   * runs beside it and however its context was built. @default pooled
+   */
+  readonly largeContexts?: ContextLayout;
   /** Told once when the thread has failed; the engine is of no use any more. */
   readonly onFailure?: (error: EngineFailedError) => void;
 }
@@ -91,13 +97,19 @@ export class EmbeddedEngine implements InferenceEngine {
       maxStepMs = 2_000,
       maxCacheBytes = 256 * 2 ** 20,
       intraOpThreads = 0,
+      largeContexts = "pooled",
     } = options;
     this.#maxSequences = maxSequences;
     this.#maxWaiting = maxWaiting;
     this.#onFailure = options.onFailure;
     const workerData: EngineWorkerData = {
       core: { maxSequences, maxWaiting, maxStepTokens, maxStepMs, runCost: RUN_COST },
-      runner: { maxCacheBytes, maxSequences, intraOpThreads },
+      runner: {
+        maxCacheBytes,
+        maxSequences,
+        intraOpThreads,
+        ...(largeContexts === "pooled" && { contextLayout: largeContexts }),
+      },
     };
     this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));

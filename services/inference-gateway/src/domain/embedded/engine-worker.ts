@@ -90,11 +90,12 @@ async function load(call: number, source: PolicySource): Promise<void> {
   const tell = progressOf(call);
   const { spec, weights } = await readPolicy(source);
   tell("read");
-  const layout = contextLayoutFor(spec);
+  const layout = options.runner.contextLayout ?? contextLayoutFor(spec);
   const isWeightLeft =
-    layout === "slots" && (await sides.isLeft(spec, weights, runThreads(layout, options.runner)));
+    layout === "slots" && (await sides.isLeft(spec, weights, runThreads(spec, options.runner)));
   const runner = await OnnxRunner.create(spec, weights, {
     ...options.runner,
+    contextLayout: layout,
     isWeightLeft,
     ownsWeights: true,
   });

@@ -1,8 +1,8 @@
 /**
  * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
  *
- * Small models read the pool in the graph. Large ones read slots, copies of what the running sequences need of theirs, so
- * that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
+ * Pooled contexts are read from the pool in the graph, which repeats every bit. Large models may read slots instead, copies
+ * of what the running sequences need of theirs, so that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
  * continue a cached context, together at most twice the pool's memory.
  *
  * The arrays that a run is fed with are kept and grow with the largest run.
@@ -98,6 +98,8 @@ const MAX_RUN_TOKENS = 512;
  * multiplications of attention. Wrong figures cost time, never samples.
  */
 const BYTES_PER_US = 15_000;
+/** A pooled row is read, written in its sequence's place, and read there. */
+const POOLED_PASSES = 3;
 const FLOP_PER_US = 80_000;
 
 export class OnnxRunner implements PolicyRunner {
@@ -143,14 +145,14 @@ export class OnnxRunner implements PolicyRunner {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
     const isWeightLeft = layout === "slots" && (options.isWeightLeft ?? true);
     const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft }), {
-      ...runThreads(layout, options),
+      ...runThreads(spec, options),
       externalData: weights,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
     });
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
     const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1);
-    const usualCost = layout === "slots" ? slotRunCost(spec, options.maxCacheBytes) : undefined;
+    const usualCost = isLarge(spec) ? largeRunCost(spec, layout, options.maxCacheBytes) : undefined;
     const runCost = options.runCost ?? usualCost;
     const ownWeights = options.ownsWeights ? weights : {};
     const runner = new OnnxRunner(spec, session, contexts, runCost, ownWeights);
@@ -330,25 +332,31 @@ function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Co
   return { layout, pool, decoding: new ContextSlots(spec), continuing: new ContextSlots(spec) };
 }
 
+/** Whether a model is one of those that share an operator among threads, and whose contexts may have slots. */
+function isLarge(spec: ModelSpec): boolean {
+  return contextLayoutFor(spec) === "slots";
+}
+
 /** The threads of a runner's session. */
 export function runThreads(
-  layout: ContextLayout,
+  spec: ModelSpec,
   { intraOpThreads, spinUs }: Pick<OnnxRunnerOptions, "intraOpThreads" | "spinUs">,
 ): RunThreads {
-  const ownChoice = layout === "slots" ? availableParallelism() : 1;
+  const ownChoice = isLarge(spec) ? availableParallelism() : 1;
   return {
     intraOpThreads: Math.min(intraOpThreads > 0 ? intraOpThreads : ownChoice, MAX_INTRA_OP_THREADS),
-    spinUs: spinUs ?? (layout === "slots" ? SPIN_US : 0),
+    spinUs: spinUs ?? (isLarge(spec) ? SPIN_US : 0),
   };
 }
 
 /** What runs of a large model cost: reading its weights, its contexts, and attending to them. */
-function slotRunCost(spec: ModelSpec, maxCacheBytes: number): RunCost {
+function largeRunCost(spec: ModelSpec, layout: ContextLayout, maxCacheBytes: number): RunCost {
   const bytesPerRow = contextBytesPerToken(spec);
+  const passes = layout === "slots" ? 1 : POOLED_PASSES;
   const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
   return {
     perRun: (parameters * Float32Array.BYTES_PER_ELEMENT) / BYTES_PER_US,
-    perContextRow: bytesPerRow / BYTES_PER_US,
+    perContextRow: (passes * bytesPerRow) / BYTES_PER_US,
     perAttention: (4 * spec.numLayers * spec.numHeads * spec.headDim) / FLOP_PER_US,
     perToken: (2 * parameters) / FLOP_PER_US,
     maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),

@@ -1,5 +1,5 @@
 /**
- * On which side of its products a large model has its weights: W x^T reads them as they lie, x W^T packed in an order of
+ * On which side of its products a large model with slots has its weights: W x^T reads them as they lie, x W^T packed in an order of
  * onnxruntime's. Processors differ by up to a half, either way, so a few layers are run both ways before the first
  * version of a shape is loaded. The samples are the same up to rounding.
  */
