@@ -12,6 +12,15 @@ import { type Ended, REPOSITORY, startStack, type TestStack } from "../support/s
 
 const EXAMPLE = path.join(REPOSITORY, "examples", "04-any-agent");
 const PROGRAM = "import no_such_package\n";
+/** Asks the model once, with what comes with every Python. */
+const MENDED = `
+import json, os, urllib.request
+
+body = {"model": "policy", "messages": [{"role": "user", "content": "guess"}], "max_tokens": 2}
+headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+`;
 const REASON = /ModuleNotFoundError: No module named 'no_such_package'/;
 const STEPS = 2;
 
@@ -55,12 +64,14 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     assert.equal(ended.code, 1, ended.output);
     assert.match(ended.output, /all 4 rollouts of step 1 ended as agent_failed/);
     assert.match(ended.output, REASON);
+    assert.match(ended.output, new RegExp(`hone resume ${runId}`));
   });
 
   test("is told with its reason by hone status and the page", async () => {
     const status = await stack.hone("status");
     assert.match(status.output, /hopeless-\d+\s+failed/);
     assert.match(status.output, REASON);
+    assert.match(status.output, new RegExp(`once its cause is mended: hone resume ${runId}`));
     const run = await eventually("the page to know of the end", async () => {
       const answer = (await (await stack.page(`/api/runs/${runId}`)).json()) as {
         phase: string;
@@ -83,5 +94,34 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
       );
       return (await Promise.all(streams)).every(({ state }) => state.messages === 0);
     });
+  });
+
+  test("goes on by hone resume once the program is mended, and is told as any other", async () => {
+    await writeFile(path.join(folder.path, "play.py"), MENDED);
+    const resumed = await stack.hone("resume", runId);
+    assert.equal(resumed.code, 0, resumed.output);
+    await eventually(
+      "the end",
+      async () => {
+        const { output } = await stack.hone("status", runId);
+        assert.doesNotMatch(output, /failed/);
+        return /completed/.test(output);
+      },
+      { deadlineMs: 120_000 },
+    );
+    const [counted] =
+      await stack.sql`select count(*)::int as rows from trainer.ledger where run_id = ${runId}`;
+    assert.equal(counted?.rows, STEPS * 4);
+    await eventually("the page to show the rollouts that were made anew", async () => {
+      const read = async (route: string) => (await stack.page(`/api/runs/${runId}${route}`)).json();
+      const run = (await read("")) as { phase: string; endReason: string; endedAtMs: number | null };
+      const { rollouts } = (await read("/rollouts")) as { rollouts: { outcome: string }[] };
+      const isWell =
+        rollouts.length === STEPS * 4 && rollouts.every(({ outcome }) => outcome !== "agent_failed");
+      return isWell && run.phase === "completed" && run.endReason === "" && run.endedAtMs !== null;
+    });
+    const again = await stack.hone("resume", runId);
+    assert.equal(again.code, 1);
+    assert.match(again.output, /is over \(completed\), and only a paused or a failed run can be resumed/);
   });
 });

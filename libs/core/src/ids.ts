@@ -49,6 +49,14 @@ export function runIdOf(name: string, requestSequence: number): string {
   return `${name}-${requestSequence}`;
 }
 
+/**
+ * Names a message of a rollout so that a stream stores it once, and once more where a failed run was resumed, as its
+ * rollouts are then made anew.
+ */
+export function messageIdOf(id: string, resumption: number): string {
+  return resumption === 0 ? id : `${id}~${resumption}`;
+}
+
 export function slotKey(slot: Slot): string {
   return `${slot.split}.${slot.step}.${slot.task}.${slot.index}`;
 }

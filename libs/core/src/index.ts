@@ -29,6 +29,7 @@ export {
   compareSlots,
   groupIdOf,
   isRunName,
+  messageIdOf,
   parseSlotKey,
   rolloutIdOf,
   runIdOf,

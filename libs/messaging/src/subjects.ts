@@ -56,6 +56,7 @@ export const EventKind = {
   step: "step",
   evaluated: "evaluated",
   ended: "ended",
+  resumed: "resumed",
 } as const;
 export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 

@@ -24,6 +24,7 @@ export const {
   inArray,
   isNull,
   lt,
+  ne,
   notInArray,
   lte,
   or,

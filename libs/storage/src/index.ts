@@ -30,6 +30,7 @@ export {
   jsonb,
   lt,
   lte,
+  ne,
   notInArray,
   or,
   pgTable,

@@ -279,6 +279,23 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     await eventually("the span", async () => (await get(`/api/traces/${span.traceId}`)).status === 200);
   });
 
+  test("takes a failed run that was resumed for what it is, in whichever order it hears of it", async () => {
+    const runId = "resumed-4";
+    const failed = (reason: string, resumption: number) =>
+      ({ case: "ended", value: { phase: RunPhase.FAILED, reason, checkpoint: "", resumption } }) as const;
+    const tell = async (kind: Parameters<typeof tellEvent>[3]) => {
+      await tellEvent(stack.bus, runId, run.startedAtMs, kind);
+      await stack.stored();
+      const { body } = await get(`/api/runs/${runId}`);
+      return [body.endReason, body.endedAtMs !== null];
+    };
+    assert.deepEqual(await tell(failed("no module", 0)), ["no module", true]);
+    assert.deepEqual(await tell({ case: "resumed", value: { resumption: 1 } }), ["", false]);
+    assert.deepEqual(await tell(failed("no module", 0)), ["", false]);
+    assert.deepEqual(await tell(failed("no disk", 1)), ["no disk", true]);
+    assert.deepEqual(await tell({ case: "resumed", value: { resumption: 1 } }), ["no disk", true]);
+  });
+
   test("sends accepted exports on to another receiver, and refused ones not", async () => {
     const received: string[] = [];
     await using receiver = await startReceiver(received);

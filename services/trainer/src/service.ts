@@ -99,6 +99,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
       board,
       stateRoot,
       onWish: (run) => supervisor.applyWish(run),
+      onResumed: (run) => supervisor.takeUp(run.runId),
       logger,
     });
     return {

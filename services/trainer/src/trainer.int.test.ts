@@ -280,7 +280,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal(state?.phase, RunPhase.CANCELLED);
     assert.match(
       (await control(RunControl.pause, runId)).error,
-      /must be unfinished: current value is cancelled/,
+      /is over \(cancelled\), and only an unfinished run can be asked to pause/,
     );
     peers.beforeEpisode = async () => undefined;
   });

@@ -11,7 +11,10 @@ const ANSWER_TIMEOUT_MS = 5_000;
 
 export const cancelCommand = controlCommand(RunControl.cancel, "End a run before its last step");
 export const pauseCommand = controlCommand(RunControl.pause, "Let a run rest after the step under way");
-export const resumeCommand = controlCommand(RunControl.resume, "Let a paused run go on");
+export const resumeCommand = controlCommand(
+  RunControl.resume,
+  "Let a paused run go on, or a failed one once its cause is mended",
+);
 
 function controlCommand(verb: RunControl, description: string) {
   return honeCommand({

@@ -180,6 +180,7 @@ function notesOf(state: RunState | undefined): string[] {
   if (state === undefined) return [];
   const { troubles, endReason } = state;
   const ended = endReason === "" ? [] : [reasonLine(endReason, MAX_REASON)];
+  if (state.phase === RunPhase.FAILED) ended.push(`once its cause is mended: hone resume ${state.runId}`);
   if (troubles === undefined) return ended;
   return [...ended, ...troubleLines(troubles).map((line) => `${reasonLine(troubles.madeFor)}: ${line}`)];
 }

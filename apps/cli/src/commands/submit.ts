@@ -7,7 +7,7 @@
 
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Bus, connectBus, ServiceName } from "@hone/messaging";
+import { type Bus, connectBus, RunControl, ServiceName, subjects } from "@hone/messaging";
 import type { ServiceAnswer } from "../check/dry-run.ts";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
@@ -56,7 +56,8 @@ export const submitCommand = honeCommand({
       const outcome = await followFile(bus, loaded, { origin: "", printer, terminal, signal });
       printer.close();
       if (outcome.kind === "ended") printer.end(printer.view.ended?.checkpoint);
-      requireCompleted(outcome, printer);
+      const subject = subjects.runControl(RunControl.resume, printer.view.runId || "*");
+      requireCompleted(outcome, printer, { resumeHint: `nats req ${subject} ''` });
     } finally {
       printer.close();
       await bus.close();

@@ -194,6 +194,7 @@ function jobOf(
   const { maxTurns, maxContextTokens, deadlineMs, sampling } = rollout;
   return {
     runId: `${name}-debug`,
+    resumption: 0,
     slot: { split, step: STEP, task: row - 1, index: 0 },
     runSeed: otherSeed ?? seed,
     task,

@@ -64,21 +64,31 @@ export async function followFile(
   for (const { key, before, after } of changes) {
     terminal.line(`  with ${key} ${shown(before)}, as it was sent; the file says ${shown(after)} now`);
   }
-  return followRun(bus, unfinished.runId, 1, printer.followOptions(signal));
+  return followRun(bus, unfinished.runId, 1, printer.followOptions(signal), unfinished.resumption);
 }
 
-/** @throws {RunFailedError} unless the run completed. @param hint follows the reason, such as where its page is. */
-export function requireCompleted(outcome: RequestOutcome, { view }: RunPrinter, hint = ""): void {
+/**
+ * @param hint follows the reason, such as where its page is.
+ * @param resumeHint how a failed run is resumed.
+ * @throws {RunFailedError} unless the run completed.
+ */
+export function requireCompleted(
+  outcome: RequestOutcome,
+  { view }: RunPrinter,
+  { hint = "", resumeHint = "" }: { readonly hint?: string; readonly resumeHint?: string } = {},
+): void {
   if (outcome.kind === "refused") {
     const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
     throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);
   }
   const { ended } = view;
   if (ended?.phase === RunPhase.COMPLETED) return;
-  const what = ended?.phase === RunPhase.CANCELLED ? "was cancelled" : "failed";
-  throw new RunFailedError(
-    `The run ${what}: ${reasonLine(ended?.reason || "no reason was given", MAX_REASON)}${hint}`,
-  );
+  const reason = reasonLine(ended?.reason || "no reason was given", MAX_REASON);
+  if (ended?.phase === RunPhase.CANCELLED)
+    throw new RunFailedError(`The run was cancelled: ${reason}${hint}`);
+  const next =
+    resumeHint === "" ? "" : `\nOnce the cause is mended, it goes on from its last version: ${resumeHint}`;
+  throw new RunFailedError(`The run failed: ${reason}${hint}${next}`);
 }
 
 /** What the file says otherwise than the one that the run was made from, in order of the keys. */

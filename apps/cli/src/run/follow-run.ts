@@ -87,12 +87,16 @@ export async function followRequest(
   }
 }
 
-/** Follows a run from a position of the event stream to its end. */
+/**
+ * Follows a run from a position of the event stream to its end.
+ * @param resumption how often it was resumed after a failure: an end before is none.
+ */
 export async function followRun(
   bus: Bus,
   runId: string,
   eventsFrom: number,
   options: FollowOptions,
+  resumption = 0,
 ): Promise<RequestOutcome> {
   const spoken = new AbortController();
   void lookAtState(bus, runId, AbortSignal.any([options.signal, spoken.signal]), options.onState);
@@ -106,7 +110,8 @@ export async function followRun(
     for await (const { message } of events) {
       spoken.abort();
       options.onEvent(message, runId);
-      if (message.kind.case === "ended") return { kind: "ended", runId };
+      if (message.kind.case === "ended" && message.kind.value.resumption >= resumption)
+        return { kind: "ended", runId };
     }
     return never(options.signal);
   } finally {

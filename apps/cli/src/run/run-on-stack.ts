@@ -75,7 +75,11 @@ export async function followOnStack(
       signal: followSignal,
     }).finally(() => printer.close());
     if (outcome.kind === "ended") options.onEnded(printer);
-    requireCompleted(outcome, printer, ` (page ${stack.pageUrl})`);
+    const resume = `hone resume ${printer.view.runId}`;
+    requireCompleted(outcome, printer, {
+      hint: ` (page ${stack.pageUrl})`,
+      resumeHint: stack.isOwn ? `hone up, and then ${resume}` : resume,
+    });
   } catch (error) {
     if (error instanceof Interrupted) tellInterrupted(session, stack.isOwn, options.file);
     throw error;

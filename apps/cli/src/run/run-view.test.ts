@@ -45,6 +45,15 @@ describe("a run's view", () => {
     assert.equal(view.evaluations.length, 1);
   });
 
+  test("of a run that was resumed knows no end but the one that comes afterwards", () => {
+    const ended = (reason: string) =>
+      event({ case: "ended", value: { phase: RunPhase.FAILED, reason, checkpoint: "" } });
+    const resumed = event({ case: "resumed", value: { resumption: 1 } });
+    const again = viewOf(ended("no module"), resumed);
+    assert.deepEqual([again.ended, again.phase], [undefined, RunPhase.WAITING]);
+    assert.equal(viewOf(ended("no module"), resumed, ended("no disk")).ended?.reason, "no disk");
+  });
+
   test("knows the number of steps from the accepted run file", () => {
     const accepted = event({
       case: "accepted",

@@ -102,6 +102,8 @@ export function afterEvent(view: RunView, event: RunEvent): RunView {
     }
     case "ended":
       return { ...view, phase: kind.value.phase, waitingFor: "", rollouts: undefined, ended: kind.value };
+    case "resumed":
+      return { ...view, phase: RunPhase.WAITING, waitingFor: "", rollouts: undefined, ended: undefined };
     default:
       return view;
   }

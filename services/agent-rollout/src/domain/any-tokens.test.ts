@@ -131,6 +131,7 @@ function jobWith(historyTurns: number | null): RolloutJob {
     limits: { maxTurns: 6, maxContextTokens: 160, deadlineMs: 60_000, maxAttempts: 1 },
     lowestVersion: VERSION,
     highestVersion: VERSION,
+    resumption: 0,
     tokenizerPath: "",
     tokenizerDigest: "",
   };

@@ -23,6 +23,8 @@ export interface RolloutJob {
   readonly limits: RolloutLimits;
   readonly lowestVersion: number;
   readonly highestVersion: number;
+  /** How often the run had been resumed after a failure. */
+  readonly resumption: number;
   /** Folder of the tokenizer's files, below the state folder, and their digest. */
   readonly tokenizerPath: string;
   readonly tokenizerDigest: string;

@@ -67,6 +67,7 @@ export function jobOf(
     limits: { maxTurns: 6, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 2 },
     lowestVersion: 1,
     highestVersion: 1,
+    resumption: 0,
     tokenizerPath: "",
     tokenizerDigest: "",
     ...asked,

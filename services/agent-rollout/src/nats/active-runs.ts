@@ -2,6 +2,7 @@
  * Which runs are over, as the bucket RUN_STATE tells; their rollouts end.
  *
  * V1: a rollout that starts after its run ended is ended at once: the last known phase of a run counts.
+ * V2: the end of a failed run that was resumed since is no end of the rollouts that were asked for afterwards.
  */
 
 import { type Bucket, type BucketChange, BucketName, type Bus, openBucket } from "@hone/messaging";
@@ -16,8 +17,9 @@ const ENDED_PHASES: ReadonlySet<RunPhase> = new Set([
 ]);
 
 export class ActiveRuns {
-  readonly #ended = new Set<string>();
-  readonly #rollouts = new Map<string, Set<AbortController>>();
+  /** With how often each had been resumed. */
+  readonly #ended = new Map<string, number>();
+  readonly #rollouts = new Map<string, Map<AbortController, number>>();
   readonly #stopped = new AbortController();
 
   /** Starts to follow the bucket. */
@@ -29,12 +31,12 @@ export class ActiveRuns {
   }
 
   /** A signal that aborts when the run ends or this service gives its rollouts back. @returns it, and what ends its use. */
-  enter(runId: string): { signal: AbortSignal; leave: () => void } {
+  enter(runId: string, resumption: number): { signal: AbortSignal; leave: () => void } {
     const controller = new AbortController();
-    if (this.#ended.has(runId)) controller.abort(new RolloutCancelledError(runId)); // V1
+    if ((this.#ended.get(runId) ?? -1) >= resumption) controller.abort(new RolloutCancelledError(runId)); // V1, V2
     if (this.#stopped.signal.aborted) controller.abort(new ServiceStoppingError());
-    const rollouts = this.#rollouts.get(runId) ?? new Set();
-    this.#rollouts.set(runId, rollouts.add(controller));
+    const rollouts = this.#rollouts.get(runId) ?? new Map<AbortController, number>();
+    this.#rollouts.set(runId, rollouts.set(controller, resumption));
     return {
       signal: controller.signal,
       leave: () => {
@@ -48,7 +50,7 @@ export class ActiveRuns {
   stop(): void {
     this.#stopped.abort();
     for (const rollouts of this.#rollouts.values()) {
-      for (const controller of rollouts) controller.abort(new ServiceStoppingError());
+      for (const controller of rollouts.keys()) controller.abort(new ServiceStoppingError());
     }
   }
 
@@ -59,9 +61,10 @@ export class ActiveRuns {
       this.#ended.delete(runId);
       return;
     }
-    this.#ended.add(runId);
-    for (const controller of this.#rollouts.get(runId) ?? [])
-      controller.abort(new RolloutCancelledError(runId));
+    this.#ended.set(runId, value.resumption);
+    for (const [controller, resumption] of this.#rollouts.get(runId) ?? []) {
+      if (resumption <= value.resumption) controller.abort(new RolloutCancelledError(runId)); // V2
+    }
   }
 
   async #follow(bucket: Bucket<RunState>, logger: Logger): Promise<void> {

@@ -10,7 +10,7 @@
  *     the rollout again would only cost more.
  */
 
-import { rolloutIdOf } from "@hone/core";
+import { messageIdOf, rolloutIdOf } from "@hone/core";
 import {
   type Bus,
   consumeWork,
@@ -63,7 +63,7 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
 
 async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOptions): Promise<void> {
   const job = decodeJob(item.message, item.subject);
-  const { signal, leave } = options.runs.enter(job.runId);
+  const { signal, leave } = options.runs.enter(job.runId, job.resumption);
   const ended = countRollout(job.highestVersion);
   let record: RolloutRecord | undefined;
   try {
@@ -94,7 +94,7 @@ async function publishEpisode(
 ): Promise<void> {
   const episode = encodeEpisode(item.message, record);
   await publishStored(bus, subjects.rolloutFinished(job.runId), EpisodeSchema, episode, {
-    messageId: `${rolloutIdOf(job.runId, job.slot)}/${record.attempt}`, // J2
+    messageId: messageIdOf(`${rolloutIdOf(job.runId, job.slot)}/${record.attempt}`, job.resumption), // J2
     trace: item.trace,
     deadlineMs: PUBLISH_DEADLINE_MS,
     ...hold,

@@ -48,6 +48,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       },
       lowestVersion: job.lowestVersion,
       highestVersion: job.highestVersion,
+      resumption: job.resumption,
       tokenizerPath: job.tokenizerPath,
       tokenizerDigest: job.tokenizerDigest,
     };

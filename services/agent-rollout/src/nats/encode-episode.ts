@@ -35,6 +35,7 @@ export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
     durationMs: record.durationMs,
     generationMs: record.generationMs,
     cursor: job.cursor,
+    resumption: job.resumption,
     toolUses: record.toolUses.map((use) => create(ToolUseSchema, use)),
     ...(job.slot !== undefined && { slot: job.slot }),
     ...(job.task !== undefined && { task: job.task }),

@@ -9,7 +9,7 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { describeError, Outcome, rolloutIdOf, slotKey, TerminalError } from "@hone/core";
+import { describeError, messageIdOf, Outcome, rolloutIdOf, slotKey, TerminalError } from "@hone/core";
 import {
   type Bus,
   consumeWork,
@@ -132,12 +132,12 @@ async function giveUp(bus: Bus, item: WorkItem<Episode>, deaths: number, logger:
 async function publishScored(
   bus: Bus,
   rolloutId: string,
-  { runId, attempt }: Episode,
+  { runId, attempt, resumption }: Episode,
   scored: ScoredEpisode,
   trace: Context,
 ): Promise<void> {
   await publishStored(bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, scored, {
-    messageId: `${rolloutId}/${attempt}/scored`, // C2
+    messageId: messageIdOf(`${rolloutId}/${attempt}/scored`, resumption), // C2
     trace,
   });
 }

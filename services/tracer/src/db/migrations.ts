@@ -106,4 +106,11 @@ export const migrations: readonly Migration[] = [
     name: "troubles-of-runs",
     sql: "alter table runs add column troubles jsonb",
   },
+  {
+    id: 4,
+    name: "resumptions",
+    sql: `
+alter table runs add column resumption integer not null default 0;
+alter table rollouts add column resumption integer not null default 0`,
+  },
 ];

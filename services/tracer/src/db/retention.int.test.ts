@@ -30,6 +30,7 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
       runId: "lake-1",
       slot,
       attempt: 1,
+      resumption: 0,
       outcome: "completed",
       reason: "",
       reward: 1,

@@ -42,6 +42,8 @@ export const runs = pgTable("runs", {
   endedAtMs: timeMs("ended_at_ms"),
   endReason: text("end_reason").notNull().default(""),
   checkpoint: text("checkpoint").notNull().default(""),
+  /** How often it was resumed after a failure. */
+  resumption: integer("resumption").notNull().default(0),
   /** Event that the progress and the step are from; older ones change nothing. */
   progressSequence: bigint("progress_sequence", { mode: "number" }).notNull().default(0),
   /** Revision in RUN_STATE that phase, version and wait are from. */
@@ -97,6 +99,8 @@ export const rollouts = pgTable(
     step: integer("step").notNull(),
     task: integer("task").notNull(),
     index: integer("index").notNull(),
+    /** How often its run had been resumed after a failure when it was asked for: the latest stays. */
+    resumption: integer("resumption").notNull().default(0),
     attempt: integer("attempt").notNull(),
     outcome: text("outcome").notNull(),
     reason: text("reason").notNull(),

@@ -25,6 +25,7 @@ export async function writeEvents(database: Database, facts: readonly RunFact[])
       for (const fact of latestPerRun(ordered, "step_begun", "progress", "step_completed"))
         await writeProgress(tx, fact);
       for (const fact of latestPerRun(ordered, "ended")) await writeEnded(tx, fact);
+      for (const fact of latestPerRun(ordered, "resumed")) await writeResumed(tx, fact);
       await insertRefusals(tx, ofKind(ordered, "refused"));
     },
     { action: "store events", maxAttempts: 3 },
@@ -108,8 +109,17 @@ async function writeEnded(tx: Queryable, fact: Fact<"ended">): Promise<void> {
       waitingOwner: "",
       waitingSinceMs: null,
       progress: null,
+      resumption: fact.resumption,
     })
-    .where(sql`${runs.runId} = ${fact.runId}`);
+    .where(sql`${runs.runId} = ${fact.runId} and ${runs.resumption} <= ${fact.resumption}`);
+}
+
+/** An end that was told before is none any more; one that was told of this resumption stays. */
+async function writeResumed(tx: Queryable, { runId, resumption }: Fact<"resumed">): Promise<void> {
+  await tx
+    .update(runs)
+    .set({ endedAtMs: null, endReason: "", checkpoint: "", resumption })
+    .where(sql`${runs.runId} = ${runId} and ${runs.resumption} < ${resumption}`);
 }
 
 async function insertRefusals(tx: Queryable, facts: readonly Fact<"refused">[]): Promise<void> {

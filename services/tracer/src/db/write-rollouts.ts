@@ -1,4 +1,7 @@
-/** Stores scored rollouts and what training did with them. The first scored episode of a rollout stays. */
+/**
+ * Stores scored rollouts and what training did with them. The first scored episode of a rollout stays,
+ * but for that of a failed run which was resumed: its rollouts are made anew.
+ */
 
 import { slotKey } from "@hone/core";
 import { type Database, query, sql } from "@hone/storage";
@@ -8,13 +11,14 @@ import { base64Of, recordsOf } from "./records.ts";
 
 /** Writes all of them or none. */
 export async function writeRollouts(database: Database, items: readonly StoredRollout[]): Promise<void> {
-  const rows = items.map(({ record, traceId, scored }) => {
+  const rows = latestOf(items).map(({ record, traceId, scored }) => {
     const { slot, ...columns } = record;
     return { ...columns, ...slot, slot: slotKey(slot), traceId, scored: base64Of(scored) };
   });
   const records = recordsOf(
     rows,
-    sql`"runId" text, slot text, split text, step integer, task integer, index integer, attempt integer, outcome text,
+    sql`"runId" text, slot text, split text, step integer, task integer, index integer, attempt integer,
+      resumption integer, outcome text,
       reason text, reward float8, success float8, turns integer, "sampledTokens" integer, "totalTokens" integer,
       "durationMs" float8, "taskId" text, "traceId" text, scored text`,
   );
@@ -22,14 +26,31 @@ export async function writeRollouts(database: Database, items: readonly StoredRo
     database,
     (db) =>
       db.execute(sql`
-        insert into rollouts (run_id, slot, split, step, task, index, attempt, outcome, reason, reward, success, turns,
+        insert into rollouts (run_id, slot, split, step, task, index, attempt, resumption, outcome, reason, reward, success, turns,
           sampled_tokens, total_tokens, duration_ms, task_id, trace_id, stored_at_ms, scored)
-        select "runId", slot, split, step, task, index, attempt, outcome, reason, reward, success, turns,
+        select "runId", slot, split, step, task, index, attempt, resumption, outcome, reason, reward, success, turns,
           "sampledTokens", "totalTokens", "durationMs", "taskId", "traceId", ${Date.now()}::bigint, decode(scored, 'base64')
         from ${records}
-        on conflict do nothing`),
+        on conflict (run_id, slot) do update set
+          id = excluded.id, attempt = excluded.attempt, resumption = excluded.resumption, outcome = excluded.outcome,
+          reason = excluded.reason, reward = excluded.reward, success = excluded.success, turns = excluded.turns,
+          sampled_tokens = excluded.sampled_tokens, total_tokens = excluded.total_tokens, duration_ms = excluded.duration_ms,
+          task_id = excluded.task_id, trace_id = excluded.trace_id, stored_at_ms = excluded.stored_at_ms, scored = excluded.scored
+          where excluded.resumption > rollouts.resumption`),
     { action: "store rollouts" },
   );
+}
+
+/** One statement may touch a row once only: of each rollout the latest resumption, and of that the first. */
+function latestOf(items: readonly StoredRollout[]): StoredRollout[] {
+  const latest = new Map<string, StoredRollout>();
+  for (const item of items) {
+    const { runId, slot, resumption } = item.record;
+    const key = `${runId}/${slotKey(slot)}`;
+    const known = latest.get(key);
+    if (known === undefined || known.record.resumption < resumption) latest.set(key, item);
+  }
+  return [...latest.values()];
 }
 
 /** Writes all of them or none; the latest figures of a rollout stay. */

@@ -8,6 +8,8 @@ export interface RolloutRecord {
   readonly runId: string;
   readonly slot: Slot;
   readonly attempt: number;
+  /** How often its run had been resumed after a failure when it was asked for. */
+  readonly resumption: number;
   readonly outcome: Outcome;
   readonly reason: string;
   /** Null where the outcome leaves the rollout out: it has no reward, not even 0. */
@@ -37,6 +39,7 @@ export function rolloutRecordOf(
     runId: storable(episode.runId),
     ...identity,
     attempt: episode.attempt,
+    resumption: episode.resumption,
     reason: storable(episode.reason),
     reward: isScorable(identity.outcome) ? finiteOrNull(scored.reward) : null,
     success: finiteOrNull(success),

@@ -56,6 +56,16 @@ describe("factOf()", () => {
     assert.equal(fact.phase, "failed");
   });
 
+  test("tells of a run that was resumed, and which end is meant", () => {
+    const resumed = factOf(event({ kind: { case: "resumed", value: { resumption: 2 } } }), 1);
+    assert.ok(resumed?.kind === "resumed" && resumed.resumption === 2);
+    const ended = factOf(
+      event({ kind: { case: "ended", value: { phase: RunPhase.FAILED, resumption: 2 } } }),
+      1,
+    );
+    assert.ok(ended?.kind === "ended" && ended.resumption === 2);
+  });
+
   test("tells nothing of an event that a newer version knows", () => {
     assert.equal(factOf(event({}), 1), undefined);
   });

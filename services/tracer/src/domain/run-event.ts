@@ -37,7 +37,15 @@ export type RunFact = { readonly runId: string; readonly sequence: number; reado
       readonly episodes: number;
       readonly metrics: Readonly<Record<string, number | null>>;
     }
-  | { readonly kind: "ended"; readonly phase: RunPhase; readonly reason: string; readonly checkpoint: string }
+  | {
+      readonly kind: "ended";
+      readonly phase: RunPhase;
+      readonly reason: string;
+      readonly checkpoint: string;
+      /** How often it had been resumed after a failure. */
+      readonly resumption: number;
+    }
+  | { readonly kind: "resumed"; readonly resumption: number }
 );
 
 /** The fact that an event tells; undefined for one of a kind that this version does not know. */
@@ -80,15 +88,18 @@ export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
       };
     }
     case "ended": {
-      const { phase, reason, checkpoint } = event.kind.value;
+      const { phase, reason, checkpoint, resumption } = event.kind.value;
       return {
         ...base,
         kind: "ended",
         phase: phaseWord(phase),
         reason: storable(reason),
         checkpoint: storable(checkpoint),
+        resumption,
       };
     }
+    case "resumed":
+      return { ...base, kind: "resumed", resumption: event.kind.value.resumption };
     case undefined:
       return undefined;
   }

@@ -64,9 +64,13 @@ function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Arra
 }
 
 /** @throws {TerminalError} when no row could hold it, or it is one of another run than its subject says. */
-function checkStorable({ runId, attempt }: Episode, { step, task, index }: Slot, run: string): void {
+function checkStorable(
+  { runId, attempt, resumption }: Episode,
+  { step, task, index }: Slot,
+  run: string,
+): void {
   if (runId !== run) throw new TerminalError("OTHER_RUN", `Cannot store a rollout as its run must be ${run}`);
-  if (Math.max(attempt, step, task, index) > MAX_COLUMN) {
+  if (Math.max(attempt, resumption, step, task, index) > MAX_COLUMN) {
     throw new TerminalError(
       "TOO_LARGE",
       `Cannot store a rollout as its numbers must lie below ${MAX_COLUMN + 1}`,

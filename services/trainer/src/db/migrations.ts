@@ -121,4 +121,9 @@ alter table runs
   add column state_files jsonb not null default '{}',
   add column recovery_files jsonb not null default '{}'`,
   },
+  {
+    id: 9,
+    name: "resumptions-of-runs",
+    sql: "alter table runs add column resumptions integer not null default 0 check (resumptions >= 0)",
+  },
 ];

@@ -39,6 +39,7 @@ export function recordOf(row: RunRow): RunRecord {
     nextSequence: row.nextSequence,
     epoch: row.epoch,
     tenures: row.tenures,
+    resumptions: row.resumptions,
     isCancelRequested: row.isCancelRequested,
     isPauseRequested: row.isPauseRequested,
     endReason: row.endReason,

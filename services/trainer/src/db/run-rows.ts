@@ -17,6 +17,7 @@ import {
   inArray,
   isNull,
   lt,
+  ne,
   notInArray,
   or,
   query,
@@ -24,7 +25,7 @@ import {
   transaction,
 } from "@hone/storage";
 import { BrokenRowError } from "../domain/errors.ts";
-import type { BrokenRun, Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
+import type { BrokenRun, EndedRun, Insertion, NewRun, Resumption, RunRegistry } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run-record.ts";
 import { recordOf } from "./run-row.ts";
 import { runs } from "./schema.ts";
@@ -37,6 +38,9 @@ const NAME_LOCK = "hone run name ";
 const MAX_LEASE_MS = 600_000;
 /** Tenures without progress that are put down to bad luck: kills of the process for reasons outside the run (O3). */
 const FREE_TENURES = 3;
+
+/** How long a failed run keeps the episodes that it would replay: whoever looks at it once a week can resume it. */
+const REPLAYABLE_MS = 8 * 86_400_000;
 
 /** Time on the database's clock (O1). */
 const leaseEnd = (leaseMs: number) => sql`now() + ${leaseMs}::double precision * interval '1 millisecond'`;
@@ -210,16 +214,57 @@ export class RunRows implements RunRegistry {
     return row === undefined ? undefined : recordOf(row);
   }
 
-  async overAmong(runIds: readonly string[]): Promise<string[]> {
+  async resume(runId: string): Promise<Resumption | undefined> {
+    return transaction(
+      this.#database,
+      async (tx): Promise<Resumption | undefined> => {
+        const [run] = await tx.select().from(runs).where(eq(runs.runId, runId));
+        if (run === undefined) return undefined;
+        await tx.execute(sql`select pg_advisory_xact_lock(hashtext(${`${NAME_LOCK}${run.name}`}))`);
+        const [other] = await tx
+          .select({ runId: runs.runId })
+          .from(runs)
+          .where(and(eq(runs.name, run.name), ne(runs.runId, runId), inArray(runs.stage, UNFINISHED)))
+          .limit(1);
+        if (other !== undefined && run.stage === RunStage.failed)
+          return { kind: "name_taken", runId: other.runId };
+        const [resumed] = await tx
+          .update(runs)
+          .set({
+            // One that made nothing yet may have failed before the services agreed to it.
+            stage: sql`case when version is null and recovery_folder = '' then 'admitting' else 'active' end`,
+            endReason: "",
+            endedAt: null,
+            leaseUntil: null,
+            isPauseRequested: false,
+            tenures: 0,
+            resumptions: sql`${runs.resumptions} + 1`,
+          })
+          .where(and(eq(runs.runId, runId), eq(runs.stage, RunStage.failed)))
+          .returning();
+        return resumed === undefined
+          ? { kind: "not_failed", stage: run.stage as RunStage }
+          : { kind: "resumed", run: recordOf(resumed) };
+      },
+      { action: `resume run ${runId}` },
+    );
+  }
+
+  async overAmong(runIds: readonly string[]): Promise<EndedRun[]> {
+    const isReplayable = sql`stage = 'failed' and recovery_folder <> '' and recovery_version is distinct from version
+      and ended_at > now() - ${REPLAYABLE_MS}::double precision * interval '1 millisecond'`;
     const rows = await query(
       this.#database,
       (db) =>
         db
-          .select({ runId: runs.runId })
+          .select({
+            runId: runs.runId,
+            neededFrom: sql<string>`case when ${isReplayable} then next_sequence else ${Number.MAX_SAFE_INTEGER}::bigint end`,
+          })
           .from(runs)
           .where(and(inArray(runs.runId, [...runIds]), notInArray(runs.stage, UNFINISHED))),
       { action: "look for ended runs", isRepeatable: true },
     );
-    return rows.map(({ runId }) => runId);
+    return rows.map(({ runId, neededFrom }) => ({ runId, neededFrom: Number(neededFrom) }));
   }
 }

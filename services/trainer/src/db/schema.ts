@@ -49,6 +49,7 @@ export const runs = pgTable("runs", {
   /** Tenures since the last commit or evaluation whose process did not live to their end. */
   tenures: integer("tenures").notNull().default(0),
   leaseUntil: timestamp("lease_until", { withTimezone: true }),
+  resumptions: integer("resumptions").notNull().default(0),
   isCancelRequested: boolean("is_cancel_requested").notNull().default(false),
   isPauseRequested: boolean("is_pause_requested").notNull().default(false),
   endReason: text("end_reason").notNull().default(""),

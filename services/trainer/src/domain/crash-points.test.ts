@@ -257,6 +257,50 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     });
   }
 
+  for (const stateEvery of [1, 2]) {
+    test(`ends as one that never failed once it is resumed, wherever it died: a state every ${stateEvery}`, async () => {
+      const kind = {
+        ...KINDS["a run"]!,
+        config: configOf(undefined, { stateEvery, checkpoint: { every: 0, keep: 1 } }),
+      };
+      await using calmRoot = await newRoot("calm");
+      const calm = newWorld(kind);
+      assert.equal(await tenure(calm, calmRoot.path), "completed");
+      const trainedOf = async (world: MemoryWorld, root: string) => {
+        const { events: _, executions: __, ...outcome } = await outcomeOf(world, root);
+        return outcome;
+      };
+      const expected = await trainedOf(calm, calmRoot.path);
+      let numPoints = 1;
+      for (let deadly = 0; deadly < numPoints; deadly++) {
+        await using root = await newRoot("resumed");
+        const world = newWorld(kind);
+        world.failureOf = ({ split, step }) =>
+          split === "train" && step === 2 ? { outcome: "infra_failed", reason: "no such key" } : undefined;
+        assert.equal(await tenure(world, root.path), "failed");
+        world.failureOf = () => undefined;
+        world.resume();
+        let count = 0;
+        world.point = (point) => {
+          if (count++ === deadly) throw new Death(point);
+        };
+        let ending: string | undefined;
+        for (let life = 0; life < 3 && ending === undefined; life++) {
+          try {
+            ending = await tenure(world, root.path);
+          } catch (error) {
+            assert.ok(error instanceof Death, `death at point ${deadly}: ${error}`);
+          }
+        }
+        numPoints = Math.max(numPoints, deadly === 0 ? count : 0);
+        assert.deepEqual(await trainedOf(world, root.path), expected, `death at point ${deadly}`);
+        const told = world.events.map(({ messageId }) => messageId);
+        for (const id of ["ended", "resumed~1", "ended~1"]) assert.ok(told.includes(id), id);
+      }
+      assert.ok(numPoints > 15, `only ${numPoints} points`);
+    });
+  }
+
   test("replays the steps since the last whole state once, and asks for nothing again", async () => {
     await using root = await newRoot("replay");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);

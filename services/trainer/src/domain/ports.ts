@@ -11,7 +11,7 @@ import type { CreditedRollout, Score, TaskVisit } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
-import type { Recovery, RunRecord } from "./run-record.ts";
+import type { Recovery, RunRecord, RunStage } from "./run-record.ts";
 import type { RunStatus } from "./run-status.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 import type { StateFiles } from "./state-files.ts";
@@ -218,6 +218,21 @@ export type Insertion =
   /** Another run of the name is unfinished. */
   | { readonly kind: "under_way"; readonly runId: string; readonly isAdmitted: boolean };
 
+/** What became of the wish to resume a failed run. */
+export type Resumption =
+  | { readonly kind: "resumed"; readonly run: RunRecord }
+  /** It has not failed, and is as it was. */
+  | { readonly kind: "not_failed"; readonly stage: RunStage }
+  /** Another run of its name is unfinished. */
+  | { readonly kind: "name_taken"; readonly runId: string };
+
+/** A run that is over, and what of its episodes may be needed again. */
+export interface EndedRun {
+  readonly runId: string;
+  /** First position of the stream that its resumption would need. */
+  readonly neededFrom: number;
+}
+
 /** A row that was claimed and holds no run that anybody could go on with. */
 export interface BrokenRun {
   readonly runId: string;
@@ -253,8 +268,13 @@ export interface RunRegistry {
   /** Notes what people want. @returns the run; undefined when there is none that is unfinished. */
   wish(runId: string, wish: "cancel" | "pause" | "resume"): Promise<RunRecord | undefined>;
   load(runId: string): Promise<RunRecord | undefined>;
+  /**
+   * Lets a failed run go on from its last committed version. Its rollouts that were not trained are made anew.
+   * @returns what became of it; undefined when there is no such run.
+   */
+  resume(runId: string): Promise<Resumption | undefined>;
   /** Which of these runs have ended. One that the database does not know is none of them. */
-  overAmong(runIds: readonly string[]): Promise<string[]>;
+  overAmong(runIds: readonly string[]): Promise<EndedRun[]>;
 }
 
 /** The run's rows. Every write names the owner's epoch and changes nothing under another one. */

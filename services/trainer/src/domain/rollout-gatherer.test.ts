@@ -73,6 +73,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
     configJson: "",
     oldestVersion: 0,
     tokenizerDigest: "",
+    resumption: 0,
     ...NO_WAIT,
   } as const;
   const gatherer = new RolloutGatherer({

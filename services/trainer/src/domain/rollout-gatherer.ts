@@ -131,7 +131,8 @@ export class RolloutGatherer {
     reporter.waiting({ text, owner: WaitOwner.bus });
     try {
       let missing = inbox.missing(slots).length;
-      while (missing > 0 && inbox.nextSequence <= last) {
+      // Of a run that was resumed, an episode that counts more may follow one that is here.
+      while ((missing > 0 || run.resumptions > 0) && inbox.nextSequence <= last) {
         await delay(5, { signal });
         missing = inbox.missing(slots).length;
       }

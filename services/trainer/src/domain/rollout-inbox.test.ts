@@ -11,7 +11,7 @@ function slot(index: number, step = 1): Slot {
   return { split: "train", step, task: 0, index };
 }
 
-function scored(at: Slot, sequence: number, attempt = 1): ScoredRollout {
+function scored(at: Slot, sequence: number, attempt = 1, resumption = 0): ScoredRollout {
   const rollout = {
     slot: at,
     attempt,
@@ -21,7 +21,7 @@ function scored(at: Slot, sequence: number, attempt = 1): ScoredRollout {
     metrics: {},
     turnCount: 1,
   } as const;
-  return { rollout, sequence, trace: contextOfTraceparent(undefined) };
+  return { rollout, sequence, resumption, trace: contextOfTraceparent(undefined) };
 }
 
 describe("RolloutInbox", () => {
@@ -91,5 +91,22 @@ describe("RolloutInbox", () => {
     stopping.abort(new Error("stop"));
     await assert.rejects(collected, /stop/);
     assert.equal(inbox.size, 1);
+  });
+
+  test("counts what was made since a failed run was resumed, and the latest of what it replays", async () => {
+    // Step 1 is committed and replayed, step 2 is made anew; the run was resumed twice.
+    const counts = ({ rollout, resumption }: ScoredRollout) => resumption === 2 || rollout.slot.step === 1;
+    const inbox = new RolloutInbox(() => false, 1, counts);
+    assert.equal(inbox.offer(scored(slot(0), 1, 1, 0)), true);
+    assert.equal(inbox.offer(scored(slot(0, 2), 2, 1, 1)), false);
+    assert.equal(inbox.offer(scored(slot(0), 3, 2, 1)), true);
+    assert.equal(inbox.offer(scored(slot(0), 4, 3, 1)), false);
+    assert.equal(inbox.offer(scored(slot(0), 5, 4, 0)), false);
+    assert.equal(inbox.offer(scored(slot(0, 2), 6, 5, 2)), true);
+    const taken = await inbox.collect([slot(0), slot(0, 2)], () => undefined, never);
+    assert.deepEqual(
+      taken.map(({ rollout }) => rollout.attempt),
+      [2, 5],
+    );
   });
 });

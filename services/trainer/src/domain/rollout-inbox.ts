@@ -5,6 +5,8 @@
  * I2: a rollout that no collection can need any more is dropped, so the inbox holds at most what is in flight.
  * I3: what `collect` returns follows the order of the slots asked for, never the order of arrival.
  * I4: every wait ends: when the last slot arrives (the stream's reader unblocks it) or when the signal aborts.
+ * I5: of a run that was resumed after a failure, what was made before does not count where it was not trained; of what
+ *     was, the episode of the latest resumption counts.
  */
 
 import { raceAbortable, type Slot, slotKey } from "@hone/core";
@@ -19,6 +21,7 @@ interface Waiting {
 
 export class RolloutInbox {
   readonly #isObsolete: (slot: Slot) => boolean;
+  readonly #counts: (scored: ScoredRollout) => boolean;
   readonly #arrived = new Map<string, ScoredRollout>();
   readonly #waiting = new Set<Waiting>();
   #lastSequence: number;
@@ -26,9 +29,15 @@ export class RolloutInbox {
   /**
    * @param isObsolete whether a slot was dealt with already, by a commit or a recorded evaluation.
    * @param fromSequence first position of the stream that will be read.
+   * @param counts whether an episode was made for the run as it is now (I5).
    */
-  constructor(isObsolete: (slot: Slot) => boolean, fromSequence: number) {
+  constructor(
+    isObsolete: (slot: Slot) => boolean,
+    fromSequence: number,
+    counts: (scored: ScoredRollout) => boolean = () => true,
+  ) {
     this.#isObsolete = isObsolete;
+    this.#counts = counts;
     this.#lastSequence = fromSequence - 1;
   }
 
@@ -56,7 +65,9 @@ export class RolloutInbox {
     this.#lastSequence = scored.sequence;
     const { slot } = scored.rollout;
     const key = slotKey(slot);
-    if (this.#arrived.has(key) || this.#isObsolete(slot)) return false; // I1, I2
+    const known = this.#arrived.get(key);
+    if (known !== undefined && known.resumption >= scored.resumption) return false; // I1, I5
+    if (this.#isObsolete(slot) || !this.#counts(scored)) return false; // I2, I5
     this.#arrived.set(key, scored);
     for (const waiting of this.#waiting) {
       if (!waiting.missing.delete(key)) continue;

@@ -54,4 +54,7 @@ export type RunEvent =
       readonly reason: string;
       /** Folder of the last checkpoint, relative to the state folder; empty when there is none. */
       readonly checkpoint: string;
-    };
+      /** How often it had been resumed after a failure. */
+      readonly resumption: number;
+    }
+  | { readonly kind: "resumed"; readonly resumption: number };

@@ -50,6 +50,8 @@ export interface RunRecord {
   readonly epoch: number;
   /** Tenures in a row, this one included, that brought no progress and whose process did not live to their end. */
   readonly tenures: number;
+  /** How often it was resumed after a failure. */
+  readonly resumptions: number;
   readonly isCancelRequested: boolean;
   readonly isPauseRequested: boolean;
   /** Why it ended; empty while it has not. */

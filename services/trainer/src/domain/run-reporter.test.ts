@@ -22,6 +22,7 @@ test("a folder that is written is the trainer's turn, and people's only once its
       configJson: "{}",
       oldestVersion: 0,
       tokenizerDigest: "",
+      resumption: 0,
     },
     {
       board: { publish: async () => true },

@@ -38,6 +38,8 @@ export interface RunStatus {
   readonly configJson: string;
   /** Oldest version that jobs in flight may still need. */
   readonly oldestVersion: number;
+  /** How often it was resumed after a failure. */
+  readonly resumption: number;
   /** Names the tokenizer files that the run file holds; empty for a pretrained model. */
   readonly tokenizerDigest: string;
   /** What went wrong in the rollouts that were gathered last; absent = nothing did. */

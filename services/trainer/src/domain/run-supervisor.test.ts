@@ -29,6 +29,7 @@ function supervise(world: MemoryWorld, stateRoot: string) {
       leaseOwner = undefined;
     },
     wish: async () => world.run,
+    resume: async () => undefined,
     overAmong: async () => [],
     load: async () => world.run,
   };

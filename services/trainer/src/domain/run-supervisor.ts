@@ -87,6 +87,12 @@ export class RunSupervisor {
     this.#woken.resolve();
   }
 
+  /** Takes up a run that had failed: its failures are forgotten. */
+  takeUp(runId: string): void {
+    this.#failures.delete(runId);
+    this.wake();
+  }
+
   /** Applies a wish at once to a run that is held here; elsewhere the owner learns of it with its next renewal. */
   applyWish(run: RunRecord): void {
     const held = this.#held.get(run.runId);
@@ -222,6 +228,7 @@ export class RunSupervisor {
     }
     if (isPassing || count < MAX_FAILURES) return;
     await this.#quietly(log, () => failRun(run, this.#deps.tenure, describeError(error)));
+    this.#failures.delete(run.runId);
   }
 
   /** S2 */

@@ -7,7 +7,7 @@
  */
 
 import { tokenizerDigest } from "@hone/config";
-import { describeError, retry } from "@hone/core";
+import { describeError, messageIdOf, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { lastCheckpoint } from "./checkpoints.ts";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "./errors.ts";
@@ -123,6 +123,7 @@ export async function failBrokenRun(
     ...NO_WAIT,
     configJson: "{}",
     tokenizerDigest: "",
+    resumption: 0,
     oldestVersion: version,
   };
   await tellEnd(status, deps, RunPhase.failed, reason, "");
@@ -151,6 +152,10 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       progress.version !== undefined &&
       (split === "warm" || (split === "train" ? step <= (progress.trained ?? 0) : step < progress.version)),
     run.nextSequence,
+    // What was trained before the run was resumed is replayed; everything else is made anew.
+    ({ rollout: { slot }, resumption }) =>
+      resumption === run.resumptions ||
+      (slot.split === "train" && slot.step <= (run.version ?? 0) && resumption < run.resumptions),
   );
   const traces = new RolloutTraces();
   const ended = new AbortController();
@@ -165,6 +170,10 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     logger,
     signal: AbortSignal.any([signal, ended.signal]),
   });
+  if (run.resumptions > 0) {
+    const { resumptions: resumption } = run;
+    reporter.event({ kind: "resumed", resumption }, messageIdOf("resumed", resumption));
+  }
   const reading = gatherer.read();
   let engine: TrainingEngine | undefined;
   try {
@@ -223,10 +232,16 @@ async function tellEnd(
   reason: string,
   checkpoint: string,
 ): Promise<void> {
-  const { runId, epoch } = final;
+  const { runId, epoch, resumption } = final;
   if (!(await retry(() => deps.board.publish({ ...final, endReason: reason }))))
     throw new OwnershipLostError(runId, epoch);
-  await retry(() => deps.events.publish(runId, { kind: "ended", phase, reason, checkpoint }, "ended"));
+  await retry(() =>
+    deps.events.publish(
+      runId,
+      { kind: "ended", phase, reason, checkpoint, resumption },
+      messageIdOf("ended", resumption),
+    ),
+  );
   if (!(await retry(() => deps.ledger.end(runId, epoch, phase, reason)))) {
     throw new OwnershipLostError(runId, epoch);
   }
@@ -246,6 +261,7 @@ export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
     configJson: publicConfigJson(run, folders),
     tokenizerDigest: digestOfTokenizer(run),
     oldestVersion: run.version ?? 0,
+    resumption: run.resumptions,
   };
 }
 

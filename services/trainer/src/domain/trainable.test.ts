@@ -67,6 +67,7 @@ describe("a forged episode with tokens that no model has", () => {
           turnCount: 1,
         },
         sequence: 1,
+        resumption: 0,
         trace: contextOfTraceparent(undefined),
       });
       const ending = await holdTenure(

@@ -6,11 +6,16 @@ import { dropOnce } from "./work-janitor.ts";
 const logger = createLogger({ service: "test", level: "error", sink: process.stderr });
 
 describe("dropOnce()", () => {
-  test("drops jobs and episodes of runs that are over, whole, and of no other", async () => {
+  test("drops jobs and episodes of runs that are over, but for what a failed one would replay, and of no other", async () => {
     const dropped: [string, number][] = [];
     const purged: string[] = [];
     await dropOnce({
-      registry: { overAmong: async (runIds) => runIds.filter((runId) => runId.startsWith("over")) },
+      registry: {
+        overAmong: async (runIds) =>
+          runIds
+            .filter((runId) => runId.startsWith("over"))
+            .map((runId) => ({ runId, neededFrom: runId === "over-1" ? 7 : Number.MAX_SAFE_INTEGER })),
+      },
       jobs: {
         runs: async () => ["over-4", "active-2", "over-5"],
         purge: async (runId) => void purged.push(runId),
@@ -23,7 +28,7 @@ describe("dropOnce()", () => {
     });
     assert.deepEqual(purged, ["over-4", "over-5"]);
     assert.deepEqual(dropped.sort(), [
-      ["over-1", Number.MAX_SAFE_INTEGER],
+      ["over-1", 7],
       ["over-4", Number.MAX_SAFE_INTEGER],
     ]);
   });

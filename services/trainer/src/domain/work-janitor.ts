@@ -1,6 +1,6 @@
 /**
  * Drops what runs that are over have left on the bus: their jobs, and their episodes as soon as their other readers
- * (judge, tracer) are through with them.
+ * (judge, tracer) are through with them. A failed run keeps, for a while, the episodes that it would replay when it is resumed.
  *
  * It asks the streams and the database, and remembers nothing: a trainer that dies, a reader that comes back an hour
  * later, or a bus that was killed and has jobs again that were done, leaves nothing behind. Several at once do no harm.
@@ -37,8 +37,8 @@ export async function dropOnce({ registry, jobs, rollouts }: WorkJanitorDeps): P
   const [withJobs, withEpisodes] = await Promise.all([jobs.runs(), rollouts.runs()]);
   const found = [...new Set([...withJobs, ...withEpisodes])];
   if (found.length === 0) return;
-  for (const runId of await registry.overAmong(found)) {
+  for (const { runId, neededFrom } of await registry.overAmong(found)) {
     if (withJobs.includes(runId)) await jobs.purge(runId);
-    if (withEpisodes.includes(runId)) await rollouts.purgeBelow(runId, Number.MAX_SAFE_INTEGER);
+    if (withEpisodes.includes(runId)) await rollouts.purgeBelow(runId, neededFrom);
   }
 }

@@ -10,6 +10,7 @@ import {
   RunEvent_EvaluatedSchema,
   RunEvent_PhaseChangedSchema,
   RunEvent_RefusedSchema,
+  RunEvent_ResumedSchema,
   RunEvent_StepCompletedSchema,
   RunEvent_StepProgressSchema,
   RunEvent_WarmStartProgressSchema,
@@ -116,7 +117,13 @@ function encodeKind(event: RunEvent): WireEvent["kind"] {
           phase: phaseToWire(event.phase),
           reason: event.reason,
           checkpoint: event.checkpoint,
+          resumption: event.resumption,
         }),
+      };
+    case "resumed":
+      return {
+        case: "resumed",
+        value: create(RunEvent_ResumedSchema, { resumption: event.resumption }),
       };
     default:
       return unreachable(event);

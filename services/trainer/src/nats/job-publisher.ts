@@ -1,7 +1,7 @@
 /** Publishes rollout jobs. */
 
 import { create } from "@bufbuild/protobuf";
-import { rolloutIdOf } from "@hone/core";
+import { messageIdOf, rolloutIdOf } from "@hone/core";
 import {
   type Bus,
   consumerBacklog,
@@ -50,7 +50,8 @@ export class JobPublisher implements JobQueue {
     const tokenizer = await this.#tokenizerOf(run.runId);
     const subject = subjects.rolloutJob(run.runId);
     // A later owner of the run counts its repetitions from 1 again.
-    const messageId = repetition === 0 ? rolloutId : `${rolloutId}#${run.epoch}.${repetition}`;
+    const repeated = repetition === 0 ? rolloutId : `${rolloutId}#${run.epoch}.${repetition}`;
+    const messageId = messageIdOf(repeated, run.resumptions);
     describeSpan(trace, sendAttributes({ subject, template: ANY_JOB, messageId }));
     const stored = await publishStored(
       this.#bus,
@@ -102,6 +103,7 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     }),
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
+    resumption: run.resumptions,
     cursor: BigInt(job.cursor),
     tokenizerDigest: tokenizer.digest,
     tokenizerPath: tokenizer.path,

@@ -1,9 +1,14 @@
 /** Answers `hone.v1.run.{cancel,pause,resume,status}.<run>`. Any trainer may: wishes go through the database. */
 
 import { create } from "@bufbuild/protobuf";
-import { describeError, unreachable } from "@hone/core";
+import { delay, describeError, unreachable } from "@hone/core";
 import { type Bus, lastKeyOf, type Responder, RunControl, respond, subjects } from "@hone/messaging";
-import { type ControlReply, ControlReplySchema, ControlRequestSchema } from "@hone/proto-gen/run";
+import {
+  type ControlReply,
+  ControlReplySchema,
+  ControlRequestSchema,
+  RunPhase as WirePhase,
+} from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { RunRegistry } from "../domain/ports.ts";
 import { RunFolders } from "../domain/run-folders.ts";
@@ -14,6 +19,9 @@ import { WaitOwner } from "../domain/wait.ts";
 import { encodeStatus, type RunStateBucket } from "./run-state-board.ts";
 
 const QUEUE = "trainer";
+/** Between the word of a run's end and its row lies one statement; whoever asks waits five seconds. */
+const END_PATIENCE_MS = 3_000;
+const END_LOOK_MS = 50;
 
 export interface RunControlDeps {
   readonly registry: RunRegistry;
@@ -21,6 +29,8 @@ export interface RunControlDeps {
   readonly stateRoot: string;
   /** Told of a wish, for the run that may be held here. */
   readonly onWish: (run: RunRecord) => void;
+  /** Told of a failed run that was resumed and is free to be taken. */
+  readonly onResumed: (run: RunRecord) => void;
   readonly logger: Logger;
 }
 
@@ -50,8 +60,9 @@ async function answer(verb: RunControl, runId: string, deps: RunControlDeps): Pr
         return await stateOf(run, deps);
       case RunControl.cancel:
       case RunControl.pause:
-      case RunControl.resume:
         return await note(verb, run, deps);
+      case RunControl.resume:
+        return await resume(await oncePut(run, deps), deps);
       default:
         return unreachable(verb);
     }
@@ -67,11 +78,53 @@ async function note(
 ): Promise<ControlReply> {
   const changed = await deps.registry.wish(run.runId, verb);
   if (changed === undefined) {
-    const error = `Cannot ${verb} ${run.runId} as it must be unfinished: current value is ${run.stage}`;
+    const { stage } = (await deps.registry.load(run.runId)) ?? run;
+    const error = `Run ${run.runId} is over (${stage}), and only ${verb === "resume" ? "a paused or a failed run can be resumed; send its file again to begin anew" : `an unfinished run can be asked to ${verb}`}`;
     return create(ControlReplySchema, { error });
   }
   deps.onWish(changed);
   return stateOf(changed, deps);
+}
+
+/** The end of a run is told before its row has it: of one that is told to have failed, the row once it says so too. */
+async function oncePut(run: RunRecord, { registry, board }: RunControlDeps): Promise<RunRecord> {
+  const giveUpAt = performance.now() + END_PATIENCE_MS;
+  let current = run;
+  while (current.stage === RunStage.active && performance.now() < giveUpAt) {
+    const told = await board.read(run.runId);
+    if (told?.phase !== WirePhase.FAILED) break;
+    await delay(END_LOOK_MS);
+    current = (await registry.load(run.runId)) ?? current;
+  }
+  return current;
+}
+
+/** The state is published here and now, so that nobody takes the run for failed until a trainer has it. */
+async function resume(known: RunRecord, deps: RunControlDeps): Promise<ControlReply> {
+  const { runId, stage } = known;
+  if (stage !== RunStage.failed) return note(RunControl.resume, known, deps);
+  const resumed = await deps.registry.resume(runId);
+  switch (resumed?.kind) {
+    case "resumed": {
+      const { run } = resumed;
+      const waiting = {
+        waitingFor: "a trainer to take it",
+        waitingOwner: WaitOwner.trainer,
+        waitingSinceMs: Date.now(),
+      };
+      await deps.board.publish({ ...statusOf(run, new RunFolders(deps.stateRoot, runId)), ...waiting });
+      deps.onResumed(run);
+      return stateOf(run, deps);
+    }
+    case "name_taken":
+      return create(ControlReplySchema, {
+        error: `Run ${runId} cannot be resumed while ${resumed.runId}, of the same name, is unfinished: wait for its end or cancel it`,
+      });
+    default: {
+      const now = resumed?.stage ?? "gone";
+      return create(ControlReplySchema, { error: `Run ${runId} is ${now} by now and was not resumed` });
+    }
+  }
 }
 
 /** The published state, or what the row says where none is published yet. */

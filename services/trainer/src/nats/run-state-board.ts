@@ -98,6 +98,7 @@ export function encodeStatus(status: RunStatus): RunState {
     configJson: status.configJson,
     oldestVersion: status.oldestVersion,
     tokenizerDigest: status.tokenizerDigest,
+    resumption: status.resumption,
     endReason: status.endReason ?? "",
     ...(status.troubles !== undefined && { troubles: troublesToWire(status.troubles) }),
   });

@@ -67,7 +67,8 @@ export class ScoredReader implements ScoredRollouts {
     });
     for await (const { message, sequence, trace } of items) {
       const rollout = this.#decode(runId, message, sequence);
-      if (rollout !== undefined) yield { rollout, sequence, trace };
+      const resumption = message.episode?.resumption ?? 0;
+      if (rollout !== undefined) yield { rollout, sequence, resumption, trace };
     }
   }
 

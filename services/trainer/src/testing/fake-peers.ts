@@ -7,7 +7,7 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { Random, rolloutIdOf, turnSeed } from "@hone/core";
+import { messageIdOf, type Outcome, Random, rolloutIdOf, turnSeed } from "@hone/core";
 import {
   type Bus,
   consumeWork,
@@ -46,6 +46,8 @@ export interface FakePeers {
   readonly problems: Map<string, Problem[]>;
   /** Called before a job is answered; may wait, or throw to fail the attempt. */
   beforeEpisode: (job: RolloutJob) => Promise<void>;
+  /** How a rollout fails, and why; undefined = it completes. */
+  failureOf: (job: RolloutJob) => { readonly outcome: Outcome; readonly reason: string } | undefined;
   stop(): Promise<void>;
 }
 
@@ -57,6 +59,7 @@ export function startFakePeers(bus: Bus, silent: readonly ValidatingService[] = 
     executed: [],
     problems: new Map(),
     beforeEpisode: async () => undefined,
+    failureOf: () => undefined,
     stop: async () => {
       await Promise.all(running.map((one) => ("stop" in one ? one.stop() : one.drain())));
     },
@@ -107,6 +110,7 @@ async function execute(bus: Bus, peers: FakePeers, job: RolloutJob): Promise<voi
   const slot = slotFromWire(job.slot);
   peers.executed.push(`${slot.split}.${slot.step}.${slot.task}.${slot.index}`);
   await peers.beforeEpisode(job);
+  const failure = peers.failureOf(job);
   const random = new Random(turnSeed(Number(job.runSeed), slot, 0));
   const answer = Array.from({ length: ANSWER_TOKENS }, () => random.pick(ANSWER_IDS));
   const reward = answer.filter((id) => id === ANSWER_IDS[0]).length;
@@ -123,7 +127,9 @@ async function execute(bus: Bus, peers: FakePeers, job: RolloutJob): Promise<voi
     runId: job.runId,
     slot: job.slot!,
     attempt: 1,
-    outcome: outcomeToWire("completed"),
+    outcome: outcomeToWire(failure?.outcome ?? "completed"),
+    reason: failure?.reason ?? "",
+    resumption: job.resumption,
     samples: [sample],
     metrics: { success: reward > 1 ? 1 : 0 },
     task: job.task!,
@@ -136,6 +142,6 @@ async function execute(bus: Bus, peers: FakePeers, job: RolloutJob): Promise<voi
     scores: [create(ScoreSchema, { judge: "environment", weight: 1, value: reward })],
   });
   await publishStored(bus, subjects.rolloutScored(job.runId), ScoredEpisodeSchema, scored, {
-    messageId: `${rolloutIdOf(job.runId, slot)}/1/scored`,
+    messageId: messageIdOf(`${rolloutIdOf(job.runId, slot)}/1/scored`, job.resumption),
   });
 }

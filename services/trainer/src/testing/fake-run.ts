@@ -34,6 +34,7 @@ export function testRun(changes: Partial<RunRecord> = {}): RunRecord {
     nextSequence: 1,
     epoch: 1,
     tenures: 1,
+    resumptions: 0,
     isCancelRequested: false,
     isPauseRequested: false,
     endReason: "",

@@ -99,6 +99,12 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   }
 
   /** A new owner takes the run: what it knows is what is stored. */
+  /** A failed run goes on, as the registry lets it. */
+  resume(): void {
+    this.ending = undefined;
+    this.run = { ...this.run, resumptions: this.run.resumptions + 1 };
+  }
+
   takeOver(): RunRecord {
     this.run = { ...this.run, epoch: this.run.epoch + 1 };
     return this.run;
@@ -276,8 +282,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   #execute(run: RunRecord, job: Job): boolean {
     this.point("before job");
     const key = slotKey(job.slot);
-    if (this.#jobIds.has(key)) return false;
-    this.#jobIds.add(key);
+    const jobId = `${key}~${run.resumptions}`;
+    if (this.#jobIds.has(jobId)) return false;
+    this.#jobIds.add(jobId);
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
     this.tasks.set(key, job.task.id);
     const random = new Random(turnSeed(run.config.seed, job.slot, 0));
@@ -313,6 +320,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
         ...this.failureOf(job.slot),
       },
       sequence,
+      resumption: run.resumptions,
       trace: contextOfTraceparent(undefined),
     });
     this.#arrival.resolve();
