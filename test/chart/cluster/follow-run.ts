@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { deadline } from "@hone/core";
-import { type Bus, connectBus, readOrdered, runOfEvent, StreamName, subjects } from "@hone/messaging";
+import { type Bus, connectBus, followOrdered, runOfEvent, StreamName, subjects } from "@hone/messaging";
 import { type RunEvent, RunEventSchema } from "@hone/proto-gen/run";
 import postgres from "postgres";
 import type { LocalCluster } from "./local-cluster.ts";
@@ -46,7 +46,7 @@ export async function followRun(
   const events: RunEvent[] = [];
   try {
     await deadline(`the end of ${name}`, RUN_DEADLINE_MS, async (signal) => {
-      const told = readOrdered(bus, RunEventSchema, {
+      const told = followOrdered(bus, RunEventSchema, {
         stream: StreamName.events,
         filter: subjects.event("*", "*"),
         signal,
