@@ -174,7 +174,9 @@ async function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
 async function killSandboxes(stack: TestStack): Promise<void> {
   const killed = new Set<number>();
   while (killed.size < SANDBOX_KILLS) {
-    const isFresh = (pid: number) => !killed.has(pid) && commandOf(pid).includes("sandbox/src/child.ts");
+    // The sandbox itself, not what becomes it.
+    const isSandbox = (command: string) => command.includes("--deny-net") && !command.includes("--allow-ffi");
+    const isFresh = (pid: number) => !killed.has(pid) && isSandbox(commandOf(pid));
     const victim = await eventually(
       "a sandbox",
       () => childrenOf(stack.pidOf("agent-rollout")).find(isFresh),
