@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ApiServer } from "./cluster/api-server.ts";
 import { type Manifest, render } from "./helm.ts";
-import { program, skip } from "./profiles.ts";
+import { podOf, program, skip } from "./profiles.ts";
 
 /** Name -> texts of each Secret. */
 function secretsOf(manifests: readonly Manifest[]): Record<string, Record<string, string>> {
@@ -49,4 +49,70 @@ describe("passwords", { skip }, () => {
     assert.notEqual(users.tracer, old.tracer);
     assert.deepEqual({ ...users, tracer: old.tracer }, old);
   });
+});
+
+describe("the token of the page", { skip }, () => {
+  /** Variables of a service's own container that come from a Secret: name -> `<secret>/<key>`. */
+  const secretVariables = (manifests: readonly Manifest[], component: string) => {
+    const container = podOf(manifests, component).containers.find(
+      (each: { name: string }) => each.name === component,
+    );
+    const env = (container?.env ?? []) as {
+      name: string;
+      valueFrom?: { secretKeyRef?: { name: string; key: string } };
+    }[];
+    return Object.fromEntries(
+      env.flatMap(({ name, valueFrom }) =>
+        valueFrom?.secretKeyRef === undefined
+          ? []
+          : [[name, `${valueFrom.secretKeyRef.name}/${valueFrom.secretKeyRef.key}`]],
+      ),
+    );
+  };
+
+  test("is random, stays through an upgrade, and reaches those who send spans and the gateway's API", async () => {
+    const installed = await renderOver([]);
+    const { token } = secretsOf(installed)["hone-tracer-token"] ?? {};
+    assert.match(token ?? "", /^p[A-Za-z0-9]{31}$/);
+    assert.equal(secretsOf(await renderOver(installed))["hone-tracer-token"]?.token, token);
+    for (const component of ["tracer", "trainer", "judge", "dataset", "agent-rollout", "inference-gateway"]) {
+      assert.equal(
+        secretVariables(installed, component).HONE_TRACER_TOKEN,
+        "hone-tracer-token/token",
+        component,
+      );
+    }
+    assert.equal(
+      secretVariables(installed, "inference-gateway").HONE_INFERENCE_API_KEY,
+      "hone-tracer-token/token",
+    );
+  });
+
+  test("comes from a Secret of one's own where the values name it", async () => {
+    const set = ["tracer.tokenSecret.name=own", "tracer.tokenSecret.key=page"];
+    const manifests = await renderOver([], set);
+    assert.equal(secretsOf(manifests)["hone-tracer-token"], undefined);
+    assert.equal(secretVariables(manifests, "tracer").HONE_TRACER_TOKEN, "own/page");
+  });
+
+  test("is sent to nobody but the tracer", async () => {
+    const manifests = await renderOver([], ["telemetry.route=straight"]);
+    assert.equal(secretVariables(manifests, "judge").HONE_TRACER_TOKEN, undefined);
+    assert.equal(secretVariables(manifests, "tracer").HONE_TRACER_TOKEN, "hone-tracer-token/token");
+  });
+});
+
+test("services answer for their own names, the page's and those that the values add", { skip }, async () => {
+  const manifests = await render(program, {
+    profile: "cpu",
+    set: ["tracer.publicUrl=https://hone.example.org", "allowedHosts[0]=other.example.org"],
+  });
+  const container = podOf(manifests, "tracer").containers.find(
+    (each: { name: string }) => each.name === "tracer",
+  );
+  const env = (container?.env ?? []) as { name: string; value?: string }[];
+  const hosts = env.find(({ name }) => name === "HONE_HTTP_ALLOWED_HOSTS")?.value ?? "";
+  for (const host of ["hone-tracer", ".svc", ".svc.cluster.local", "hone.example.org", "other.example.org"]) {
+    assert.ok(hosts.split(",").includes(host), hosts);
+  }
 });

@@ -76,6 +76,23 @@ imagePullSecrets:
 {{- .Values.nats.existingSecret | default (printf "%s-users" (include "hone.name" (dict "root" . "name" "nats"))) -}}
 {{- end -}}
 
+{{/* { name, key } of the Secret with the token that page, API and span intake ask for; empty = none is asked for. */}}
+{{- define "hone.tokenSecret" -}}
+{{- if .Values.tracer.tokenSecret -}}
+{{ toJson .Values.tracer.tokenSecret }}
+{{- else if .Values.credentials.create -}}
+{{ dict "name" (printf "%s-token" (include "hone.name" (dict "root" . "name" "tracer"))) "key" "token" | toJson }}
+{{- end -}}
+{{- end -}}
+
+{{/* Names by which a service may be called, beside addresses: its own in the cluster, and those that the values add. */}}
+{{- define "hone.allowedHosts" -}}
+{{- $own := include "hone.name" . -}}
+{{- $url := ternary .root.Values.tracer.publicUrl "" (eq .name "tracer") | default "" -}}
+{{- $public := ternary (list (urlParse $url).hostname) list (ne $url "") -}}
+{{- concat (list $own (printf "%s.%s" $own .root.Release.Namespace) ".svc" (printf ".svc.%s" .root.Values.clusterDomain)) $public .root.Values.allowedHosts | join "," -}}
+{{- end -}}
+
 {{- define "hone.postgresSecret" -}}
 {{- .Values.postgres.existingSecret | default (printf "%s-passwords" (include "hone.name" (dict "root" . "name" "postgres"))) -}}
 {{- end -}}

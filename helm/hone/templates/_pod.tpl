@@ -58,11 +58,19 @@ capabilities: { drop: [ALL] }
   value: {{ $root.Values.httpHost | quote }}
 - name: HONE_HTTP_PORT
   value: "8080"
+- name: HONE_HTTP_ALLOWED_HOSTS
+  value: {{ include "hone.allowedHosts" (dict "root" $root "name" .name) | quote }}
 - name: HONE_LOG_LEVEL
   value: {{ $root.Values.logLevel }}
 {{- with include "hone.otlpEndpoint" $root }}
 - name: OTEL_EXPORTER_OTLP_ENDPOINT
   value: {{ . }}
+{{- end }}
+{{- if or (eq .name "tracer") (eq $root.Values.telemetry.route "tracer") }}
+{{- with include "hone.tokenSecret" $root | fromJson }}
+- name: HONE_TRACER_TOKEN
+  valueFrom: { secretKeyRef: { name: {{ .name }}, key: {{ .key }} } }
+{{- end }}
 {{- end }}
 - name: HONE_TRACE_SAMPLE_RATIO
   value: {{ $root.Values.telemetry.sampleRatio | quote }}

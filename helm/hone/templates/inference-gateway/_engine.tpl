@@ -33,6 +33,11 @@
 {{- with $own.apiKeySecret }}
 - name: HONE_INFERENCE_API_KEY_FILE
   value: /etc/hone/api-key/{{ .key }}
+{{- else }}
+{{- with include "hone.tokenSecret" . | fromJson }}
+- name: HONE_INFERENCE_API_KEY
+  valueFrom: { secretKeyRef: { name: {{ .name }}, key: {{ .key }} } }
+{{- end }}
 {{- end }}
 {{- end -}}
 
