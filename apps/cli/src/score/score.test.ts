@@ -109,7 +109,7 @@ describe("scoring without a run", () => {
           {
             index: 0,
             promptText: "2+2?",
-            responseText: "so 4.",
+            responseText: "so 4",
             finishReason: "stop",
             reward: null,
             info: {},
