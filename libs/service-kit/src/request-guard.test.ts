@@ -113,6 +113,10 @@ describe("what a web page makes a browser send", () => {
     test(`refuses a body of the type "${type}", which a form can send`, async () => {
       const headers: Record<string, string> = type === "" ? { host } : { host, "content-type": type };
       assert.equal((await send(headers, { method: "POST", body: "{}" })).status, 415);
+      for (const credential of ["authorization", "x-api-key"]) {
+        const program = await send({ ...headers, [credential]: "key" }, { method: "POST", body: "{}" });
+        assert.equal(program.text, "took {}");
+      }
     });
   }
 });

@@ -5,7 +5,8 @@
  * G1: the host that the request names is an address, `localhost`, or a name that the operator allows. A page that points a
  *     name of its own at this server (DNS rebinding) is of the same origin as its answers, but cannot change that name.
  * G2: a request that a page of another origin sends is refused, by `Origin` and by `Sec-Fetch-Site`.
- * G3: a body is JSON or protobuf by its declared type: what a form can send across origins without asking first is refused.
+ * G3: a body is JSON or protobuf by its declared type: what a form can send across origins without asking first is refused. A
+ *     request with a credential in its headers is a program's, as a browser asks before it sends such headers elsewhere.
  *
  * Probes pass without G1 by coming to an address, as kubelets and Prometheus do.
  */
@@ -15,6 +16,8 @@ import type { MiddlewareHandler } from "hono";
 import { errorBody } from "./http-app.ts";
 
 const BODY_TYPES = new Set(["application/json", "application/x-protobuf"]);
+/** Headers that no form and no image can carry. */
+const CREDENTIALS = ["authorization", "x-api-key"];
 /** Names that always mean this machine, which no other name server answers for. */
 const OWN_NAME = /^(localhost|.+\.localhost)$/;
 
@@ -44,7 +47,8 @@ export function guardRequests(allowedHosts: () => readonly string[]): Middleware
       return c.json(errorBody("ORIGIN_NOT_ALLOWED", `This server takes no requests from ${from}`), 403); // G2
     }
     const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-    if (hasBody(c.req.raw.headers) && !BODY_TYPES.has(type)) {
+    const isProgram = CREDENTIALS.some((name) => c.req.header(name) !== undefined);
+    if (!isProgram && hasBody(c.req.raw.headers) && !BODY_TYPES.has(type)) {
       const given = type === "" ? "none" : `"${type.slice(0, 128)}"`;
       return c.json(
         errorBody(
