@@ -77,7 +77,7 @@ export async function followOnStack(
     if (outcome.kind === "ended") options.onEnded(printer);
     const resume = `hone resume ${printer.view.runId}`;
     requireCompleted(outcome, printer, {
-      hint: ` (page ${stack.pageUrl})`,
+      hint: ` (page ${pageLink(stack)})`,
       resumeHint: stack.isOwn ? `hone up, and then ${resume}` : resume,
     });
   } catch (error) {
