@@ -1,0 +1,53 @@
+/**
+ * Every attack against the second wall alone, as if the first were not there: the runtime has every permission, as it would
+ * where an attacker runs code of the machine in it.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { kernelWalls } from "../kernel-walls.ts";
+import { AttackGround, HAS_REACHED } from "../testing/attack-ground.ts";
+import { JAVASCRIPT_ATTACKS } from "../testing/javascript-attacks.ts";
+
+/** Their failure does not say why: that nobody was reached is seen at the port. */
+const FAILS_WITHOUT_REASON = new Set([
+  "asks a name server",
+  "imports from the network",
+  "opens a web socket",
+]);
+/** What reaches nothing outside of the process, or no more than the names and sizes of files. */
+const NOT_OF_THE_KERNEL = new Set([
+  "asks whether a file is there",
+  "changes its folder",
+  "talks to its own inspector",
+  "asks for the host's name",
+  "opens a library",
+  "opens a library by process",
+  "makes a pointer",
+  "loads an extension of SQLite",
+  "asks for permissions",
+  "makes code of text",
+]);
+/** Fewer are put up by kernels that lack Landlock or seccomp. */
+const NUM_WALLS = 3;
+
+describe("arbitrary JavaScript behind the kernel's walls alone", { timeout: 300_000 }, () => {
+  let ground: AttackGround;
+  before(async () => {
+    ground = await AttackGround.open();
+  });
+  after(() => ground.close());
+
+  for (const [what, code] of Object.entries(JAVASCRIPT_ATTACKS)) {
+    if (NOT_OF_THE_KERNEL.has(what)) continue;
+    test(`${what}: held by the kernel alone`, async (t) => {
+      const { names } = await kernelWalls();
+      if (names.length < NUM_WALLS) return t.skip(`this kernel has only: ${names.join(", ")}`);
+      const said = await ground.runBehindWalls(code, {
+        hasKernelWalls: true,
+        permissions: ["--allow-all"],
+      });
+      if (!FAILS_WITHOUT_REASON.has(what)) assert.doesNotMatch(said, HAS_REACHED);
+    });
+  }
+});
