@@ -91,9 +91,9 @@ export class ChildChannel {
     this.#child.stdin?.write(bytes);
   }
 
-  /** Stops reading what it complains of. */
+  /** Drops what it complains of from now on. The pipe stays open: the runtime aborts where it cannot write to it. */
   hush(): void {
-    this.#child.stderr?.destroy();
+    this.#child.stderr?.removeAllListeners("data").resume();
   }
 
   /** Whether this process waits for the child (C2). */

@@ -179,6 +179,8 @@ const files: Record<string, Uint8Array<ArrayBuffer> | undefined> = {};
 for (const name of order.files) files[name] = readFrame();
 nonce = readBytes(NONCE_BYTES);
 boundMemory(order.maxMemoryBytes);
+// To name the place of an error Deno reads the process's memory map, which the kernel's walls refuse; it aborts then.
+Error.stackTraceLimit = 0;
 for (const name of TAKEN_GLOBALS) Reflect.deleteProperty(globalThis, name);
 const python = await startPython();
 if (files.snapshot === undefined) {
