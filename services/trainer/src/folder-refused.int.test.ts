@@ -31,9 +31,13 @@ test(
 
 test("a run whose account lost the right to write waits for it, and goes on as if nothing had happened", {
   timeout: TIMEOUT_MS,
-}, async () => {
+}, async (context) => {
   await using folder = await temporaryFolder("rights");
   const isRoot = process.getuid?.() === 0;
+  if (isRoot && !(await canEnterRepository())) {
+    context.skip("the repository lies where the account nobody, which this needs, cannot enter");
+    return;
+  }
   if (isRoot) await chown(folder.path, ORDINARY_UID, ORDINARY_UID);
   const states = (runId: string) => path.join(folder.path, "runs", runId, "state");
   await runThroughRefusal({
@@ -44,6 +48,14 @@ test("a run whose account lost the right to write waits for it, and goes on as i
     ...(isRoot && { uid: ORDINARY_UID }),
   });
 });
+
+/** Whether the account without rights can start what the repository holds. */
+function canEnterRepository(): Promise<boolean> {
+  return promisify(execFile)(process.execPath, ["--version"], { uid: ORDINARY_UID, cwd: "/" }).then(
+    () => true,
+    () => false,
+  );
+}
 
 test("a run whose folder was made immutable waits for it, and goes on as if nothing had happened", {
   timeout: TIMEOUT_MS,
