@@ -81,14 +81,14 @@ function phases(): Phase[] {
       files: beside.filter((file) => !isUnit(file) && wanted(file)),
       concurrency: 1,
       timeoutMs: 300_000,
-      deadlineMs: isFull ? FULL_DEADLINE_MS : 900_000,
+      deadlineMs: isFull ? FULL_DEADLINE_MS : 1_800_000,
     },
     {
       name: "end to end",
       files: whole.filter(wanted),
       concurrency: 1,
       timeoutMs: isFull ? 3_600_000 : 900_000,
-      deadlineMs: isFull ? FULL_DEADLINE_MS : 1_200_000,
+      deadlineMs: isFull ? FULL_DEADLINE_MS : 1_800_000,
     },
   ];
 }
