@@ -9,7 +9,7 @@ import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { publishRequest } from "../support/follow.ts";
-import { lakeRun } from "../support/lake-run.ts";
+import { type LakeRunOptions, lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { complaintsAbout } from "./compare-outcomes.ts";
 import { leftoversOf, storedRollouts } from "./leftovers.ts";
@@ -42,6 +42,8 @@ export interface KillHarnessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Of one run, from its request to its end. */
   readonly deadlineMs?: number;
+  /** What of the runs is not as in the matrix. */
+  readonly run?: Partial<Omit<LakeRunOptions, "name">>;
 }
 
 /** Start-up of what was killed, leases and redeliveries included, on a busy machine. */
@@ -70,18 +72,19 @@ export async function startKillHarness(options: KillHarnessOptions = {}): Promis
     await folder[Symbol.asyncDispose]();
   };
   try {
-    const first = await publish(stack, "undisturbed");
+    const first = await publish(stack, "undisturbed", options.run);
     await untilEnded(stack, first, deadlineMs);
     const undisturbed = await readOutcome(stack, first);
     return {
       stack,
       undisturbed,
       async repeats() {
-        const runId = await publish(stack, "repeated");
+        const runId = await publish(stack, "repeated", options.run);
         await untilEnded(stack, runId, deadlineMs);
         assert.deepEqual(complaintsAbout(await readOutcome(stack, runId), undisturbed), []);
       },
-      survives: (victim, moment) => survives({ stack, control, undisturbed, deadlineMs }, victim, moment),
+      survives: (victim, moment) =>
+        survives({ stack, control, undisturbed, deadlineMs, run: options.run }, victim, moment),
       isTidy: () => isTidy(stack),
       [Symbol.asyncDispose]: dispose,
     };
@@ -114,17 +117,18 @@ interface CaseTools {
   readonly control: MomentControl;
   readonly undisturbed: RunOutcome;
   readonly deadlineMs: number;
+  readonly run: KillHarnessOptions["run"];
 }
 
 async function survives(tools: CaseTools, victim: Victim, name: MomentName): Promise<void> {
-  const { stack, control, undisturbed, deadlineMs } = tools;
+  const { stack, control, undisturbed, deadlineMs, run } = tools;
   const moment: Moment = MOMENTS[name];
   control.arm(moment);
   const complaints: string[] = [];
   let cause: unknown;
   let runId = "";
   try {
-    runId = await publish(stack, `${victim}-${name}`);
+    runId = await publish(stack, `${victim}-${name}`, run);
     const meeting = await untilMet(tools, runId, name);
     complaints.push(...(await killAt(tools, meeting, victim, runId, moment)));
     await untilEnded(stack, runId, deadlineMs);
@@ -152,8 +156,13 @@ function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
   });
 }
 
-async function publish({ bus }: TestStack, name: string): Promise<string> {
-  return runIdOf(name, await publishRequest(bus, JSON.stringify(await lakeRun({ name, ...RUN }))));
+async function publish(
+  { bus }: TestStack,
+  name: string,
+  changes: KillHarnessOptions["run"] = {},
+): Promise<string> {
+  const file = await lakeRun({ name, ...RUN, ...changes });
+  return runIdOf(name, await publishRequest(bus, JSON.stringify(file)));
 }
 
 async function untilMet({ stack, control }: CaseTools, runId: string, name: MomentName): Promise<Meeting> {

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
+import { inlineFiles, type ModelInit, parseRunFile, type RunConfig } from "@hone/config";
 import { REPOSITORY } from "./stack.ts";
 
 const EXAMPLE = path.join(REPOSITORY, "examples", "01-frozen-lake");
@@ -17,6 +17,8 @@ export interface LakeRunOptions {
   readonly warmStartTasks: number;
   /** Held-out tasks. */
   readonly evalTasks: number;
+  /** In place of the example's model; it keeps the example's tokenizer. */
+  readonly shape?: Partial<Omit<ModelInit, "tokenizer">>;
 }
 
 /** The example's file with its agent and tokenizer inlined, as it could be published by hand. */
@@ -30,6 +32,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
     {
       ...example,
       name: options.name,
+      model: "init" in example.model ? { init: { ...example.model.init, ...options.shape } } : example.model,
       warmStart: { ...warmStart, tasks: options.warmStartTasks },
       dataset: {
         ...dataset,

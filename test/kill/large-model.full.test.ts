@@ -1,0 +1,40 @@
+/**
+ * The same bits for a model of SmolLM2-135M's shape: the run twice, and with kills, ends with the same bytes. Its tokenizer
+ * is the small one of the example, which is all that the shape lacks.
+ */
+
+import { after, before, describe, test } from "node:test";
+import { type KillHarness, startKillHarness } from "./kill-case.ts";
+
+const MINUTE_MS = 60_000;
+const SMOLLM2 = {
+  hiddenSize: 576,
+  numLayers: 30,
+  numHeads: 9,
+  numKvHeads: 3,
+  headDim: 64,
+  intermediateSize: 1_536,
+  maxPositions: 1_024,
+} as const;
+
+describe("a run of a large model goes on as if nothing had happened", { timeout: 60 * MINUTE_MS }, () => {
+  let harness: KillHarness;
+  before(async () => {
+    const run = {
+      shape: SMOLLM2,
+      steps: 2,
+      tasksPerStep: 1,
+      minibatches: 1,
+      warmStartTasks: 2,
+      evalTasks: 1,
+    };
+    harness = await startKillHarness({ deadlineMs: 20 * MINUTE_MS, run });
+  });
+  after(() => harness?.[Symbol.asyncDispose]());
+
+  test("when nothing happens: the same file makes bitwise the same weights", () => harness.repeats());
+  test("when inference-gateway is killed before a version is loaded", () =>
+    harness.survives("inference-gateway", "published"));
+  test("when the trainer is killed between the state and its commit", () =>
+    harness.survives("trainer", "state-renamed"));
+});
