@@ -38,8 +38,15 @@ const READY = 2;
 const DONE = 3;
 const CALL = 4;
 
-/** Runs code and returns its value and its error as texts. */
+/**
+ * What a snapshot holds beside Python itself, so that no start has to import or compile it: `_hone_harness` makes the
+ * function that runs code and returns its value and its error as texts; `_hone_close` takes away the modules through which
+ * Python reaches JavaScript, and the functions of theirs that are needed no more (H1).
+ */
 const HARNESS = `
+import io, linecache, sys, traceback
+import pyodide.code, pyodide.ffi, pyodide.http
+del io, linecache, sys, traceback, pyodide
 def _hone_harness():
     import io, linecache, sys, traceback
     from pyodide.code import eval_code
@@ -76,12 +83,8 @@ def _hone_harness():
                 pass
         return [value, error]
     return run
-`;
-/** H1: modules through which Python reaches JavaScript, and the functions of theirs that are needed no more. */
-const CLOSE_PYTHON = `
 def _hone_close():
     import sys
-    import pyodide.code, pyodide.ffi, pyodide.http
     def refuse(*args, **kwargs):
         raise PermissionError("JavaScript is not available in this sandbox")
     for module in [m for name, m in sys.modules.items() if name.startswith(("pyodide", "_pyodide"))]:
@@ -91,8 +94,6 @@ def _hone_close():
     for name in [name for name in sys.modules if name.split(".")[0] in ("js", "pyodide_js")]:
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if "Js" not in type(finder).__name__]
-_hone_close()
-del _hone_close
 `;
 /** Of Python. */
 const ENVIRONMENT = { HOME: "/home/pyodide", PYTHONHASHSEED: "0" };
@@ -184,6 +185,7 @@ Error.stackTraceLimit = 0;
 for (const name of TAKEN_GLOBALS) Reflect.deleteProperty(globalThis, name);
 const python = await startPython();
 if (files.snapshot === undefined) {
+  python.runPython(HARNESS);
   sendFrame(SNAPSHOT, python.makeMemorySnapshot());
   exit(0);
 }
@@ -197,10 +199,8 @@ let mayCall = false;
 python.setStdin({ read: readInput });
 python.setStdout({ write: writeOutput });
 python.setStderr({ write: writeOutput });
-python.runPython(HARNESS);
 const harness = python.runPython("_hone_harness()") as Harness;
-python.runPython("del _hone_harness");
-python.runPython(CLOSE_PYTHON);
+python.runPython("_hone_close()\ndel _hone_harness, _hone_close");
 for (const name in files) files[name] = undefined;
 sendFrame(READY, new Bytes(0));
 // Nothing but this loop runs between two runs: no timer, no promise that earlier code has left behind.
