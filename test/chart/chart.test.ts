@@ -89,6 +89,17 @@ describe("the chart", { skip }, () => {
       /Cannot keep 3 copies of each stream on 1 servers/,
     ],
     [
+      "episodes that the bus's disk does not hold beside the other streams",
+      ["nats.episodesMaxSize=14GB"],
+      /Cannot keep streams of 16896 MB \(nats\.episodesMaxSize 14GB.*on 16GB: set nats\.maxFileStore above/,
+    ],
+    [
+      "a disk of streams that the bus's volume does not hold",
+      ["nats.episodesMaxSize=14GB", "nats.maxFileStore=20GB"],
+      /Cannot keep 20GB of streams on a volume of 20Gi: set nats\.volume\.size above/,
+    ],
+    ["a size that holds no episode", ["nats.episodesMaxSize=3MB"], /\/nats\/episodesMaxSize': '3MB'/],
+    [
       "spans straight to nowhere",
       ["telemetry.route=straight", "jaeger.enabled=false"],
       /Cannot send spans straight to nowhere/,

@@ -5,9 +5,10 @@ import { spawnSync } from "node:child_process";
 import { chmod, chown, mkdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
+import { EPISODES_MAX_BYTES } from "@hone/messaging";
 import { temporaryFolder } from "@hone/testing";
 import { type Manifest, render } from "./helm.ts";
-import { DEFAULTS, manifestsOf, PROFILES, podOf, podsOf, program, skip } from "./profiles.ts";
+import { DEFAULTS, manifestsOf, PROFILES, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
 
 const KEEP = "helm.sh/resource-policy";
 
@@ -199,6 +200,22 @@ describe("volumes", { skip }, () => {
       const [, gigabytes = ""] = /max_file_store: (\d+)GB/.exec(config?.data["nats.conf"]) ?? [];
       // nats-server reads GB as 2^30.
       assert.ok(Number(gigabytes) > STREAMS_GIB && Number(gigabytes) < Number.parseInt(size, 10), profile);
+    }
+  });
+
+  test("the trainer alone is told how large EPISODES may be, in bytes", async () => {
+    for (const [set, bytes] of [
+      [[], EPISODES_MAX_BYTES],
+      [["nats.episodesMaxSize=600MB"], 600 * 1024 ** 2],
+    ] as const) {
+      const manifests = await render(program, { set: [...set] });
+      const told = SERVICES.flatMap((service) =>
+        podOf(manifests, service)
+          .containers.flatMap(({ env = [] }: Manifest) => env)
+          .filter(({ name }: Manifest) => name === "HONE_EPISODES_MAX_BYTES")
+          .map(({ value }: Manifest) => [service, value]),
+      );
+      assert.deepEqual(told, [["trainer", String(bytes)]]);
     }
   });
 });

@@ -16,6 +16,17 @@
 {{- range $i, $part := splitList "-" . }}{{ if eq $i 0 }}{{ $part }}{{ else }}{{ title $part }}{{ end }}{{ end -}}
 {{- end -}}
 
+{{/*
+Size -> bytes: "8GB" as nats-server reads it, in powers of 1024, and "20Gi" or "20G" as Kubernetes does. Empty for a quantity of another
+form, such as "1.5Gi".
+*/}}
+{{- define "hone.bytes" -}}
+{{- $factors := dict "MB" 1048576 "GB" 1073741824 "TB" 1099511627776 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "M" 1000000 "G" 1000000000 "T" 1000000000000 -}}
+{{- if regexMatch "^[0-9]+(MB|GB|TB|Mi|Gi|Ti|M|G|T)$" . -}}
+{{- printf "%d" (mul (regexFind "^[0-9]+" . | int64) (get $factors (regexFind "[A-Za-z]+$" .) | int64)) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* (root, name) -> name of a component's objects. */}}
 {{- define "hone.name" -}}
 {{- printf "%s-%s" (include "hone.fullname" .root) .name -}}

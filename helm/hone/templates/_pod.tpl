@@ -46,6 +46,10 @@ capabilities: { drop: [ALL] }
   value: {{ $facts.streams }}
 - name: HONE_STREAM_REPLICAS
   value: {{ $nats.streamReplicas | quote }}
+{{- if eq $facts.streams "make" }}
+- name: HONE_EPISODES_MAX_BYTES
+  value: {{ include "hone.bytes" $nats.episodesMaxSize | quote }}
+{{- end }}
 {{- if has .name (include "hone.databaseServices" $root | fromYamlArray) }}
 - name: HONE_DATABASE_URL_FILE
   value: /etc/hone/credentials/database-url

@@ -26,6 +26,18 @@
 {{- fail (printf "Cannot keep %d copies of each stream on %d servers: nats.streamReplicas is at most nats.replicas" (int $values.nats.streamReplicas) (int $values.nats.replicas)) -}}
 {{- end -}}
 {{- end -}}
+{{- if $values.nats.enabled -}}
+{{- /* JOBS and EVENTS 1 GiB each, RUNS and DEAD 0.25 (libs/messaging/src/streams.ts). */ -}}
+{{- $streams := add 2684354560 (include "hone.bytes" $values.nats.episodesMaxSize | int64) -}}
+{{- $store := include "hone.bytes" $values.nats.maxFileStore | int64 -}}
+{{- if ge $streams $store -}}
+{{- fail (printf "Cannot keep streams of %d MB (nats.episodesMaxSize %s, and 2560 MB of the others) on %s: set nats.maxFileStore above that, with room for objects, or nats.episodesMaxSize below" (div $streams 1048576) $values.nats.episodesMaxSize $values.nats.maxFileStore) -}}
+{{- end -}}
+{{- $volume := include "hone.bytes" $values.nats.volume.size -}}
+{{- if and $volume (ge $store (int64 $volume)) -}}
+{{- fail (printf "Cannot keep %s of streams on a volume of %s: set nats.volume.size above nats.maxFileStore" $values.nats.maxFileStore $values.nats.volume.size) -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq $values.telemetry.route "straight") (eq (include "hone.jaegerEndpoint" .) "") -}}
 {{- fail "Cannot send spans straight to nowhere: enable jaeger or set telemetry.externalEndpoint" -}}
 {{- end -}}

@@ -49,9 +49,10 @@ export {
   respondToHealth,
   type ServiceHealth,
 } from "./service-health.ts";
-export type { TopologyOptions } from "./streams.ts";
+export type { OldSize, TopologyOptions } from "./streams.ts";
 export {
   BucketName,
+  EPISODES_MAX_BYTES,
   ensureTopology,
   REPLICA_TTL_MS,
   StreamName,

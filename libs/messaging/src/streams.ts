@@ -45,8 +45,8 @@ const MAX_JOBS_PER_RUN = 50_000;
 /** A restarted sender that publishes again within this time changes nothing. Longer than any restart takes. */
 const DUPLICATE_WINDOW_MS = 10 * 60_000;
 const EVENTS_MAX_AGE_MS = 7 * 24 * 3_600_000;
-/** Bounds the disk that episodes may take; the trainer purges what no reader needs long before. */
-const EPISODES_MAX_BYTES = 8 * 1024 ** 3;
+/** Bounds the disk that episodes may take where nobody says another size; the trainer purges what no reader needs long before. */
+export const EPISODES_MAX_BYTES = 8 * 1024 ** 3;
 /** A job has a kilobyte or two, so every job of ten runs fits; tasks larger than a message lie in the object store. */
 const JOBS_MAX_BYTES = 1024 ** 3;
 /** Requests wait for seconds, and a run file has some hundred kilobytes with its tokenizer. */
@@ -121,9 +121,21 @@ export interface TopologyOptions {
   readonly role?: StreamsRole | undefined;
   /** Servers that hold a copy of each stream and bucket; at most as many as the bus has. @default 1 */
   readonly replicas?: number | undefined;
+  /** Size of EPISODES. @default that of a stream that is there, or else {@link EPISODES_MAX_BYTES} */
+  readonly episodesMaxBytes?: number | undefined;
+  /** Told, for the log, that EPISODES did not get that size: it holds too much, or the server has not so much room. */
+  readonly onOldSize?: ((episodes: OldSize) => void) | undefined;
   /** How long `await` waits. @default 180_000 */
   readonly awaitDeadlineMs?: number | undefined;
   readonly signal?: AbortSignal;
+}
+
+/** The size that a stream was left with. */
+export interface OldSize {
+  /** -1 = none but the server's own. */
+  readonly maxBytes: number;
+  /** What it holds. */
+  readonly bytes: number;
 }
 
 /** As long as a service waits for its servers. */
@@ -137,14 +149,14 @@ const AWAIT_LOOK_MS = 250;
  * @throws {DeadlineError} when nobody made them in time.
  */
 export async function ensureTopology(bus: Bus, options: TopologyOptions = {}): Promise<void> {
-  const { role = StreamsRole.make, replicas = 1, awaitDeadlineMs = AWAIT_DEADLINE_MS, signal } = options;
+  const { role = StreamsRole.make, awaitDeadlineMs = AWAIT_DEADLINE_MS, signal } = options;
   const waiting = signal === undefined ? {} : { signal };
   if (role === StreamsRole.await) {
     const what = "the streams that the trainer makes";
     return deadline(what, awaitDeadlineMs, (looking) => untilMade(bus, looking), waiting);
   }
   const maxAttempts = 20;
-  await retry(() => createAll(bus, replicas), { maxAttempts, isRetryable: () => true, ...waiting });
+  await retry(() => createAll(bus, options), { maxAttempts, isRetryable: () => true, ...waiting });
 }
 
 /** Every stream of Hone's, those below the buckets included. */
@@ -168,9 +180,18 @@ async function isStreamThere(bus: Bus, name: string): Promise<boolean> {
   );
 }
 
-async function createAll(bus: Bus, replicas: number): Promise<void> {
+async function createAll(bus: Bus, options: TopologyOptions): Promise<void> {
+  const { replicas = 1, episodesMaxBytes, onOldSize } = options;
   for (const definition of DEFINITIONS) {
-    await addStream(bus, { ...definition, num_replicas: replicas });
+    const isGiven = definition.name === StreamName.episodes && episodesMaxBytes !== undefined;
+    const size = isGiven ? { max_bytes: episodesMaxBytes } : {};
+    const mayResize = isGiven || definition.name !== StreamName.episodes;
+    await addStream(bus, { ...definition, ...size, num_replicas: replicas }, mayResize);
+  }
+  if (episodesMaxBytes !== undefined) {
+    const { config, state } = await bus.manager.streams.info(StreamName.episodes);
+    if (config.max_bytes !== episodesMaxBytes)
+      onOldSize?.({ maxBytes: config.max_bytes, bytes: state.bytes });
   }
   await bus.keyValue.create(BucketName.runState, { history: 1, replicas });
   await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS, replicas });
@@ -178,29 +199,35 @@ async function createAll(bus: Bus, replicas: number): Promise<void> {
   await bus.objects.create(PAYLOAD_STORE, { replicas });
 }
 
-/** With its size where the server has room for it, without one where it has not. */
-async function addStream(bus: Bus, definition: Definition): Promise<void> {
+/** With its size where the server has room for it; where it has not, with the size that it had, or without one. */
+async function addStream(bus: Bus, definition: Definition, mayResize: boolean): Promise<void> {
   const config = { storage: StorageType.File, ...definition };
   try {
-    await addOrUpdate(bus, config);
+    await addOrUpdate(bus, config, mayResize);
   } catch (error) {
     if (!hasCode(error, NO_ROOM)) throw error;
-    await addOrUpdate(bus, { ...config, max_bytes: -1 });
+    await addOrUpdate(bus, { ...config, max_bytes: -1 }, false);
   }
 }
 
 /**
- * A stream that an older state folder holds keeps its messages and gets these settings. The server would drop work that
- * is more than the new size: such a stream keeps its old size until the next start.
+ * A smaller size is given to a stream of work only once it holds no more than this share of it. A server of version 2.9
+ * drops the oldest messages that are more than a new size, whatever the stream does when it is full (2.14 keeps them and
+ * refuses new ones), and others may write between the look at the stream and the update.
  */
-async function addOrUpdate(bus: Bus, config: Definition): Promise<void> {
+const SHRINK_SHARE = 0.5;
+
+/** A stream that an older state folder holds keeps its messages and gets these settings. */
+async function addOrUpdate(bus: Bus, config: Definition, mayResize: boolean): Promise<void> {
   try {
     await bus.manager.streams.add(config);
   } catch (error) {
     if (!hasCode(error, OTHER_SETTINGS)) throw error;
-    const old = await bus.manager.streams.info(config.name);
-    const isTooMuch = config.discard === DiscardPolicy.New && old.state.bytes > config.max_bytes;
-    const maxBytes = isTooMuch ? old.config.max_bytes : config.max_bytes;
+    const { config: old, state } = await bus.manager.streams.info(config.name);
+    const isSmaller = old.max_bytes <= 0 || config.max_bytes < old.max_bytes;
+    const isTooMuch =
+      config.discard === DiscardPolicy.New && isSmaller && state.bytes > SHRINK_SHARE * config.max_bytes;
+    const maxBytes = mayResize && !isTooMuch ? config.max_bytes : old.max_bytes;
     await bus.manager.streams.update(config.name, { ...config, max_bytes: maxBytes });
   }
 }

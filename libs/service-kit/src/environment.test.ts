@@ -13,6 +13,7 @@ describe("readBaseConfig()", () => {
       database: undefined,
       streams: "make",
       streamReplicas: 1,
+      episodesMaxBytes: undefined,
       inboxPrefix: undefined,
       stateDir: resolve(".hone"),
       filesDir: resolve("."),
@@ -38,6 +39,13 @@ describe("readBaseConfig()", () => {
       () => readBaseConfig({ HONE_DATABASE_URL: "postgres://there/hone", HONE_DATABASE_URL_FILE: "/run/db" }),
       /HONE_DATABASE_URL_FILE must be absent where HONE_DATABASE_URL is set/,
     );
+  });
+
+  test("takes a size for the episodes that holds some of them", () => {
+    const read = (bytes: string) => readBaseConfig({ HONE_EPISODES_MAX_BYTES: bytes }).episodesMaxBytes;
+    assert.equal(read("17179869184"), 16 * 1024 ** 3);
+    for (const wrong of ["4194303", "16GiB", "-1"])
+      assert.throws(() => read(wrong), /HONE_EPISODES_MAX_BYTES/);
   });
 
   test("names every wrong variable at once", () => {

@@ -7,7 +7,7 @@
 
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { readEnvironment } from "@hone/config";
+import { environmentInteger, readEnvironment } from "@hone/config";
 import { StreamsRole } from "@hone/messaging";
 import { LOG_LEVELS, LogLevel } from "@hone/telemetry";
 import { z } from "zod";
@@ -29,6 +29,8 @@ export const EnvironmentVariable = {
   streams: "HONE_STREAMS",
   /** Servers of NATS that hold a copy of each stream. */
   streamReplicas: "HONE_STREAM_REPLICAS",
+  /** Largest size of the stream EPISODES, bytes; for whoever makes the streams. */
+  episodesMaxBytes: "HONE_EPISODES_MAX_BYTES",
   /** First token of the subjects on which the service hears answers, where the bus keeps services from hearing others'. */
   inboxPrefix: "HONE_NATS_INBOX_PREFIX",
   /** Folder of what the services write: weights, checkpoints. Shared by all that load them. */
@@ -62,6 +64,8 @@ export interface BaseConfig {
   readonly database: ServerAddress | undefined;
   readonly streams: StreamsRole;
   readonly streamReplicas: number;
+  /** Undefined = EPISODES keeps the size that it has. */
+  readonly episodesMaxBytes: number | undefined;
   readonly inboxPrefix: string | undefined;
   /** Absolute. */
   readonly stateDir: string;
@@ -94,6 +98,17 @@ const INBOX_PREFIX = /^[A-Za-z0-9_-]{1,64}$/;
 const HOST_NAME = /^\.?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
 /** NATS' own limit. */
 const MAX_STREAM_REPLICAS = 5;
+/** Room for a few episodes of the largest size that travels as it is, which is just under a MiB, finished and scored. */
+const MIN_EPISODES_BYTES = 4 * 1024 ** 2;
+/** More than any disk has. */
+const MAX_EPISODES_BYTES = 1024 ** 5;
+
+const episodesShape = {
+  [EnvironmentVariable.episodesMaxBytes]: environmentInteger(
+    MIN_EPISODES_BYTES,
+    MAX_EPISODES_BYTES,
+  ).optional(),
+};
 
 const baseShape = {
   [EnvironmentVariable.natsUrl]: z.string().optional(),
@@ -102,6 +117,7 @@ const baseShape = {
   [EnvironmentVariable.databaseUrlFile]: z.string().optional(),
   [EnvironmentVariable.streams]: z.enum(StreamsRole).default(StreamsRole.make),
   [EnvironmentVariable.streamReplicas]: z.coerce.number().int().min(1).max(MAX_STREAM_REPLICAS).default(1),
+  ...episodesShape,
   [EnvironmentVariable.inboxPrefix]: z.string().regex(INBOX_PREFIX).optional(),
   [EnvironmentVariable.stateDir]: z.string().default(DEFAULT_STATE_DIR),
   [EnvironmentVariable.filesDir]: z.string().default("."),
@@ -134,6 +150,7 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     database: addressIn(read, "databaseUrl"),
     streams: read.HONE_STREAMS,
     streamReplicas: read.HONE_STREAM_REPLICAS,
+    episodesMaxBytes: read.HONE_EPISODES_MAX_BYTES,
     inboxPrefix: read.HONE_NATS_INBOX_PREFIX,
     stateDir: resolve(read.HONE_STATE_DIR),
     filesDir: resolve(read.HONE_FILES),
@@ -147,6 +164,14 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     traceSampleRatio: read.HONE_TRACE_SAMPLE_RATIO,
     instanceId: read.HONE_INSTANCE_ID ?? ownInstanceId(),
   };
+}
+
+/**
+ * The size of EPISODES alone, for a program that makes the streams and is no service.
+ * @throws {ConfigError} when the variable is wrong.
+ */
+export function readEpisodesMaxBytes(environment: Environment): number | undefined {
+  return readEnvironment(z.object(episodesShape), environment).HONE_EPISODES_MAX_BYTES;
 }
 
 function addressIn(

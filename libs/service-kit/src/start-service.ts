@@ -141,9 +141,8 @@ export async function startService<Config extends BaseConfig>(
     ); // ends with the bus
     void busHealth.lost.then((error) => failed.resolve(error));
     phase = notReady(`starting: waiting for the streams (${config.streams})`);
-    const { streams: role, streamReplicas: replicas } = config;
-    await raceAbortable(ensureTopology(bus, { role, replicas, signal: starting }), starting);
-    if (role === StreamsRole.make) void keepDurables(bus, { signal: drainOver.signal, logger });
+    await raceAbortable(makeStreams(config, bus, logger, starting), starting);
+    if (config.streams === StreamsRole.make) void keepDurables(bus, { signal: drainOver.signal, logger });
     phase = notReady("starting");
     service = await raceAbortable(
       definition.start({
@@ -238,6 +237,21 @@ async function openBus(config: BaseConfig, name: string, signal: AbortSignal): P
     signal,
     streams: config.streams,
     ...(config.inboxPrefix !== undefined && { inboxPrefix: config.inboxPrefix }),
+  });
+}
+
+function makeStreams(config: BaseConfig, bus: Bus, logger: Logger, signal: AbortSignal): Promise<void> {
+  const { streams: role, streamReplicas: replicas, episodesMaxBytes } = config;
+  return ensureTopology(bus, {
+    role,
+    replicas,
+    episodesMaxBytes,
+    onOldSize: (episodes) =>
+      logger.warn(
+        "EPISODES is not of the size that HONE_EPISODES_MAX_BYTES gives it: a smaller size takes effect at a start at which it holds at most half of that, a larger one where the server has the room",
+        { ...episodes, wantedMaxBytes: episodesMaxBytes },
+      ),
+    signal,
   });
 }
 

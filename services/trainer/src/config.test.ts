@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { totalmem } from "node:os";
 import { describe, test } from "node:test";
+import { EPISODES_MAX_BYTES } from "@hone/messaging";
 import { SettingError } from "@hone/service-kit";
 import { readTrainerConfig } from "./config.ts";
 
@@ -24,6 +25,11 @@ describe("readTrainerConfig()", () => {
     const isContainer = container > 0 && container < totalmem();
     assert.ok(engineMemoryBytes <= (isContainer ? container : 0.75 * totalmem()));
     assert.equal(readTrainerConfig({ HONE_TRAINER_MEMORY_MIB: "700" }).engineMemoryBytes, 700 * 2 ** 20);
+  });
+
+  test("EPISODES has its usual size again once nobody gives another one", () => {
+    assert.equal(readTrainerConfig({}).episodesMaxBytes, EPISODES_MAX_BYTES);
+    assert.equal(readTrainerConfig({ HONE_EPISODES_MAX_BYTES: "5000000" }).episodesMaxBytes, 5_000_000);
   });
 
   test("refuses nodes for an engine that has one, and what is no number of nodes", () => {

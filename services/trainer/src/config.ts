@@ -3,6 +3,7 @@
 import { homedir, totalmem } from "node:os";
 import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
+import { EPISODES_MAX_BYTES } from "@hone/messaging";
 import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
 import { z } from "zod";
 
@@ -83,6 +84,8 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
   const hub = readHubSettings(environment, homedir());
   return {
     ...base,
+    // Who takes the variable away wants the usual size again; other services leave the stream as the trainer made it.
+    episodesMaxBytes: base.episodesMaxBytes ?? EPISODES_MAX_BYTES,
     leaseMs: own.HONE_TRAINER_LEASE_MS,
     engineThreads: own.HONE_TRAINER_THREADS,
     engineMemoryBytes:

@@ -20,7 +20,8 @@ import {
   type Supervised,
   supervise,
 } from "@hone/embedded";
-import { connectBus, ensureTopology, makeDurables } from "@hone/messaging";
+import { connectBus, EPISODES_MAX_BYTES, ensureTopology, makeDurables } from "@hone/messaging";
+import { readEpisodesMaxBytes } from "@hone/service-kit";
 import type { Project } from "../project.ts";
 import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./bus-users.ts";
 import type { BusAddress, ServerAddress } from "./service-process.ts";
@@ -100,6 +101,8 @@ function startBus(
       program: Promise.resolve(),
     };
   }
+  // As the trainer will: of a wrong value it is better to hear before anything is started.
+  const episodesMaxBytes = readEpisodesMaxBytes(process.env) ?? EPISODES_MAX_BYTES;
   const folder = join(project.state, "nats");
   const program = findNatsServer({
     fallbackCacheDir: join(folder, "cache"),
@@ -121,7 +124,7 @@ function startBus(
         });
       },
       onReady: async (nats) => {
-        await makeStreams(nats, signal);
+        await makeStreams(nats, episodesMaxBytes, signal);
         await writeAddresses(project, nats);
       },
     },
@@ -138,10 +141,10 @@ function startBus(
 }
 
 /** V4 */
-async function makeStreams(nats: RunningNats, signal: AbortSignal): Promise<void> {
+async function makeStreams(nats: RunningNats, episodesMaxBytes: number, signal: AbortSignal): Promise<void> {
   const bus = await connectBus({ url: nats.urlOf(OWNER), name: "hone up", signal });
   try {
-    await ensureTopology(bus, { signal });
+    await ensureTopology(bus, { episodesMaxBytes, signal });
     await makeDurables(bus);
   } finally {
     await bus.close();

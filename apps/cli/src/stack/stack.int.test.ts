@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { identifyProcess, isRunning, type ProcessIdentity } from "@hone/embedded";
-import { connectBus } from "@hone/messaging";
+import { connectBus, StreamName } from "@hone/messaging";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { findProject, type Project } from "../project.ts";
 import { SERVICES } from "./services.ts";
@@ -117,7 +117,11 @@ describe("hone", () => {
     await eventually("everything to be gone", () => !processes.some(isRunning), { deadlineMs: 30_000 });
   });
 
-  test("a start after that works, also with the usual ports taken, and keeps the streams", async () => {
+  test("a start after that works, also with the usual ports taken, and keeps the streams, one with another size", async () => {
+    process.env.HONE_EPISODES_MAX_BYTES = "64MB";
+    const wrong = await hone("up", "--detach");
+    assert.deepEqual([wrong.code, /HONE_EPISODES_MAX_BYTES/.test(wrong.output)], [1, true], wrong.output);
+    process.env.HONE_EPISODES_MAX_BYTES = String(64 * 1024 ** 2);
     // Somebody else's servers on the well-known ports; where they run already, so much the better.
     const squatters = [4222, 5432].map((port) =>
       createServer()
@@ -130,12 +134,15 @@ describe("hone", () => {
       const { natsUrl } = readStack(project) ?? {};
       assert.ok(natsUrl !== undefined);
       const bus = await connectBus({ url: natsUrl, name: "test" });
+      const { config } = await bus.manager.streams.info(StreamName.episodes);
+      assert.equal(config.max_bytes, 64 * 1024 ** 2);
       await bus.close();
       const invalid = await hone("run", join(import.meta.dirname, "no-such.yaml"));
       assert.deepEqual([invalid.code, /no-such\.yaml/.test(invalid.output)], [1, true]);
       const down = await hone("down");
       assert.deepEqual([down.code, /ended \(process/.test(down.output)], [0, true]);
     } finally {
+      delete process.env.HONE_EPISODES_MAX_BYTES;
       for (const squatter of squatters) squatter.close();
     }
   });
