@@ -1,6 +1,7 @@
 /**
  * `npm run generate`: writes what is generated from proto/ anew: libs/proto-gen/src/gen, and the descriptors that the
- * PyTorch workers make their messages of. And for the chart the rights on the bus, and the options in its README.
+ * PyTorch workers make their messages of. And for the chart the rights on the bus, the roles of the database, and the
+ * options in its README.
  */
 
 import { spawnSync } from "node:child_process";
@@ -8,12 +9,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptArguments } from "@hone/core";
 import { busRights } from "@hone/messaging";
+import { chartRolesScript } from "@hone/storage";
 import { withOptions } from "./chart-options.ts";
 import { GENERATIONS } from "./generations.ts";
 
 scriptArguments(process, {
   usage:
-    "npm run generate\n\nWrites anew what is generated from proto/, and for the chart the rights on the bus and the options in its README.",
+    "npm run generate\n\nWrites anew what is generated from proto/, and for the chart the rights on the bus, the roles of the database and the options in its README.",
 });
 const root = join(import.meta.dirname, "..");
 for (const { args } of GENERATIONS) {
@@ -30,6 +32,7 @@ writeFileSync(
   join(root, "helm/hone/files/bus-rights.json"),
   `${JSON.stringify(busRights(), undefined, 2)}\n`,
 );
+writeFileSync(join(root, "helm/hone/files/roles.sql"), chartRolesScript());
 const readme = join(root, "helm/hone/README.md");
 const values = readFileSync(join(root, "helm/hone/values.yaml"), "utf8");
 writeFileSync(readme, withOptions(readFileSync(readme, "utf8"), values));

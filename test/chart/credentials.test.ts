@@ -1,7 +1,10 @@
 /** The passwords that the chart makes: at the first install, and never again. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, test } from "node:test";
+import { chartRolesScript } from "@hone/storage";
 import { ApiServer } from "./cluster/api-server.ts";
 import { type Manifest, render } from "./helm.ts";
 import { podOf, program, skip } from "./profiles.ts";
@@ -19,6 +22,11 @@ async function renderOver(installed: readonly Manifest[], set: readonly string[]
   assert.ok(api.asked.includes("hone-nats-users") && api.asked.includes("hone-postgres-passwords"));
   return manifests;
 }
+
+test("the roles of the chart's database are those that `hone up` makes", () => {
+  const file = path.join(import.meta.dirname, "..", "..", "helm", "hone", "files", "roles.sql");
+  assert.equal(readFileSync(file, "utf8"), chartRolesScript(), "run npm run generate");
+});
 
 describe("passwords", { skip }, () => {
   test("are random: no two are alike, and another install has others", async () => {

@@ -8,7 +8,15 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { connect } from "@nats-io/transport-node";
@@ -43,7 +51,10 @@ describe("a stack and another account of the machine", () => {
           mkdirSync(path.join(stateFolder, folder));
           chmodSync(path.join(stateFolder, folder), 0o755);
         }
-        for (const file of ["logs/trainer.log", "nats/nats-server.log", "nats/nats-server.conf"]) {
+        for (const file of [
+          ...["logs/trainer.log", "nats/nats-server.log", "nats/nats-server.conf"],
+          "ready/postgres.url",
+        ]) {
           writeFileSync(path.join(stateFolder, file), "");
           chmodSync(path.join(stateFolder, file), 0o644);
         }
@@ -83,25 +94,25 @@ describe("a stack and another account of the machine", () => {
     assert.equal(mode & 0o767, 0o700, mode.toString(8));
     const secrets = [
       ...["stack.json", "stack.lock", "service.env", "postgres/password", "nats/passwords.json"],
-      ...["nats/nats-server.conf", "nats/nats-server.log", "postgres/postgres.log", "ready/postgres.url"],
-      ...readdirSync(inState("bus")).map((name) => `bus/${name}`),
+      ...["nats/nats-server.conf", "nats/nats-server.log", "postgres/postgres.log"],
+      ...addressFiles(),
       ...readdirSync(inState("logs")).map((name) => `logs/${name}`),
     ];
     for (const name of secrets) {
       assert.equal(statSync(inState(name)).mode & 0o077, 0, `${name} is open to other accounts`);
     }
     if (!isRoot) return context.skip("only root can be another account; the modes are right");
-    for (const name of ["", "bus", ...secrets]) {
+    for (const name of ["", "bus", "database", ...secrets]) {
       const read = asNobody("ls", inState(name));
       assert.match(read.stderr, /Permission denied/, name);
     }
   });
 
   test("no process shows a password, and none lets its environment be read", (context) => {
-    const passwords = [...readdirSync(path.join(stack.stateFolder, "bus"))].map(
-      (file) => new URL(readFileSync(path.join(stack.stateFolder, "bus", file), "utf8")).password,
+    const passwords = addressFiles().map(
+      (name) => new URL(readFileSync(path.join(stack.stateFolder, name), "utf8")).password,
     );
-    passwords.push(readFileSync(path.join(stack.stateFolder, "postgres/password"), "utf8").trim());
+    assert.ok(passwords.includes(readFileSync(path.join(stack.stateFolder, "postgres/password"), "utf8")));
     assert.equal(new Set(passwords).size, passwords.length);
     for (const password of passwords) assert.ok(password.length >= 20);
     const names = [...stack.serviceProcesses(), "supervisor", "nats-server", "postgres"];
@@ -129,6 +140,36 @@ describe("a stack and another account of the machine", () => {
     assert.equal(tried.stdout.trim(), "28P01", tried.stderr);
   });
 
+  test("trainer and tracer enter the database by roles of their own, and nobody else is told of it", async () => {
+    for (const name of stack.serviceProcesses()) {
+      const lines = readFileSync(`/proc/${stack.pidOf(name)}/environ`, "utf8").split("\0");
+      const told = lines.filter((line) => /DATABASE_URL(_FILE)?=./.test(line));
+      const own = path.join(stack.stateFolder, "database", `${name}.url`);
+      const keepsRows = ["trainer", "tracer"].includes(name);
+      assert.deepEqual(told, keepsRows ? [`HONE_DATABASE_URL_FILE=${own}`] : [], name);
+    }
+    const inside = await stack.sql`
+      select distinct application_name as service, usename as role from pg_stat_activity
+      where application_name like 'hone-%' order by service`;
+    assert.deepEqual(
+      inside.map(({ service, role }) => [service, role]),
+      [
+        ["hone-tracer", "tracer"],
+        ["hone-trainer", "trainer"],
+      ],
+    );
+    // That of an earlier version, by which services entered as the superuser.
+    assert.equal(existsSync(path.join(stack.stateFolder, "ready/postgres.url")), false);
+    assert.doesNotMatch(
+      readFileSync(path.join(stack.stateFolder, "stack.json"), "utf8"),
+      /postgres:\/\/\w+:/,
+    );
+  });
+
+  const addressFiles = () =>
+    ["bus", "database"].flatMap((server) =>
+      readdirSync(path.join(stack.stateFolder, server)).map((name) => `${server}/${name}`),
+    );
   const addressOf = (user: string) =>
     readFileSync(path.join(stack.stateFolder, "bus", `${user}.url`), "utf8");
 });

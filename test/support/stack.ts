@@ -59,7 +59,6 @@ export interface KillOptions {
 
 interface StackFile {
   readonly supervisor: { readonly pid: number };
-  readonly databaseUrl: string;
   readonly pageUrl: string;
   readonly token: string;
   readonly services: Readonly<Record<string, { readonly pid: number }>>;
@@ -126,10 +125,10 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     const isUp = () => ending !== undefined || readStack().supervisor.pid !== before;
     await eventually("the stack to be up", isUp, { deadlineMs: UP_DEADLINE_MS });
     if (ending !== undefined) assert.fail(`hone up ended before it was up:\n${JSON.stringify(ending)}`);
-    const { databaseUrl, pageUrl, token } = readStack();
-    const url =
-      options.env?.HONE_NATS_URL ?? readFileSync(path.join(stateFolder, "bus", "owner.url"), "utf8");
-    const bus = await connectBus({ url, name: "test" });
+    const { pageUrl, token } = readStack();
+    const ownersOf = (server: string) => readFileSync(path.join(stateFolder, server, "owner.url"), "utf8");
+    const bus = await connectBus({ url: options.env?.HONE_NATS_URL ?? ownersOf("bus"), name: "test" });
+    const databaseUrl = options.env?.HONE_DATABASE_URL ?? ownersOf("database");
     return { bus, sql: postgres(databaseUrl, { max: 2, fetch_types: false }), pageUrl, token, ended };
   };
   const disconnect = async ({ bus, sql }: Pick<TestStack, "bus" | "sql">) => {

@@ -4,8 +4,9 @@
  *   .hone/stack.json      what runs now: processes, addresses
  *   .hone/stack.lock      held by the one process that runs the stack
  *   .hone/logs/           one log per process
- *   .hone/ready/          one file per service, written by it once it is ready; where the database is
+ *   .hone/ready/          one file per service, written by it once it is ready
  *   .hone/bus/            address of the bus for each of its users, with the password, once it answers
+ *   .hone/database/       address of the database for each of its roles, with the password, once it answers
  *   .hone/nats/           bus: configuration and streams
  *   .hone/postgres/       database (or where it lies)
  *   .hone/runs/           weights and checkpoints of runs
@@ -26,6 +27,7 @@ export interface Project {
   readonly logs: string;
   readonly ready: string;
   readonly bus: string;
+  readonly database: string;
   readonly tokenFile: string;
   readonly serviceEnvFile: string;
 }
@@ -45,6 +47,7 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
     logs: join(state, "logs"),
     ready: join(state, "ready"),
     bus: join(state, "bus"),
+    database: join(state, "database"),
     tokenFile: join(state, "http-token"),
     serviceEnvFile: join(state, "service.env"),
   };

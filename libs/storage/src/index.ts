@@ -1,6 +1,6 @@
 /**
- * PostgreSQL: the pool, queries and transactions with typed errors, and migrations. No tables of its own but the
- * ledger of migrations in each service's schema.
+ * PostgreSQL: the pool, queries and transactions with typed errors, migrations, and the roles by which services enter. No
+ * tables of its own but the ledger of migrations in each service's schema.
  *
  * @example
  * const database = await openDatabase({ url, schema: "trainer", signal });
@@ -53,5 +53,7 @@ export {
 export type { MigrateOptions, Migration } from "./migrate.ts";
 export { MIGRATIONS_TABLE, migrate } from "./migrate.ts";
 export type { Queryable } from "./queryable.ts";
+export type { ReadyRolesOptions, Role } from "./roles.ts";
+export { chartRolesScript, ROLES, readyRoles } from "./roles.ts";
 export type { TransactionOptions } from "./transaction.ts";
 export { transaction } from "./transaction.ts";

@@ -5,11 +5,11 @@
  * A user's address, with its password, lies in a file of its own that the account's owner alone may read.
  */
 
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { type NatsUser, PRIVATE_FILE, type RunningNats } from "@hone/embedded";
+import { rm } from "node:fs/promises";
+import type { NatsUser, RunningNats } from "@hone/embedded";
 import { BUS_USERS, type BusUser, busRights, CLIENT } from "@hone/messaging";
 import type { Project } from "../project.ts";
+import { addressFile, writeAddressFiles } from "./address-files.ts";
 
 /** May do everything: for the `nats` program, and for a service that an editor starts. */
 export const OWNER = "owner";
@@ -27,19 +27,13 @@ export function busUsers(): readonly [NatsUser, ...NatsUser[]] {
 
 /** The file that holds a user's address. */
 export function addressFileOf(project: Project, user: BusUser | typeof OWNER): string {
-  return join(project.bus, `${user}.url`);
+  return addressFile(project.bus, user);
 }
 
-/** Writes every user's file; each appears whole. */
+/** Writes every user's file. */
 export async function writeAddresses(project: Project, nats: RunningNats): Promise<void> {
-  await mkdir(project.bus, { recursive: true });
-  await Promise.all(
-    ([...BUS_USERS, OWNER] as const).map(async (user) => {
-      const file = addressFileOf(project, user);
-      await writeFile(`${file}.new`, nats.urlOf(user), { mode: PRIVATE_FILE });
-      await rename(`${file}.new`, file);
-    }),
-  );
+  const urls = [...BUS_USERS, OWNER].map((user) => [user, nats.urlOf(user)]);
+  await writeAddressFiles(project.bus, Object.fromEntries(urls));
 }
 
 /** Those of an earlier stack say nothing of this one. */

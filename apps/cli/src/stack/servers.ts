@@ -2,19 +2,17 @@
  * Bus and database of a stack: embedded ones, kept running, or those that the environment names.
  *
  * V1: an embedded server is started again on the port that it had first, so its address stays true.
- * V2: that address stands in a file from the moment on that the server answers; services wait for it.
+ * V2: that address stands in a file for each user from the moment on that the server answers; services wait for theirs.
  * V3: a server that the environment names is used as it is, and never ended.
  * V4: the streams of an embedded bus are made before anybody is told where it is: of its users only the trainer's may make
  *     streams, and it may be one that an editor starts later.
  */
 
-import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   findNatsServer,
   launchNats,
   launchPostgres,
-  PRIVATE_FILE,
   type RunningNats,
   type RunningServer,
   type Supervised,
@@ -24,8 +22,9 @@ import { connectBus, EPISODES_MAX_BYTES, ensureTopology, makeDurables } from "@h
 import { readEpisodesMaxBytes } from "@hone/service-kit";
 import type { Project } from "../project.ts";
 import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./bus-users.ts";
+import { databaseFileOf, openToRoles, removeDatabaseAddresses, withoutLogin } from "./database-roles.ts";
 import type { BusAddress, ServerAddress } from "./service-process.ts";
-import type { ServiceName } from "./services.ts";
+import { isRowKeeper, type ServiceName } from "./services.ts";
 import type { StackEvent } from "./stack.ts";
 
 export interface StartServersOptions {
@@ -35,25 +34,27 @@ export interface StartServersOptions {
   readonly signal: AbortSignal;
 }
 
-export interface StackServer {
-  /** For services, right away (V2). */
-  readonly address: ServerAddress;
-  /** Once it answers. */
+export interface StackDatabase {
+  /** For the processes of a service, right away (V2); undefined for one that keeps no rows. */
+  addressOf(service: ServiceName): ServerAddress | undefined;
+  /** For a service that an editor starts; once it answers. */
+  ownerUrl(): Promise<string>;
+  /** Where it is, without a password, once it answers. */
   readonly url: Promise<string>;
 }
 
 export interface StackBus {
   /** For the processes of a service, right away (V2). */
   addressOf(service: ServiceName): BusAddress;
-  /** For a service that an editor starts. */
-  readonly ownerUrl: Promise<string>;
+  /** For a service that an editor starts; once it answers. */
+  ownerUrl(): Promise<string>;
   /** For this command line, once it answers. */
   readonly url: Promise<string>;
 }
 
 export interface StackServers {
   readonly nats: StackBus;
-  readonly postgres: StackServer;
+  readonly postgres: StackDatabase;
   /** Resolves when nothing is left to be fetched from the network, which takes minutes: no service waits for that. */
   readonly isProgramThere: Promise<unknown>;
 }
@@ -67,25 +68,33 @@ interface KeptServer<Server extends RunningServer> {
 
 /** Starts what the environment does not name; returns before it answers. */
 export async function startServers(project: Project, options: StartServersOptions): Promise<StackServers> {
-  const databaseFile = join(project.ready, "postgres.url");
-  await Promise.all([removeAddresses(project), rm(databaseFile, { force: true })]);
+  await Promise.all([removeAddresses(project), removeDatabaseAddresses(project)]);
   const { bus, program } = startBus(project, options);
-  const givenDatabase = process.env.HONE_DATABASE_URL;
-  const postgres: StackServer = givenDatabase
-    ? { address: { url: givenDatabase }, url: Promise.resolve(givenDatabase) } // V3
-    : {
-        address: { file: databaseFile },
-        url: keepRunning(
-          {
-            name: "postgres",
-            launch: (port, signal) =>
-              launchPostgres({ folder: join(project.state, "postgres"), ...port, signal }),
-            onReady: ({ url }) => writeWhole(databaseFile, url),
-          },
-          options,
-        ).then(({ url }) => url),
-      };
-  return { nats: bus, postgres, isProgramThere: program };
+  return { nats: bus, postgres: startDatabase(project, options), isProgramThere: program };
+}
+
+function startDatabase(project: Project, options: StartServersOptions): StackDatabase {
+  const given = process.env.HONE_DATABASE_URL;
+  if (given) {
+    return {
+      addressOf: (service) => (isRowKeeper(service) ? { url: given } : undefined), // V3
+      ownerUrl: async () => given,
+      url: Promise.resolve(withoutLogin(given)),
+    };
+  }
+  const kept = keepRunning(
+    {
+      name: "postgres",
+      launch: (port, signal) => launchPostgres({ folder: join(project.state, "postgres"), ...port, signal }),
+      onReady: (server) => openToRoles(project, server, options.signal),
+    },
+    options,
+  );
+  return {
+    addressOf: (service) => (isRowKeeper(service) ? { file: databaseFileOf(project, service) } : undefined),
+    ownerUrl: async () => (await kept).url,
+    url: kept.then(({ url }) => withoutLogin(url)),
+  };
 }
 
 function startBus(
@@ -97,7 +106,7 @@ function startBus(
   if (given) {
     const url = Promise.resolve(given);
     return {
-      bus: { addressOf: () => ({ server: { url: given }, isEmbedded: false }), ownerUrl: url, url }, // V3
+      bus: { addressOf: () => ({ server: { url: given }, isEmbedded: false }), ownerUrl: () => url, url }, // V3
       program: Promise.resolve(),
     };
   }
@@ -133,7 +142,7 @@ function startBus(
   return {
     bus: {
       addressOf: (service) => ({ server: { file: addressFileOf(project, service) }, isEmbedded: true }),
-      ownerUrl: kept.then((nats) => nats.urlOf(OWNER)),
+      ownerUrl: async () => (await kept).urlOf(OWNER),
       url: kept.then(({ url }) => url),
     },
     program,
@@ -177,10 +186,4 @@ async function keepRunning<Server extends RunningServer>(
   if (first === undefined) throw new TypeError(`${name} answers and is not known`);
   await onReady(first);
   return first;
-}
-
-/** The file appears whole, and for its owner only: it holds a password. */
-async function writeWhole(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text, { mode: PRIVATE_FILE });
-  await rename(`${file}.new`, file);
 }

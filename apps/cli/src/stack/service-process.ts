@@ -41,7 +41,7 @@ export interface BusAddress {
 /** What all services of a stack share. */
 export interface ServiceSettings {
   readonly nats: BusAddress;
-  /** Undefined for a service that keeps no rows. */
+  /** Undefined for a service that keeps no rows: it is told of none, also where this process has the address of one. */
   readonly database: ServerAddress | undefined;
   /** The stack's tracer, whose token lies in the project; empty for a service without a stack, which has no telemetry. */
   readonly otlpEndpoint: string;
@@ -79,7 +79,7 @@ export function serviceEnvironment(
       HONE_NATS_INBOX_PREFIX: inboxPrefixOf(service),
       HONE_STREAMS: service === "trainer" ? StreamsRole.make : StreamsRole.await,
     }),
-    ...(settings.database === undefined ? {} : addressVariables("HONE_DATABASE_URL", settings.database)),
+    ...addressVariables("HONE_DATABASE_URL", settings.database ?? { url: "" }),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
     // Whoever publishes runs here works on this machine, with its own rights.

@@ -5,6 +5,8 @@
  *     file, for its log and its ready file.
  */
 
+import type { Role } from "@hone/storage";
+
 /** In the order in which they are told of. */
 export const SERVICES = [
   "tracer",
@@ -16,8 +18,13 @@ export const SERVICES = [
 ] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
-/** Those that keep rows, and so wait for the database. */
-export const ROW_KEEPERS: readonly ServiceName[] = ["tracer", "trainer"];
+/** Those that keep rows, and so wait for the database; each enters it as the role of its name. */
+export const ROW_KEEPERS = ["tracer", "trainer"] as const satisfies readonly (ServiceName & Role)[];
+export type RowKeeper = (typeof ROW_KEEPERS)[number];
+
+export function isRowKeeper(service: ServiceName): service is RowKeeper {
+  return ROW_KEEPERS.some((name) => name === service);
+}
 
 /**
  * The order in which they end. Who makes work ends before who does it: a rollout that drains still needs the policy.

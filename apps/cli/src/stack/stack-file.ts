@@ -25,6 +25,7 @@ export interface StackRecord {
   readonly supervisor: ProcessIdentity;
   readonly startedAtMs: number;
   readonly natsUrl: string;
+  /** Without a password: whoever reads this asks only whether it answers. */
   readonly databaseUrl: string;
   readonly pageUrl: string;
   /** Of the page, its API, and of the gateway's where no key was set. */
@@ -42,7 +43,7 @@ export interface StackLock extends Disposable {
   release(): void;
 }
 
-/** Only its owner may read it: it holds passwords of the bus and of the database. */
+/** Only its owner may read it: it holds a password of the bus, and the page's token. */
 const PRIVATE = 0o600;
 /** One that is there is closed by whoever gets the lock. */
 const PRIVATE_FOLDER = 0o700;

@@ -4,10 +4,13 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { identifyProcess, isRunning, type ProcessIdentity } from "@hone/embedded";
+import { identifyProcess, isRunning, launchPostgres, type ProcessIdentity } from "@hone/embedded";
 import { connectBus, StreamName } from "@hone/messaging";
+import { openDatabase, query, type SQL, sql } from "@hone/storage";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { findProject, type Project } from "../project.ts";
+import { OWNER } from "./bus-users.ts";
+import { databaseFileOf } from "./database-roles.ts";
 import { SERVICES } from "./services.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
@@ -63,6 +66,36 @@ function processesOf(stack: StackRecord): ProcessIdentity[] {
   return pids.map((pid) => identifyProcess(pid)).filter((identity) => identity !== undefined);
 }
 
+async function inDatabase(url: string, statement: SQL): Promise<Record<string, unknown>[]> {
+  const database = await openDatabase({ url, schema: "public", maxConnections: 1 });
+  try {
+    return [...(await query(database, (db) => db.execute(statement)))];
+  } finally {
+    await database.close();
+  }
+}
+
+/** Puts the database back to what a version made that knew one role only, with a row more. */
+async function leaveDatabaseToSuperuser(): Promise<void> {
+  await using server = await launchPostgres({ folder: join(project.state, "postgres") });
+  await inDatabase(server.url, sql`create table trainer.kept as select 7 as value`);
+  await inDatabase(
+    server.url,
+    sql`do $$ declare statement text;
+      begin
+        for statement in
+          select format('alter table %s owner to hone', oid::regclass) from pg_class
+          where relnamespace::regnamespace::text in ('trainer', 'tracer') and relkind in ('r', 'S')
+            and not exists (select from pg_depend where objid = pg_class.oid and deptype = 'a')
+        loop execute statement; end loop;
+      end $$`,
+  );
+  await inDatabase(server.url, sql`alter schema trainer owner to hone`);
+  await inDatabase(server.url, sql`alter schema tracer owner to hone`);
+  await inDatabase(server.url, sql`drop owned by trainer, tracer`);
+  await inDatabase(server.url, sql`drop role trainer, tracer`);
+}
+
 describe("hone", () => {
   test("status, evaluations and down say so where no stack runs", async () => {
     const status = await hone("status");
@@ -115,6 +148,27 @@ describe("hone", () => {
     up.kill("SIGKILL");
     assert.equal((await upEnded).code, null);
     await eventually("everything to be gone", () => !processes.some(isRunning), { deadlineMs: 30_000 });
+  });
+
+  test("a start after that hands an older version's database over to trainer and tracer, with its rows", async () => {
+    await leaveDatabaseToSuperuser();
+    const detached = await hone("up", "--detach");
+    assert.equal(detached.code, 0, detached.output);
+    const rows = await inDatabase(
+      readFileSync(databaseFileOf(project, OWNER), "utf8"),
+      sql`select schemaname, count(*)::int as num_tables, array_agg(distinct tableowner)::text as owners,
+          (select value from trainer.kept) as value
+        from pg_tables where schemaname in ('trainer', 'tracer') group by schemaname order by schemaname`,
+    );
+    assert.deepEqual(
+      rows.map(({ schemaname, owners, value }) => [schemaname, owners, value]),
+      [
+        ["tracer", "{tracer}", 7],
+        ["trainer", "{trainer}", 7],
+      ],
+    );
+    for (const { num_tables } of rows) assert.ok(Number(num_tables) >= 5);
+    assert.equal((await hone("down")).code, 0);
   });
 
   test("a start after that works, also with the usual ports taken, and keeps the streams, one with another size", async () => {

@@ -39,7 +39,7 @@ import {
   serviceEnvironment,
   startServiceProcess,
 } from "./service-process.ts";
-import { ROW_KEEPERS, replicaOf, type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
+import { replicaOf, type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 import { takeStackLock, writeStack } from "./stack-file.ts";
 
 /** Something that a person may want to know of. */
@@ -61,6 +61,7 @@ export interface StartStackOptions {
 
 export interface Stack extends AsyncDisposable {
   readonly natsUrl: string;
+  /** Without a password. */
   readonly databaseUrl: string;
   /** The tracer's page. */
   readonly pageUrl: string;
@@ -121,7 +122,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const common = { otlpEndpoint: pageUrl, logLevel: options.logLevel ?? "info" };
     const settingsOf = (name: ServiceName): ServiceSettings => ({
       nats: nats.addressOf(name),
-      database: ROW_KEEPERS.includes(name) ? postgres.address : undefined,
+      database: postgres.addressOf(name),
       ...common,
     });
     let silent: Readonly<Record<string, number>> = {};
@@ -160,9 +161,9 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const natsUrl = await nats.url;
     const databaseUrl = await postgres.url;
     addresses = { natsUrl, databaseUrl };
-    // An editor may start any of the services with it, so it names the user that may do what each of them does.
-    const ownBus: BusAddress = { server: { url: await nats.ownerUrl }, isEmbedded: false };
-    await writeServiceEnv(project, { nats: ownBus, database: { url: databaseUrl }, ...common });
+    // An editor may start any of the services with it, so it names the users that may do what each of them does.
+    const ownBus: BusAddress = { server: { url: await nats.ownerUrl() }, isEmbedded: false };
+    await writeServiceEnv(project, { nats: ownBus, database: { url: await postgres.ownerUrl() }, ...common });
     record();
     void watchAnswers({
       probes: () => ({

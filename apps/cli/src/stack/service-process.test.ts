@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { findProject } from "../project.ts";
+import { type ServiceSettings, serviceEnvironment } from "./service-process.ts";
+import { replicaOf } from "./services.ts";
+
+const PROJECT = findProject({ HONE_STATE_DIR: "/there/.hone" });
+const SETTINGS: ServiceSettings = {
+  nats: { server: { file: "/there/bus.url" }, isEmbedded: true },
+  database: undefined,
+  otlpEndpoint: "",
+  logLevel: "info",
+};
+
+test("a service that keeps no rows is told of no database, also where the stack's own process has one", () => {
+  const given = {
+    HONE_DATABASE_URL: "postgres://hone:secret@there/hone",
+    HONE_DATABASE_URL_FILE: "/there/url",
+  };
+  const told = { ...given, ...serviceEnvironment(PROJECT, replicaOf("judge", 0), SETTINGS, 0) };
+  assert.deepEqual([told.HONE_DATABASE_URL, told.HONE_DATABASE_URL_FILE], ["", ""]);
+});
+
+test("a service that keeps rows is told of its own file", () => {
+  const settings = { ...SETTINGS, database: { file: "/there/trainer.url" } };
+  const told = serviceEnvironment(PROJECT, replicaOf("trainer", 0), settings, 0);
+  assert.deepEqual([told["HONE_DATABASE_URL"], told["HONE_DATABASE_URL_FILE"]], ["", "/there/trainer.url"]);
+});
