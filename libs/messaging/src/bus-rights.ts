@@ -93,7 +93,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...makeStreams(),
         ...durable(StreamName.runs, "trainer"),
         ...readInOrder(StreamName.episodes),
-        ...read("KV_RUN_STATE", "KV_REPLICAS"),
+        ...read("KV_RUN_STATE", "KV_REPLICAS", StreamName.events),
         RUN_STATES,
         `$JS.API.CONSUMER.LIST.${StreamName.episodes}`,
         "$JS.API.CONSUMER.INFO.*.*",

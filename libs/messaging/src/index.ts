@@ -70,3 +70,4 @@ export {
   ValidatingService,
 } from "./subjects.ts";
 export { extractTrace, injectTrace } from "./trace-headers.ts";
+export { dropUnread, tellUnread, unreadRollouts } from "./unread-rollouts.ts";

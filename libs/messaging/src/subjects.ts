@@ -57,6 +57,7 @@ export const EventKind = {
   evaluated: "evaluated",
   ended: "ended",
   resumed: "resumed",
+  unread: "unread",
 } as const;
 export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 

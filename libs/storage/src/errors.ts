@@ -2,8 +2,8 @@
  * Errors of the storage package, and the one place where PostgreSQL's and the driver's errors become them.
  *
  * Retryable: {@link DatabaseUnavailableError}, {@link DatabaseFullError}, {@link DatabaseTimeoutError},
- * {@link SerializationError}. Terminal: everything else. After a retryable error other than SerializationError the caller does not know whether the
- * statement, or the commit, took effect: repeat only what is idempotent, or look first.
+ * {@link DatabaseReadOnlyError}, {@link SerializationError}. Terminal: everything else. After one of the first three the
+ * caller does not know whether the statement, or the commit, took effect: repeat only what is idempotent, or look first.
  */
 
 import { describeError, HoneError, RetryableError, TerminalError } from "@hone/core";
@@ -25,6 +25,17 @@ export class DatabaseFullError extends RetryableError {
     super(
       "DATABASE_FULL",
       `Cannot ${action} as the disk of the database must have room: current value is ${causeText(options)} (free some where PostgreSQL keeps its data, and it goes on by itself)`,
+      options,
+    );
+  }
+}
+
+/** The server takes no writes: a standby, as around a failover, or somebody made it read-only. Nothing took effect. */
+export class DatabaseReadOnlyError extends RetryableError {
+  constructor(action: string, options?: ErrorOptions) {
+    super(
+      "DATABASE_READ_ONLY",
+      `Cannot ${action} as the database must take writes: current value is ${causeText(options)} (the address must lead to the primary server; it goes on by itself when that takes writes)`,
       options,
     );
   }
@@ -140,6 +151,7 @@ const CONNECTION_CODES = new Set([
 /** SQLSTATEs, PostgreSQL's appendix A. Class 08 is added below. */
 const UNAVAILABLE_STATES = new Set(["57P01", "57P02", "57P03", "57P05", "53300", "25P03"]);
 const FULL_STATE = "53100";
+const READ_ONLY_STATE = "25006";
 const TIMEOUT_STATES = new Set(["57014", "55P03"]);
 const SERIALIZATION_STATES = new Set(["40001", "40P01"]);
 const UNIQUE_STATE = "23505";
@@ -161,6 +173,7 @@ export function translateDatabaseError(error: unknown, action: string): unknown 
     return new DatabaseUnavailableError(action, options);
   }
   if (code === FULL_STATE) return new DatabaseFullError(action, options);
+  if (code === READ_ONLY_STATE) return new DatabaseReadOnlyError(action, options);
   if (TIMEOUT_STATES.has(code)) return new DatabaseTimeoutError(action, options);
   if (SERIALIZATION_STATES.has(code)) return new SerializationError(action, options);
   if (code === UNIQUE_STATE) return new UniqueViolationError(source.table, source.constraint, options);

@@ -42,6 +42,7 @@ export {
 export {
   ConstraintViolationError,
   DatabaseClosedError,
+  DatabaseReadOnlyError,
   DatabaseRefusedError,
   DatabaseTimeoutError,
   DatabaseUnavailableError,

@@ -296,6 +296,19 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual(await tell({ case: "resumed", value: { resumption: 1 } }), ["no disk", true]);
   });
 
+  test("shows how many rollouts left the bus before they were read, in whichever order it hears of it", async () => {
+    const runId = "left-behind-5";
+    const tell = async (rollouts: bigint) => {
+      await tellEvent(stack.bus, runId, run.startedAtMs, { case: "rolloutsUnread", value: { rollouts } });
+      await stack.stored();
+      return (await get(`/api/runs/${runId}`)).body.unreadRollouts;
+    };
+    assert.equal(await tell(12n), 12);
+    assert.equal(await tell(7n), 12);
+    assert.equal(await tell(30n), 30);
+    assert.equal((await get(`/api/runs/${run.runId}`)).body.unreadRollouts, 0);
+  });
+
   test("sends accepted exports on to another receiver, and refused ones not", async () => {
     const received: string[] = [];
     await using receiver = await startReceiver(received);

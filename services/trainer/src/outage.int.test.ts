@@ -1,8 +1,19 @@
-/** The bus or the database is gone for a moment in the middle of a run: it waits, and ends as an undisturbed one. */
+/**
+ * The bus or the database is gone for a moment in the middle of a run: it waits, and ends as an undisturbed one. The tracer
+ * is not waited for at all.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
+import {
+  connectBus,
+  consumeBytes,
+  DurableName,
+  ensureTopology,
+  publishBytes,
+  StreamName,
+  subjects,
+} from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
 import postgres from "postgres";
@@ -10,6 +21,8 @@ import { startFakePeers } from "./testing/fake-peers.ts";
 import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
 
 const RUN_DEADLINE_MS = 90_000;
+/** A fraction of what a run of this file makes, and several times what a step makes. */
+const SMALL_EPISODES_BYTES = 64 * 1024;
 
 test("a run outlives a restart of the bus and of the database", { timeout: 240_000 }, async () => {
   await using folder = await temporaryFolder("outage");
@@ -63,6 +76,56 @@ test("a run outlives a restart of the bus and of the database", { timeout: 240_0
     await trainer.stop();
     await peers.stop();
     await sql.end();
+    await bus.close();
+    await Promise.all([nats.stop(), database.stop()]);
+  }
+});
+
+test("a run goes on while the tracer can store nothing, and tells what the tracer lost", {
+  timeout: 240_000,
+}, async () => {
+  await using folder = await temporaryFolder("tracer-outage");
+  const [nats, database] = await Promise.all([startNats(), startPostgres()]);
+  const bus = await connectBus({ url: nats.url, name: "test" });
+  await ensureTopology(bus);
+  const peers = startFakePeers(bus);
+  const ended = new AbortController();
+  const events = followEvents(bus, ended.signal);
+  const trainer = await startTrainer({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+  const { config } = await bus.manager.streams.info(StreamName.episodes);
+  await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: SMALL_EPISODES_BYTES });
+  let refused = 0;
+  const tracer = consumeBytes(bus, {
+    stream: StreamName.episodes,
+    durable: DurableName.scoredEpisodes,
+    filter: subjects.rolloutScored("*"),
+    concurrency: 4,
+    handle: () => {
+      refused++;
+      return Promise.reject(new Error("the database is away"));
+    },
+    onError: () => undefined,
+  });
+  try {
+    const text = await runFile({
+      trainer: { steps: 24, minibatches: 2, optimizer: { kind: "adamw", learningRate: 0.01 } },
+    });
+    const { sequence } = await publishBytes(bus, subjects.runRequest(), text, undefined);
+    const runId = `small-${sequence}`;
+    const end = await eventually("the end", () => events.of("ended", runId)[0], {
+      deadlineMs: RUN_DEADLINE_MS,
+    });
+    assert.equal(end.phase, RunPhase.COMPLETED);
+    assert.ok(refused > 0, "the tracer must have begun");
+    const lost = await eventually("what the tracer lost", () => events.of("rolloutsUnread", runId).at(-1));
+    assert.ok(lost.rollouts > 0n);
+    const { state } = await bus.manager.streams.info(StreamName.episodes);
+    assert.ok(state.bytes <= SMALL_EPISODES_BYTES / 2, `${state.bytes} bytes wait for the tracer`);
+  } finally {
+    ended.abort();
+    await trainer.stop();
+    await tracer.stop();
+    await peers.stop();
     await bus.close();
     await Promise.all([nats.stop(), database.stop()]);
   }

@@ -10,6 +10,7 @@ import {
   request,
   StreamName,
   subjects,
+  unreadRollouts,
 } from "@hone/messaging";
 import {
   ControlReplySchema,
@@ -116,8 +117,9 @@ async function tellWhatTheBusKnows(
   const bus = await connectTo(stack, "status", session.signal);
   try {
     const trainer = trainerHealth(stack, health);
+    const unread = await unreadRollouts(bus);
     if (runId !== undefined) {
-      tellRuns(session, [await stateOf(bus, runId)], trainer);
+      tellRuns(session, [await stateOf(bus, runId)], trainer, unread);
       return;
     }
     const states = await runStates(bus);
@@ -125,6 +127,7 @@ async function tellWhatTheBusKnows(
       session,
       states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase))),
       trainer,
+      unread,
     );
     const { state } = await bus.manager.streams.info(StreamName.runs);
     if (state.messages > 0)
@@ -161,7 +164,12 @@ async function stateOf(bus: Bus, runId: string): Promise<RunState> {
   return reply.state;
 }
 
-function tellRuns({ terminal }: Session, states: readonly RunState[], trainer: PartHealth | undefined): void {
+function tellRuns(
+  { terminal }: Session,
+  states: readonly RunState[],
+  trainer: PartHealth | undefined,
+  unread: ReadonlyMap<string, number>,
+): void {
   if (states.length === 0) terminal.line("no runs");
   const rows = states.map((state) => [
     terminal.style("bold", state.runId),
@@ -171,16 +179,19 @@ function tellRuns({ terminal }: Session, states: readonly RunState[], trainer: P
   ]);
   for (const [index, line] of table(rows).entries()) {
     terminal.line(line);
-    for (const note of notesOf(states[index])) terminal.line(terminal.style("yellow", `  ${note}`));
+    for (const note of notesOf(states[index], unread)) terminal.line(terminal.style("yellow", `  ${note}`));
   }
 }
 
-/** Why it ended, and what went wrong in the rollouts that were gathered last. */
-function notesOf(state: RunState | undefined): string[] {
+/** Why it ended, what cannot be shown, and what went wrong in the rollouts that were gathered last. */
+function notesOf(state: RunState | undefined, unread: ReadonlyMap<string, number>): string[] {
   if (state === undefined) return [];
   const { troubles, endReason } = state;
   const ended = endReason === "" ? [] : [reasonLine(endReason, MAX_REASON)];
   if (state.phase === RunPhase.FAILED) ended.push(`once its cause is mended: hone resume ${state.runId}`);
+  const missing = unread.get(state.runId);
+  if (missing !== undefined)
+    ended.push(`${missing} rollouts are not on the page: the tracer was too far behind`);
   if (troubles === undefined) return ended;
   return [...ended, ...troubleLines(troubles).map((line) => `${reasonLine(troubles.madeFor)}: ${line}`)];
 }

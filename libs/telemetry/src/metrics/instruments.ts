@@ -176,6 +176,10 @@ export const Instrument = {
     "hone_trainer_nodes",
     "Nodes of a trainer of several that are there, its own among them",
   ),
+  unreadRollouts: counter(
+    "hone_rollouts_unread_total",
+    "Rollouts dropped from the bus before the tracer had read them, as it was too far behind",
+  ),
   leaseRenewals: counter("hone_lease_renewals_total", "Renewals of the leases of runs", ["result"]),
 
   // tracer

@@ -113,4 +113,9 @@ export const migrations: readonly Migration[] = [
 alter table runs add column resumption integer not null default 0;
 alter table rollouts add column resumption integer not null default 0`,
   },
+  {
+    id: 5,
+    name: "unread-rollouts",
+    sql: "alter table runs add column unread_rollouts bigint not null default 0",
+  },
 ];

@@ -31,6 +31,7 @@ const summary = {
   endedAtMs: runs.endedAtMs,
   endReason: runs.endReason,
   checkpoint: runs.checkpoint,
+  unreadRollouts: runs.unreadRollouts,
 } as const;
 
 /** Newest first, each with its latest steps. */

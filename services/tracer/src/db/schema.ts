@@ -44,6 +44,8 @@ export const runs = pgTable("runs", {
   checkpoint: text("checkpoint").notNull().default(""),
   /** How often it was resumed after a failure. */
   resumption: integer("resumption").notNull().default(0),
+  /** Rollouts that left the bus before this service had read them. */
+  unreadRollouts: bigint("unread_rollouts", { mode: "number" }).notNull().default(0),
   /** Event that the progress and the step are from; older ones change nothing. */
   progressSequence: bigint("progress_sequence", { mode: "number" }).notNull().default(0),
   /** Revision in RUN_STATE that phase, version and wait are from. */

@@ -26,6 +26,7 @@ export async function writeEvents(database: Database, facts: readonly RunFact[])
         await writeProgress(tx, fact);
       for (const fact of latestPerRun(ordered, "ended")) await writeEnded(tx, fact);
       for (const fact of latestPerRun(ordered, "resumed")) await writeResumed(tx, fact);
+      for (const fact of latestPerRun(ordered, "unread")) await writeUnread(tx, fact);
       await insertRefusals(tx, ofKind(ordered, "refused"));
     },
     { action: "store events", maxAttempts: 3 },
@@ -120,6 +121,13 @@ async function writeResumed(tx: Queryable, { runId, resumption }: Fact<"resumed"
     .update(runs)
     .set({ endedAtMs: null, endReason: "", checkpoint: "", resumption })
     .where(sql`${runs.runId} = ${runId} and ${runs.resumption} < ${resumption}`);
+}
+
+async function writeUnread(tx: Queryable, { runId, rollouts }: Fact<"unread">): Promise<void> {
+  await tx
+    .update(runs)
+    .set({ unreadRollouts: rollouts })
+    .where(sql`${runs.runId} = ${runId} and ${runs.unreadRollouts} < ${rollouts}`);
 }
 
 async function insertRefusals(tx: Queryable, facts: readonly Fact<"refused">[]): Promise<void> {

@@ -29,6 +29,8 @@ export interface RunSummary {
   readonly endedAtMs: number | null;
   readonly endReason: string;
   readonly checkpoint: string;
+  /** Rollouts that left the bus before the tracer had read them: trained, and not to be shown. */
+  readonly unreadRollouts: number;
 }
 
 /** One point of a run's small curve; null where the step had no such figure. */

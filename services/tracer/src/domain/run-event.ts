@@ -46,6 +46,8 @@ export type RunFact = { readonly runId: string; readonly sequence: number; reado
       readonly resumption: number;
     }
   | { readonly kind: "resumed"; readonly resumption: number }
+  /** In all, those told before included. */
+  | { readonly kind: "unread"; readonly rollouts: number }
 );
 
 /** The fact that an event tells; undefined for one of a kind that this version does not know. */
@@ -100,6 +102,8 @@ export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
     }
     case "resumed":
       return { ...base, kind: "resumed", resumption: event.kind.value.resumption };
+    case "rolloutsUnread":
+      return { ...base, kind: "unread", rollouts: Number(event.kind.value.rollouts) };
     case undefined:
       return undefined;
   }
@@ -108,7 +112,7 @@ export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
 /** What a column of type integer holds. */
 export const MAX_COLUMN = 2 ** 31 - 1;
 /** Times, positions and sequences stand in wider columns, and are numbers here. */
-const WIDE: ReadonlySet<string> = new Set(["sequence", "timeMs", "requestSequence"]);
+const WIDE: ReadonlySet<string> = new Set(["sequence", "timeMs", "requestSequence", "rollouts"]);
 
 /** @throws {TerminalError} when no row could hold the fact. */
 export function checkStorable(fact: RunFact): void {

@@ -18,6 +18,7 @@ const RUN: RunSummary = {
   endedAtMs: null,
   endReason: "",
   checkpoint: "",
+  unreadRollouts: 0,
 };
 
 function health(silent: { bus?: number; trainer?: number; judge?: number }): StackHealth {

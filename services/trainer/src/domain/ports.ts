@@ -95,7 +95,7 @@ export interface ScoredRollouts {
   lastSequence(runId: string): Promise<number>;
   /** Runs of which an episode is stored, finished or scored. */
   runs(): Promise<string[]>;
-  /** Drops the run's episodes below a position, as far as no other reader needs them. */
+  /** Drops the run's episodes below a position, as far as no other reader needs them; the tracer may be left behind. */
   purgeBelow(runId: string, sequence: number): Promise<void>;
 }
 

@@ -82,6 +82,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
     rollouts: world,
     pipeline: { look: async () => view },
     inbox: new RolloutInbox(() => false, 1),
+    neededFrom: () => 1,
     traces: new RolloutTraces(),
     reporter: new RunReporter(status, {
       board: world.board,

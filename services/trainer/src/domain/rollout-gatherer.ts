@@ -39,6 +39,8 @@ export interface GathererDeps {
   readonly rollouts: ScoredRollouts;
   readonly pipeline: Pipeline;
   readonly inbox: RolloutInbox;
+  /** First position of the stream that a restart would need. */
+  readonly neededFrom: () => number;
   readonly traces: RolloutTraces;
   readonly reporter: RunReporter;
   readonly logger: Logger;
@@ -209,7 +211,7 @@ export class RolloutGatherer {
     unpublished: Unpublished,
     signal: AbortSignal,
   ): Promise<void> {
-    const { run, inbox, pipeline, reporter, logger } = this.#deps;
+    const { run, rollouts, inbox, pipeline, reporter, logger } = this.#deps;
     const version = jobs.find(({ scriptedPolicy }) => scriptedPolicy === undefined)?.highestVersion;
     while (!signal.aborted) {
       await pause(QUIET_MS, signal);
@@ -219,6 +221,9 @@ export class RolloutGatherer {
       try {
         const view = await pipeline.look(run.runId, signal);
         if (signal.aborted || lastArrival() !== arrival) continue;
+        // A reader that only shows what happened may have kept the stream full.
+        if (view.kind === "seen" && view.isEpisodesFull)
+          await rollouts.purgeBelow(run.runId, this.#deps.neededFrom());
         const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
         const wait = findHoldup(
           { what, missing, total: jobs.length, version, unpublished: unpublished.count },

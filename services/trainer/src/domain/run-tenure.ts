@@ -165,6 +165,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     rollouts,
     pipeline: deps.pipeline,
     inbox,
+    neededFrom: () => progress.neededFrom,
     traces,
     reporter,
     logger,

@@ -4,6 +4,7 @@ import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
 import {
   type Bus,
+  dropUnread,
   outcomeFromWire,
   purgeEpisodes,
   readOrdered,
@@ -11,6 +12,7 @@ import {
   StreamName,
   slotFromWire,
   subjects,
+  tellUnread,
   translateBusError,
 } from "@hone/messaging";
 import {
@@ -32,7 +34,7 @@ import {
   type TurnSpan,
   weightedSum,
 } from "@hone/rl";
-import type { Logger } from "@hone/telemetry";
+import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { ScoredRollouts } from "../domain/ports.ts";
 import type { ScoredRollout } from "../domain/scored-rollout.ts";
@@ -45,12 +47,13 @@ const MAX_ATTEMPT = 2 ** 31 - 1;
 const MAX_TOOL_USES = 256;
 /** A name becomes a key of the step's figures, for each step. */
 const MAX_METRIC_CHARACTERS = 128;
+const unreadRollouts = counterOf(Instrument.unreadRollouts);
 const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
 
 export class ScoredReader implements ScoredRollouts {
   readonly #bus: Bus;
   readonly #logger: Logger;
-  readonly #purging = new Map<string, Promise<number>>();
+  readonly #purging = new Map<string, Promise<void>>();
 
   constructor(bus: Bus, logger: Logger) {
     this.#bus = bus;
@@ -93,10 +96,22 @@ export class ScoredReader implements ScoredRollouts {
   async purgeBelow(runId: string, sequence: number): Promise<void> {
     let purging = this.#purging.get(runId);
     if (purging === undefined) {
-      purging = purgeEpisodes(this.#bus, runId, sequence).finally(() => this.#purging.delete(runId));
+      purging = this.#purge(runId, sequence).finally(() => this.#purging.delete(runId));
       this.#purging.set(runId, purging);
     }
     await purging;
+  }
+
+  async #purge(runId: string, sequence: number): Promise<void> {
+    await purgeEpisodes(this.#bus, runId, sequence);
+    const rollouts = await dropUnread(this.#bus, runId, sequence);
+    if (rollouts === 0) return;
+    unreadRollouts.of({}).add(rollouts);
+    this.#logger.warn(
+      "rollouts that the tracer had not read were dropped to make room for training: look at the tracer and its database",
+      { runId, rollouts },
+    );
+    await tellUnread(this.#bus, runId, rollouts);
   }
 
   /**

@@ -69,6 +69,11 @@ export function troublesOf({ troubles }) {
   ];
 }
 
+/** What is missing here, as this page's service was too far behind. */
+export function unreadText({ unreadRollouts }) {
+  return `${count(unreadRollouts)} rollouts cannot be shown: the tracer or its database was away for so long that they were dropped before it had read them. Training has them all.`;
+}
+
 /** Whether a run will change by itself. */
 export function isOver(phase) {
   return phase === "completed" || phase === "failed" || phase === "cancelled";
