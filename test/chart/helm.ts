@@ -9,10 +9,10 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { CACHE_VARIABLE, readZipEntry } from "@hone/embedded";
+import { cacheFolder } from "@hone/core";
+import { readZipEntry } from "@hone/embedded";
 import { parseAllDocuments } from "yaml";
 
 const run = promisify(execFile);
@@ -39,9 +39,7 @@ export type FoundHelm =
 export async function findHelm(): Promise<FoundHelm> {
   const given = process.env.HONE_HELM;
   if (given) return { kind: "found", program: given };
-  const cache =
-    process.env[CACHE_VARIABLE] ??
-    path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), ".cache"), "hone");
+  const cache = cacheFolder(process.env);
   const program = path.join(cache, `helm-${HELM_VERSION}`);
   if (existsSync(program)) return { kind: "found", program };
   if (process.platform !== "linux" || process.arch !== "x64") {

@@ -13,6 +13,7 @@ export type { RetryOptions } from "./async/retry.ts";
 export { retry } from "./async/retry.ts";
 export { Room } from "./async/room.ts";
 export { Turnstile } from "./async/turnstile.ts";
+export { cacheFolder } from "./cache-folder.ts";
 export {
   DeadlineError,
   describeError,

@@ -14,7 +14,7 @@ export { DownloadError, ProgramMissingError, StartError, StateFolderError } from
 export { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
 export { withLargeArrays } from "./large-arrays.ts";
 export type { FetchRoute, FindNatsOptions, NatsBinary } from "./nats-binary.ts";
-export { CACHE_VARIABLE, findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats-binary.ts";
+export { findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats-binary.ts";
 export type { NatsOptions, RunningNats, RunningServer } from "./nats-server.ts";
 export { launchNats } from "./nats-server.ts";
 export type { NatsUser } from "./nats-users.ts";

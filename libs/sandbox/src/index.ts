@@ -16,3 +16,4 @@ export { runProcessGroup } from "./process-group.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";
 export type { AroundWait, PythonSandboxOptions, PythonSession } from "./python-sandbox.ts";
 export { PythonSandbox } from "./python-sandbox.ts";
+export { ownSnapshots, Snapshots } from "./snapshot/snapshots.ts";

@@ -10,6 +10,8 @@
  */
 
 export const NONCE_BYTES = 16;
+/** Python's memory at the start is 30 MiB. */
+export const MAX_SNAPSHOT_BYTES = 128 * 1024 * 1024;
 /** Kinds of what a child says. */
 export const FrameKind = { snapshot: 1, ready: 2, done: 3, call: 4 } as const;
 

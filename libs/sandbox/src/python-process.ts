@@ -15,7 +15,7 @@ import { SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { maxResultBytes, parseFinishedRun, textOf } from "./finished-run.ts";
 import { type Frame, ProtocolError } from "./frame-reader.ts";
 import { kernelWalls, WALLS_LINE } from "./kernel-walls.ts";
-import type { FinishedRun, RunOrder, StartOrder } from "./protocol.ts";
+import { type FinishedRun, MAX_SNAPSHOT_BYTES, type RunOrder, type StartOrder } from "./protocol.ts";
 import { readChildFiles } from "./pyodide-files.ts";
 import { readUsage } from "./usage.ts";
 
@@ -41,8 +41,6 @@ export type RunResult =
   | { readonly kind: "crashed"; readonly reason: string; readonly isBySignal: boolean };
 
 const START_DEADLINE_MS = 60_000;
-/** Python's memory at the start is 30 MiB. */
-const MAX_SNAPSHOT_BYTES = 128 * 1024 * 1024;
 /** Of a call and of its answer. */
 const MAX_CALL_BYTES = 4 * 1024 * 1024;
 const MAX_CALLS = 10_000;

@@ -13,6 +13,7 @@ import { pause, raceAbortable } from "@hone/core";
 import { defaultProcesses } from "./default-processes.ts";
 import { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { PythonProcess, type RunLimits, type RunResult } from "./python-process.ts";
+import { ownSnapshots, type Snapshots } from "./snapshot/snapshots.ts";
 
 export interface PythonSandboxOptions {
   /** @default as many as cores, see default-processes.ts */
@@ -25,6 +26,8 @@ export interface PythonSandboxOptions {
   readonly onRepeat?: () => void;
   /** Told how long each wait for a process took that ended with one. */
   readonly onWait?: (ms: number) => void;
+  /** What processes start from. @default those of this whole process */
+  readonly snapshots?: Snapshots;
 }
 
 /** Told of the wait for a process: calls it, and may stop clocks meanwhile. */
@@ -51,7 +54,6 @@ const START_PAUSE_MS = 200;
 
 export class PythonSandbox {
   readonly #options: Required<PythonSandboxOptions>;
-  #snapshot: Promise<Uint8Array> | undefined;
   /** Started ahead (S4); holds a place. */
   #spare: Promise<PythonProcess> | undefined;
   /** Sessions that have a process and do not run, oldest first (S2). */
@@ -67,6 +69,7 @@ export class PythonSandbox {
       maxWaitMs: options.maxWaitMs ?? DEFAULT_MAX_WAIT_MS,
       onRepeat: options.onRepeat ?? (() => undefined),
       onWait: options.onWait ?? (() => undefined),
+      snapshots: options.snapshots ?? ownSnapshots(),
     };
   }
 
@@ -188,13 +191,15 @@ export class PythonSandbox {
   }
 
   async #start(signal: AbortSignal): Promise<PythonProcess> {
+    const { snapshots, maxMemoryBytes } = this.#options;
     for (let attempt = 1; ; attempt++) {
+      let snapshot: Uint8Array | undefined;
       try {
-        this.#snapshot ??= PythonProcess.snapshot(this.#options.maxMemoryBytes);
-        return await PythonProcess.start(await this.#snapshot, this.#options.maxMemoryBytes);
+        snapshot = await snapshots.take(maxMemoryBytes);
+        return await PythonProcess.start(snapshot, maxMemoryBytes);
       } catch (error) {
         // Perhaps it is the snapshot.
-        this.#snapshot = undefined;
+        if (snapshot !== undefined) await snapshots.drop(maxMemoryBytes, snapshot);
         if (attempt >= START_TRIES || this.#isClosed || error instanceof SandboxMissingError) throw error;
         await pause(START_PAUSE_MS * attempt, signal);
         signal.throwIfAborted();

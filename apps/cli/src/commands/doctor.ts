@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { describeError } from "@hone/core";
 import { findNatsServer, findPostgres, freePort, postgresAccount } from "@hone/embedded";
-import { defaultProcesses, kernelWalls } from "@hone/sandbox";
+import { defaultProcesses, kernelWalls, ownSnapshots } from "@hone/sandbox";
 import { honeCommand } from "../define.ts";
 import { span } from "../format.ts";
 import type { Session } from "../session.ts";
@@ -75,9 +75,13 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     // Throws where this machine has no runtime for a model's code.
     const { names, reason } = await kernelWalls();
     const processes = `${defaultProcesses()} processes`;
+    const problem = await ownSnapshots().problem();
+    const kept = problem === undefined ? "" : `\nEach service takes seconds for its first Python: ${problem}`;
     return names.length > 0
-      ? ok(`Deno without permissions, and the kernel's ${names.join(", ")}; ${processes}`)
-      : warn(`Deno without permissions alone; ${processes}. The kernel's walls do not stand: ${reason}`);
+      ? ok(`Deno without permissions, and the kernel's ${names.join(", ")}; ${processes}${kept}`)
+      : warn(
+          `Deno without permissions alone; ${processes}. The kernel's walls do not stand: ${reason}${kept}`,
+        );
   },
   stack: async ({ project }) => {
     const stack = readStack(project);

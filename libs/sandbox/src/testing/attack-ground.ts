@@ -95,7 +95,8 @@ export class AttackGround {
   }
 }
 
-async function told(child: ChildProcess): Promise<string> {
+/** All that a process says until it ends. */
+export async function told(child: ChildProcess): Promise<string> {
   let said = "";
   child.stdout?.on("data", (chunk) => (said += chunk));
   child.stderr?.on("data", (chunk) => (said += chunk));

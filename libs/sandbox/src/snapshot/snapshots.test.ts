@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import {
+  chmod,
+  chown,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
+import { snapshotKey } from "./snapshot-file.ts";
+import { Snapshots } from "./snapshots.ts";
+
+const BOUND = 1 << 28;
+const isRoot = process.geteuid?.() === 0;
+
+/** Makes snapshots that tell which of all they are. */
+class Maker {
+  numMade = 0;
+  readonly make = async (): Promise<Uint8Array> =>
+    Buffer.from(`snapshot ${++this.numMade} ${"x".repeat(1_000)}`);
+}
+
+/** One process after the other, with one folder. */
+async function inFolder(
+  work: (given: { start: () => Snapshots; maker: Maker; folder: string; file: string }) => Promise<void>,
+): Promise<void> {
+  await using around = await temporaryFolder("snapshots");
+  const folder = path.join(around.path, "cache");
+  const maker = new Maker();
+  const start = () => new Snapshots({ folder, make: maker.make });
+  await work({
+    start,
+    maker,
+    folder,
+    file: path.join(folder, `python-${await snapshotKey(BOUND)}.snapshot`),
+  });
+}
+
+const said = async (snapshots: Snapshots, bound = BOUND) => `${await snapshots.take(bound)}`.slice(0, 10);
+
+describe("Snapshots", () => {
+  test("makes one for each bound of memory, for all who ask, at once or later", () =>
+    inFolder(async ({ start, maker }) => {
+      const snapshots = start();
+      assert.deepEqual(await Promise.all([said(snapshots), said(snapshots), said(snapshots, BOUND * 2)]), [
+        "snapshot 1",
+        "snapshot 1",
+        "snapshot 2",
+      ]);
+      assert.equal(await said(snapshots), "snapshot 1");
+      assert.equal(maker.numMade, 2);
+    }));
+
+  test("the next process finds it on disk, closed to other accounts", () =>
+    inFolder(async ({ start, maker, folder, file }) => {
+      assert.equal(await said(start()), "snapshot 1");
+      assert.equal(await said(start()), "snapshot 1");
+      assert.equal(maker.numMade, 1);
+      assert.deepEqual(
+        [(await stat(folder)).mode & 0o7777, (await stat(file)).mode & 0o7777],
+        [0o700, 0o600],
+      );
+    }));
+
+  test("makers at once leave one whole file", () =>
+    inFolder(async ({ start, maker, folder, file }) => {
+      await Promise.all(Array.from({ length: 5 }, () => said(start())));
+      assert.deepEqual(await readdir(folder), [path.basename(file)]);
+      const before = maker.numMade;
+      assert.match(await said(start()), /^snapshot [1-5]$/);
+      assert.equal(maker.numMade, before);
+    }));
+
+  for (const [what, spoil] of Object.entries({
+    "a link to a good one": async (file: string) => {
+      const beside = `${file}.beside`;
+      await writeFile(beside, await readFile(file), { mode: 0o600 });
+      await rm(file);
+      await symlink(beside, file);
+    },
+    "one that others may write": (file: string) => chmod(file, 0o666),
+    "one that was cut": (file: string) => truncate(file, 500),
+    "one of which a few bytes are left": (file: string) => truncate(file, 10),
+    "one of which a byte changed": async (file: string) => {
+      const bytes = await readFile(file);
+      bytes[bytes.length - 1] = 0;
+      await writeFile(file, bytes);
+    },
+    "one that was made of something else": async (file: string) => {
+      const bytes = await readFile(file);
+      bytes[30] = (bytes[30] ?? 0) ^ 1;
+      await writeFile(file, bytes);
+    },
+    "one with something behind it": async (file: string) => writeFile(file, "more", { flag: "a" }),
+    ...(isRoot ? { "one of another account": (file: string) => chown(file, 65_534, 65_534) } : {}),
+  })) {
+    test(`replaces ${what}`, () =>
+      inFolder(async ({ start, file }) => {
+        await said(start());
+        await spoil(file);
+        assert.equal(await said(start()), "snapshot 2");
+        assert.equal(await said(start()), "snapshot 2");
+        assert.equal((await stat(file)).mode & 0o7777, 0o600);
+      }));
+  }
+
+  test("one from which a start failed is made again, once however many tell so", () =>
+    inFolder(async ({ start, maker }) => {
+      const snapshots = start();
+      const bad = await snapshots.take(BOUND);
+      await Promise.all([snapshots.drop(BOUND, bad), snapshots.drop(BOUND, bad)]);
+      assert.equal(await said(snapshots), "snapshot 2");
+      await snapshots.drop(BOUND, bad);
+      assert.equal(await said(snapshots), "snapshot 2");
+      assert.equal(await said(start()), "snapshot 2");
+      assert.equal(maker.numMade, 2);
+    }));
+
+  test("asks again after one could not be made", () =>
+    inFolder(async ({ maker, folder }) => {
+      let isBroken = true;
+      const make = async () => (isBroken ? Promise.reject(new Error("no memory")) : maker.make());
+      const snapshots = new Snapshots({ folder, make });
+      await assert.rejects(snapshots.take(BOUND), /no memory/);
+      isBroken = false;
+      assert.equal(await said(snapshots), "snapshot 1");
+    }));
+
+  test("works in memory where no folder can be used, and tells why", async () => {
+    await using around = await temporaryFolder("snapshots");
+    const file = path.join(around.path, "file");
+    await writeFile(file, "");
+    for (const folder of [path.join(file, "below"), file, undefined]) {
+      const maker = new Maker();
+      const snapshots = new Snapshots({ folder, make: maker.make });
+      assert.deepEqual([await said(snapshots), await said(snapshots)], ["snapshot 1", "snapshot 1"]);
+      assert.match((await snapshots.problem()) ?? "", /ENOTDIR|EEXIST|no folder/);
+      assert.equal(maker.numMade, 1);
+    }
+  });
+
+  test(
+    "works in memory where the folder belongs to another account",
+    {
+      skip: isRoot ? false : "needs root to make one",
+    },
+    () =>
+      inFolder(async ({ start, folder }) => {
+        await mkdir(folder, { mode: 0o777 });
+        await chown(folder, 65_534, 65_534);
+        assert.equal(await said(start()), "snapshot 1");
+        assert.deepEqual(await readdir(folder), []);
+        assert.match((await start().problem()) ?? "", /belongs to account 65534/);
+      }),
+  );
+
+  test("removes those that were made longest ago of something else", () =>
+    inFolder(async ({ start, folder, file }) => {
+      const snapshots = start();
+      await said(snapshots, 1);
+      for (let i = 0; i < 6; i++) {
+        const other = path.join(folder, `python-${i}.snapshot`);
+        await writeFile(other, "old", { mode: 0o600 });
+        const at = new Date(Date.UTC(2020, i));
+        await utimes(other, at, at);
+      }
+      await said(snapshots);
+      const left = await readdir(folder);
+      assert.equal(left.length, 4);
+      for (const name of [path.basename(file), "python-5.snapshot", "python-4.snapshot"]) {
+        assert.ok(left.includes(name), name);
+      }
+    }));
+});
+
+describe("snapshotKey", () => {
+  test("differs with the bound of memory, and is the same for the same", async () => {
+    assert.match(await snapshotKey(1), /^[0-9a-f]{64}$/);
+    assert.equal(await snapshotKey(1), await snapshotKey(1));
+    assert.notEqual(await snapshotKey(1), await snapshotKey(2));
+  });
+});
