@@ -3,10 +3,11 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { RunConfig } from "@hone/config";
+import { runIdOf } from "@hone/core";
 import { BucketName, openBucket } from "@hone/messaging";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
-import { publishRequest, refusalOf } from "../support/follow.ts";
+import { publishRequest, refusalOf, untilEnded } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
@@ -84,6 +85,12 @@ describe("a wrong run request", () => {
       assert.ok(problem.message.length > 0);
     });
   }
+
+  test("is told at once to a test that waits for the run's end", async () => {
+    const text = JSON.stringify({ ...right, rollout: { ...right.rollout, grupSize: 4 } });
+    const runId = runIdOf(RUN.name, await publishRequest(stack.bus, text));
+    await assert.rejects(untilEnded(stack, runId, ANSWER_MS), /was refused: .*grupSize/);
+  });
 
   test("leaves no run, no state and no folder behind", async () => {
     // The refusal is told first, then what admission had prepared is removed.

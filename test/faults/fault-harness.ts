@@ -15,7 +15,7 @@ import { complaintsAbout } from "../kill/compare-outcomes.ts";
 import { MomentControl } from "../kill/moment-control.ts";
 import { RUN } from "../kill/moments.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
-import { publishRequest } from "../support/follow.ts";
+import { publishRequest, untilEnded } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { FaultyService } from "./faulty-service.ts";
@@ -95,13 +95,11 @@ async function outcomeOf(
   name: string,
   disturb: (run: DisturbedRun) => Promise<void>,
 ): Promise<RunOutcome> {
-  const { bus, sql } = stack;
-  const runId = runIdOf(name, await publishRequest(bus, JSON.stringify(await lakeRun({ name, ...RUN }))));
-  const hasEnded = async () => {
-    const [row] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
-    return row !== undefined && ["completed", "failed", "cancelled"].includes(row.stage);
-  };
-  const ended = eventually(`the end of ${runId}`, hasEnded, { deadlineMs: RUN_DEADLINE_MS });
+  const runId = runIdOf(
+    name,
+    await publishRequest(stack.bus, JSON.stringify(await lakeRun({ name, ...RUN }))),
+  );
+  const ended = untilEnded(stack, runId, RUN_DEADLINE_MS);
   const disturbing = disturb({
     runId,
     ends: async () => {

@@ -8,7 +8,7 @@ import { BucketName, openBucket, StreamName } from "@hone/messaging";
 import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually, temporaryFolder } from "@hone/testing";
-import { publishRequest } from "../support/follow.ts";
+import { publishRequest, refusalIn, stageOf, untilEnded } from "../support/follow.ts";
 import { type LakeRunOptions, lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { complaintsAbout } from "./compare-outcomes.ts";
@@ -168,10 +168,15 @@ async function publish(
 async function untilMet({ stack, control }: CaseTools, runId: string, name: MomentName): Promise<Meeting> {
   const look = async () => {
     const meeting = control.meeting();
-    if (meeting !== undefined) return { meeting };
-    return (await stageOf(stack, runId)) === "completed" ? { meeting } : undefined;
+    if (meeting !== undefined) return { meeting, refusal: undefined };
+    const stage = await stageOf(stack, runId);
+    const refusal = stage === undefined ? await refusalIn(stack, runId) : undefined;
+    return stage === "completed" || refusal !== undefined ? { meeting, refusal } : undefined;
   };
-  const { meeting } = await eventually(`the moment ${name}`, look, { deadlineMs: MOMENT_DEADLINE_MS });
+  const { meeting, refusal } = await eventually(`the moment ${name}`, look, {
+    deadlineMs: MOMENT_DEADLINE_MS,
+  });
+  if (refusal !== undefined) throw new Error(`the request was refused: ${refusal}`);
   if (meeting === undefined) throw new Error(`the run ended and its moment ${name} never came`);
   if (!meeting.isOut)
     throw new Error(`what comes before the moment did not leave ${meeting.service} in time`);
@@ -233,22 +238,6 @@ async function look({ bus, sql, stateFolder }: TestStack, runId: string): Promis
     loaded: replica?.value.versions.at(-1),
     states: namesIn(path.join(stateFolder, "runs", runId, "state")),
   };
-}
-
-/** Looks on while bus and database come and go. */
-async function untilEnded(stack: TestStack, runId: string, deadlineMs: number): Promise<void> {
-  const hasEnded = async () =>
-    ["completed", "failed", "cancelled"].includes((await stageOf(stack, runId)) ?? "");
-  try {
-    await eventually(`the end of ${runId}`, hasEnded, { deadlineMs });
-  } catch (error) {
-    throw new Error(`the run did not end by itself within ${deadlineMs} ms`, { cause: error });
-  }
-}
-
-async function stageOf({ sql }: TestStack, runId: string): Promise<string | undefined> {
-  const [row] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
-  return row?.stage;
 }
 
 function namesIn(folder: string): string[] {

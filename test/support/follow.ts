@@ -1,9 +1,11 @@
 /** Publishing a run request by hand, and reading the event stream from it on. */
 
 import assert from "node:assert/strict";
+import { fromBinary } from "@bufbuild/protobuf";
 import { deadline, runIdOf } from "@hone/core";
 import { type Bus, publishBytes, readOrdered, StreamName, subjects } from "@hone/messaging";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+import { eventually } from "@hone/testing";
 import type { TestStack } from "./stack.ts";
 
 type EventOf<Case extends RunEvent["kind"]["case"]> = Extract<RunEvent["kind"], { case: Case }>;
@@ -70,6 +72,38 @@ export async function runToEnd(
   }
 }
 
+/**
+ * Looks at the run's row until it is over, however it ended, while bus and database come and go.
+ * @throws with the reasons when the request was refused, which leaves no row.
+ */
+export async function untilEnded(stack: TestStack, runId: string, deadlineMs: number): Promise<void> {
+  const look = async () => {
+    const stage = await stageOf(stack, runId);
+    const refusal = stage === undefined ? await refusalIn(stack, runId) : undefined;
+    const isOver = stage !== undefined && ["completed", "failed", "cancelled"].includes(stage);
+    return isOver || refusal !== undefined ? { refusal } : undefined;
+  };
+  const { refusal } = await eventually(`the end of ${runId}`, look, { deadlineMs });
+  if (refusal !== undefined) throw new Error(`the request of ${runId} was refused: ${refusal}`);
+}
+
+/** How far a run is by its row; undefined before it has one. */
+export async function stageOf({ sql }: TestStack, runId: string): Promise<string | undefined> {
+  const [row] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
+  return row?.stage;
+}
+
+/** Why the request of a run was refused, as far as it is known now; undefined when it was not. */
+export async function refusalIn({ bus }: TestStack, runId: string): Promise<string | undefined> {
+  const sequence = Number(runId.slice(runId.lastIndexOf("-") + 1));
+  const query = { last_by_subj: subjects.requestRefused(sequence) };
+  const told = await bus.manager.streams.getMessage(StreamName.events, query);
+  if (told === null) return undefined;
+  const { kind } = fromBinary(RunEventSchema, told.data);
+  assert.ok(kind.case === "refused", kind.case);
+  return reasonsIn(kind.value);
+}
+
 /** Reads what was answered to a request that is refused. */
 export async function refusalOf(
   bus: Bus,
@@ -82,8 +116,11 @@ export async function refusalOf(
 }
 
 async function failWhenRefused(bus: Bus, sequence: number, signal: AbortSignal): Promise<never> {
-  const { problems } = await untilRefused(bus, sequence, signal);
-  return assert.fail(problems.map(({ message }) => message).join("\n"));
+  return assert.fail(reasonsIn(await untilRefused(bus, sequence, signal)));
+}
+
+function reasonsIn({ problems }: EventOf<"refused">["value"]): string {
+  return problems.map(({ message }) => message).join("\n");
 }
 
 async function untilRefused(
