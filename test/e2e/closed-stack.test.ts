@@ -53,7 +53,7 @@ describe("a stack and another account of the machine", () => {
         }
         for (const file of [
           ...["logs/trainer.log", "nats/nats-server.log", "nats/nats-server.conf"],
-          "ready/postgres.url",
+          ...["ready/postgres.url", "service.env"],
         ]) {
           writeFileSync(path.join(stateFolder, file), "");
           chmodSync(path.join(stateFolder, file), 0o644);
@@ -93,16 +93,17 @@ describe("a stack and another account of the machine", () => {
     // PostgreSQL's group may pass through where it runs as an account of its own, and sees nothing.
     assert.equal(mode & 0o767, 0o700, mode.toString(8));
     const secrets = [
-      ...["stack.json", "stack.lock", "service.env", "postgres/password", "nats/passwords.json"],
+      ...["stack.json", "stack.lock", "postgres/password", "nats/passwords.json"],
       ...["nats/nats-server.conf", "nats/nats-server.log", "postgres/postgres.log"],
       ...addressFiles(),
+      ...readdirSync(inState("env")).map((name) => `env/${name}`),
       ...readdirSync(inState("logs")).map((name) => `logs/${name}`),
     ];
     for (const name of secrets) {
       assert.equal(statSync(inState(name)).mode & 0o077, 0, `${name} is open to other accounts`);
     }
     if (!isRoot) return context.skip("only root can be another account; the modes are right");
-    for (const name of ["", "bus", "database", ...secrets]) {
+    for (const name of ["", "bus", "database", "env", ...secrets]) {
       const read = asNobody("ls", inState(name));
       assert.match(read.stderr, /Permission denied/, name);
     }
@@ -158,8 +159,9 @@ describe("a stack and another account of the machine", () => {
         ["hone-trainer", "trainer"],
       ],
     );
-    // That of an earlier version, by which services entered as the superuser.
-    assert.equal(existsSync(path.join(stack.stateFolder, "ready/postgres.url")), false);
+    // Those of an earlier version, by which services entered as the superuser.
+    for (const name of ["ready/postgres.url", "service.env"])
+      assert.equal(existsSync(path.join(stack.stateFolder, name)), false, name);
     assert.doesNotMatch(
       readFileSync(path.join(stack.stateFolder, "stack.json"), "utf8"),
       /postgres:\/\/\w+:/,

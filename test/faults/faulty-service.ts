@@ -39,11 +39,13 @@ export class FaultyService implements AsyncDisposable {
     env: Readonly<Record<string, string>> = {},
   ): Promise<FaultyService> {
     const { stateFolder } = stack;
-    const lines = readFileSync(path.join(stateFolder, "service.env"), "utf8").trimEnd().split("\n");
+    const lines = readFileSync(path.join(stateFolder, "env", `${name}.env`), "utf8")
+      .trimEnd()
+      .split("\n");
     const given = Object.fromEntries(
       lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
     );
-    const address = new URL(given.HONE_NATS_URL ?? assert.fail("no address of the bus"));
+    const address = new URL(readFileSync(given.HONE_NATS_URL_FILE ?? assert.fail("no bus"), "utf8"));
     const network = await TcpProxy.start(address.href);
     address.host = network.host;
     const readyFile = path.join(stateFolder, "ready", `${instance}.json`);
@@ -60,6 +62,7 @@ export class FaultyService implements AsyncDisposable {
           `${env.NODE_OPTIONS ?? process.env.NODE_OPTIONS ?? ""} --import ${CLOCK_PRELOAD}`.trim(),
         HONE_TEST_CLOCK: clockFile,
         HONE_NATS_URL: address.href,
+        HONE_NATS_URL_FILE: "",
         HONE_INSTANCE_ID: instance,
         HONE_READY_FILE: readyFile,
         HONE_HTTP_PORT: "0",

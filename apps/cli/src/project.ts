@@ -11,7 +11,7 @@
  *   .hone/postgres/       database (or where it lies)
  *   .hone/runs/           weights and checkpoints of runs
  *   .hone/http-token      what the page, its API and the gateway ask for
- *   .hone/service.env     settings for a service started by hand, as from an editor
+ *   .hone/env/            settings for each service, where it is started by hand, as from an editor
  */
 
 import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
@@ -29,7 +29,7 @@ export interface Project {
   readonly bus: string;
   readonly database: string;
   readonly tokenFile: string;
-  readonly serviceEnvFile: string;
+  readonly environments: string;
 }
 
 /** The repository: the command line runs from its clone. */
@@ -49,7 +49,7 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
     bus: join(state, "bus"),
     database: join(state, "database"),
     tokenFile: join(state, "http-token"),
-    serviceEnvFile: join(state, "service.env"),
+    environments: join(state, "env"),
   };
 }
 

@@ -37,8 +37,6 @@ export interface StartServersOptions {
 export interface StackDatabase {
   /** For the processes of a service, right away (V2); undefined for one that keeps no rows. */
   addressOf(service: ServiceName): ServerAddress | undefined;
-  /** For a service that an editor starts; once it answers. */
-  ownerUrl(): Promise<string>;
   /** Where it is, without a password, once it answers. */
   readonly url: Promise<string>;
 }
@@ -46,8 +44,6 @@ export interface StackDatabase {
 export interface StackBus {
   /** For the processes of a service, right away (V2). */
   addressOf(service: ServiceName): BusAddress;
-  /** For a service that an editor starts; once it answers. */
-  ownerUrl(): Promise<string>;
   /** For this command line, once it answers. */
   readonly url: Promise<string>;
 }
@@ -78,7 +74,6 @@ function startDatabase(project: Project, options: StartServersOptions): StackDat
   if (given) {
     return {
       addressOf: (service) => (isRowKeeper(service) ? { url: given } : undefined), // V3
-      ownerUrl: async () => given,
       url: Promise.resolve(withoutLogin(given)),
     };
   }
@@ -92,7 +87,6 @@ function startDatabase(project: Project, options: StartServersOptions): StackDat
   );
   return {
     addressOf: (service) => (isRowKeeper(service) ? { file: databaseFileOf(project, service) } : undefined),
-    ownerUrl: async () => (await kept).url,
     url: kept.then(({ url }) => withoutLogin(url)),
   };
 }
@@ -106,7 +100,7 @@ function startBus(
   if (given) {
     const url = Promise.resolve(given);
     return {
-      bus: { addressOf: () => ({ server: { url: given }, isEmbedded: false }), ownerUrl: () => url, url }, // V3
+      bus: { addressOf: () => ({ server: { url: given }, isEmbedded: false }), url }, // V3
       program: Promise.resolve(),
     };
   }
@@ -142,7 +136,6 @@ function startBus(
   return {
     bus: {
       addressOf: (service) => ({ server: { file: addressFileOf(project, service) }, isEmbedded: true }),
-      ownerUrl: async () => (await kept).urlOf(OWNER),
       url: kept.then(({ url }) => url),
     },
     program,

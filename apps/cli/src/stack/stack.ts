@@ -10,7 +10,8 @@
  * T6: in one process, as a debugger wants them, services are started, told of and ended as child processes are.
  */
 
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   freePort,
   isPortFree,
@@ -31,7 +32,6 @@ import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
 import { type Replicas, replicasOf } from "./replicas.ts";
 import { startServers } from "./servers.ts";
 import {
-  type BusAddress,
   isBadSettings,
   type RunningService,
   SERVICE_GRACE_MS,
@@ -39,7 +39,7 @@ import {
   serviceEnvironment,
   startServiceProcess,
 } from "./service-process.ts";
-import { replicaOf, type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
+import { replicaOf, SERVICES, type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 import { takeStackLock, writeStack } from "./stack-file.ts";
 
 /** Something that a person may want to know of. */
@@ -161,9 +161,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const natsUrl = await nats.url;
     const databaseUrl = await postgres.url;
     addresses = { natsUrl, databaseUrl };
-    // An editor may start any of the services with it, so it names the users that may do what each of them does.
-    const ownBus: BusAddress = { server: { url: await nats.ownerUrl() }, isEmbedded: false };
-    await writeServiceEnv(project, { nats: ownBus, database: { url: await postgres.ownerUrl() }, ...common });
+    await writeEnvironments(project, settingsOf, tracerPort);
     record();
     void watchAnswers({
       probes: () => ({
@@ -254,15 +252,26 @@ function serviceRecord(name: string, each: Supervised<RunningService> | undefine
   return [[name, { pid: child.pid, httpPort: child.httpPort, restarts: each.restarts }] as const];
 }
 
-/** For a service that an editor starts on this stack's bus and database. */
-async function writeServiceEnv(project: Project, settings: ServiceSettings): Promise<void> {
-  const env = {
-    ...serviceEnvironment(project, replicaOf("trainer", 0), settings, 0),
-    HONE_READY_FILE: "",
-    HONE_INSTANCE_ID: "debugger",
-  };
-  const lines = Object.entries(env).filter(([, value]) => value !== "");
-  await writeFile(project.serviceEnvFile, `${lines.map(([key, value]) => `${key}=${value}`).join("\n")}\n`, {
-    mode: PRIVATE_FILE,
-  });
+/** For services that an editor starts on this stack's bus and database, each as itself and with its own rights. */
+async function writeEnvironments(
+  project: Project,
+  settingsOf: (service: ServiceName) => ServiceSettings,
+  tracerPort: number,
+): Promise<void> {
+  // An earlier version's one file for all of them, with the passwords of those who may do everything.
+  await rm(join(project.state, "service.env"), { force: true });
+  await privateFolder(project.environments);
+  await Promise.all(
+    SERVICES.map(async (name) => {
+      const port = name === "tracer" ? tracerPort : 0;
+      const env = {
+        ...serviceEnvironment(project, replicaOf(name, 0), settingsOf(name), port),
+        HONE_READY_FILE: "",
+        HONE_INSTANCE_ID: "debugger",
+      };
+      const lines = Object.entries(env).map(([key, value]) => `${key}=${value}\n`);
+      const file = join(project.environments, `${name}.env`);
+      await writeFile(file, lines.join(""), { mode: PRIVATE_FILE });
+    }),
+  );
 }
