@@ -1,13 +1,14 @@
 /**
- * Every attack against the second wall alone, as if the first were not there: the runtime has every permission, as it would
- * where an attacker runs code of the machine in it.
+ * Every attack against each wall alone, as if the other were not there. Behind the second the runtime has every permission, as it would
+ * where an attacker runs code of the machine in it. Where the kernel has no walls, the first is alone in production too, and
+ * javascript-attacks.int.test.ts has tried it.
  */
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { kernelWalls } from "../kernel-walls.ts";
 import { AttackGround, HAS_REACHED } from "../testing/attack-ground.ts";
-import { JAVASCRIPT_ATTACKS } from "../testing/javascript-attacks.ts";
+import { JAVASCRIPT_ATTACKS, WITHOUT_CONTROL } from "../testing/javascript-attacks.ts";
 
 /** Their failure does not say why: that nobody was reached is seen at the port. */
 const FAILS_WITHOUT_REASON = new Set([
@@ -31,12 +32,20 @@ const NOT_OF_THE_KERNEL = new Set([
 /** Fewer are put up by kernels that lack Landlock or seccomp. */
 const NUM_WALLS = 3;
 
-describe("arbitrary JavaScript behind the kernel's walls alone", { timeout: 300_000 }, () => {
+describe("arbitrary JavaScript behind one wall alone", { timeout: 600_000 }, () => {
   let ground: AttackGround;
   before(async () => {
     ground = await AttackGround.open();
   });
   after(() => ground.close());
+
+  for (const [what, code] of Object.entries({ ...JAVASCRIPT_ATTACKS, ...WITHOUT_CONTROL })) {
+    test(`${what}: held by the runtime alone`, async (t) => {
+      const { names } = await kernelWalls();
+      if (names.length === 0) return t.skip("this kernel has no walls: the runtime alone is tried already");
+      assert.doesNotMatch(await ground.runBehindWalls(code, { hasKernelWalls: false }), HAS_REACHED);
+    });
+  }
 
   for (const [what, code] of Object.entries(JAVASCRIPT_ATTACKS)) {
     if (NOT_OF_THE_KERNEL.has(what)) continue;
