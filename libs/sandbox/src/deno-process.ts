@@ -21,11 +21,27 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 /** JavaScript's own memory beside Python's. */
 const HEAP_MEGABYTES = 192;
+/** What V8 allows its young generation in addition: its heap limit, which it tells, is as much above the one it is given. */
+const YOUNG_MEGABYTES = 96;
 /**
- * Deno counts this much as data when it has just started Python, most of it address space that it never uses; and what
- * JavaScript may have beside Python.
+ * D3: what the kernel counts as data beside Python's memory, in MiB. It counts every private mapping that can be written, used or not.
+ * With Python's 256 the bound is 1,456 MiB. A Python that has just started has 730 on two cores; one that uses all of its own memory
+ * 950; code that makes empty buffers of JavaScript until there is no room reaches the bound, and its process aborts. What is used, not
+ * only reserved, is bounded sooner, by the watch on resident memory (python-process.ts).
  */
-const DATA_OVERHEAD_BYTES = 1_200 * 1024 * 1024;
+const DATA_MEBIBYTES = {
+  /** The range of addresses that V8 takes for the code of JavaScript, all at once. */
+  codeRange: 512,
+  /** JavaScript's memory, old and young. */
+  heap: HEAP_MEGABYTES + YOUNG_MEGABYTES,
+  /** What comes on standard input, Pyodide's 13 and a snapshot's 30, in this program's hands and once more in V8's and Pyodide's. */
+  files: 88,
+  /** 8 for each worker of V8, which has one for each core: room for 16; two of Deno's own, with 2 each. */
+  stacks: 16 * 8 + 2 * 2,
+  /** Machine code of WebAssembly (17 at the start), what its compiler works with, what malloc holds ahead, buffers of JavaScript. */
+  others: 180,
+};
+const DATA_BYTES = Object.values(DATA_MEBIBYTES).reduce((sum, each) => sum + each, 0) * 1024 * 1024;
 const ALL_PERMISSIONS = ["read", "write", "net", "env", "sys", "run", "ffi", "import"];
 const FLAGS = [
   "--no-prompt",
@@ -74,7 +90,7 @@ export function spawnDeno({
   const launcher = hasKernelWalls
     ? [deno, "run", ...FLAGS, "--allow-ffi", entryOf(readFileSync(LAUNCHER, "utf8"))]
     : [];
-  const dataKilobytes = Math.ceil((maxPythonBytes + DATA_OVERHEAD_BYTES) / 1024);
+  const dataKilobytes = Math.ceil((maxPythonBytes + DATA_BYTES) / 1024);
   return spawn("/bin/sh", ["-c", LIMITS, "hone", `${dataKilobytes}`, ...launcher, ...command], {
     cwd: "/",
     env: ENVIRONMENT,
