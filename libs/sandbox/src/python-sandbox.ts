@@ -12,6 +12,7 @@
 import { pause, raceAbortable } from "@hone/core";
 import { defaultProcesses } from "./default-processes.ts";
 import { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+import { kernelWalls } from "./kernel-walls.ts";
 import { PythonProcess, type RunLimits, type RunResult } from "./python-process.ts";
 import { ownSnapshots, type Snapshots } from "./snapshot/snapshots.ts";
 
@@ -195,7 +196,8 @@ export class PythonSandbox {
     for (let attempt = 1; ; attempt++) {
       let snapshot: Uint8Array | undefined;
       try {
-        snapshot = await snapshots.take(maxMemoryBytes);
+        // The walls are tried out meanwhile, the first time; each start needs to know of them.
+        [snapshot] = await Promise.all([snapshots.take(maxMemoryBytes), kernelWalls()]);
         return await PythonProcess.start(snapshot, maxMemoryBytes);
       } catch (error) {
         // Perhaps it is the snapshot.
