@@ -1,6 +1,6 @@
 /**
  * `npm run generate`: writes what is generated from proto/ anew: libs/proto-gen/src/gen, and the descriptors that the
- * PyTorch workers make their messages of. And for the chart the rights on the bus, the roles of the database, and the
+ * PyTorch workers make their messages of. And for the chart the accounts of the bus, the roles of the database, and the
  * options in its README.
  */
 
@@ -8,14 +8,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptArguments } from "@hone/core";
-import { busRights } from "@hone/messaging";
+import { busAccounts } from "@hone/messaging";
 import { chartRolesScript } from "@hone/storage";
 import { withOptions } from "./chart-options.ts";
 import { GENERATIONS } from "./generations.ts";
 
 scriptArguments(process, {
   usage:
-    "npm run generate\n\nWrites anew what is generated from proto/, and for the chart the rights on the bus, the roles of the database and the options in its README.",
+    "npm run generate\n\nWrites anew what is generated from proto/, and for the chart the accounts of the bus, the roles of the database and the options in its README.",
 });
 const root = join(import.meta.dirname, "..");
 for (const { args } of GENERATIONS) {
@@ -29,8 +29,8 @@ for (const { args } of GENERATIONS) {
   process.exitCode ||= ran.status ?? 1;
 }
 writeFileSync(
-  join(root, "helm/hone/files/bus-rights.json"),
-  `${JSON.stringify(busRights(), undefined, 2)}\n`,
+  join(root, "helm/hone/files/bus-accounts.json"),
+  `${JSON.stringify(busAccounts(), undefined, 2)}\n`,
 );
 writeFileSync(join(root, "helm/hone/files/roles.sql"), chartRolesScript());
 const readme = join(root, "helm/hone/README.md");

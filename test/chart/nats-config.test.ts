@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { findNatsServer } from "@hone/embedded";
-import { busRights, ServiceName, StreamName } from "@hone/messaging";
+import { accountOf, BUS_USERS, busAccounts, ServiceName, StreamName } from "@hone/messaging";
 import { temporaryFolder } from "@hone/testing";
 import { findHelm, type Manifest, render } from "./helm.ts";
 
@@ -16,16 +16,19 @@ const helm = await findHelm();
 const skip = helm.kind === "missing" ? helm.why : false;
 const program = helm.kind === "found" ? helm.program : "";
 
-async function busOf(profile: string): Promise<{ config: string; pod: Manifest }> {
-  const manifests = await render(program, { profile });
+async function busOf(
+  profile: string,
+  set: readonly string[] = [],
+): Promise<{ config: string; pod: Manifest }> {
+  const manifests = await render(program, { profile, set });
   const named = (kind: string) =>
     manifests.find((each) => each.kind === kind && each.metadata.name === "hone-nats") ?? assert.fail(kind);
   return { config: named("ConfigMap").data["nats.conf"], pod: named("StatefulSet").spec.template.spec };
 }
 
-test("the chart's rights are those that `hone up` gives", () => {
-  const file = path.join(import.meta.dirname, "..", "..", "helm", "hone", "files", "bus-rights.json");
-  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), busRights(), "run npm run generate");
+test("the chart's accounts are made of the rights that `hone up` gives", () => {
+  const file = path.join(import.meta.dirname, "..", "..", "helm", "hone", "files", "bus-accounts.json");
+  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), busAccounts(), "run npm run generate");
 });
 
 describe("the configuration of the bus", { skip }, () => {
@@ -49,9 +52,24 @@ describe("the configuration of the bus", { skip }, () => {
     });
   }
 
+  test("has an account for each user, called like the one that holds the streams", async () => {
+    for (const [account, set] of [["HONE"], ["bus", ["nats.account=bus"]]] as const) {
+      const { config } = await busOf("cpu", set);
+      const found = [...config.matchAll(/^ {2}([\w-]+) \{$/gm)].map(([, name]) => name);
+      const expected = BUS_USERS.map((user) => accountOf(user).replace("HONE", account));
+      assert.deepEqual(found.sort(), expected.sort());
+      const named = [...config.matchAll(/"account":"([^"]+)"/g)].map(([, name]) => name ?? "");
+      assert.deepEqual(
+        [...new Set(named)].filter((name) => !expected.includes(name)),
+        [],
+      );
+      assert.equal(config.match(/jetstream: enabled/g)?.length, 1);
+    }
+  });
+
   test("has a user for each service, and nobody but the trainer may make, change, purge or drop a stream of work", async () => {
     const { config } = await busOf("cpu");
-    const users = config.split(/user: /).slice(1);
+    const users = config.split(/user: /).map((text) => text.split("\n      }\n")[0] ?? "");
     const mayOf = (user: string) => users.find((text) => text.startsWith(`"${user}"`)) ?? assert.fail(user);
     for (const user of [...Object.values(ServiceName), "client"]) {
       const may = mayOf(user);

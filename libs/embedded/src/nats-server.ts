@@ -16,7 +16,15 @@ import { StartError } from "./errors.ts";
 import { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
 import { endLeftover } from "./leftover.ts";
 import { findNatsServer } from "./nats-binary.ts";
-import { type NatsUser, natsUsers, passwordOf, type ServerLogin, usersBlock, WATCHER } from "./nats-users.ts";
+import {
+  type NatsAccount,
+  type NatsUser,
+  natsUsers,
+  passwordOf,
+  type ServerLogin,
+  usersBlock,
+  WATCHER,
+} from "./nats-users.ts";
 import { PRIVATE_FILE, privateFolder } from "./private-files.ts";
 import { isErrno } from "./process-identity.ts";
 import { watchStreams } from "./watch-streams.ts";
@@ -43,6 +51,8 @@ export interface NatsOptions extends WaitOptions {
   readonly port?: number;
   /** Who is served, and what each may do. @default one user that may do everything */
   readonly users?: readonly [NatsUser, ...NatsUser[]];
+  /** Accounts by name; a user that names none is in the one with the streams. @default one for all users */
+  readonly accounts?: Readonly<Record<string, NatsAccount>>;
   /** @default found as nats-binary.ts says */
   readonly binary?: string;
   /** Until the server is ready; large streams take a while to be read back. @default 30_000 */
@@ -95,7 +105,7 @@ export async function launchNats(options: NatsOptions): Promise<RunningNats> {
   const users = await natsUsers(folder, options.users);
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
-    const text = `${configuration(options, port, pidFile)}${usersBlock(users)}`;
+    const text = `${configuration(options, port, pidFile)}${usersBlock(users, options.accounts)}`;
     await writeFile(`${configFile}.new`, text, { mode: PRIVATE_FILE });
     await rename(`${configFile}.new`, configFile);
     const child = await spawnChild({

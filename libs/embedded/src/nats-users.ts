@@ -15,6 +15,16 @@ export interface NatsUser {
   readonly name: string;
   /** What it may do. @default everything */
   readonly rights?: { readonly publish: readonly string[]; readonly subscribe: readonly string[] };
+  /** Its account, where the bus has several. */
+  readonly account?: string;
+}
+
+/** An account of a bus that has several: one holds the streams, and each user is in one. */
+export interface NatsAccount {
+  readonly holdsStreams: boolean;
+  /** In the server's own words. */
+  readonly exports: readonly object[];
+  readonly imports: readonly object[];
 }
 
 export interface KnownUser extends NatsUser {
@@ -65,8 +75,21 @@ export function passwordOf(users: readonly KnownUser[], name: string): string {
   return user.password;
 }
 
-/** The users in the server's words. JSON strings and lists are valid there. */
-export function usersBlock(users: readonly KnownUser[]): string {
+/** The users in the server's words, in their accounts where there are several. JSON is valid there. */
+export function usersBlock(
+  users: readonly KnownUser[],
+  accounts?: Readonly<Record<string, NatsAccount>>,
+): string {
+  if (accounts === undefined) return `authorization ${usersList(users)}\n`;
+  const blocks = Object.entries(accounts).map(([name, { holdsStreams, exports, imports }]) => {
+    const own = users.filter((user) => (user.account === undefined ? holdsStreams : user.account === name));
+    const lists = `exports: ${JSON.stringify(exports)}, imports: ${JSON.stringify(imports)}`;
+    return `  ${JSON.stringify(name)} ${usersList(own, `${holdsStreams ? "jetstream: enabled, " : ""}${lists}, `)}`;
+  });
+  return `accounts {\n${blocks.join("\n")}\n}\n`;
+}
+
+function usersList(users: readonly KnownUser[], before = ""): string {
   const lines = users.map(({ name, password, rights }) => {
     const allowed = (subjects: readonly string[]) => `{ allow: ${JSON.stringify(subjects)} }`;
     const permissions =
@@ -75,7 +98,7 @@ export function usersBlock(users: readonly KnownUser[]): string {
         : `, permissions: { publish: ${allowed(rights.publish)}, subscribe: ${allowed(rights.subscribe)} }`;
     return `  { user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}${permissions} }`;
   });
-  return `authorization { users: [\n${lines.join("\n")}\n] }\n`;
+  return `{ ${before}users: [\n${lines.join("\n")}\n] }`;
 }
 
 /** What is damaged or missing is made anew: nothing is connected when the server starts. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { destinationOf } from "./bus-metrics.ts";
-import { EventKind, RunControl, subjects, ValidatingService } from "./subjects.ts";
+import { EventKind, RunControl, ServiceName, subjects, ValidatingService } from "./subjects.ts";
 
 describe("destinationOf()", () => {
   test("is noun and verb, and never holds a run, a replica, a stream or a request", () => {
@@ -9,7 +9,7 @@ describe("destinationOf()", () => {
       subjects.runRequest(),
       subjects.runControl(RunControl.cancel, "run-1"),
       subjects.validate(ValidatingService.judge),
-      subjects.serviceHealth(),
+      subjects.serviceHealth(ServiceName.judge),
       subjects.datasetBatch(),
       subjects.rolloutJob("run-1"),
       subjects.rolloutFinished("run-1"),
@@ -24,7 +24,7 @@ describe("destinationOf()", () => {
       "run.request",
       "run.cancel",
       "judge.validate",
-      "service.health",
+      "judge.health",
       "dataset.batch",
       "rollout.job",
       "rollout.finished",

@@ -15,7 +15,7 @@
 
 import { ANSWER_TOKEN } from "./reply-inbox.ts";
 import { PAYLOAD_STORE, StreamName } from "./streams.ts";
-import { RunControl, ServiceName, subjects } from "./subjects.ts";
+import { RunControl, ServiceName, subjects, ValidatingService } from "./subjects.ts";
 
 /** Subjects on which a user may publish and which it may listen to. */
 export interface BusRights {
@@ -35,11 +35,17 @@ export function inboxPrefixOf(user: BusUser): string {
 
 /** The rights of every user. */
 export function busRights(): Readonly<Record<BusUser, BusRights>> {
-  const health = subjects.serviceHealth();
+  const health = Object.values(ServiceName).map((name) => subjects.serviceHealth(name));
+  const validate = Object.values(ValidatingService).map((name) => subjects.validate(name));
   return {
     dataset: {
       publish: [...common(), ...answers(...ASKERS, ServiceName.agentRollout)],
-      subscribe: [subjects.datasetBatch(), subjects.validate("dataset"), health, inbox("dataset")],
+      subscribe: [
+        subjects.datasetBatch(),
+        subjects.validate("dataset"),
+        subjects.serviceHealth("dataset"),
+        inbox("dataset"),
+      ],
     },
     "agent-rollout": {
       publish: [
@@ -52,7 +58,13 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "hone.v1.policy.abort.*.*",
         subjects.datasetBatch(),
       ],
-      subscribe: [subjects.validate("agent-rollout"), health, RUN_STATES, REPLICAS, inbox("agent-rollout")],
+      subscribe: [
+        subjects.validate("agent-rollout"),
+        subjects.serviceHealth("agent-rollout"),
+        RUN_STATES,
+        REPLICAS,
+        inbox("agent-rollout"),
+      ],
     },
     "inference-gateway": {
       publish: [
@@ -65,7 +77,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "hone.v1.policy.generate.*.*",
         "hone.v1.policy.abort.*.*",
         subjects.validate("inference-gateway"),
-        health,
+        subjects.serviceHealth("inference-gateway"),
         RUN_STATES,
         inbox("inference-gateway"),
       ],
@@ -82,7 +94,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         subjects.judgeScore(),
         subjects.judgeGroup(),
         subjects.validate("judge"),
-        health,
+        subjects.serviceHealth("judge"),
         inbox("judge"),
       ],
     },
@@ -102,12 +114,12 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         `$JS.API.STREAM.PURGE.OBJ_${PAYLOAD_STORE}`,
         subjects.rolloutJob("*"),
         subjects.event("*", "*"),
-        "hone.v1.*.validate",
+        ...validate,
         subjects.datasetBatch(),
         subjects.judgeGroup(),
-        health,
+        ...health,
       ],
-      subscribe: [...controls(), health, inbox("trainer")],
+      subscribe: [...controls(), subjects.serviceHealth("trainer"), inbox("trainer")],
     },
     tracer: {
       publish: [
@@ -117,9 +129,9 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...durable(StreamName.events, "tracer-events"),
         ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
-        health,
+        ...health,
       ],
-      subscribe: [health, RUN_STATES, inbox("tracer")],
+      subscribe: [subjects.serviceHealth("tracer"), RUN_STATES, inbox("tracer")],
     },
     client: {
       publish: [
@@ -132,9 +144,9 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         `$O.${PAYLOAD_STORE}.>`,
         subjects.runRequest(),
         ...controls(),
-        "hone.v1.*.validate",
+        ...validate,
         subjects.judgeScore(),
-        health,
+        ...health,
       ],
       subscribe: ["hone.v1.event.>", inbox(CLIENT)],
     },

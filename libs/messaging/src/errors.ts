@@ -51,6 +51,16 @@ export class RevisionConflictError extends TerminalError {
   }
 }
 
+/** A question names a subject for its answer on which no answer is heard: answering would publish there in its place. */
+export class ReplySubjectError extends TerminalError {
+  constructor(reply: string) {
+    super(
+      "REPLY_SUBJECT",
+      `Cannot answer a question as its reply must begin with _INBOX, or with _R_ where the bus renamed it: current value is ${reply.slice(0, 200)}`,
+    );
+  }
+}
+
 /** A message cannot be decoded. */
 export class UndecodableMessageError extends TerminalError {
   readonly subject: string;

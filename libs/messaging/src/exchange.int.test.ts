@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { eventually, startNats } from "@hone/testing";
 import { DiscardPolicy } from "@nats-io/jetstream";
@@ -53,6 +53,43 @@ describe("an exchange", () => {
       assert.ok(result.status === "rejected" && result.reason instanceof BusUnavailableError);
     }
     await responder.drain();
+  });
+
+  test("is not begun where its answer would be published among other messages", async () => {
+    const judge = await connectBus({ url: nats.url, name: "judge" });
+    const refused: string[] = [];
+    let numAnswered = 0;
+    const responder = respond(judge, "scores", BatchRequestSchema, BatchReplySchema, {
+      handle: async ({ reply }) => {
+        numAnswered++;
+        await reply(create(BatchReplySchema));
+      },
+      onError: (error) => refused.push((error as { code: string }).code),
+    });
+    const heard: string[] = [];
+    const inboxes = ["_INBOX.a", "_INBOX_agent-rollout.answer.a.b"];
+    const others = [
+      "hone.v1.rollout.scored.r",
+      "$JS.API.STREAM.DELETE.RUNS",
+      "_INBOXES.a",
+      "_INBOX",
+      "x._INBOX.a",
+    ];
+    for (const subject of [...inboxes, ...others]) {
+      bus.connection.subscribe(subject, { callback: () => void heard.push(subject) });
+    }
+    await Promise.all([judge.connection.flush(), bus.connection.flush()]);
+    for (const reply of [...others, ...inboxes]) {
+      bus.connection.publish("scores", toBinary(BatchRequestSchema, question), { reply });
+    }
+    await eventually("the answers", () => heard.length === inboxes.length);
+    assert.deepEqual([heard.sort(), numAnswered], [inboxes.sort(), inboxes.length]);
+    assert.deepEqual(
+      refused,
+      others.map(() => "REPLY_SUBJECT"),
+    );
+    await responder.drain();
+    await judge.close();
   });
 
   test("is answered before its responder's drain is over, however often that is called", async () => {

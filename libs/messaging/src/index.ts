@@ -7,6 +7,7 @@
 export { type ConsumerBacklog, consumerBacklog, isStreamFull, runsIn, subjectCount } from "./backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
 export { type Bus, type BusOptions, connectBus } from "./bus.ts";
+export { accountOf, type BusAccount, busAccounts, STREAMS_ACCOUNT, usersIn } from "./bus-accounts.ts";
 export { BUS_USERS, type BusRights, type BusUser, busRights, CLIENT, inboxPrefixOf } from "./bus-rights.ts";
 export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./codecs.ts";
 export {

@@ -25,10 +25,20 @@ interface Receiver {
  * client itself hears below the same prefix, such as the messages of a stream.
  */
 export const ANSWER_TOKEN = "answer";
+/**
+ * Subjects on which answers are heard: what clients make, with `_INBOX_<service>` for a service, and what the server makes of
+ * them where the question came from another account (bus-accounts.ts).
+ */
+const REPLY_SUBJECT = /^(?:_INBOX(?:_[A-Za-z0-9-]+)?|_R_)\../;
 /** 96 random bits. */
 const TOKEN_BYTES = 12;
 /** Randomness comes from the system for so many tokens at once: a call for each would cost more than the rest. */
 const TOKENS_AT_ONCE = 256;
+
+/** Whether an answer may be published there. Whoever asks chooses the subject, and could choose that of an episode. */
+export function isReplySubject(subject: string): boolean {
+  return REPLY_SUBJECT.test(subject);
+}
 
 export class ReplyInbox {
   readonly #connection: NatsConnection;

@@ -1,4 +1,9 @@
-/** Answering requests. */
+/**
+ * Answering requests.
+ *
+ * R1: an answer goes to a subject on which answers are heard, and nowhere else: whoever asks names it, and would have the
+ *     answering service publish where it may not itself, such as a judge among the scored episodes.
+ */
 
 import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { describeError } from "@hone/core";
@@ -7,8 +12,9 @@ import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { countAnswer } from "./bus-metrics.ts";
 import { reportDead } from "./dead-letter.ts";
-import { UndecodableMessageError } from "./errors.ts";
+import { ReplySubjectError, UndecodableMessageError } from "./errors.ts";
 import { decodeBody, encodeBody } from "./payload.ts";
+import { isReplySubject } from "./reply-inbox.ts";
 import { extractTrace } from "./trace-headers.ts";
 
 /** A request with what its handler needs to answer. */
@@ -54,6 +60,9 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
     const startedAt = performance.now();
     let result: "ok" | "failed" = "ok";
     try {
+      if (message.reply !== undefined && !isReplySubject(message.reply)) {
+        throw new ReplySubjectError(message.reply); // R1
+      }
       const decoded = await decodeBody(bus, requestSchema, message);
       await options.handle({
         message: decoded,

@@ -39,8 +39,8 @@ describe("looking at who is there and what waits", () => {
   });
 
   test("askHealth() returns as soon as all that are expected answered, and names the silent ones", async () => {
-    const own = { service: "judge", instanceId: "judge-0", isReady: false, reasons: ["bus: disconnected"] };
-    const responder = respondToHealth(bus, async () => own, fail);
+    const own = { instanceId: "judge-0", isReady: false, reasons: ["bus: disconnected"] };
+    const responder = respondToHealth(bus, "judge", async () => own, fail);
     const startedAt = performance.now();
     const { replies, silent } = await askHealth(bus, { expected: ["judge"], timeoutMs: 30_000 });
     assert.ok(performance.now() - startedAt < 10_000);

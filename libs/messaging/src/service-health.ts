@@ -1,12 +1,14 @@
 /**
- * Which services are there: one question, which every process of every service answers for itself.
+ * Which services are there: a question to each, which every process of the service answers for itself.
  *
- * H1: the question costs one message and one answer a process, so it can be asked every few seconds.
+ * H1: it costs one message a service and one answer a process, so it can be asked every few seconds. Each service has a
+ *     subject of its own: an account of the bus has a subject from one other account only (bus-accounts.ts).
  * H2: whoever asks learns of silence only: a process that is stopped, overloaded or cut off answers alike, not at all.
  */
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type HealthReply, HealthReplySchema, HealthRequestSchema } from "@hone/proto-gen/service";
+import type { Msg } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { BusUnavailableError } from "./errors.ts";
 import { type Responder, respond } from "./respond.ts";
@@ -18,14 +20,15 @@ const ANSWER_TIMEOUT_MS = 2_000;
 /** What a process says of itself. */
 export type OwnHealth = Pick<HealthReply, "service" | "instanceId" | "isReady" | "reasons">;
 
-/** Answers for this process. */
+/** Answers for this process, which is one of `service`. */
 export function respondToHealth(
   bus: Bus,
-  own: () => Promise<OwnHealth>,
+  service: string,
+  own: () => Promise<Omit<OwnHealth, "service">>,
   onError: (error: unknown) => void,
 ): Responder {
-  return respond(bus, subjects.serviceHealth(), HealthRequestSchema, HealthReplySchema, {
-    handle: async ({ reply }) => reply(create(HealthReplySchema, await own())),
+  return respond(bus, subjects.serviceHealth(service), HealthRequestSchema, HealthReplySchema, {
+    handle: async ({ reply }) => reply(create(HealthReplySchema, { service, ...(await own()) })),
     onError,
   });
 }
@@ -37,38 +40,44 @@ export interface ServiceHealth {
 }
 
 export interface AskHealthOptions {
-  /** Services that are expected to answer. @default all */
+  /** Services that are asked. @default all */
   readonly expected?: readonly ServiceName[];
   /** @default 2_000 */
   readonly timeoutMs?: number;
 }
 
 /**
- * Asks all services; returns as soon as each that is expected was heard, and after the timeout at the latest.
+ * Asks services; returns as soon as each was heard or is known to be away, and after the timeout at the latest.
  * @throws {BusUnavailableError} when the bus itself does not answer.
  */
 export async function askHealth(bus: Bus, options: AskHealthOptions = {}): Promise<ServiceHealth> {
   const { expected = Object.values(ServiceName), timeoutMs = ANSWER_TIMEOUT_MS } = options;
-  const subject = subjects.serviceHealth();
   const replies: OwnHealth[] = [];
-  const missing = new Set<string>(expected);
+  const silent = new Set(expected);
+  const awaited = new Set(expected);
   const { promise: isOver, resolve } = Promise.withResolvers<void>();
+  if (awaited.size === 0) resolve();
   let isBusThere = false;
-  const inbox = bus.replies.open((answer) => {
-    isBusThere = true;
-    // The server's own answer: nobody listens at all.
-    if (answer.data.length === 0 && answer.headers?.code === 503) return resolve();
-    const reply = readReply(answer.data);
-    if (reply === undefined) return;
-    replies.push(reply);
-    missing.delete(reply.service);
-    if (missing.size === 0) resolve();
+  const questions = expected.map((service) => {
+    const inbox = bus.replies.open((answer) => {
+      isBusThere = true;
+      if (!isNobodyThere(answer)) {
+        const reply = readReply(answer.data);
+        if (reply?.service !== service) return; // whoever sent that did not answer
+        replies.push(reply);
+        silent.delete(service);
+      }
+      awaited.delete(service);
+      if (awaited.size === 0) resolve();
+    });
+    return { subject: subjects.serviceHealth(service), inbox };
   });
   const timer = setTimeout(resolve, timeoutMs);
   try {
-    bus.connection.publish(subject, toBinary(HealthRequestSchema, create(HealthRequestSchema)), {
-      reply: inbox.subject,
-    });
+    const question = toBinary(HealthRequestSchema, create(HealthRequestSchema));
+    for (const { subject, inbox } of questions) {
+      bus.connection.publish(subject, question, { reply: inbox.subject });
+    }
     // The server's PONG proves that it is there, also where no service answers.
     bus.connection.flush().then(
       () => {
@@ -79,10 +88,17 @@ export async function askHealth(bus: Bus, options: AskHealthOptions = {}): Promi
     await isOver;
   } finally {
     clearTimeout(timer);
-    inbox.close();
+    for (const { inbox } of questions) inbox.close();
   }
-  if (!isBusThere) throw new BusUnavailableError(`hear anything for ${timeoutMs} ms`, subject);
-  return { replies, silent: expected.filter((service) => missing.has(service)) };
+  if (!isBusThere) {
+    throw new BusUnavailableError(`hear anything for ${timeoutMs} ms`, subjects.serviceHealth("*"));
+  }
+  return { replies, silent: [...silent] };
+}
+
+/** The server's own answer where no process of the service listens. */
+function isNobodyThere({ data, headers }: Msg): boolean {
+  return data.length === 0 && headers?.code === 503;
 }
 
 /** Undefined for bytes that are no reply: whoever sent them did not answer. */

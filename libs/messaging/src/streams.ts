@@ -115,6 +115,11 @@ const DEFINITIONS: readonly Definition[] = [
   },
 ];
 
+/** Subjects of what streams keep: those of {@link StreamName}, of buckets and of the object store. */
+export function storedSubjects(): string[] {
+  return [...DEFINITIONS.flatMap(({ subjects: own }) => own), "$KV.>", "$O.>"];
+}
+
 /** Options of {@link ensureTopology}. */
 export interface TopologyOptions {
   /** @default make */

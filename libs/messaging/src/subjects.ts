@@ -7,7 +7,7 @@
  *   hone.v1.run.request                            stream RUNS
  *   hone.v1.run.{cancel,pause,resume,status}.<run>  request
  *   hone.v1.<service>.validate                      request
- *   hone.v1.service.health                          request, answered by every process
+ *   hone.v1.<service>.health                        request, answered by every process of the service
  *   hone.v1.dataset.batch                           request
  *   hone.v1.rollout.job.<run>                       stream JOBS
  *   hone.v1.rollout.finished.<run>                  stream EPISODES
@@ -85,7 +85,7 @@ export const subjects = {
   runControl: (verb: RunControl, run: string | "*") =>
     `${PREFIX}.run.${verb}.${run === "*" ? run : token(run)}`,
   validate: (service: ValidatingService) => `${PREFIX}.${service}.validate`,
-  serviceHealth: () => `${PREFIX}.service.health`,
+  serviceHealth: (service: string | "*") => `${PREFIX}.${service === "*" ? service : token(service)}.health`,
   datasetBatch: () => `${PREFIX}.dataset.batch`,
   rolloutJob: (run: string | "*") => `${PREFIX}.rollout.job.${run === "*" ? run : token(run)}`,
   rolloutFinished: (run: string | "*") => `${PREFIX}.rollout.finished.${run === "*" ? run : token(run)}`,

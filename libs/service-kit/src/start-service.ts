@@ -128,10 +128,10 @@ export async function startService<Config extends BaseConfig>(
     checks.push(busHealth);
     respondToHealth(
       bus,
+      name,
       async () => {
         const { ready, reasons } = await readiness();
         return {
-          service: name,
           instanceId: config.instanceId,
           isReady: ready,
           reasons: reasons.map(redactText),

@@ -25,7 +25,8 @@ export interface TestServerOptions {
 
 /** A `nats-server` with JetStream; `url` holds the password of a user that may do everything, unless others are given. */
 export function startNats(
-  options: TestServerOptions & Pick<NatsOptions, "maxPayloadBytes" | "monitorPort" | "users"> = {},
+  options: TestServerOptions &
+    Pick<NatsOptions, "accounts" | "maxPayloadBytes" | "monitorPort" | "users"> = {},
 ): Promise<RunningNats> {
   return inFolder("nats", options.folder, (folder) => launchNats({ ...options, folder }));
 }

@@ -33,9 +33,10 @@ describe("dryRun()", () => {
   const health = (service: ServiceName, reasonsOf: () => string[]) =>
     respondToHealth(
       bus,
+      service,
       async () => {
         const reasons = reasonsOf();
-        return { service, instanceId: `${service}-0`, isReady: reasons.length === 0, reasons };
+        return { instanceId: `${service}-0`, isReady: reasons.length === 0, reasons };
       },
       fail,
     );

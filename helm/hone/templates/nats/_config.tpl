@@ -1,6 +1,6 @@
 {{/*
-The bus's own configuration: one account for Hone with a user for each service, that may do what the service does and
-nothing else: files/bus-rights.json, which is made from libs/messaging/src/bus-rights.ts.
+The bus's own configuration: an account with the streams and the trainer, and one for each other service, whose user may do
+what the service does and nothing else: files/bus-accounts.json, which is made from libs/messaging/src/bus-accounts.ts.
 */}}
 
 {{- define "hone.nats.config" -}}
@@ -40,22 +40,35 @@ tls {
 }
 {{- end }}
 accounts {
-  {{ $nats.account }} {
+  {{- range $name, $account := include "hone.nats.accounts" . | fromJson }}
+  {{ $name }} {
+    {{- if $account.holdsStreams }}
     jetstream: enabled
+    {{- end }}
+    exports: [
+      {{- range $account.exports }}
+      {{ include "hone.nats.json" . }}
+      {{- end }}
+    ]
+    imports: [
+      {{- range $account.imports }}
+      {{ include "hone.nats.json" . }}
+      {{- end }}
+    ]
     users: [
-      {{- range $user, $may := .Files.Get "files/bus-rights.json" | fromJson }}
+      {{- range $user, $may := $account.users }}
       {
         user: {{ toJson $user }}
         password: ${{ include "hone.nats.variable" $user }}
         permissions {
           publish { allow: [
-            {{- range uniq $may.publish }}
-            {{ toJson . | replace "\\u003e" ">" }}
+            {{- range $may.publish }}
+            {{ include "hone.nats.json" . }}
             {{- end }}
           ] }
           subscribe { allow: [
-            {{- range uniq $may.subscribe }}
-            {{ toJson . | replace "\\u003e" ">" }}
+            {{- range $may.subscribe }}
+            {{ include "hone.nats.json" . }}
             {{- end }}
           ] }
         }
@@ -63,6 +76,7 @@ accounts {
       {{- end }}
     ]
   }
+  {{- end }}
   SYS { users: [ { user: "system", password: ${{ include "hone.nats.variable" "system" }} } ] }
 }
 system_account: SYS
@@ -70,4 +84,14 @@ system_account: SYS
 
 {{- define "hone.nats.variable" -}}
 HONE_NATS_{{ . | upper | replace "-" "_" }}_PASSWORD
+{{- end -}}
+
+{{/* The accounts as JSON. In the file their names begin with HONE, and nothing else does. */}}
+{{- define "hone.nats.accounts" -}}
+{{ .Files.Get "files/bus-accounts.json" | replace "\"HONE" (printf "\"%s" .Values.nats.account) }}
+{{- end -}}
+
+{{/* JSON is valid in nats-server's configuration, but for the way in which Helm writes ">". */}}
+{{- define "hone.nats.json" -}}
+{{ toJson . | replace "\\u003e" ">" }}
 {{- end -}}

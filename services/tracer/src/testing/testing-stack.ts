@@ -43,7 +43,8 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
   for (const service of Object.values(ServiceName).filter((name) => name !== ServiceName.tracer)) {
     respondToHealth(
       bus,
-      async () => ({ service, instanceId: `${service}-0`, isReady: true, reasons: [] }),
+      service,
+      async () => ({ instanceId: `${service}-0`, isReady: true, reasons: [] }),
       (error) => {
         throw error;
       },
