@@ -1,8 +1,8 @@
 /**
  * Who may do what on the bus: one user for each service and one for people who submit runs.
  *
- * This is the only place that says so. `hone up` makes the users of its own bus of it, and the chart reads it from
- * helm/hone/files/bus-rights.json, which `npm run generate` writes.
+ * This is the only place that says so. `hone up` makes the users of its own bus of it, and the accounts of
+ * the chart's bus are made of it (bus-accounts.ts).
  *
  * U1: a user hears answers below a prefix of its own, and nobody else listens there. Who answers it may publish below
  *     `<prefix>.answer` (people have one prefix for all); the rest of the subject is random (reply-inbox.ts), so that only
