@@ -60,9 +60,8 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
     const startedAt = performance.now();
     let result: "ok" | "failed" = "ok";
     try {
-      if (message.reply !== undefined && !isReplySubject(message.reply)) {
-        throw new ReplySubjectError(message.reply); // R1
-      }
+      const { reply = "" } = message; // the client gives an empty one where a message has none
+      if (reply !== "" && !isReplySubject(reply)) throw new ReplySubjectError(reply); // R1
       const decoded = await decodeBody(bus, requestSchema, message);
       await options.handle({
         message: decoded,

@@ -245,8 +245,8 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     await withInputs(badBodies(ValidateRequestSchema, valid), 150, async (bodies) => {
       const before = await messages(StreamName.dead);
       let answered = 0;
-      const inbox = bus.connection.subscribe("answers.validate", { callback: () => void answered++ });
-      for (const body of bodies) bus.connection.publish(subject, body, { reply: "answers.validate" });
+      const inbox = bus.connection.subscribe("_INBOX.answers.validate", { callback: () => void answered++ });
+      for (const body of bodies) bus.connection.publish(subject, body, { reply: "_INBOX.answers.validate" });
       await eventually("an end of each request", async () => {
         return answered + (await messages(StreamName.dead)) - before === bodies.length;
       });

@@ -67,8 +67,8 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
   const askAll = async (subject: string, bodies: Uint8Array[]) => {
     const before = await deadCount();
     let answered = 0;
-    const inbox = bus.connection.subscribe(`answers.${subject}`, { callback: () => void answered++ });
-    for (const body of bodies) bus.connection.publish(subject, body, { reply: `answers.${subject}` });
+    const inbox = bus.connection.subscribe(`_INBOX.answers.${subject}`, { callback: () => void answered++ });
+    for (const body of bodies) bus.connection.publish(subject, body, { reply: `_INBOX.answers.${subject}` });
     // Several of them ask for the largest batch there may be.
     await eventually(
       `an end of each request on ${subject}`,

@@ -76,12 +76,12 @@ describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
   async function askAll(subject: string, bodies: Uint8Array[], isLast: (data: Uint8Array) => boolean) {
     const before = await deadCount();
     let ended = 0;
-    const inbox = bus.connection.subscribe(`answers.${subject}`, {
+    const inbox = bus.connection.subscribe(`_INBOX.answers.${subject}`, {
       callback: (_, message) => {
         if (isLast(message.data)) ended++;
       },
     });
-    for (const body of bodies) bus.connection.publish(subject, body, { reply: `answers.${subject}` });
+    for (const body of bodies) bus.connection.publish(subject, body, { reply: `_INBOX.answers.${subject}` });
     await eventually(
       `an end of each request on ${subject}`,
       async () => ended + (await deadCount()) - before === bodies.length,
