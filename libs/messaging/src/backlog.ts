@@ -60,14 +60,42 @@ export async function runsIn(
   }
 }
 
-/** Of its largest size: above it, the next message of ordinary size may be one too many. */
-const FULL_SHARE = 0.99;
+/** How much a stream holds, and of whom. */
+export interface StreamRoom {
+  readonly bytes: number;
+  /** Its size; undefined = none but the server's own. */
+  readonly maxBytes: number | undefined;
+  /** Whether the next message may be one too many, so that senders wait. */
+  readonly isFull: boolean;
+  /** Position of the first message that is there. */
+  readonly firstSequence: number;
+  /** Runs of which it holds a message. */
+  readonly runs: readonly string[];
+}
 
-/** Whether a stream is at its limit of bytes, so that senders wait. @throws {BusUnavailableError} when the server does not answer. */
-export async function isStreamFull(bus: Bus, stream: StreamName): Promise<boolean> {
+/** Less than this share of its size is as good as nothing where the size is large. */
+const FULL_SHARE = 0.01;
+/** And as much as these messages of the usual size, where it is small. */
+const FULL_MESSAGES = 4;
+
+/** Looks how full a stream of work is. @throws {BusUnavailableError} when the server does not answer. */
+export async function streamRoom(
+  bus: Bus,
+  stream: typeof StreamName.jobs | typeof StreamName.episodes,
+): Promise<StreamRoom> {
   try {
-    const { state, config } = await bus.manager.streams.info(stream);
-    return config.max_bytes > 0 && state.bytes >= FULL_SHARE * config.max_bytes;
+    const { state, config } = await bus.manager.streams.info(stream, { subjects_filter: ">" });
+    const { bytes, messages, first_seq: firstSequence } = state;
+    const maxBytes = config.max_bytes > 0 ? config.max_bytes : undefined;
+    const usualBytes = messages === 0 ? 0 : bytes / messages;
+    const least = Math.max(FULL_SHARE * (maxBytes ?? 0), FULL_MESSAGES * usualBytes);
+    return {
+      bytes,
+      maxBytes,
+      isFull: maxBytes !== undefined && messages > 0 && maxBytes - bytes <= least,
+      firstSequence,
+      runs: [...new Set(Object.keys(state.subjects ?? {}).map(lastKeyOf))],
+    };
   } catch (error) {
     throw translateBusError(error, "look at a stream", stream);
   }

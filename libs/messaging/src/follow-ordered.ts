@@ -6,7 +6,7 @@ import type { Bus } from "./bus.ts";
 import { UndecodableMessageError } from "./errors.ts";
 import { followMessages } from "./follow-messages.ts";
 import { decodeBody } from "./payload.ts";
-import type { OrderedItem, ReadOrderedOptions } from "./read-ordered.ts";
+import { ENVELOPE_BYTES, type OrderedItem, type ReadOrderedOptions } from "./read-ordered.ts";
 import { extractTrace } from "./trace-headers.ts";
 
 const RECOVERY_DELAY_MS = 250;
@@ -36,7 +36,8 @@ export async function* followOrdered<Schema extends DescMessage>(
           continue;
         }
         next = seq + 1;
-        yield { message, subject, sequence: seq, trace: extractTrace(headers) };
+        const bytes = data.length + ENVELOPE_BYTES;
+        yield { message, subject, sequence: seq, bytes, trace: extractTrace(headers) };
       }
     } catch (error) {
       if (signal.aborted) return;

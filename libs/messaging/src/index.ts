@@ -4,7 +4,14 @@
  * Start reading at `subjects.ts` and `streams.ts`.
  */
 
-export { type ConsumerBacklog, consumerBacklog, isStreamFull, runsIn, subjectCount } from "./backlog.ts";
+export {
+  type ConsumerBacklog,
+  consumerBacklog,
+  runsIn,
+  type StreamRoom,
+  streamRoom,
+  subjectCount,
+} from "./backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
 export { type Bus, type BusOptions, connectBus } from "./bus.ts";
 export { accountOf, type BusAccount, busAccounts, STREAMS_ACCOUNT, usersIn } from "./bus-accounts.ts";

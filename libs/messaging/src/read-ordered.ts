@@ -17,6 +17,8 @@ export interface OrderedItem<Message> {
   readonly message: Message;
   readonly subject: string;
   readonly sequence: number;
+  /** Room that it takes in the stream, about: without the object that it may point to. */
+  readonly bytes: number;
   readonly trace: Context;
 }
 
@@ -36,6 +38,8 @@ const RECOVERY_DELAY_MS = 250;
 const PULL_EXPIRES_MS = 5_000;
 /** A consumer that a restarted server has forgotten is noticed after two of these. The library's default costs half a minute. */
 const HEARTBEAT_MS = 1_000;
+/** Subject, headers and what the server writes with them: some 300 bytes. */
+export const ENVELOPE_BYTES = 512;
 /** Messages that may wait in this process. */
 const MAX_BUFFERED = 512;
 
@@ -86,6 +90,7 @@ export async function* readOrdered<Schema extends DescMessage>(
           message: decoded,
           subject: message.subject,
           sequence: message.seq,
+          bytes: message.data.length + ENVELOPE_BYTES,
           trace: extractTrace(message.headers),
         };
       }

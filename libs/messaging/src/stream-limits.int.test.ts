@@ -10,6 +10,7 @@ import {
   publishBytes,
   StreamFullError,
   StreamName,
+  streamRoom,
   subjects,
 } from "./index.ts";
 
@@ -77,7 +78,13 @@ describe("streams", { timeout: 60_000 }, () => {
       assert.equal((await info()).state.messages, 2);
       for (let number = 0; number < 3; number++) await publish();
       await assert.rejects(publish(), StreamFullError);
+      const { bytes, first_seq: firstSequence } = (await info()).state;
+      const runs = ["a-run"];
+      const full = { bytes, maxBytes: 5 * MIB, isFull: true, firstSequence, runs };
+      assert.deepEqual(await streamRoom(bus, StreamName.episodes), full);
       await make(12 * MIB);
+      const roomy = { ...full, maxBytes: 12 * MIB, isFull: false };
+      assert.deepEqual(await streamRoom(bus, StreamName.episodes), roomy);
       await publish();
       assert.equal((await info()).state.messages, 6);
       assert.equal(told.length, 2);

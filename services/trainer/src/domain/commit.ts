@@ -2,7 +2,7 @@
  * The commit of a version (architecture, part 5, rule 1).
  *
  *   1. state files are written beside, synced, renamed to <version>-<epoch>: the weights, and the optimizer where that
- *      is due (see state-cadence.ts)
+ *      is due (see state-cadence.ts), or the stream of episodes fills (see episode-room.ts)
  *   2. one transaction: ledger rows and the run's version, where epoch and version k-1 still hold
  *   3. RUN_STATE moves by compare-and-set
  *
@@ -11,12 +11,14 @@
  * C3: when the answer of 2 is lost, the row tells whether it took effect.
  */
 
+import { isWholeStateWanted } from "./episode-room.ts";
 import { OwnershipLostError } from "./errors.ts";
+import { isEvaluationDue } from "./evaluation.ts";
 import { removeOldStates } from "./load-state.ts";
 import type { Commit, LedgerEntry, TaskVisitRow } from "./ports.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
-import { hasOptimizer, isReplayFree } from "./state-cadence.ts";
+import { isReplayFree, isWholeStateDue } from "./state-cadence.ts";
 import type { GatheredTroubles } from "./troubles.ts";
 import { WaitOwner } from "./wait.ts";
 import { writeState } from "./write-state.ts";
@@ -26,6 +28,8 @@ export interface VersionToCommit {
   readonly entries: readonly LedgerEntry[];
   readonly metrics: Readonly<Record<string, number>>;
   readonly troubles?: GatheredTroubles | undefined;
+  /** Room that the episodes of its step take in the stream. @default 0 */
+  readonly stepBytes?: number;
   /** Of a run with a curriculum. */
   readonly visits?: readonly TaskVisitRow[];
 }
@@ -33,12 +37,14 @@ export interface VersionToCommit {
 /** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
 export async function commitVersion(
   context: RunContext,
-  { version, entries, metrics, troubles, visits }: VersionToCommit,
+  { version, entries, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
   reporter.phase(RunPhase.commit, version);
-  const isWhole = hasOptimizer(run.config, engine, version);
+  const isWhole =
+    isWholeStateDue(run.config, engine, version) ||
+    (await isWholeStateWanted(context, version, stepBytes + evaluationBytes(context, version, stepBytes)));
   const stateFolder = folders.state(version, run.epoch);
   const { digest, files } = await writeState(context, stateFolder, { isWhole }); // 1
   const commit: Commit = {
@@ -54,7 +60,7 @@ export async function commitVersion(
     metrics,
     troubles,
     ...(visits !== undefined && { visits }),
-    nextSequence: isReplayFree(run.config, engine, version) ? inbox.neededFrom : progress.neededFrom,
+    nextSequence: isWhole || version >= run.config.trainer.steps ? inbox.neededFrom : progress.neededFrom,
   };
   await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>
     commitOnce(context, commit),
@@ -69,11 +75,16 @@ export async function commitVersion(
   const published = performance.now();
   await removeOldStates(context, {
     committed: stateFolder,
-    recovery: isReplayFree(run.config, engine, version) ? undefined : progress.recovery?.folder,
+    recovery: isReplayFree(run.config, progress.recovery, version) ? undefined : progress.recovery?.folder,
     oldestVersion: version - 1,
     epoch: run.epoch,
   });
   return { commitMs: committed - began, publishMs: published - committed };
+}
+
+/** Room that the evaluation of the version will take, which comes before the next step. @param stepBytes taken for the first one. */
+function evaluationBytes({ run, progress }: RunContext, version: number, stepBytes: number): number {
+  return isEvaluationDue(run.config, version) ? (progress.evaluationBytes ?? stepBytes) : 0;
 }
 
 /** Commits, or finds that an earlier try whose answer was lost did (C3). */

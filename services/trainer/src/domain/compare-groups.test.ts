@@ -26,6 +26,7 @@ function rollout(task: number, index: number, outcome: Outcome = Outcome.complet
       turnCount: 1,
     },
     sequence: 100 * task + index,
+    bytes: 1,
     resumption: 0,
     trace: {} as ScoredRollout["trace"],
   };

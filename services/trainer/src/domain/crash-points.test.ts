@@ -1,21 +1,18 @@
 /** A process may die between any two effects; whoever takes over must end with the same run. */
 
 import assert from "node:assert/strict";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
-import path from "node:path";
+import { readdir } from "node:fs/promises";
 import { describe, test } from "node:test";
 import type { RunConfig } from "@hone/config";
 import { RetryableError, slotKey } from "@hone/core";
-import { silentLogger } from "@hone/telemetry";
-import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
+import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import { testConfig, testRun } from "../testing/fake-run.ts";
-import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
+import { HashEngine } from "../testing/hash-engine.ts";
+import { Death, newControl, newRoot, outcomeOf, tenure } from "../testing/memory-tenure.ts";
+import { MemoryWorld } from "../testing/memory-world.ts";
 import { BrokenStateError } from "./check-state.ts";
 import { LostRolloutsError, OwnershipLostError } from "./errors.ts";
 import type { RunEnding } from "./ports.ts";
-import { holdTenure, type TenureControl } from "./run-tenure.ts";
-import { WishBoard } from "./run-wishes.ts";
 
 const DEMONSTRATIONS = { kind: "sft", policy: "p", tasks: 4, epochs: 2, batchSize: 2 };
 const TRAINER = {
@@ -58,6 +55,8 @@ interface Kind {
   readonly ending?: RunEnding;
   /** Makes rollouts fail; the same at each try. */
   readonly failureOf?: MemoryWorld["failureOf"];
+  /** What the stream of episodes takes. */
+  readonly maxBytes?: number;
   /** Of effects between which the process may die, at least. */
   readonly points: number;
 }
@@ -76,6 +75,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
     checkpoints: ["step-3"],
     states: 2,
     points: 60,
+  },
+  "a run whose episodes fill their stream before its optimizer is due": {
+    config: configOf(
+      undefined,
+      { steps: 4, stateEvery: 8, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+      {},
+    ),
+    trained: 4 * 4,
+    checkpoints: ["step-4"],
+    states: 2,
+    points: 40,
+    maxBytes: 28,
   },
   "a run that learns from a dataset first": {
     config: configOf(
@@ -149,76 +160,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
 };
 const ROWS = ["one", "two", "three"].map((response) => ({ prompt: "count", response }));
 
-class Death extends Error {}
-
-function newWorld({ config, failureOf } = KINDS["a run"]!): MemoryWorld {
+function newWorld({ config, failureOf, maxBytes } = KINDS["a run"]!): MemoryWorld {
   const world = new MemoryWorld(testRun({ config }));
+  world.maxBytes = maxBytes;
   if (failureOf !== undefined) world.failureOf = failureOf;
   world.rows = ROWS;
   return world;
-}
-
-/** A state folder with what admission leaves in it. */
-async function newRoot(name: string): Promise<TemporaryFolder> {
-  const root = await temporaryFolder(name);
-  const tokenizer = path.join(root.path, "runs", "test-1", "tokenizer");
-  await mkdir(tokenizer, { recursive: true });
-  for (const [file, text] of Object.entries(chatmlTokenizerFiles())) {
-    await writeFile(path.join(tokenizer, file), text);
-  }
-  return root;
-}
-
-function newControl(): TenureControl {
-  const wishes = new WishBoard({ isCancelRequested: false, isPauseRequested: false });
-  return { wishes, ending: new AbortController(), stopping: new AbortController().signal };
-}
-
-function tenure(
-  world: MemoryWorld,
-  stateRoot: string,
-  control = newControl(),
-  engine = new HashEngine(world, chatmlTokenizer().vocabSize),
-) {
-  return holdTenure(
-    world.takeOver(),
-    {
-      stateRoot,
-      ledger: world,
-      jobs: world.jobs,
-      rollouts: world,
-      pipeline: world.pipeline,
-      groupJudges: world.groupJudges,
-      tasks: world,
-      board: world.board,
-      events: world.eventSink,
-      createEngine: async () => engine,
-      logger: silentLogger(),
-      warmStateMs: 0,
-    },
-    control,
-  );
-}
-
-/** Everything about a finished run that must not depend on what happened on the way. */
-async function outcomeOf(world: MemoryWorld, stateRoot: string) {
-  const important = world.events.filter(({ messageId }) => messageId !== undefined);
-  return {
-    ending: world.ending,
-    digest: world.run.stateDigest,
-    version: world.run.version,
-    ledger: [...world.ledger].sort(),
-    events: important.map(({ messageId }) => messageId).sort(),
-    evaluations: world.records.map(({ version, mode, metrics }) => [version, mode, metrics.success]),
-    executions: [...world.executions].sort(),
-    tasks: [...world.tasks].sort(),
-    visits: world.taskVisits,
-    phase: world.status?.phase,
-    reason: world.status?.endReason,
-    troubles: world.status?.troubles,
-    served: [world.status?.version, world.status?.digest],
-    checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),
-  };
 }
 
 describe("a run whose process dies", { timeout: 300_000 }, () => {

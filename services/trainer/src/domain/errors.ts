@@ -61,6 +61,16 @@ export class LostRolloutsError extends TerminalError {
   }
 }
 
+/** The stream of episodes is full while the run keeps steps in it that it would replay: once replayed, they are dropped. */
+export class EpisodesFullError extends RetryableError {
+  constructor(what: string, keptAfter: number | undefined) {
+    super(
+      "EPISODES_FULL",
+      `EPISODES is full before ${what} is complete: the steps after version ${keptAfter}, which it keeps for a restart, are trained once more into a state that needs none of them`,
+    );
+  }
+}
+
 /** A service answered that it cannot do its part of this run, ever. */
 export class RefusedByServiceError extends TerminalError {
   constructor(service: string, reason: string) {

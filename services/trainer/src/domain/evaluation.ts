@@ -13,6 +13,7 @@ import { isTraining, passAtOf, type RunConfig } from "@hone/config";
 import { Split } from "@hone/core";
 import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from "@hone/rl";
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import { dropUnneededEpisodes, episodeBytes } from "./episode-room.ts";
 import { OwnershipLostError } from "./errors.ts";
 import { EvaluationMode, type EvaluationRecord, type Job } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
@@ -54,7 +55,7 @@ export async function evaluate(context: RunContext, version: number): Promise<vo
 }
 
 async function evaluateNow(context: RunContext, version: number): Promise<EvaluationRecord[]> {
-  const { run, engine, reporter, ledger, inbox, progress } = context;
+  const { run, reporter, ledger, inbox, progress } = context;
   reporter.phase(RunPhase.evaluate, version);
   return withSpan(
     SpanName.evaluate,
@@ -75,13 +76,17 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
           scored.map(({ rollout }) => rollout).filter(({ slot }) => modes[slot.index] === mode),
         ),
       );
-      const neededFrom = isReplayFree(run.config, engine, version) ? inbox.neededFrom : progress.neededFrom;
+      const neededFrom = isReplayFree(run.config, progress.recovery, version)
+        ? inbox.neededFrom
+        : progress.neededFrom;
       const isOurs = await reporter.untilAvailable(
         { text: "the database (evaluation)", owner: WaitOwner.database },
         () => ledger.recordEvaluation(run.runId, run.epoch, records, neededFrom),
       );
       if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
       progress.neededFrom = neededFrom;
+      progress.evaluationBytes = episodeBytes(scored);
+      void dropUnneededEpisodes(context);
       return records;
     },
   );

@@ -2,7 +2,18 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findHoldup, type MissingRollouts, type PipelineView } from "./find-holdup.ts";
 
-const WANTED: MissingRollouts = { what: "step 3", missing: 5, total: 16, version: 2, unpublished: 0 };
+const WANTED: MissingRollouts = {
+  what: "step 3",
+  missing: 5,
+  total: 16,
+  version: 2,
+  unpublished: 0,
+  runId: "run-1",
+  neededFrom: 40,
+  keepsSteps: false,
+};
+const ROOM = { bytes: 10, maxBytes: 100, isFull: false, firstSequence: 40, runs: ["run-1"] };
+const FULL = { ...ROOM, bytes: 98, isFull: true };
 const CALM: Extract<PipelineView, { kind: "seen" }> = {
   kind: "seen",
   silent: [],
@@ -10,7 +21,7 @@ const CALM: Extract<PipelineView, { kind: "seen" }> = {
   jobsPending: 0,
   jobsInWork: 5,
   unscored: 0,
-  isEpisodesFull: false,
+  episodes: ROOM,
   replicas: [{ name: "r", versions: [1, 2], activity: "" }],
 };
 
@@ -57,7 +68,34 @@ const cases: readonly [string, Partial<typeof CALM>, Partial<MissingRollouts>, s
     "agent-rollout",
     /works on 512 and has not taken 2000$/,
   ],
-  ["episodes cannot be stored", { isEpisodesFull: true }, {}, "bus", /EPISODES is full/],
+  [
+    "episodes of this step alone do not fit",
+    { episodes: FULL },
+    {},
+    "you",
+    /EPISODES is full \(it holds 98 bytes of at most 100\).* start the trainer with HONE_EPISODES_MAX_BYTES above 100,/,
+  ],
+  [
+    "episodes wait for steps to be dropped",
+    { episodes: FULL },
+    { keepsSteps: true },
+    "bus",
+    /EPISODES is full/,
+  ],
+  [
+    "episodes wait for readers",
+    { episodes: { ...FULL, firstSequence: 39 } },
+    {},
+    "bus",
+    /hold what they have/,
+  ],
+  [
+    "other runs fill the stream",
+    { episodes: { ...FULL, runs: ["run-1", "other-2"] } },
+    {},
+    "bus",
+    /of 2 runs/,
+  ],
   ["nothing is left", { jobs: 0, jobsInWork: 0 }, {}, "trainer", /publishes again/],
 ];
 

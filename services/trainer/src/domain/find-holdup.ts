@@ -4,8 +4,11 @@
  * H1: a service that does not answer and has work of this kind is named before one that is merely busy.
  * H2: work is looked at in the order of its way: jobs, the policy that they need, episodes to score.
  * H3: there is always an answer: where nothing is under way any more, it is the trainer's turn to publish again.
+ * H4: a full stream of episodes is people's turn only where nothing in it could be dropped: this run alone is in it, with
+ *     nothing but what is waited for.
  */
 
+import type { EpisodeRoom } from "./episode-room.ts";
 import { type Wait, WaitOwner } from "./wait.ts";
 
 /** What one look at the bus tells. */
@@ -22,8 +25,8 @@ export type PipelineView =
       readonly jobsInWork: number;
       /** Finished episodes of all runs that are not scored. */
       readonly unscored: number;
-      /** Whether the stream of episodes takes no more: who has one to store holds it. */
-      readonly isEpisodesFull: boolean;
+      /** Where it is full, who has an episode to store holds it. */
+      readonly episodes: EpisodeRoom;
       /** Replicas of this run's policy. */
       readonly replicas: readonly ReplicaView[];
     };
@@ -45,6 +48,11 @@ export interface MissingRollouts {
   readonly unpublished: number;
   /** Policy version that its jobs need; undefined where a script acts in the policy's place. */
   readonly version: number | undefined;
+  readonly runId: string;
+  /** First position of the stream of episodes that the run still needs. */
+  readonly neededFrom: number;
+  /** Whether that is for steps that a restart would replay, beside what is waited for. */
+  readonly keepsSteps: boolean;
 }
 
 /** @returns what the run waits for, without the time since when. */
@@ -65,10 +73,7 @@ export function findHoldup(wanted: MissingRollouts, view: PipelineView): Pick<Wa
     const verb = silent.length === 1 ? "does" : "do";
     return { text: `${rollouts}: ${silent.join(", ")} ${verb} not answer`, owner: first }; // H1
   }
-  if (view.isEpisodesFull) {
-    const text = `${rollouts}: EPISODES is full, agent-rollout and judge hold what they have until a run's episodes are dropped`;
-    return { text, owner: WaitOwner.bus };
-  }
+  if (view.episodes.isFull) return fullStream(rollouts, wanted, view.episodes); // H4
   if (jobs > 0) {
     const behind = wanted.version === undefined ? "" : replicasBehind(wanted.version, view.replicas);
     if (behind !== "") return { text: `${rollouts}: ${behind}`, owner: WaitOwner.inferenceGateway };
@@ -82,6 +87,23 @@ export function findHoldup(wanted: MissingRollouts, view: PipelineView): Pick<Wa
     return { text: `${rollouts}: judge has not scored ${unscored} episodes`, owner: WaitOwner.judge };
   }
   return { text: `${rollouts}: no job is left, the trainer publishes again`, owner: WaitOwner.trainer }; // H3
+}
+
+/** H4 */
+function fullStream(
+  rollouts: string,
+  { runId, neededFrom, keepsSteps }: MissingRollouts,
+  { bytes, maxBytes = bytes, firstSequence, runs }: EpisodeRoom,
+): Pick<Wait, "text" | "owner"> {
+  const full = `${rollouts}: EPISODES is full (it holds ${bytes} bytes of at most ${maxBytes})`;
+  const held = "agent-rollout and judge hold what they have until episodes are dropped";
+  const isAlone = runs.every((run) => run === runId);
+  if (isAlone && !keepsSteps && firstSequence >= neededFrom) {
+    const remedy = `start the trainer with HONE_EPISODES_MAX_BYTES above ${maxBytes}, and the run goes on by itself`;
+    return { text: `${full} and has no room for all of these at once; ${remedy}`, owner: WaitOwner.you };
+  }
+  const others = isAlone ? "" : `, of ${runs.length} runs`;
+  return { text: `${full}${others}; ${held}`, owner: WaitOwner.bus };
 }
 
 /** Why nobody serves the version; empty where somebody does. */

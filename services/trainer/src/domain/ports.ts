@@ -9,6 +9,7 @@ import type { Endpoint, GroupJudgeConfig } from "@hone/config";
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, Score, TaskVisit } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
+import type { EpisodeRoom } from "./episode-room.ts";
 import type { PipelineView } from "./find-holdup.ts";
 import type { RunEvent } from "./run-event.ts";
 import type { Recovery, RunRecord, RunStage } from "./run-record.ts";
@@ -95,6 +96,8 @@ export interface ScoredRollouts {
   lastSequence(runId: string): Promise<number>;
   /** Runs of which an episode is stored, finished or scored. */
   runs(): Promise<string[]>;
+  /** What the stream holds of all runs, and how much it may. */
+  room(): Promise<EpisodeRoom>;
   /** Drops the run's episodes below a position, as far as no other reader needs them; the tracer may be left behind. */
   purgeBelow(runId: string, sequence: number): Promise<void>;
 }

@@ -13,6 +13,7 @@
 
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { BrokenStateError } from "./check-state.ts";
+import { dropUnneededEpisodes } from "./episode-room.ts";
 import { OwnershipLostError } from "./errors.ts";
 import { loadState, removeOldStates } from "./load-state.ts";
 import type { RunContext } from "./run-context.ts";
@@ -73,19 +74,22 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
         );
       }
       const recovery = { folder, digest, files, version, warmUpdates: 0 };
+      const { neededFrom } = inbox;
       const isOurs = await reporter.untilAvailable(
         { text: "the database (replay)", owner: WaitOwner.database },
-        () => ledger.recordRecovery(run.runId, run.epoch, recovery, inbox.neededFrom),
+        () => ledger.recordRecovery(run.runId, run.epoch, recovery, neededFrom),
       ); // P3
       if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
       progress.recovery = recovery;
-      progress.neededFrom = inbox.neededFrom;
+      progress.neededFrom = neededFrom;
       await removeOldStates(context, {
         committed: folder,
         recovery: folder,
         oldestVersion: version - 1,
         epoch: run.epoch,
       });
+      // They may fill the stream, so that no step would end that drops them.
+      await dropUnneededEpisodes(context);
       logger.info("steps replayed", { from: from.version, to: version });
       return recovery;
     },

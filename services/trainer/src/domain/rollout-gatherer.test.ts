@@ -59,7 +59,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
     jobsPending: jobsLeft,
     jobsInWork: 0,
     unscored: 0,
-    isEpisodesFull: false,
+    episodes: { bytes: 0, maxBytes: undefined, isFull: false, firstSequence: 1, runs: [] },
     replicas: [],
   };
   const status = {
@@ -82,7 +82,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
     rollouts: world,
     pipeline: { look: async () => view },
     inbox: new RolloutInbox(() => false, 1),
-    neededFrom: () => 1,
+    progress: { version: 0, recovery: undefined, neededFrom: 1 },
     traces: new RolloutTraces(),
     reporter: new RunReporter(status, {
       board: world.board,

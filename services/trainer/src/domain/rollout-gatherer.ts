@@ -8,19 +8,25 @@
  * G4: after a short silence the bus is looked at, and the run's status names whose turn it is; nothing is asked while
  *     rollouts arrive.
  * G5: jobs that cannot go out, as the queue is full or other runs' jobs come first, are told of with the wait.
+ * G6: where the stream of episodes is full, what the run needs no more is dropped from it again, as other readers may have
+ *     been behind before. Where that does not help and it keeps steps for a replay, the tenure ends: the next one
+ *     replays them, and needs them no more.
  */
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
-import { LostRolloutsError } from "./errors.ts";
+import { dropUnneededEpisodes } from "./episode-room.ts";
+import { EpisodesFullError, LostRolloutsError } from "./errors.ts";
 import { findHoldup } from "./find-holdup.ts";
 import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue, Pipeline, ScoredRollouts } from "./ports.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RolloutTraces } from "./rollout-traces.ts";
+import type { RunProgress } from "./run-context.ts";
 import type { RunRecord } from "./run-record.ts";
 import type { RunReporter } from "./run-reporter.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
+import { isReplayFree } from "./state-cadence.ts";
 import { WaitOwner } from "./wait.ts";
 
 /** Jobs being published at once; their acknowledgements come back in batches. */
@@ -32,6 +38,8 @@ const DEFAULT_SILENCE_MS = 120_000;
 const REOPEN_DELAY_MS = 500;
 /** Silence after which one wants to know why (G4): above the length of most rollouts. */
 const QUIET_MS = 3_000;
+/** Silence after which a full stream is not waited for any longer (G6): judge and tracer empty their queues within it. */
+const DEFAULT_FULL_MS = 20_000;
 
 export interface GathererDeps {
   readonly run: RunRecord;
@@ -39,14 +47,15 @@ export interface GathererDeps {
   readonly rollouts: ScoredRollouts;
   readonly pipeline: Pipeline;
   readonly inbox: RolloutInbox;
-  /** First position of the stream that a restart would need. */
-  readonly neededFrom: () => number;
+  readonly progress: Pick<RunProgress, "version" | "recovery" | "neededFrom">;
   readonly traces: RolloutTraces;
   readonly reporter: RunReporter;
   readonly logger: Logger;
   readonly signal: AbortSignal;
   /** Above a rollout's deadline, after which missing jobs are published again. @default 120_000 */
   readonly silenceMs?: number;
+  /** How long a full stream of episodes is waited for before steps are replayed to make room. @default 20_000 */
+  readonly fullMs?: number;
 }
 
 /** Jobs that are still to be published, and why they are held; "" = they are not (G5). */
@@ -110,9 +119,12 @@ export class RolloutGatherer {
       const published = this.#publishMissing(jobs, unpublished, all).then(() =>
         this.#heal(jobs, () => lastArrival, unpublished, all),
       );
-      void this.#explain(what, jobs, () => lastArrival, unpublished, all);
-      // Publishing ends with the collection at the latest; only its failure may come first.
-      return await Promise.race([collected, published.then(() => collected)]);
+      const explained = this.#explain(what, jobs, () => lastArrival, unpublished, all);
+      // Publishing and explaining end with the collection at the latest; only their failure may come first.
+      return await Promise.race([
+        collected,
+        ...[published, explained].map((each) => each.then(() => collected)),
+      ]);
     } finally {
       ended.abort(new Error("the collection is over"));
       collected.catch(() => undefined);
@@ -203,7 +215,7 @@ export class RolloutGatherer {
     await Promise.all(Array.from({ length: PUBLISH_WINDOW }, publishInTurn));
   }
 
-  /** G4; ends with the signal. */
+  /** G4; ends with the signal. @throws {EpisodesFullError} (G6) */
   async #explain(
     what: string,
     jobs: readonly Job[],
@@ -211,8 +223,9 @@ export class RolloutGatherer {
     unpublished: Unpublished,
     signal: AbortSignal,
   ): Promise<void> {
-    const { run, rollouts, inbox, pipeline, reporter, logger } = this.#deps;
+    const { run, inbox, pipeline, progress, reporter, logger, fullMs = DEFAULT_FULL_MS } = this.#deps;
     const version = jobs.find(({ scriptedPolicy }) => scriptedPolicy === undefined)?.highestVersion;
+    let full: { readonly sinceMs: number; readonly arrival: number } | undefined;
     while (!signal.aborted) {
       await pause(QUIET_MS, signal);
       const arrival = lastArrival();
@@ -221,17 +234,28 @@ export class RolloutGatherer {
       try {
         const view = await pipeline.look(run.runId, signal);
         if (signal.aborted || lastArrival() !== arrival) continue;
-        // A reader that only shows what happened may have kept the stream full.
-        if (view.kind === "seen" && view.isEpisodesFull)
-          await rollouts.purgeBelow(run.runId, this.#deps.neededFrom());
         const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
-        const wait = findHoldup(
-          { what, missing, total: jobs.length, version, unpublished: unpublished.count },
-          view,
-        );
+        const total = jobs.length;
+        const { neededFrom } = progress;
+        const keepsSteps =
+          progress.version !== undefined && !isReplayFree(run.config, progress.recovery, progress.version);
+        const wanted = { what, missing, total, version, unpublished: unpublished.count };
+        const wait = findHoldup({ ...wanted, runId: run.runId, neededFrom, keepsSteps }, view);
         const text = `${wait.text}${heldText(unpublished)}`;
         reporter.waiting({ ...wait, text, sinceMs: Math.round(Date.now() - quietMs) });
+        if (view.kind !== "seen" || !view.episodes.isFull) {
+          full = undefined;
+          continue;
+        }
+        if (full?.arrival !== arrival) {
+          full = { sinceMs: performance.now(), arrival };
+          logger.warn("EPISODES is full", { waitingFor: text, owner: wait.owner });
+        } else if (keepsSteps && performance.now() - full.sinceMs >= fullMs) {
+          throw new EpisodesFullError(what, progress.recovery?.version); // G6
+        }
+        await dropUnneededEpisodes(this.#deps); // G6
       } catch (error) {
+        if (error instanceof EpisodesFullError) throw error;
         if (!signal.aborted) logger.warn("cannot tell what is waited for", { error: describeError(error) });
       }
     }

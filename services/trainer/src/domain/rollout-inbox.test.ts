@@ -21,7 +21,7 @@ function scored(at: Slot, sequence: number, attempt = 1, resumption = 0): Scored
     metrics: {},
     turnCount: 1,
   } as const;
-  return { rollout, sequence, resumption, trace: contextOfTraceparent(undefined) };
+  return { rollout, sequence, bytes: 1, resumption, trace: contextOfTraceparent(undefined) };
 }
 
 describe("RolloutInbox", () => {

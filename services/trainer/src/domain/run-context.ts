@@ -20,6 +20,8 @@ export interface RunProgress {
   recovery: Recovery | undefined;
   /** First position of the stream that a restart would need. */
   neededFrom: number;
+  /** Room that the episodes of the last evaluation took in the stream; undefined before the first in this tenure. */
+  evaluationBytes: number | undefined;
 }
 
 export interface RunContext {

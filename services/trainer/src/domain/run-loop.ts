@@ -15,7 +15,6 @@ import { replay } from "./replay.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunPhase } from "./run-status.ts";
 import type { WishBoard } from "./run-wishes.ts";
-import { hasOptimizer } from "./state-cadence.ts";
 import { sendStepEvent } from "./step-event.ts";
 import { trainStep } from "./train-step.ts";
 import { diskWait, WaitOwner } from "./wait.ts";
@@ -39,7 +38,7 @@ export async function runLoop(context: RunContext, wishes: WishBoard): Promise<v
 
 /** Brings engine and published state to the last commit; makes version 0 where there is none. */
 async function restore(context: RunContext): Promise<void> {
-  const { run, engine, reporter, ledger, progress, tasks } = context;
+  const { run, reporter, ledger, progress, tasks } = context;
   if (progress.version === undefined) {
     await makeFirstVersion(context);
     return;
@@ -68,7 +67,7 @@ async function restore(context: RunContext): Promise<void> {
     await reporter.publish({ ...published, location: folder, digest });
   } else {
     const state = { folder: run.stateFolder, digest: run.stateDigest, files: run.stateFiles };
-    await loadState(context, state, { hasOptimizer: hasOptimizer(run.config, engine, version) });
+    await loadState(context, state, { hasOptimizer: needsOptimizer });
     progress.trained = version;
     await reporter.publish(published);
   }

@@ -53,6 +53,8 @@ export interface TenureDeps {
   readonly logger: Logger;
   /** Time between two saved states of a warm start. @default 60_000 */
   readonly warmStateMs?: number;
+  /** How long a full stream of episodes is waited for before steps are replayed to make room. @default 20_000 */
+  readonly fullMs?: number;
 }
 
 /** What a kill may cost of a long warm start; a state of gigabytes takes seconds to write. */
@@ -146,6 +148,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     trained: run.recovery?.version,
     recovery: run.recovery,
     neededFrom: run.nextSequence,
+    evaluationBytes: undefined,
   };
   const inbox = new RolloutInbox(
     ({ split, step }) =>
@@ -165,10 +168,11 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     rollouts,
     pipeline: deps.pipeline,
     inbox,
-    neededFrom: () => progress.neededFrom,
+    progress,
     traces,
     reporter,
     logger,
+    ...(deps.fullMs !== undefined && { fullMs: deps.fullMs }),
     signal: AbortSignal.any([signal, ended.signal]),
   });
   if (run.resumptions > 0) {

@@ -7,6 +7,8 @@ export interface ScoredRollout {
   readonly rollout: Rollout;
   /** Position in the stream. */
   readonly sequence: number;
+  /** Room that it takes in the stream as a scored episode. */
+  readonly bytes: number;
   /** How often the run had been resumed after a failure when it asked for the rollout. */
   readonly resumption: number;
   /** Trace of the rollout, which its `train` span joins. */

@@ -17,6 +17,7 @@ import {
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { commitVersion } from "./commit.ts";
 import { compareGroups } from "./compare-groups.ts";
+import { dropUnneededEpisodes, episodeBytes } from "./episode-room.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import type { Job, LedgerEntry, TaskVisitRow } from "./ports.ts";
 import { batchSlots } from "./rollout-gatherer.ts";
@@ -79,6 +80,7 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
       entries,
       metrics: metrics.toRecord(),
       troubles,
+      stepBytes: episodeBytes(scored),
       ...(visits !== undefined && { visits }),
     }),
   );
@@ -100,7 +102,7 @@ function finishStep(
     span: Span;
   },
 ): void {
-  const { run, rollouts, progress, logger } = context;
+  const { run, logger } = context;
   const record = done.metrics.toRecord();
   const stepMs = record["time/step_ms"] ?? 0;
   const rates =
@@ -113,9 +115,7 @@ function finishStep(
   sendStepEvent(context, step, { metrics: { ...record, ...rates }, troubles: done.troubles });
   traceTraining(run, step, done);
   logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
-  rollouts.purgeBelow(run.runId, progress.neededFrom).catch((error: unknown) => {
-    logger.warn("episodes are not purged; the next step tries again", { error });
-  });
+  void dropUnneededEpisodes(context);
 }
 
 function jobsOf({ run }: RunContext, step: number, batch: StepTasks): Job[] {

@@ -5,7 +5,8 @@ import type { Sample } from "@hone/rl";
 import { contextOfTraceparent, silentLogger } from "@hone/telemetry";
 import { temporaryFolder } from "@hone/testing";
 import { testConfig, testRun } from "../testing/fake-run.ts";
-import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
+import { HashEngine } from "../testing/hash-engine.ts";
+import { MemoryWorld } from "../testing/memory-world.ts";
 import { holdTenure } from "./run-tenure.ts";
 import { WishBoard } from "./run-wishes.ts";
 import { checkBounds } from "./trainable.ts";
@@ -67,6 +68,7 @@ describe("a forged episode with tokens that no model has", () => {
           turnCount: 1,
         },
         sequence: 1,
+        bytes: 1,
         resumption: 0,
         trace: contextOfTraceparent(undefined),
       });

@@ -3,7 +3,8 @@ import { describe, test } from "node:test";
 import { silentLogger } from "@hone/telemetry";
 import { temporaryFolder } from "@hone/testing";
 import { testConfig, testRun } from "../testing/fake-run.ts";
-import { HashEngine, MemoryWorld } from "../testing/memory-world.ts";
+import { HashEngine } from "../testing/hash-engine.ts";
+import { MemoryWorld } from "../testing/memory-world.ts";
 import { holdTenure } from "./run-tenure.ts";
 import { WishBoard } from "./run-wishes.ts";
 

@@ -7,8 +7,8 @@ import {
   type Bus,
   consumerBacklog,
   DurableName,
-  isStreamFull,
   StreamName,
+  streamRoom,
   subjectCount,
   subjects,
 } from "@hone/messaging";
@@ -38,12 +38,12 @@ export class BusPipeline implements Pipeline {
   }
 
   async #lookNow(runId: string): Promise<PipelineView> {
-    const [health, jobs, jobsOfAll, episodes, isEpisodesFull, replicas] = await Promise.all([
+    const [health, jobs, jobsOfAll, scoring, episodes, replicas] = await Promise.all([
       askHealth(this.#bus),
       subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId)),
       consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs),
       consumerBacklog(this.#bus, StreamName.episodes, DurableName.finishedEpisodes),
-      isStreamFull(this.#bus, StreamName.episodes),
+      streamRoom(this.#bus, StreamName.episodes),
       this.#replicas.entries(),
     ]);
     return {
@@ -52,8 +52,8 @@ export class BusPipeline implements Pipeline {
       jobs,
       jobsPending: jobsOfAll.pending,
       jobsInWork: jobsOfAll.inWork,
-      unscored: episodes.pending + episodes.inWork,
-      isEpisodesFull,
+      unscored: scoring.pending + scoring.inWork,
+      episodes,
       replicas: replicas
         .filter(({ value }) => value.model === runId)
         .map(({ value: { replica, versions, activity } }) => ({ name: replica, versions, activity })),

@@ -11,6 +11,7 @@ import {
   runsIn,
   StreamName,
   slotFromWire,
+  streamRoom,
   subjects,
   tellUnread,
   translateBusError,
@@ -36,6 +37,7 @@ import {
 } from "@hone/rl";
 import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import { JetStreamApiError } from "@nats-io/jetstream";
+import type { EpisodeRoom } from "../domain/episode-room.ts";
 import type { ScoredRollouts } from "../domain/ports.ts";
 import type { ScoredRollout } from "../domain/scored-rollout.ts";
 
@@ -68,10 +70,10 @@ export class ScoredReader implements ScoredRollouts {
       signal,
       onError: (error) => this.#logger.warn("reading episodes is interrupted", { runId, error }),
     });
-    for await (const { message, sequence, trace } of items) {
+    for await (const { message, sequence, bytes, trace } of items) {
       const rollout = this.#decode(runId, message, sequence);
       const resumption = message.episode?.resumption ?? 0;
-      if (rollout !== undefined) yield { rollout, sequence, resumption, trace };
+      if (rollout !== undefined) yield { rollout, sequence, bytes, resumption, trace };
     }
   }
 
@@ -86,6 +88,10 @@ export class ScoredReader implements ScoredRollouts {
       if (error instanceof JetStreamApiError && error.code === NO_MESSAGE_FOUND) return 0;
       throw translateBusError(error, "look for the last episode", subject);
     }
+  }
+
+  room(): Promise<EpisodeRoom> {
+    return streamRoom(this.#bus, StreamName.episodes);
   }
 
   runs(): Promise<string[]> {

@@ -15,6 +15,8 @@ import {
   publishStored,
   type Responder,
   respond,
+  respondToHealth,
+  ServiceName,
   StreamName,
   slotFromWire,
   subjects,
@@ -46,6 +48,8 @@ export interface FakePeers {
   readonly problems: Map<string, Problem[]>;
   /** Called before a job is answered; may wait, or throw to fail the attempt. */
   beforeEpisode: (job: RolloutJob) => Promise<void>;
+  /** Bytes by which each episode is larger than it need be. */
+  paddingBytes: number;
   /** How a rollout fails, and why; undefined = it completes. */
   failureOf: (job: RolloutJob) => { readonly outcome: Outcome; readonly reason: string } | undefined;
   stop(): Promise<void>;
@@ -59,6 +63,7 @@ export function startFakePeers(bus: Bus, silent: readonly ValidatingService[] = 
     executed: [],
     problems: new Map(),
     beforeEpisode: async () => undefined,
+    paddingBytes: 0,
     failureOf: () => undefined,
     stop: async () => {
       await Promise.all(running.map((one) => ("stop" in one ? one.stop() : one.drain())));
@@ -90,6 +95,11 @@ export function startFakePeers(bus: Bus, silent: readonly ValidatingService[] = 
       onError,
     }),
   );
+  for (const service of Object.values(ServiceName)) {
+    if (service === ServiceName.trainer) continue;
+    const health = { service, instanceId: "fake", isReady: true, reasons: [] };
+    running.push(respondToHealth(bus, async () => health, onError));
+  }
   for (const service of Object.values(ValidatingService)) {
     if (silent.includes(service)) continue;
     running.push(startValidator(bus, service, peers));
@@ -132,7 +142,7 @@ async function execute(bus: Bus, peers: FakePeers, job: RolloutJob): Promise<voi
     resumption: job.resumption,
     samples: [sample],
     metrics: { success: reward > 1 ? 1 : 0 },
-    task: job.task!,
+    task: { ...job.task!, rowJson: "x".repeat(peers.paddingBytes) },
     environmentReturn: reward,
     cursor: job.cursor,
   });

@@ -1,18 +1,14 @@
 /**
- * The world around a run in memory: database, bus, agents and an engine whose weights are a hash of all it was
- * trained on. Every effect on it goes through `point`, where a test may let the process "die".
+ * The world around a run in memory: database, bus and agents. Every effect on it goes through `point`, where a test may let the process "die".
  *
  * For tests of the domain only. What the database promises (epoch and version checked in one transaction) is tested
  * against PostgreSQL in db/.
  */
 
-import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
-import path from "node:path";
 import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
-import type { TrainingSample } from "@hone/train";
+import type { EpisodeRoom } from "../domain/episode-room.ts";
 import type {
   Commit,
   EvaluationRecord,
@@ -36,18 +32,8 @@ import type { RunEvent } from "../domain/run-event.ts";
 import type { Recovery, RunRecord } from "../domain/run-record.ts";
 import type { RunStatus } from "../domain/run-status.ts";
 import type { ScoredRollout } from "../domain/scored-rollout.ts";
-import type {
-  Minibatch,
-  MinibatchResult,
-  SampleScores,
-  SavedState,
-  TrainingEngine,
-} from "../domain/training-engine.ts";
 
-const STATE_FILE = "state";
 const VOCABULARY = [5, 6, 7];
-/** Ids are below this: above all that is sampled here. */
-const VOCABULARY_SIZE = 8;
 const EVAL_SIZE = 3;
 /** Of the training split: few, so that they come again. */
 const NUM_TASKS = 5;
@@ -66,6 +52,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   rows: readonly Record<string, unknown>[] = [];
   readonly stream: ScoredRollout[] = [];
   readonly events: Array<{ event: RunEvent; messageId: string | undefined }> = [];
+  /** Size of the stream of episodes. A rollout that finds no room is held: who asks again later may get it. */
+  maxBytes: number | undefined;
+  /** Of a scored episode; a finished one is as large. */
+  bytesOf: (slot: Slot) => number = () => 1;
   status: RunStatus | undefined;
   ending: RunEnding | undefined;
   /** How often each slot was executed. */
@@ -79,8 +69,19 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
   /** How rollouts fail; undefined = they complete. */
   failureOf: (slot: Slot) => Pick<Rollout, "outcome" | "reason" | "toolUses"> | undefined = () => undefined;
-  /** Nobody is ever waited for here. */
-  readonly pipeline: Pipeline = { look: async () => ({ kind: "bus_silent" }) };
+  /** Nobody is ever waited for here, but room. */
+  readonly pipeline: Pipeline = {
+    look: async () => ({
+      kind: "seen",
+      silent: [],
+      jobs: 0,
+      jobsPending: 0,
+      jobsInWork: 0,
+      unscored: 0,
+      episodes: this.#room(),
+      replicas: [],
+    }),
+  };
   /** Nothing is compared here. */
   readonly groupJudges: GroupJudges = {
     compare: async () => ({ kind: "failed", reason: "nobody compares" }),
@@ -227,6 +228,11 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     }
   }
 
+  async room(): Promise<EpisodeRoom> {
+    this.point("room");
+    return this.#room();
+  }
+
   async runs(): Promise<string[]> {
     return this.stream.length === 0 ? [] : [this.run.runId];
   }
@@ -252,6 +258,18 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       rowJson: "",
     }));
     return { tasks, size: EVAL_SIZE };
+  }
+
+  #room(): EpisodeRoom {
+    const { maxBytes, run } = this;
+    const bytes = 2 * this.stream.reduce((sum, scored) => sum + scored.bytes, 0);
+    return {
+      bytes,
+      maxBytes,
+      isFull: maxBytes !== undefined && bytes >= 0.8 * maxBytes,
+      firstSequence: this.stream[0]?.sequence ?? run.nextSequence,
+      runs: this.stream.length === 0 ? [] : [run.runId],
+    };
   }
 
   #rowBatch({ cursor, count }: TaskRequest): { tasks: Task[]; size: number } {
@@ -284,6 +302,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const key = slotKey(job.slot);
     const jobId = `${key}~${run.resumptions}`;
     if (this.#jobIds.has(jobId)) return false;
+    const bytes = this.bytesOf(job.slot);
+    if (this.#room().bytes + 2 * bytes > (this.maxBytes ?? Number.POSITIVE_INFINITY)) return true;
     this.#jobIds.add(jobId);
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
     this.tasks.set(key, job.task.id);
@@ -320,6 +340,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
         ...this.failureOf(job.slot),
       },
       sequence,
+      bytes,
       resumption: run.resumptions,
       trace: contextOfTraceparent(undefined),
     });
@@ -327,96 +348,5 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.#arrival = Promise.withResolvers<void>();
     this.point("after job");
     return true;
-  }
-}
-
-/** An engine whose state is a hash of everything that it was trained on, in order. */
-export class HashEngine implements TrainingEngine {
-  readonly vocabSize: number;
-  readonly stateBytes = 0;
-  /** Part of every hash. */
-  readonly arithmetic: string;
-  readonly #world: MemoryWorld;
-  #state = "";
-  #reference = "";
-
-  constructor(world: MemoryWorld, vocabSize = VOCABULARY_SIZE, arithmetic = "hashes") {
-    this.#world = world;
-    this.vocabSize = vocabSize;
-    this.arithmetic = arithmetic;
-  }
-
-  async initialise(): Promise<void> {
-    this.#state = "fresh";
-  }
-
-  async load(folder: string): Promise<void> {
-    this.#world.point("load");
-    this.#state = await readFile(path.join(folder, STATE_FILE), "utf8");
-  }
-
-  async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
-    this.#world.point("train");
-    const { samples, loss, kl, optimizer } = minibatch;
-    const hash = createHash("sha256")
-      .update(this.#state + this.arithmetic)
-      .update(JSON.stringify({ loss, kl, optimizer }));
-    for (const { tokenIds, advantages, weights, referenceLogprobs = [] } of samples) {
-      hash.update(JSON.stringify([tokenIds, advantages, weights, referenceLogprobs]));
-    }
-    this.#state = hash.digest("hex");
-    return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
-  }
-
-  async resetOptimizer(): Promise<void> {
-    this.#state = createHash("sha256").update(`${this.#state} without moments`).digest("hex");
-  }
-
-  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
-    return {
-      logprobs: samples.map(({ weights, logprobs }) =>
-        Float32Array.from(logprobs ?? new Float32Array(weights.length)),
-      ),
-      entropies: samples.map(({ weights }) => new Float32Array(weights.length)),
-      sampleTokenCount: 0,
-      packedTokenCount: 0,
-      elapsedMs: 0,
-    };
-  }
-
-  async loadReference(folder: string): Promise<void> {
-    this.#world.point("load reference");
-    this.#reference = await readFile(path.join(folder, STATE_FILE), "utf8");
-  }
-
-  async referenceLogprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
-    const scores = await this.logprobs(samples);
-    const shift = Number.parseInt(createHash("sha256").update(this.#reference).digest("hex").slice(0, 4), 16);
-    return { ...scores, logprobs: scores.logprobs.map((values) => values.map((value) => value - shift)) };
-  }
-
-  async save(folder: string): Promise<SavedState> {
-    this.#world.point("before save");
-    await writeFile(path.join(folder, STATE_FILE), this.#state);
-    this.#world.point("after save");
-    return { digest: this.#state, bytes: this.#state.length };
-  }
-
-  async saveWeights(folder: string): Promise<SavedState> {
-    this.#world.point("before save of weights");
-    await writeFile(path.join(folder, STATE_FILE), this.#state);
-    this.#world.point("after save of weights");
-    return { digest: this.#state, bytes: this.#state.length };
-  }
-
-  async exportTo(folder: string): Promise<SavedState> {
-    this.#world.point("before export");
-    await writeFile(path.join(folder, STATE_FILE), this.#state);
-    this.#world.point("after export");
-    return { digest: this.#state, bytes: this.#state.length };
-  }
-
-  async close(): Promise<void> {
-    this.#state = "closed";
   }
 }

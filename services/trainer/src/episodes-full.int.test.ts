@@ -1,0 +1,107 @@
+/** The stream of episodes is small for what a run keeps in it, or for one step of it. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  BucketName,
+  connectBus,
+  ensureTopology,
+  openBucket,
+  publishBytes,
+  StreamName,
+  subjects,
+} from "@hone/messaging";
+import { RunPhase, RunStateSchema } from "@hone/proto-gen/run";
+import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
+import postgres from "postgres";
+import { startFakePeers } from "./testing/fake-peers.ts";
+import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
+
+const RUN_DEADLINE_MS = 120_000;
+const STEPS = 10;
+const ROLLOUTS = 16;
+/** The least that may be set. */
+const SMALL_BYTES = 4 * 1024 ** 2;
+const LARGE_BYTES = 64 * 1024 ** 2;
+/** Ten steps of sixteen such episodes are more than the small stream takes, one is a ninth of it. */
+const EPISODE_BYTES = 30_000;
+/** One step of sixteen such episodes is more than it takes. */
+const HUGE_EPISODE_BYTES = 300_000;
+
+test("a run goes on in a stream of episodes that its steps fill, and says so where one step does", {
+  timeout: 480_000,
+}, async () => {
+  await using nats = await startNats();
+  await using database = await startPostgres();
+  await using folder = await temporaryFolder("episodes");
+  const bus = await connectBus({ url: nats.url, name: "test" });
+  await ensureTopology(bus);
+  const peers = startFakePeers(bus);
+  const ended = new AbortController();
+  const events = followEvents(bus, ended.signal);
+  const sql = postgres(database.url, { onnotice: () => undefined });
+  const servers = { nats: nats.url, postgres: database.url, stateDir: folder.path };
+  const start = (maxBytes: number) => startTrainer(servers, { HONE_EPISODES_MAX_BYTES: String(maxBytes) });
+  const sizeOf = async () => (await bus.manager.streams.info(StreamName.episodes)).config.max_bytes;
+  let trainer = await start(LARGE_BYTES);
+  try {
+    const text = await runFile({
+      trainer: {
+        steps: STEPS,
+        minibatches: 2,
+        stateEvery: 100,
+        optimizer: { kind: "adamw", learningRate: 0.01 },
+      },
+    });
+    const submit = async (paddingBytes: number) => {
+      peers.paddingBytes = paddingBytes;
+      return `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+    };
+    const endOf = async (runId: string) => {
+      const end = await eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], {
+        deadlineMs: RUN_DEADLINE_MS,
+      });
+      assert.equal(end.phase, RunPhase.COMPLETED, end.reason);
+      const [row] =
+        await sql`select state_digest, recovery_version from trainer.runs where run_id = ${runId}`;
+      const [trained] = await sql`select count(*)::int as n from trainer.ledger where run_id = ${runId}`;
+      assert.equal(trained?.n, STEPS * ROLLOUTS);
+      return { digest: row?.state_digest, wholeAt: row?.recovery_version };
+    };
+
+    const wide = await endOf(await submit(EPISODE_BYTES));
+    assert.equal(wide.wholeAt, 0);
+
+    await trainer.stop();
+    trainer = await start(SMALL_BYTES);
+    assert.equal(await sizeOf(), SMALL_BYTES);
+    const narrow = await endOf(await submit(EPISODE_BYTES));
+    assert.equal(narrow.digest, wide.digest);
+    assert.ok(narrow.wholeAt > 0, "no state was written before it was due");
+
+    const runId = await submit(HUGE_EPISODE_BYTES);
+    const states = await openBucket(bus, BucketName.runState, RunStateSchema);
+    const state = await eventually(
+      "the status to name the stream and its size",
+      async () => {
+        const found = (await states.get(runId))?.value;
+        return found?.waitingFor.includes("HONE_EPISODES_MAX_BYTES") ? found : undefined;
+      },
+      { deadlineMs: RUN_DEADLINE_MS },
+    );
+    assert.match(
+      state.waitingFor,
+      /of 16 rollouts of step 1: EPISODES is full \(it holds \d+ bytes of at most 4194304\).*start the trainer with HONE_EPISODES_MAX_BYTES above 4194304/,
+    );
+    assert.equal(state.waitingOwner, "you");
+    await trainer.stop();
+    trainer = await start(LARGE_BYTES);
+    assert.equal((await endOf(runId)).digest, wide.digest);
+  } finally {
+    ended.abort();
+    await trainer.stop();
+    await peers.stop();
+    await sql.end();
+    await bus.close();
+  }
+});

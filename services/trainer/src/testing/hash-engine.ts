@@ -1,0 +1,109 @@
+/** An engine in memory whose weights are a hash of all it was trained on. For tests of the domain only. */
+
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { TrainingSample } from "@hone/train";
+import type {
+  Minibatch,
+  MinibatchResult,
+  SampleScores,
+  SavedState,
+  TrainingEngine,
+} from "../domain/training-engine.ts";
+import type { MemoryWorld } from "./memory-world.ts";
+
+const STATE_FILE = "state";
+/** Ids are below this: above all that is sampled in a {@link MemoryWorld}. */
+const VOCABULARY_SIZE = 8;
+
+/** An engine whose state is a hash of everything that it was trained on, in order. */
+export class HashEngine implements TrainingEngine {
+  readonly vocabSize: number;
+  readonly stateBytes = 0;
+  /** Part of every hash. */
+  readonly arithmetic: string;
+  readonly #world: MemoryWorld;
+  #state = "";
+  #reference = "";
+
+  constructor(world: MemoryWorld, vocabSize = VOCABULARY_SIZE, arithmetic = "hashes") {
+    this.#world = world;
+    this.vocabSize = vocabSize;
+    this.arithmetic = arithmetic;
+  }
+
+  async initialise(): Promise<void> {
+    this.#state = "fresh";
+  }
+
+  async load(folder: string): Promise<void> {
+    this.#world.point("load");
+    this.#state = await readFile(path.join(folder, STATE_FILE), "utf8");
+  }
+
+  async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
+    this.#world.point("train");
+    const { samples, loss, kl, optimizer } = minibatch;
+    const hash = createHash("sha256")
+      .update(this.#state + this.arithmetic)
+      .update(JSON.stringify({ loss, kl, optimizer }));
+    for (const { tokenIds, advantages, weights, referenceLogprobs = [] } of samples) {
+      hash.update(JSON.stringify([tokenIds, advantages, weights, referenceLogprobs]));
+    }
+    this.#state = hash.digest("hex");
+    return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
+  }
+
+  async resetOptimizer(): Promise<void> {
+    this.#state = createHash("sha256").update(`${this.#state} without moments`).digest("hex");
+  }
+
+  async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+    return {
+      logprobs: samples.map(({ weights, logprobs }) =>
+        Float32Array.from(logprobs ?? new Float32Array(weights.length)),
+      ),
+      entropies: samples.map(({ weights }) => new Float32Array(weights.length)),
+      sampleTokenCount: 0,
+      packedTokenCount: 0,
+      elapsedMs: 0,
+    };
+  }
+
+  async loadReference(folder: string): Promise<void> {
+    this.#world.point("load reference");
+    this.#reference = await readFile(path.join(folder, STATE_FILE), "utf8");
+  }
+
+  async referenceLogprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
+    const scores = await this.logprobs(samples);
+    const shift = Number.parseInt(createHash("sha256").update(this.#reference).digest("hex").slice(0, 4), 16);
+    return { ...scores, logprobs: scores.logprobs.map((values) => values.map((value) => value - shift)) };
+  }
+
+  async save(folder: string): Promise<SavedState> {
+    this.#world.point("before save");
+    await writeFile(path.join(folder, STATE_FILE), this.#state);
+    this.#world.point("after save");
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
+  async saveWeights(folder: string): Promise<SavedState> {
+    this.#world.point("before save of weights");
+    await writeFile(path.join(folder, STATE_FILE), this.#state);
+    this.#world.point("after save of weights");
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
+  async exportTo(folder: string): Promise<SavedState> {
+    this.#world.point("before export");
+    await writeFile(path.join(folder, STATE_FILE), this.#state);
+    this.#world.point("after export");
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
+  async close(): Promise<void> {
+    this.#state = "closed";
+  }
+}

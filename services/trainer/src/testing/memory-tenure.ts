@@ -1,0 +1,80 @@
+/** Tenures of a run in a world in memory, whose processes may die between any two effects. For tests of the domain only. */
+
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { silentLogger } from "@hone/telemetry";
+import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
+import { holdTenure, type TenureControl } from "../domain/run-tenure.ts";
+import { WishBoard } from "../domain/run-wishes.ts";
+import { HashEngine } from "./hash-engine.ts";
+import type { MemoryWorld } from "./memory-world.ts";
+
+/** The end of a process, thrown by a test out of an effect. */
+export class Death extends Error {}
+
+/** A state folder with what admission leaves in it. */
+export async function newRoot(name: string): Promise<TemporaryFolder> {
+  const root = await temporaryFolder(name);
+  const tokenizer = path.join(root.path, "runs", "test-1", "tokenizer");
+  await mkdir(tokenizer, { recursive: true });
+  for (const [file, text] of Object.entries(chatmlTokenizerFiles())) {
+    await writeFile(path.join(tokenizer, file), text);
+  }
+  return root;
+}
+
+/** Nobody asks for anything. */
+export function newControl(): TenureControl {
+  const wishes = new WishBoard({ isCancelRequested: false, isPauseRequested: false });
+  return { wishes, ending: new AbortController(), stopping: new AbortController().signal };
+}
+
+/** One process that takes the run over and works on it until it ends, or the process dies. */
+export function tenure(
+  world: MemoryWorld,
+  stateRoot: string,
+  control = newControl(),
+  engine = new HashEngine(world, chatmlTokenizer().vocabSize),
+) {
+  return holdTenure(
+    world.takeOver(),
+    {
+      stateRoot,
+      ledger: world,
+      jobs: world.jobs,
+      rollouts: world,
+      pipeline: world.pipeline,
+      groupJudges: world.groupJudges,
+      tasks: world,
+      board: world.board,
+      events: world.eventSink,
+      createEngine: async () => engine,
+      logger: silentLogger(),
+      warmStateMs: 0,
+      fullMs: 0,
+    },
+    control,
+  );
+}
+
+/** Everything about a finished run that must not depend on what happened on the way. */
+export async function outcomeOf(world: MemoryWorld, stateRoot: string) {
+  const important = world.events.filter(({ messageId }) => messageId !== undefined);
+  return {
+    ending: world.ending,
+    digest: world.run.stateDigest,
+    version: world.run.version,
+    ledger: [...world.ledger].sort(),
+    events: important.map(({ messageId }) => messageId).sort(),
+    evaluations: world.records.map(({ version, mode, metrics }) => [version, mode, metrics.success]),
+    executions: [...world.executions].sort(),
+    tasks: [...world.tasks].sort(),
+    visits: world.taskVisits,
+    phase: world.status?.phase,
+    reason: world.status?.endReason,
+    troubles: world.status?.troubles,
+    served: [world.status?.version, world.status?.digest],
+    checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),
+  };
+}
