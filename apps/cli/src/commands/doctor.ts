@@ -76,12 +76,13 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     const { names, reason } = await kernelWalls();
     const processes = `${defaultProcesses()} processes`;
     const problem = await ownSnapshots().problem();
-    const kept = problem === undefined ? "" : `\nEach service takes seconds for its first Python: ${problem}`;
-    return names.length > 0
-      ? ok(`Deno without permissions, and the kernel's ${names.join(", ")}; ${processes}${kept}`)
-      : warn(
-          `Deno without permissions alone; ${processes}. The kernel's walls do not stand: ${reason}${kept}`,
-        );
+    const lacks = [
+      ...(names.length > 0 ? [] : [`The kernel's walls do not stand: ${reason}`]),
+      ...(problem === undefined ? [] : [`Each service takes seconds for its first Python: ${problem}`]),
+    ];
+    const walls = names.length > 0 ? `, and the kernel's ${names.join(", ")}` : " alone";
+    const text = [`Deno without permissions${walls}; ${processes}`, ...lacks].join("\n");
+    return lacks.length === 0 ? ok(text) : warn(text);
   },
   stack: async ({ project }) => {
     const stack = readStack(project);
