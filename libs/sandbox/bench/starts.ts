@@ -87,14 +87,14 @@ async function measure(): Promise<Told> {
   const session = sandbox.open();
   const call = () => session.run("6 * 7", LIMITS, signal);
   const startMs = await msOf(call);
+  const pid = childOf(process.pid);
+  const cpuMs = cpuOf(pid);
   const firstCallMs = await msOf(call);
   const calls: number[] = [];
   for (let i = 0; i < Number(values.calls); i++) calls.push(await msOf(call));
   calls.sort((a, b) => a - b);
   const at = (share: number) => calls[Math.floor(calls.length * share)] ?? 0;
-  const pid = childOf(process.pid);
   const [residentMib, dataMib] = [mebibytes(pid, "VmRSS"), mebibytes(pid, "VmData")];
-  const cpuMs = cpuOf(pid);
   session.close();
   await sandbox.close();
   const ownResidentMib = mebibytes(process.pid, "VmRSS");
@@ -120,7 +120,7 @@ function mebibytes(pid: number, name: string): number {
   return Number(found?.[1]) / 1_024;
 }
 
-/** Of its start and its calls, both walls and all threads; in the kernel's ticks. */
+/** So far, of all threads and of what became this process; in the kernel's ticks. */
 function cpuOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
