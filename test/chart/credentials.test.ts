@@ -59,6 +59,38 @@ describe("passwords", { skip }, () => {
   });
 });
 
+describe("a database of the tracer's own", { skip }, () => {
+  const set = ["tracer.database.existingSecret=page-database"];
+  const addresses = (manifests: readonly Manifest[], component: string) => {
+    const pod = podOf(manifests, component);
+    const container = pod.containers.find((each: { name: string }) => each.name === component);
+    const env = (container?.env ?? []) as { name: string; value?: string }[];
+    const mounts = (container?.volumeMounts ?? []) as { name: string; mountPath: string }[];
+    const volumes = pod.volumes as { name: string; secret?: { secretName: string } }[];
+    return env
+      .filter(({ name }) => name.includes("DATABASE_URL"))
+      .map(({ name, value = "" }) => {
+        const mount = mounts.find(({ mountPath }) => value.startsWith(`${mountPath}/`));
+        return `${name} ${volumes.find((volume) => volume.name === mount?.name)?.secret?.secretName}`;
+      });
+  };
+
+  test("comes from a Secret beside those that the chart makes, for the tracer alone", async () => {
+    const manifests = await renderOver([], set);
+    assert.deepEqual(addresses(manifests, "tracer"), ["HONE_TRACER_DATABASE_URL_FILE page-database"]);
+    assert.deepEqual(addresses(manifests, "trainer"), ["HONE_DATABASE_URL_FILE hone-trainer-credentials"]);
+    const secrets = secretsOf(manifests);
+    assert.deepEqual(Object.keys(secrets["hone-tracer-credentials"] ?? {}), ["nats-url"]);
+    assert.deepEqual(Object.keys(secrets["hone-trainer-credentials"] ?? {}), ["nats-url", "database-url"]);
+  });
+
+  test("is that of the trainer unless the values name one", async () => {
+    const manifests = await renderOver([]);
+    assert.deepEqual(addresses(manifests, "tracer"), ["HONE_DATABASE_URL_FILE hone-tracer-credentials"]);
+    assert.ok("database-url" in (secretsOf(manifests)["hone-tracer-credentials"] ?? {}));
+  });
+});
+
 describe("the token of the page", { skip }, () => {
   /** Variables of a service's own container that come from a Secret: name -> `<secret>/<key>`. */
   const secretVariables = (manifests: readonly Manifest[], component: string) => {

@@ -27,6 +27,15 @@ describe("between the pods of a release", { skip }, () => {
     assert.deepEqual(edgesOf(manifests), [...CLIENTS_OF_NATS, ...CLIENTS_OF_POSTGRES, ...toJaeger].sort());
   });
 
+  test("a tracer with a database of its own does not reach the trainer's", async () => {
+    const set = ["tracer.database.existingSecret=page-database"];
+    const edges = edgesOf(await render(program, { profile: "cpu", set }));
+    assert.deepEqual(
+      edges.filter((edge) => edge.includes("-> postgres")),
+      ["trainer -> postgres:5432"],
+    );
+  });
+
   test("no pod may reach an engine server: its port is its own pod's", async () => {
     for (const profile of ["vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
       const edges = edgesOf(await manifestsOf(profile));

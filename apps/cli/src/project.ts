@@ -58,7 +58,10 @@ export const OWN_CODE = { HONE_ALLOW_COMMANDS: "yes", HONE_ALLOW_MODULES: "yes" 
 
 /** The environment of a service's code that runs in this process, on this project's folders and without servers. */
 export function localEnvironment(project: Project): Readonly<Record<string, string | undefined>> {
-  const servers = ["HONE_NATS_URL", "HONE_NATS_URL_FILE", "HONE_DATABASE_URL", "HONE_DATABASE_URL_FILE"];
+  const servers = ["HONE_NATS_URL", "HONE_DATABASE_URL", "HONE_TRACER_DATABASE_URL"].flatMap((name) => [
+    name,
+    `${name}_FILE`,
+  ]);
   return {
     ...process.env,
     ...Object.fromEntries(servers.map((name) => [name, undefined])),

@@ -115,6 +115,18 @@ imagePullSecrets:
 {{- define "hone.databaseServices" -}}
 ["trainer", "tracer"]
 {{- end -}}
+{{/* (root, name) -> Secret with the address of a database of the service's own; empty = it has none. */}}
+{{- define "hone.ownDatabase" -}}
+{{- if eq .name "tracer" }}{{ (.root.Values.tracer.database | default dict).existingSecret }}{{ end -}}
+{{- end -}}
+{{/* Those that keep their rows in the shared database. */}}
+{{- define "hone.sharedDatabaseServices" -}}
+{{- $shared := list -}}
+{{- range include "hone.databaseServices" . | fromYamlArray -}}
+{{- if not (include "hone.ownDatabase" (dict "root" $ "name" .)) }}{{ $shared = append $shared . }}{{ end -}}
+{{- end -}}
+{{ toJson $shared }}
+{{- end -}}
 
 {{/* Where spans go: base addresses of OTLP/HTTP. Empty = nowhere. */}}
 {{- define "hone.jaegerEndpoint" -}}

@@ -50,7 +50,10 @@ capabilities: { drop: [ALL] }
 - name: HONE_EPISODES_MAX_BYTES
   value: {{ include "hone.bytes" $nats.episodesMaxSize | quote }}
 {{- end }}
-{{- if has .name (include "hone.databaseServices" $root | fromYamlArray) }}
+{{- if include "hone.ownDatabase" . }}
+- name: HONE_TRACER_DATABASE_URL_FILE
+  value: /etc/hone/database/database-url
+{{- else if has .name (include "hone.databaseServices" $root | fromYamlArray) }}
 - name: HONE_DATABASE_URL_FILE
   value: /etc/hone/credentials/database-url
 {{- end }}
@@ -152,6 +155,9 @@ judge: [HONE_JUDGE_KEY]
 {{- if not .isBare -}}
 - { name: credentials, mountPath: /etc/hone/credentials, readOnly: true }
 {{ end -}}
+{{- if include "hone.ownDatabase" . -}}
+- { name: database, mountPath: /etc/hone/database, readOnly: true }
+{{ end -}}
 - { name: tmp, mountPath: /tmp }
 - { name: files, mountPath: /files, readOnly: true }
 - { name: state, mountPath: /var/lib/hone{{ if eq $facts.state "ro" }}, readOnly: true{{ end }} }
@@ -169,6 +175,10 @@ judge: [HONE_JUDGE_KEY]
 - name: credentials
   # 288 is 0440: for the account of the pod and nobody else.
   secret: { secretName: {{ include "hone.credentials" . }}, defaultMode: 288 }
+{{ end -}}
+{{- with include "hone.ownDatabase" . -}}
+- name: database
+  secret: { secretName: {{ . }}, defaultMode: 288 }
 {{ end -}}
 - name: tmp
   # A pod that writes more is evicted. Kernels that PyTorch compiles lie here too.

@@ -110,7 +110,7 @@ spec:
   egress:
     {{- include "hone.toNats" . | nindent 4 }}
     {{- include "hone.toSpans" . | nindent 4 }}
-    {{- if has .name (include "hone.databaseServices" .root | fromYamlArray) }}
+    {{- if has .name (include "hone.sharedDatabaseServices" .root | fromYamlArray) }}
     {{- include "hone.toPostgres" . | nindent 4 }}
     {{- end }}
     {{- if $facts.models }}

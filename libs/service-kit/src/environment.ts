@@ -146,8 +146,11 @@ const baseShape = {
 export function readBaseConfig(environment: Environment): BaseConfig {
   const read = readEnvironment(z.object(baseShape), environment);
   return {
-    nats: addressIn(read, "natsUrl") ?? { kind: "known", url: DEFAULT_NATS_URL },
-    database: addressIn(read, "databaseUrl"),
+    nats: addressIn(read, EnvironmentVariable.natsUrl, EnvironmentVariable.natsUrlFile) ?? {
+      kind: "known",
+      url: DEFAULT_NATS_URL,
+    },
+    database: addressIn(read, EnvironmentVariable.databaseUrl, EnvironmentVariable.databaseUrlFile),
     streams: read.HONE_STREAMS,
     streamReplicas: read.HONE_STREAM_REPLICAS,
     episodesMaxBytes: read.HONE_EPISODES_MAX_BYTES,
@@ -174,16 +177,21 @@ export function readEpisodesMaxBytes(environment: Environment): number | undefin
   return readEnvironment(z.object(episodesShape), environment).HONE_EPISODES_MAX_BYTES;
 }
 
-function addressIn(
-  read: Readonly<Partial<Record<string, unknown>>>,
-  server: "natsUrl" | "databaseUrl",
+/**
+ * A server's address, from the variable that holds it or the one that names a file with it.
+ * @returns undefined where neither is set.
+ * @throws {SettingError} when both are.
+ */
+export function addressIn(
+  read: Readonly<Record<string, unknown>>,
+  urlVariable: string,
+  fileVariable: string,
 ): ServerAddress | undefined {
-  const variable = EnvironmentVariable[`${server}File`];
-  const url = read[EnvironmentVariable[server]];
-  const file = read[variable];
+  const url = read[urlVariable];
+  const file = read[fileVariable];
   if (typeof file !== "string") return typeof url === "string" ? { kind: "known", url } : undefined;
-  if (url === undefined) return { kind: "told", file: resolve(file), variable };
-  throw new SettingError(variable, `must be absent where ${EnvironmentVariable[server]} is set`, file);
+  if (url === undefined) return { kind: "told", file: resolve(file), variable: fileVariable };
+  throw new SettingError(fileVariable, `must be absent where ${urlVariable} is set`, file);
 }
 
 /** Host and process: unlike any other that runs now. */

@@ -12,7 +12,7 @@
 export type { ApiRequestErrorDetails, ApiRequestStatus } from "./api-request.ts";
 export { ApiRequestError, bearerToken, parseBody } from "./api-request.ts";
 export type { BaseConfig, Environment } from "./environment.ts";
-export { EnvironmentVariable, readBaseConfig, readEpisodesMaxBytes } from "./environment.ts";
+export { addressIn, EnvironmentVariable, readBaseConfig, readEpisodesMaxBytes } from "./environment.ts";
 export { ListenError, SettingError, StoppingError } from "./errors.ts";
 export type { EventStreamOptions, ServerSentEvent } from "./event-stream.ts";
 export { answerWithEvents } from "./event-stream.ts";

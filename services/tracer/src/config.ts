@@ -1,7 +1,7 @@
 /** What the tracer is configured with. */
 
 import { environmentInteger, readEnvironment } from "@hone/config";
-import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
+import { addressIn, type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
 
 export interface TracerConfig extends BaseConfig {
@@ -24,7 +24,13 @@ const DEFAULT_MAX_SPANS = 1_000_000;
 /** Some 300 MB on disk for small episodes: several runs of the first example. */
 const DEFAULT_MAX_ROLLOUTS = 100_000;
 
+/** A database of the tracer's own, in place of the one that HONE_DATABASE_URL names. */
+const OWN_DATABASE_VARIABLE = "HONE_TRACER_DATABASE_URL";
+const OWN_DATABASE_FILE_VARIABLE = "HONE_TRACER_DATABASE_URL_FILE";
+
 const shape = z.object({
+  [OWN_DATABASE_VARIABLE]: z.string().optional(),
+  [OWN_DATABASE_FILE_VARIABLE]: z.string().optional(),
   HONE_OTLP_FORWARD: z.url({ protocol: /^https?$/ }).optional(),
   HONE_JAEGER_URL: z.url({ protocol: /^https?$/ }).optional(),
   HONE_TRACER_MAX_BODY_BYTES: environmentInteger(1_024, 256 * 1024 * 1024).default(DEFAULT_MAX_BODY_BYTES),
@@ -32,11 +38,16 @@ const shape = z.object({
   HONE_TRACER_MAX_ROLLOUTS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_ROLLOUTS),
 });
 
-/** @throws {ConfigError} with every variable that is wrong. */
+/**
+ * @throws {ConfigError} with every variable that is wrong.
+ * @throws {SettingError} for an address that is given twice.
+ */
 export function readTracerConfig(environment: Environment): TracerConfig {
   const own = readEnvironment(shape, environment);
+  const base = readBaseConfig(environment);
   return {
-    ...readBaseConfig(environment),
+    ...base,
+    database: addressIn(own, OWN_DATABASE_VARIABLE, OWN_DATABASE_FILE_VARIABLE) ?? base.database,
     otlpForward: own.HONE_OTLP_FORWARD,
     jaegerUrl: own.HONE_JAEGER_URL?.replace(/\/+$/, ""),
     maxBodyBytes: own.HONE_TRACER_MAX_BODY_BYTES,

@@ -26,3 +26,29 @@ test("a service that keeps rows is told of its own file", () => {
   const told = serviceEnvironment(PROJECT, replicaOf("trainer", 0), settings, 0);
   assert.deepEqual([told["HONE_DATABASE_URL"], told["HONE_DATABASE_URL_FILE"]], ["", "/there/trainer.url"]);
 });
+
+test("the tracer's own database is told to it alone, and then it is told of no other", () => {
+  const given = { HONE_TRACER_DATABASE_URL: "postgres://tracer:secret@elsewhere/page" };
+  using _ = setVariables(given);
+  const settings = { ...SETTINGS, database: { file: "/there/tracer.url" } };
+  const told = (service: "tracer" | "trainer" | "judge") => {
+    const { HONE_TRACER_DATABASE_URL: own, HONE_DATABASE_URL_FILE: shared } = {
+      ...given,
+      ...serviceEnvironment(PROJECT, replicaOf(service, 0), settings, 0),
+    } as Record<string, string>;
+    return { own, shared };
+  };
+  assert.deepEqual(told("tracer"), { own: given.HONE_TRACER_DATABASE_URL, shared: "" });
+  assert.deepEqual(told("trainer"), { own: "", shared: "/there/tracer.url" });
+  assert.deepEqual(told("judge").own, "");
+});
+
+/** Variables of this process, until the scope ends. */
+function setVariables(variables: Readonly<Record<string, string>>): Disposable {
+  Object.assign(process.env, variables);
+  return {
+    [Symbol.dispose]() {
+      for (const name of Object.keys(variables)) delete process.env[name];
+    },
+  };
+}

@@ -79,7 +79,7 @@ export function serviceEnvironment(
       HONE_NATS_INBOX_PREFIX: inboxPrefixOf(service),
       HONE_STREAMS: service === "trainer" ? StreamsRole.make : StreamsRole.await,
     }),
-    ...addressVariables("HONE_DATABASE_URL", settings.database ?? { url: "" }),
+    ...databaseVariables(service, settings.database),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
     // Whoever publishes runs here works on this machine, with its own rights.
@@ -107,6 +107,19 @@ export function hasOwnKey(env: NodeJS.ProcessEnv = process.env): boolean {
 
 function readyFileOf(project: Project, name: string): string {
   return join(project.ready, `${name}.json`);
+}
+
+/** What opens a database, for who keeps rows in it. The user may give the tracer one of its own. */
+function databaseVariables(
+  service: ServiceReplica["service"],
+  database: ServerAddress | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  const own = "HONE_TRACER_DATABASE_URL";
+  const shared = addressVariables("HONE_DATABASE_URL", database ?? { url: "" });
+  if (service !== "tracer") return { ...shared, ...addressVariables(own, { url: "" }) };
+  const hasOwn = [env[own], env[`${own}_FILE`]].some((value) => (value ?? "") !== "");
+  return hasOwn ? addressVariables("HONE_DATABASE_URL", { url: "" }) : shared;
 }
 
 /** An empty variable counts as absent, and hides one of this process. */

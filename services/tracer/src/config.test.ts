@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { SettingError } from "@hone/service-kit";
+import { readTracerConfig } from "./config.ts";
+
+describe("readTracerConfig()", () => {
+  const shared = "postgres://hone@there/hone";
+  const own = "postgres://tracer@elsewhere/page";
+
+  test("keeps rows in the shared database unless the tracer has one of its own", () => {
+    assert.deepEqual(readTracerConfig({ HONE_DATABASE_URL: shared }).database, {
+      kind: "known",
+      url: shared,
+    });
+    const both = { HONE_DATABASE_URL: shared, HONE_TRACER_DATABASE_URL: own };
+    assert.deepEqual(readTracerConfig(both).database, { kind: "known", url: own });
+    assert.deepEqual(readTracerConfig({ HONE_TRACER_DATABASE_URL_FILE: "/there/url" }).database, {
+      kind: "told",
+      file: "/there/url",
+      variable: "HONE_TRACER_DATABASE_URL_FILE",
+    });
+  });
+
+  test("refuses an address of its own that is given twice", () => {
+    assert.throws(
+      () => readTracerConfig({ HONE_TRACER_DATABASE_URL: own, HONE_TRACER_DATABASE_URL_FILE: "/there/url" }),
+      (error) =>
+        error instanceof SettingError &&
+        /HONE_TRACER_DATABASE_URL_FILE must be absent where HONE_TRACER_DATABASE_URL is set/.test(
+          error.message,
+        ),
+    );
+  });
+});
