@@ -15,6 +15,8 @@ export interface TracerConfig extends BaseConfig {
   readonly maxSpans: number;
   /** Rollouts kept; the oldest go. */
   readonly maxRollouts: number;
+  /** What spans and rollouts may take in the database, bytes; those of the runs that ended first go first. */
+  readonly maxBytes: number;
 }
 
 /** An export of Hone's own services has 250 kB; collectors in front of it may batch more. */
@@ -23,6 +25,10 @@ const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MAX_SPANS = 1_000_000;
 /** Some 300 MB on disk for small episodes: several runs of the first example. */
 const DEFAULT_MAX_ROLLOUTS = 100_000;
+/** Long episodes take a hundred times what small ones do: these are 40,000 of a hundred kilobytes. */
+const DEFAULT_MAX_BYTES = 4 * 1024 ** 3;
+/** Room for a few episodes. */
+const MIN_MAX_BYTES = 4 * 1024 ** 2;
 
 /** A database of the tracer's own, in place of the one that HONE_DATABASE_URL names. */
 const OWN_DATABASE_VARIABLE = "HONE_TRACER_DATABASE_URL";
@@ -36,6 +42,7 @@ const shape = z.object({
   HONE_TRACER_MAX_BODY_BYTES: environmentInteger(1_024, 256 * 1024 * 1024).default(DEFAULT_MAX_BODY_BYTES),
   HONE_TRACER_MAX_SPANS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_SPANS),
   HONE_TRACER_MAX_ROLLOUTS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_ROLLOUTS),
+  HONE_TRACER_MAX_BYTES: environmentInteger(MIN_MAX_BYTES, 1024 ** 5).default(DEFAULT_MAX_BYTES),
 });
 
 /**
@@ -53,5 +60,6 @@ export function readTracerConfig(environment: Environment): TracerConfig {
     maxBodyBytes: own.HONE_TRACER_MAX_BODY_BYTES,
     maxSpans: own.HONE_TRACER_MAX_SPANS,
     maxRollouts: own.HONE_TRACER_MAX_ROLLOUTS,
+    maxBytes: own.HONE_TRACER_MAX_BYTES,
   };
 }

@@ -151,7 +151,7 @@ async function retain(
     if (signal.aborted) return;
     try {
       const gone = await enforceRetention(database, limits);
-      if (gone.spans + gone.rollouts > 0) logger.debug("old rows were deleted", gone);
+      if (gone.spans + gone.rollouts > 0) logger.debug("old rows were deleted", { ...gone });
     } catch (error) {
       logger.warn("old rows could not be deleted for now", { error });
     }

@@ -118,4 +118,18 @@ alter table rollouts add column resumption integer not null default 0`,
     name: "unread-rollouts",
     sql: "alter table runs add column unread_rollouts bigint not null default 0",
   },
+  {
+    id: 6,
+    name: "removals",
+    sql: `
+      create table removals (
+        run_id text not null,
+        split text not null,
+        step integer not null,
+        rollouts bigint not null,
+        primary key (run_id, split, step)
+      );
+      alter table rollouts add column spans_removed boolean not null default false;
+      create index rollouts_by_trace on rollouts (trace_id) where trace_id <> ''`,
+  },
 ];

@@ -3,7 +3,7 @@
 import { and, asc, type Database, desc, eq, gte, lt, lte, query, type SQL, sql } from "@hone/storage";
 import type { RolloutFilter } from "../domain/ports.ts";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
-import { rollouts, trainings } from "./schema.ts";
+import { removals, rollouts, trainings } from "./schema.ts";
 
 const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 
@@ -85,7 +85,12 @@ export async function readRollout(database: Database, runId: string, slot: strin
     database,
     async (db) => {
       const [found] = await db
-        .select({ ...row, figures: trainings.figures, scored: rollouts.scored })
+        .select({
+          ...row,
+          figures: trainings.figures,
+          spansRemoved: rollouts.spansRemoved,
+          scored: rollouts.scored,
+        })
         .from(rollouts)
         .leftJoin(trainings, sameRollout)
         .where(and(eq(rollouts.runId, runId), eq(rollouts.slot, slot)));
@@ -113,4 +118,23 @@ export async function readRollout(database: Database, runId: string, slot: strin
     },
     { ...READ, action: "read a rollout" },
   );
+}
+
+/** Whether retention removed rollouts of a step. */
+export async function areRolloutsRemoved(
+  database: Database,
+  runId: string,
+  split: string,
+  step: number,
+): Promise<boolean> {
+  const rows = await query(
+    database,
+    (db) =>
+      db
+        .select({ rollouts: removals.rollouts })
+        .from(removals)
+        .where(and(eq(removals.runId, runId), eq(removals.split, split), eq(removals.step, step))),
+    { ...READ, action: "look for removed rollouts" },
+  );
+  return rows.length > 0;
 }

@@ -3,7 +3,7 @@
 import { and, asc, type Database, desc, eq, gt, inArray, query, sql } from "@hone/storage";
 import type { CurvePoint } from "../domain/ports.ts";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
-import { evaluations, refusals, runs, steps } from "./schema.ts";
+import { evaluations, refusals, removals, runs, steps } from "./schema.ts";
 
 /** More than a page shows; older runs are found by their address. */
 const MAX_RUNS = 200;
@@ -112,7 +112,11 @@ export async function readRun(database: Database, runId: string) {
         .from(evaluations)
         .where(eq(evaluations.runId, runId))
         .orderBy(asc(evaluations.version), asc(evaluations.mode));
-      return { ...run, evaluations: evaluated };
+      const [removed] = await db
+        .select({ rollouts: sql<number>`coalesce(sum(${removals.rollouts}), 0)::float8` })
+        .from(removals)
+        .where(eq(removals.runId, runId));
+      return { ...run, removedRollouts: removed?.rollouts ?? 0, evaluations: evaluated };
     },
     { ...READ, action: "read a run" },
   );

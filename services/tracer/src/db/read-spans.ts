@@ -1,6 +1,6 @@
 /** Reads traces. */
 
-import { asc, type Database, eq, query } from "@hone/storage";
+import { asc, type Database, eq, query, sql } from "@hone/storage";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { spanPieces } from "./schema.ts";
 
@@ -21,4 +21,17 @@ export async function readPieces(database: Database, traceId: string): Promise<U
     { isRepeatable: true, deadlineMs: READ_DEADLINE_MS, action: "read a trace" },
   );
   return rows.map(({ data }) => data);
+}
+
+/** Whether spans were ever removed: the first that were stored are not there any more. */
+export async function areSpansRemoved(database: Database): Promise<boolean> {
+  const [first] = await query(
+    database,
+    (db) =>
+      db.execute<{ is_removed: boolean }>(sql`
+        select (select is_called from span_pieces_id_seq)
+          and coalesce((select min(id) from span_pieces) > 1, true) as is_removed`),
+    { isRepeatable: true, deadlineMs: READ_DEADLINE_MS, action: "look for removed spans" },
+  );
+  return first?.is_removed ?? false;
 }

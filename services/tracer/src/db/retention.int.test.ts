@@ -47,7 +47,7 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
   test("keeps the newest spans, in whole pieces", async () => {
     const piece = (n: number) => ({ traceId: String(n), spanCount: 10, data: new Uint8Array([n]) });
     await writeSpans(database, [piece(1), piece(2), piece(3), piece(4)]);
-    const limits = { maxSpans: 25, maxRollouts: 100 };
+    const limits = { maxSpans: 25, maxRollouts: 100, maxBytes: Number.MAX_SAFE_INTEGER };
     assert.deepEqual(await enforceRetention(database, limits), { spans: 20, rollouts: 0 });
     assert.deepEqual(await readPieces(database, "2"), []);
     assert.equal((await readPieces(database, "3")).length, 1);
@@ -61,7 +61,11 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
         { runId: "lake-1", slot: rollout(index).record.slot, advantage: index, figures: {} },
       ]);
     }
-    const gone = await enforceRetention(database, { maxSpans: 100, maxRollouts: 3 });
+    const gone = await enforceRetention(database, {
+      maxSpans: 100,
+      maxRollouts: 3,
+      maxBytes: Number.MAX_SAFE_INTEGER,
+    });
     assert.deepEqual(gone, { spans: 0, rollouts: 2 });
     const { rollouts } = await readRollouts(database, "lake-1", { limit: 10 });
     assert.deepEqual(

@@ -1,52 +1,181 @@
 /**
- * What is kept: the newest spans and rollouts, by count. Runs, metrics and evaluations are small and stay.
+ * What is kept: the newest spans and rollouts, by count and by bytes. Runs, steps and evaluations are small and stay.
  *
- * Replicas may all do this: deleting what is gone already does nothing.
+ * K1: by bytes, whole steps go: rollouts with their texts, what training did with them, and their spans. First those of runs
+ *     that have ended, the run that ended first before the others; then the oldest of the runs that go on.
+ * K2: spans of no stored rollout, such as those of training steps, take at most a quarter of the bytes.
+ * K3: what went is marked by step, and at a rollout whose spans went: views say so, rather than that there never was any.
+ *
+ * Bytes are those of live rows as PostgreSQL stores them, compressed where that helps; files shrink later or never, as their room is
+ * used again. Replicas may all do this: deleting what is gone already does nothing.
  */
 
-import { type Database, query, sql } from "@hone/storage";
+import { type Database, query, type SQL, sql } from "@hone/storage";
 
-/** Most rows of each kind. */
+/** Most of each kind. */
 export interface RetentionLimits {
   readonly maxSpans: number;
   readonly maxRollouts: number;
+  /** Of rollouts and spans together. */
+  readonly maxBytes: number;
 }
 
-/** Deletes what is beyond the limits. @returns how many spans (in whole pieces) and rollouts went. */
-export async function enforceRetention(
-  database: Database,
-  limits: RetentionLimits,
-): Promise<{ spans: number; rollouts: number }> {
-  const spans = await query(
+/** What went; spans in whole pieces. */
+export interface Removed {
+  readonly spans: number;
+  readonly rollouts: number;
+}
+
+/** Of a row beside its large value: the other columns, its entries in indexes, and what training did with a rollout. */
+const ROW_BYTES = 500;
+/** K2 */
+const LOOSE_SHARE = 0.25;
+/** Of one statement, so that it takes seconds where gigabytes are to go. */
+const MAX_STATEMENT_BYTES = 128 * 1024 ** 2;
+/** What training did with a rollout comes seconds before or after it; one that never came was dropped (ADR 022). */
+const ORPHAN_MS = 3_600_000;
+
+const rolloutBytes = sql`pg_column_size(rollouts.scored) + ${sql.raw(String(ROW_BYTES))}`;
+const pieceBytes = sql`pg_column_size(span_pieces.data) + ${sql.raw(String(ROW_BYTES))}`;
+
+/** What deleting rollouts brings with it, after a `gone` that returns run_id, slot, split, step (K3). */
+const withRollouts = sql`
+  figures as (
+    delete from trainings using gone where trainings.run_id = gone.run_id and trainings.slot = gone.slot
+  ), marks as (
+    insert into removals (run_id, split, step, rollouts)
+    select run_id, split, step, count(*) from gone group by run_id, split, step order by run_id, split, step
+    on conflict (run_id, split, step) do update set rollouts = removals.rollouts + excluded.rollouts
+  )`;
+
+/** Deletes what is beyond the limits. @returns how much went. */
+export async function enforceRetention(database: Database, limits: RetentionLimits): Promise<Removed> {
+  const byCount = await enforceCounts(database, limits);
+  const byBytes = await enforceBytes(database, limits.maxBytes);
+  return { spans: byCount.spans + byBytes.spans, rollouts: byCount.rollouts + byBytes.rollouts };
+}
+
+async function enforceCounts(database: Database, limits: RetentionLimits): Promise<Removed> {
+  const spans = await removed(
+    database,
+    "delete old spans",
+    sql`
+      with gone as (
+        delete from span_pieces where id <= (
+          select id from (
+            select id, sum(span_count) over (order by id desc) as newer from span_pieces
+          ) as pieces
+          where newer > ${limits.maxSpans} order by id desc limit 1
+        )
+        returning span_count, trace_id
+      ), marks as (
+        update rollouts set spans_removed = true
+        where trace_id <> '' and not spans_removed and trace_id in (select trace_id from gone)
+      )
+      select 0 as rollouts, coalesce(sum(span_count), 0) as spans from gone`,
+  );
+  const rollouts = await removed(
+    database,
+    "delete old rollouts",
+    sql`
+      with gone as (
+        delete from rollouts where id <= (
+          select id from rollouts order by id desc offset ${limits.maxRollouts} limit 1
+        )
+        returning run_id, slot, split, step
+      ), ${withRollouts}
+      select count(*) as rollouts, 0 as spans from gone`,
+  );
+  await query(
     database,
     (db) =>
-      db.execute<{ count: string }>(sql`
-        with gone as (
-          delete from span_pieces where id <= (
-            select id from (
-              select id, sum(span_count) over (order by id desc) as newer from span_pieces
-            ) as pieces
-            where newer > ${limits.maxSpans} order by id desc limit 1
-          )
-          returning span_count
-        )
-        select coalesce(sum(span_count), 0) as count from gone`),
-    { action: "delete old spans" },
+      db.execute(sql`
+        delete from trainings where stored_at_ms < ${Date.now() - ORPHAN_MS}::bigint and not exists (
+          select from rollouts where rollouts.run_id = trainings.run_id and rollouts.slot = trainings.slot
+        )`),
+    { action: "delete what training did with rollouts that are not kept" },
   );
-  const rollouts = await query(
+  return { spans: spans.spans, rollouts: rollouts.rollouts };
+}
+
+async function enforceBytes(database: Database, maxBytes: number): Promise<Removed> {
+  const total = { spans: 0, rollouts: 0 };
+  let excess = (await storedBytes(database)) - maxBytes;
+  if (excess <= 0) return total;
+  total.spans += (await removeLoose(database, Math.floor(maxBytes * LOOSE_SHARE))).spans;
+  excess = (await storedBytes(database)) - maxBytes;
+  while (excess > 0) {
+    const gone = await removeSteps(database, Math.min(excess, MAX_STATEMENT_BYTES));
+    if (gone.rollouts === 0) break;
+    total.spans += gone.spans;
+    total.rollouts += gone.rollouts;
+    excess = (await storedBytes(database)) - maxBytes;
+  }
+  return total;
+}
+
+/** What the rows of rollouts and spans take; no value is read for it. */
+export async function storedBytes(database: Database): Promise<number> {
+  const [row] = await query(
     database,
     (db) =>
-      db.execute<{ count: string }>(sql`
-        with gone as (
-          delete from rollouts where id <= (
-            select id from rollouts order by id desc offset ${limits.maxRollouts} limit 1
-          )
-          returning run_id, slot
-        ), figures as (
-          delete from trainings using gone where trainings.run_id = gone.run_id and trainings.slot = gone.slot
-        )
-        select count(*) as count from gone`),
-    { action: "delete old rollouts" },
+      db.execute<{ bytes: string }>(sql`
+        select (select coalesce(sum(${rolloutBytes}), 0) from rollouts)
+          + (select coalesce(sum(${pieceBytes}), 0) from span_pieces) as bytes`),
+    { action: "measure what is stored", isRepeatable: true },
   );
-  return { spans: Number(spans[0]?.count ?? 0), rollouts: Number(rollouts[0]?.count ?? 0) };
+  return Number(row?.bytes ?? 0);
+}
+
+/** K2 */
+function removeLoose(database: Database, maxBytes: number): Promise<Removed> {
+  return removed(
+    database,
+    "delete old spans of no rollout",
+    sql`
+      with loose as (
+        select id, sum(${pieceBytes}) over (order by id desc) as newer from span_pieces
+        where not exists (select from rollouts where rollouts.trace_id = span_pieces.trace_id)
+      ), gone as (
+        delete from span_pieces where id in (select id from loose where newer > ${maxBytes}) returning span_count
+      )
+      select 0 as rollouts, coalesce(sum(span_count), 0) as spans from gone`,
+  );
+}
+
+/** K1: the first steps that make up so many bytes. */
+function removeSteps(database: Database, bytes: number): Promise<Removed> {
+  return removed(
+    database,
+    "delete the rollouts of old steps",
+    sql`
+      with traces as (
+        select trace_id, sum(${pieceBytes}) as bytes from span_pieces group by trace_id
+      ), sized as (
+        select run_id, split, step, min(rollouts.id) as first_id,
+          sum(${rolloutBytes} + coalesce(traces.bytes, 0)) as bytes
+        from rollouts left join traces on traces.trace_id = rollouts.trace_id
+        group by run_id, split, step
+      ), ordered as (
+        select sized.run_id, split, sized.step,
+          sum(bytes) over (order by ended_at_ms nulls last, first_id) - bytes as before
+        from sized left join runs on runs.run_id = sized.run_id
+      ), gone as (
+        delete from rollouts using ordered
+        where before < ${bytes}::bigint and rollouts.run_id = ordered.run_id
+          and rollouts.split = ordered.split and rollouts.step = ordered.step
+        returning rollouts.run_id, rollouts.slot, rollouts.split, rollouts.step, rollouts.trace_id
+      ), ${withRollouts}, pieces as (
+        delete from span_pieces where trace_id in (select trace_id from gone where trace_id <> '')
+        returning span_count
+      )
+      select (select count(*) from gone) as rollouts, (select coalesce(sum(span_count), 0) from pieces) as spans`,
+  );
+}
+
+async function removed(database: Database, action: string, statement: SQL): Promise<Removed> {
+  const [row] = await query(database, (db) => db.execute<{ rollouts: string; spans: string }>(statement), {
+    action,
+  });
+  return { spans: Number(row?.spans ?? 0), rollouts: Number(row?.rollouts ?? 0) };
 }

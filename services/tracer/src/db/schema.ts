@@ -3,6 +3,7 @@
 import {
   bigint,
   bigserial,
+  boolean,
   customType,
   doublePrecision,
   integer,
@@ -120,10 +121,24 @@ export const rollouts = pgTable(
     /** Empty where the rollout was not traced. */
     traceId: text("trace_id").notNull(),
     storedAtMs: timeMs("stored_at_ms").notNull(),
+    /** Whether retention removed spans of its trace. */
+    spansRemoved: boolean("spans_removed").notNull().default(false),
     /** Encoded hone.rollout.v1.ScoredEpisode. */
     scored: bytea("scored").notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],
+);
+
+/** How many rollouts of a step retention removed. */
+export const removals = pgTable(
+  "removals",
+  {
+    runId: text("run_id").notNull(),
+    split: text("split").notNull(),
+    step: integer("step").notNull(),
+    rollouts: bigint("rollouts", { mode: "number" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.split, table.step] })],
 );
 
 /** What training did with a rollout; comes apart from the rollout, and may come first. */

@@ -2,9 +2,9 @@
 
 import type { Database } from "@hone/storage";
 import type { TracerStore } from "../domain/ports.ts";
-import { readRollout, readRolloutCounts, readRollouts } from "./read-rollouts.ts";
+import { areRolloutsRemoved, readRollout, readRolloutCounts, readRollouts } from "./read-rollouts.ts";
 import { readRefusals, readRevisions, readRun, readRuns, readSteps } from "./read-runs.ts";
-import { readPieces } from "./read-spans.ts";
+import { areSpansRemoved, readPieces } from "./read-spans.ts";
 
 export function createStore(database: Database): TracerStore {
   return {
@@ -15,7 +15,9 @@ export function createStore(database: Database): TracerStore {
     readRollouts: (runId, filter) => readRollouts(database, runId, filter),
     readRolloutCounts: (runId) => readRolloutCounts(database, runId),
     readRollout: (runId, slot) => readRollout(database, runId, slot),
+    areRolloutsRemoved: (runId, split, step) => areRolloutsRemoved(database, runId, split, step),
     readPieces: (traceId) => readPieces(database, traceId),
+    areSpansRemoved: () => areSpansRemoved(database),
     readRevisions: () => readRevisions(database),
   };
 }

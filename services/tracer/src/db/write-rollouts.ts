@@ -35,7 +35,8 @@ export async function writeRollouts(database: Database, items: readonly StoredRo
           id = excluded.id, attempt = excluded.attempt, resumption = excluded.resumption, outcome = excluded.outcome,
           reason = excluded.reason, reward = excluded.reward, success = excluded.success, turns = excluded.turns,
           sampled_tokens = excluded.sampled_tokens, total_tokens = excluded.total_tokens, duration_ms = excluded.duration_ms,
-          task_id = excluded.task_id, trace_id = excluded.trace_id, stored_at_ms = excluded.stored_at_ms, scored = excluded.scored
+          task_id = excluded.task_id, trace_id = excluded.trace_id, stored_at_ms = excluded.stored_at_ms, scored = excluded.scored,
+          spans_removed = false
           where excluded.resumption > rollouts.resumption`),
     { action: "store rollouts" },
   );

@@ -97,6 +97,8 @@ export interface RolloutRow {
 /** A rollout with its bytes and the others of its group. */
 export interface RolloutDetail extends RolloutRow {
   readonly figures: Figures | null;
+  /** Whether retention removed spans of its trace. */
+  readonly spansRemoved: boolean;
   /** Encoded hone.rollout.v1.ScoredEpisode. */
   readonly scored: Uint8Array;
   readonly group: ReadonlyArray<Pick<RolloutRow, "slot" | "index" | "reward" | "outcome" | "advantage">>;
@@ -108,10 +110,13 @@ export interface TracerStore {
   readRuns(): Promise<ReadonlyArray<RunSummary & { readonly curve: readonly CurvePoint[] }>>;
   /** Newest first. */
   readRefusals(): Promise<readonly Refusal[]>;
-  readRun(
-    runId: string,
-  ): Promise<
-    | (RunSummary & { readonly configJson: string | null; readonly evaluations: readonly Evaluation[] })
+  readRun(runId: string): Promise<
+    | (RunSummary & {
+        readonly configJson: string | null;
+        /** Rollouts that retention removed. */
+        readonly removedRollouts: number;
+        readonly evaluations: readonly Evaluation[];
+      })
     | undefined
   >;
   /** The completed steps behind `afterStep`, in order; `hasMore` when the answer stops short of the last. */
@@ -134,6 +139,10 @@ export interface TracerStore {
     }>
   >;
   readRollout(runId: string, slot: string): Promise<RolloutDetail | undefined>;
+  /** Whether retention removed rollouts of a step. */
+  areRolloutsRemoved(runId: string, split: string, step: number): Promise<boolean>;
+  /** Whether retention ever removed spans. */
+  areSpansRemoved(): Promise<boolean>;
   /** Pieces of a trace in the order in which they came. */
   readPieces(traceId: string): Promise<readonly Uint8Array[]>;
   /** Revision of each run: a run whose revision moved has changed. */

@@ -12,6 +12,8 @@
  *   GET /api/metrics                                 unit and description of the figures that have one
  *   GET /api/health                                  which parts answer, and what could not be decoded
  *   GET /api/intake                                  spans taken, dropped and forwarded since the start
+ *
+ * What never was stored is answered with 404, what retention removed with 410.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
@@ -24,7 +26,7 @@ import { z } from "zod";
 import { traceViewOf } from "../domain/otlp/trace-view.ts";
 import type { TracerStore } from "../domain/ports.ts";
 import { rolloutViewOf } from "../domain/rollout-view.ts";
-import { jsonObjectOf } from "../domain/run-event.ts";
+import { jsonObjectOf, MAX_COLUMN } from "../domain/run-event.ts";
 import { seriesOf } from "../domain/series.ts";
 import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
 import type { TokenTexts } from "./token-texts.ts";
@@ -105,8 +107,8 @@ export function apiRoutes(options: ApiOptions): Hono {
   app.get("/runs/:run/rollouts/:slot", async (c) => {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
     const [stored, owner] = await Promise.all([store.readRollout(run, slot), store.readRun(run)]);
-    if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
-    const { scored: bytes, ...rest } = stored;
+    if (stored === undefined) return noRollout(c, store, run, slot);
+    const { scored: bytes, spansRemoved: _, ...rest } = stored;
     const scored = fromBinary(ScoredEpisodeSchema, bytes);
     if (scored.episode === undefined) return notFound(c, `the episode of ${run}/${slot}`);
     const texts = await tokenTexts.of(owner?.configJson ?? null);
@@ -118,13 +120,14 @@ export function apiRoutes(options: ApiOptions): Hono {
   app.get("/runs/:run/rollouts/:slot/trace", async (c) => {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
     const stored = await store.readRollout(run, slot);
-    if (stored === undefined) return notFound(c, `rollout ${run}/${slot}`);
-    return traceAnswer(c, store, stored.traceId, jaegerUrl);
+    if (stored === undefined) return noRollout(c, store, run, slot);
+    const { traceId, spansRemoved } = stored;
+    return traceAnswer(c, store, traceId, jaegerUrl, async () => spansRemoved);
   });
 
   app.get("/traces/:trace", async (c) => {
     const { trace } = parseParameters(traceParameters, c.req.param());
-    return traceAnswer(c, store, trace, jaegerUrl);
+    return traceAnswer(c, store, trace, jaegerUrl, () => store.areSpansRemoved());
   });
 
   app.get("/metrics", (c) => c.json(METRICS));
@@ -140,13 +143,27 @@ async function traceAnswer(
   store: TracerStore,
   traceId: string,
   jaegerUrl: string | undefined,
+  areRemoved: () => Promise<boolean>,
 ): Promise<Response> {
   const view = traceId === "" ? undefined : traceViewOf(traceId, await store.readPieces(traceId));
-  return view === undefined
-    ? notFound(c, `spans of trace ${traceId || "(none was recorded)"}`)
-    : c.json({ ...view, jaegerUrl: jaegerUrl === undefined ? "" : `${jaegerUrl}/trace/${traceId}` });
+  if (view !== undefined)
+    return c.json({ ...view, jaegerUrl: jaegerUrl === undefined ? "" : `${jaegerUrl}/trace/${traceId}` });
+  const what = `spans of trace ${traceId || "(none was recorded)"}`;
+  return traceId !== "" && (await areRemoved()) ? noLongerKept(c, what) : notFound(c, what);
+}
+
+/** There never was one, or retention removed those of its step. */
+async function noRollout(c: Context, store: TracerStore, run: string, slot: string): Promise<Response> {
+  const [split = "", step = ""] = slot.split(".");
+  const isRemoved = Number(step) <= MAX_COLUMN && (await store.areRolloutsRemoved(run, split, Number(step)));
+  return isRemoved ? noLongerKept(c, `rollout ${run}/${slot}`) : notFound(c, `rollout ${run}/${slot}`);
 }
 
 function notFound(c: Context, what: string): Response {
   return c.json(errorBody("NOT_FOUND", `Cannot show ${what} as it is not stored`), 404);
+}
+
+function noLongerKept(c: Context, what: string): Response {
+  const text = `Cannot show ${what} as it is no longer kept: the oldest make room for the newest (HONE_TRACER_MAX_BYTES, HONE_TRACER_MAX_ROLLOUTS, HONE_TRACER_MAX_SPANS)`;
+  return c.json(errorBody("NO_LONGER_KEPT", text), 410);
 }

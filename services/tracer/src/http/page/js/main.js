@@ -75,6 +75,7 @@ function emptyState(title, text) {
 
 function failure(error) {
   if (error instanceof ApiError && error.status === 404) return emptyState("Not stored", error.message);
+  if (error instanceof ApiError && error.status === 410) return emptyState("No longer kept", error.message);
   const text = error instanceof ApiError ? error.message : "This view could not be drawn.";
   if (!(error instanceof ApiError)) console.error(error);
   return h(

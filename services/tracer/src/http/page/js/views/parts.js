@@ -74,6 +74,11 @@ export function unreadText({ unreadRollouts }) {
   return `${count(unreadRollouts)} rollouts cannot be shown: the tracer or its database was away for so long that they were dropped before it had read them. Training has them all.`;
 }
 
+/** What is no longer kept of a run. */
+export function removedText({ removedRollouts }) {
+  return `${count(removedRollouts)} older rollouts are no longer kept, with their spans; the curves have them all.`;
+}
+
 /** Whether a run will change by itself. */
 export function isOver(phase) {
   return phase === "completed" || phase === "failed" || phase === "cancelled";

@@ -4,7 +4,16 @@ import { read } from "../api.js";
 import { h, replace } from "../dom.js";
 import { count, duration, number, percent, signed } from "../format.js";
 import { everySecond, onChange } from "../live.js";
-import { isOver, outcomeTone, phaseBadge, progressBar, progressOf, troublesOf, unreadText } from "./parts.js";
+import {
+  isOver,
+  outcomeTone,
+  phaseBadge,
+  progressBar,
+  progressOf,
+  removedText,
+  troublesOf,
+  unreadText,
+} from "./parts.js";
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
 import { tickTimes, turnOf } from "./runs.js";
@@ -145,6 +154,7 @@ function nowOf(run) {
     );
   }
   if (run.unreadRollouts > 0) lines.push(h("p", { class: "small soft" }, unreadText(run)));
+  if (run.removedRollouts > 0) lines.push(h("p", { class: "small soft" }, removedText(run)));
   if (lines.length === 0) return [];
   return h("div", { class: "card run-now", data: { tone: run.phase === "failed" ? "bad" : "plain" } }, lines);
 }
