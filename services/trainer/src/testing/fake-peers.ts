@@ -97,8 +97,8 @@ export function startFakePeers(bus: Bus, silent: readonly ValidatingService[] = 
   );
   for (const service of Object.values(ServiceName)) {
     if (service === ServiceName.trainer) continue;
-    const health = { service, instanceId: "fake", isReady: true, reasons: [] };
-    running.push(respondToHealth(bus, async () => health, onError));
+    const health = { instanceId: "fake", isReady: true, reasons: [] };
+    running.push(respondToHealth(bus, service, async () => health, onError));
   }
   for (const service of Object.values(ValidatingService)) {
     if (silent.includes(service)) continue;
