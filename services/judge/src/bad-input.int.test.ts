@@ -102,8 +102,11 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
     const askAll = async (subject: string, bodies: Uint8Array[]) => {
       const before = await countOf(StreamName.dead);
       let answered = 0;
-      const inbox = bus.connection.subscribe(`_INBOX.answers.${subject}`, { callback: () => void answered++ });
-      for (const body of bodies) bus.connection.publish(subject, body, { reply: `_INBOX.answers.${subject}` });
+      const inbox = bus.connection.subscribe(`_INBOX.answers.${subject}`, {
+        callback: () => void answered++,
+      });
+      for (const body of bodies)
+        bus.connection.publish(subject, body, { reply: `_INBOX.answers.${subject}` });
       await eventually(`an end of each request on ${subject}`, async () => {
         return answered + (await countOf(StreamName.dead)) - before === bodies.length;
       });
