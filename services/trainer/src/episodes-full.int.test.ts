@@ -63,10 +63,10 @@ test("a run goes on in a stream of episodes that its steps fill, and says so whe
       });
       assert.equal(end.phase, RunPhase.COMPLETED, end.reason);
       const [row] =
-        await sql`select state_digest, recovery_version from trainer.runs where run_id = ${runId}`;
+        await sql`select state_digest, recovery_version, epoch from trainer.runs where run_id = ${runId}`;
       const [trained] = await sql`select count(*)::int as n from trainer.ledger where run_id = ${runId}`;
       assert.equal(trained?.n, STEPS * ROLLOUTS);
-      return { digest: row?.state_digest, wholeAt: row?.recovery_version };
+      return { digest: row?.state_digest, wholeAt: row?.recovery_version, epoch: row?.epoch };
     };
 
     const wide = await endOf(await submit(EPISODE_BYTES));
@@ -78,6 +78,7 @@ test("a run goes on in a stream of episodes that its steps fill, and says so whe
     const narrow = await endOf(await submit(EPISODE_BYTES));
     assert.equal(narrow.digest, wide.digest);
     assert.ok(narrow.wholeAt > 0, "no state was written before it was due");
+    assert.equal(narrow.epoch, wide.epoch, "it was taken up once more to make room");
 
     const runId = await submit(HUGE_EPISODE_BYTES);
     const states = await openBucket(bus, BucketName.runState, RunStateSchema);
