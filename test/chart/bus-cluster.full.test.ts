@@ -9,6 +9,7 @@ import {
   type Bus,
   connectBus,
   ensureTopology,
+  payloadWriterOf,
   publishBytes,
   StreamName,
   StreamsRole,
@@ -55,7 +56,12 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
       const password = find(manifests, "Secret", "hone-nats-users").stringData[user];
       const hosts = plans.map(({ address }) => `${address}:4222`);
       const url = `nats://${user}:${password}@${hosts.join(",")}`;
-      return connectBus({ url, name: user, ...(user === "client" ? {} : { inboxPrefix: `_INBOX_${user}` }) });
+      return connectBus({
+        url,
+        name: user,
+        user: payloadWriterOf(user),
+        ...(user === "client" ? {} : { inboxPrefix: `_INBOX_${user}` }),
+      });
     };
     let trainer: Bus | undefined;
     let judge: Bus | undefined;
@@ -67,7 +73,12 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
       const waiting = ensureTopology(judge, { role: StreamsRole.await, awaitDeadlineMs: DEADLINE_MS });
       await ensureTopology(trainer, { replicas: 3 });
       await waiting;
-      for (const name of [...Object.values(StreamName), "KV_RUN_STATE", "KV_REPLICAS", "OBJ_PAYLOADS"]) {
+      for (const name of [
+        ...Object.values(StreamName),
+        "KV_RUN_STATE",
+        "KV_REPLICAS",
+        "OBJ_PAYLOADS_judge",
+      ]) {
         const { config, cluster } = await trainer.manager.streams.info(name);
         assert.equal(config.num_replicas, 3, name);
         assert.equal(cluster?.replicas?.length, 2, name);

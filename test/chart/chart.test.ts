@@ -91,11 +91,11 @@ describe("the chart", { skip }, () => {
     [
       "episodes that the bus's disk does not hold beside the other streams",
       ["nats.episodesMaxSize=14GB"],
-      /Cannot keep streams of 16896 MB \(nats\.episodesMaxSize 14GB.*on 16GB: set nats\.maxFileStore above/,
+      /Cannot keep streams of 25664 MB \(nats\.episodesMaxSize 14GB.*on 18GB: set nats\.maxFileStore above/,
     ],
     [
       "a disk of streams that the bus's volume does not hold",
-      ["nats.episodesMaxSize=14GB", "nats.maxFileStore=20GB"],
+      ["nats.episodesMaxSize=10GB", "nats.maxFileStore=20GB"],
       /Cannot keep 20GB of streams on a volume of 20Gi: set nats\.volume\.size above/,
     ],
     ["a size that holds no episode", ["nats.episodesMaxSize=3MB"], /\/nats\/episodesMaxSize': '3MB'/],

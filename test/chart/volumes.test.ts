@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { chmod, chown, mkdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
-import { EPISODES_MAX_BYTES } from "@hone/messaging";
+import { EPISODES_MAX_BYTES, PAYLOAD_WRITERS, payloadStoreBytes } from "@hone/messaging";
 import { temporaryFolder } from "@hone/testing";
 import { type Manifest, render } from "./helm.ts";
 import { DEFAULTS, manifestsOf, PROFILES, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
@@ -220,5 +220,7 @@ describe("volumes", { skip }, () => {
   });
 });
 
-/** EPISODES 8, JOBS 1, EVENTS 1, RUNS and DEAD 0.25 each (libs/messaging/src/streams.ts). */
-const STREAMS_GIB = 10.5;
+/** EPISODES 8, JOBS 1, EVENTS 1, RUNS and DEAD 0.25 each (libs/messaging/src/streams.ts), and large payloads. */
+const STREAMS_GIB =
+  10.5 +
+  PAYLOAD_WRITERS.reduce((sum, writer) => sum + payloadStoreBytes(writer, EPISODES_MAX_BYTES), 0) / 1024 ** 3;

@@ -27,11 +27,14 @@
 {{- end -}}
 {{- end -}}
 {{- if $values.nats.enabled -}}
-{{- /* JOBS and EVENTS 1 GiB each, RUNS and DEAD 0.25 (libs/messaging/src/streams.ts). */ -}}
-{{- $streams := add 2684354560 (include "hone.bytes" $values.nats.episodesMaxSize | int64) -}}
+{{- /* JOBS and EVENTS 1 GiB each, RUNS and DEAD 0.25 (libs/messaging/src/streams.ts); large payloads 1600 MiB, and two buckets
+of a quarter of EPISODES each, 512 MiB at least (libs/messaging/src/payload-stores.ts). */ -}}
+{{- $episodes := include "hone.bytes" $values.nats.episodesMaxSize | int64 -}}
+{{- $large := max 536870912 (div $episodes 4) -}}
+{{- $streams := add 4362076160 $episodes $large $large -}}
 {{- $store := include "hone.bytes" $values.nats.maxFileStore | int64 -}}
 {{- if ge $streams $store -}}
-{{- fail (printf "Cannot keep streams of %d MB (nats.episodesMaxSize %s, and 2560 MB of the others) on %s: set nats.maxFileStore above that, with room for objects, or nats.episodesMaxSize below" (div $streams 1048576) $values.nats.episodesMaxSize $values.nats.maxFileStore) -}}
+{{- fail (printf "Cannot keep streams of %d MB (nats.episodesMaxSize %s, half as much for large episodes, and 4160 MB of the rest) on %s: set nats.maxFileStore above that, or nats.episodesMaxSize below" (div $streams 1048576) $values.nats.episodesMaxSize $values.nats.maxFileStore) -}}
 {{- end -}}
 {{- $volume := include "hone.bytes" $values.nats.volume.size -}}
 {{- if and $volume (ge $store (int64 $volume)) -}}

@@ -3,7 +3,8 @@
 import type { Bus } from "./bus.ts";
 import { type DurableName, durableInfo } from "./durables.ts";
 import { translateBusError } from "./errors.ts";
-import type { StreamName } from "./streams.ts";
+import { bytesOfLargeEpisodes } from "./payload-janitor.ts";
+import { StreamName } from "./streams.ts";
 import { lastKeyOf } from "./subjects.ts";
 
 /** What the server knows of a shared consumer. */
@@ -65,7 +66,7 @@ export interface StreamRoom {
   readonly bytes: number;
   /** Its size; undefined = none but the server's own. */
   readonly maxBytes: number | undefined;
-  /** Whether the next message may be one too many, so that senders wait. */
+  /** Whether the next message may be one too many, so that senders wait; of EPISODES, also where a bucket of large ones is full. */
   readonly isFull: boolean;
   /** Position of the first message that is there. */
   readonly firstSequence: number;
@@ -84,6 +85,8 @@ export async function streamRoom(
   stream: typeof StreamName.jobs | typeof StreamName.episodes,
 ): Promise<StreamRoom> {
   try {
+    const isFullBucket =
+      stream === StreamName.episodes && (await bytesOfLargeEpisodes(bus)).fullest >= 1 - FULL_SHARE;
     const { state, config } = await bus.manager.streams.info(stream, { subjects_filter: ">" });
     const { bytes, messages, first_seq: firstSequence } = state;
     const maxBytes = config.max_bytes > 0 ? config.max_bytes : undefined;
@@ -92,7 +95,7 @@ export async function streamRoom(
     return {
       bytes,
       maxBytes,
-      isFull: maxBytes !== undefined && messages > 0 && maxBytes - bytes <= least,
+      isFull: isFullBucket || (maxBytes !== undefined && messages > 0 && maxBytes - bytes <= least),
       firstSequence,
       runs: [...new Set(Object.keys(state.subjects ?? {}).map(lastKeyOf))],
     };

@@ -25,7 +25,7 @@ import {
   subjects,
   UndecodableMessageError,
 } from "./index.ts";
-import { PAYLOAD_STORE } from "./streams.ts";
+import { OLD_PAYLOAD_STORE } from "./payload-stores.ts";
 
 const ignore = () => undefined;
 const job = (runId: string, change: Partial<Omit<RolloutJob, "$typeName" | "$unknown">> = {}) =>
@@ -83,7 +83,10 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     });
   });
 
+  // Of the bucket of older releases, whose layout says more of an object; for others see payload-stores.int.test.ts.
   describe("pointers to objects", () => {
+    before(() => bus.objects.create(OLD_PAYLOAD_STORE));
+
     const body = toBinary(
       RolloutJobSchema,
       job("pointed", { agentConfigJson: randomBytes(300_000).toString("hex") }),
@@ -95,7 +98,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
       damage: (store: Awaited<ReturnType<Bus["objects"]["open"]>>) => Promise<unknown>,
       digest = sha256(body),
     ): Promise<string> {
-      const store = await bus.objects.open(PAYLOAD_STORE);
+      const store = await bus.objects.open(OLD_PAYLOAD_STORE);
       await store.putBlob({ name }, body);
       await damage(store);
       const before = await deadCount();
@@ -117,12 +120,12 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
       assert.equal(await deadCount(), before + 1);
       return lastReason();
     }
-    const objectStream = `OBJ_${PAYLOAD_STORE}`;
+    const objectStream = `OBJ_${OLD_PAYLOAD_STORE}`;
     /** Writes an object's description anew. */
     const redescribe = async (name: string, change: Record<string, unknown>) => {
       // Base64 for file names, with its padding.
       const token = Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
-      const subject = `$O.${PAYLOAD_STORE}.M.${token}`;
+      const subject = `$O.${OLD_PAYLOAD_STORE}.M.${token}`;
       const found = await bus.manager.streams.getMessage(objectStream, { last_by_subj: subject });
       const described = { ...(found!.json() as Record<string, unknown>), ...change };
       const rollup = headersOf({ "Nats-Rollup": "sub" });
@@ -140,16 +143,16 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
         await readPointed("all", () => redescribe("all", { nuid: ">" })),
         /is described by something else/,
       );
-      assert.match(await readPointed("astray", () => redescribe("astray", { nuid: "x" })), /lacks some/);
+      assert.match(await readPointed("astray", () => redescribe("astray", { nuid: "x" })), /is gone/);
     });
 
     test("one that lies about its size", async () => {
-      assert.match(await readPointed("more", () => redescribe("more", { chunks: 1e9 })), /lacks some/);
-      assert.match(await readPointed("huge", () => redescribe("huge", { size: 1e15 })), /above 268435456/);
       assert.match(
-        await readPointed("empty", () => redescribe("empty", { chunks: 0 })),
-        /has another digest/,
+        await readPointed("more", () => redescribe("more", { size: body.length + 1 })),
+        /lacks some/,
       );
+      assert.match(await readPointed("huge", () => redescribe("huge", { size: 1e15 })), /above 268435456/);
+      assert.match(await readPointed("empty", () => redescribe("empty", { size: 0 })), /says it has 0 bytes/);
     });
 
     test("one that lacks a part ends the wait for it", async () => {
@@ -163,7 +166,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
         // Purging leaves nothing to wait for: the reader would otherwise wait for ever.
         for (const filter of chunks) await bus.manager.streams.purge(objectStream, { filter });
       });
-      assert.match(reason, /lacks some of its parts|cannot be read/);
+      assert.match(reason, /lacks some of its parts|cannot be read|is gone/);
     });
   });
 

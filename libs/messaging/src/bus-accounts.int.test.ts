@@ -37,7 +37,7 @@ const SEEDS: readonly (readonly [stream: string, subject: string])[] = [
 /** Subjects of others that an answer might be put on: they destroy streams, or are taken for work, scores and states. */
 const TARGETS = [
   ...SEEDS.flatMap(([stream]) => [`$JS.API.STREAM.DELETE.${stream}`, `$JS.API.STREAM.PURGE.${stream}`]),
-  "$JS.API.STREAM.DELETE.OBJ_PAYLOADS",
+  "$JS.API.STREAM.DELETE.OBJ_PAYLOADS_judge",
   "$JS.API.CONSUMER.DELETE.EPISODES.judge",
   "$JS.API.CONSUMER.DELETE.JOBS.agent-rollout",
   subjects.runRequest(),
@@ -188,7 +188,7 @@ async function startBus(hasAccounts: boolean): Promise<TestBus> {
         .catch(() => null);
       if (left === null) harm.push(`${stream} is gone or empty`);
     }
-    await owner.manager.streams.info("OBJ_PAYLOADS").catch(() => harm.push("OBJ_PAYLOADS is gone or empty"));
+    await owner.manager.streams.info("OBJ_PAYLOADS_judge").catch(() => harm.push("OBJ_PAYLOADS_judge is gone or empty"));
     for (const [stream, durable] of [
       ["EPISODES", "judge"],
       ["JOBS", "agent-rollout"],

@@ -19,8 +19,9 @@ const MAX_KNOWN_SUBJECTS = 4_096;
 /** Nouns whose subjects have their key where others have a verb. */
 const NOUNS_WITHOUT_VERB: ReadonlySet<string> = new Set(["event", "dead"]);
 
-/** Noun and verb of a subject, such as `rollout.job` (B1). */
+/** Noun and verb of a subject, such as `rollout.job`, or `payload` for parts of large bodies (B1). */
 export function destinationOf(subject: string): string {
+  if (subject.startsWith("$O.")) return "payload";
   const [, , noun = "", verb = ""] = subject.split(".", 4);
   return NOUNS_WITHOUT_VERB.has(noun) ? noun : `${noun}.${verb}`;
 }

@@ -11,8 +11,9 @@ import { ensureTopology } from "./streams.ts";
 import { StreamsRole } from "./streams-role.ts";
 
 const STREAMS = ["RUNS", "JOBS", "EPISODES", "EVENTS", "DEAD"] as const;
-const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", "OBJ_PAYLOADS"] as const;
 const EVERYBODY: readonly BusUser[] = BUS_USERS;
+const PAYLOADS = EVERYBODY.map((user) => `OBJ_PAYLOADS_${user}`);
+const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOADS];
 
 /** What is of one service alone, or of some: nobody else may publish it. */
 const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] = [
@@ -35,7 +36,16 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["$JS.API.CONSUMER.DELETE.EPISODES.judge", "trainer"],
   ["$JS.API.STREAM.PURGE.EPISODES", "trainer"],
   ["$JS.API.STREAM.PURGE.JOBS", "trainer"],
+  ...EVERYBODY.flatMap((user): [string, ...BusUser[]][] => [
+    [`$JS.API.STREAM.PURGE.OBJ_PAYLOADS_${user}`, "trainer"],
+    [`$O.PAYLOADS_${user}.C.once.x`, user],
+    [`$O.PAYLOADS_${user}.M.x`, user],
+  ]),
+  // Of older releases: read, and emptied.
+  ["$O.PAYLOADS.C.x"],
+  ["$O.PAYLOADS.M.x"],
   ["$JS.API.STREAM.PURGE.OBJ_PAYLOADS", "trainer"],
+  ["$JS.API.STREAM.CREATE.OBJ_PAYLOADS"],
   // A consumer delivers to whatever subject its maker names, whoever else may publish there.
   ...[...STREAMS, ...BUCKETS].flatMap((stream): [string, ...BusUser[]][] => [
     [`$JS.API.CONSUMER.CREATE.${stream}.any`, "trainer"],

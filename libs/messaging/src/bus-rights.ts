@@ -10,11 +10,13 @@
  *     subject that the question names as its reply.
  * U2: the trainer alone makes, changes and purges streams, and makes consumers: a consumer may deliver what its stream holds
  *     to any subject, and nothing in the question's subject says to which. Others read by single questions.
- * U3: a bucket is written by the service that its values are of.
+ * U3: a bucket is written by the service that its values are of. Large payloads lie in a bucket for each user: everybody reads
+ *     them, their writer alone puts them, and the trainer alone removes them.
  */
 
+import { OLD_PAYLOAD_STORE, PAYLOAD_STORES, payloadStoreOf, streamOfStore } from "./payload-stores.ts";
 import { ANSWER_TOKEN } from "./reply-inbox.ts";
-import { PAYLOAD_STORE, StreamName } from "./streams.ts";
+import { StreamName } from "./streams.ts";
 import { RunControl, ServiceName, subjects, ValidatingService } from "./subjects.ts";
 
 /** Subjects on which a user may publish and which it may listen to. */
@@ -39,7 +41,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
   const validate = Object.values(ValidatingService).map((name) => subjects.validate(name));
   return {
     dataset: {
-      publish: [...common(), ...answers(...ASKERS, ServiceName.agentRollout)],
+      publish: [...common("dataset"), ...answers(...ASKERS, ServiceName.agentRollout)],
       subscribe: [
         subjects.datasetBatch(),
         subjects.validate("dataset"),
@@ -49,7 +51,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     },
     "agent-rollout": {
       publish: [
-        ...common(),
+        ...common("agent-rollout"),
         ...answers(...ASKERS),
         ...durable(StreamName.jobs, "agent-rollout"),
         ...read("KV_RUN_STATE", "KV_REPLICAS"),
@@ -68,7 +70,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     },
     "inference-gateway": {
       publish: [
-        ...common(),
+        ...common("inference-gateway"),
         ...answers(...ASKERS, ServiceName.agentRollout),
         ...read("KV_RUN_STATE", "KV_REPLICAS"),
         REPLICAS,
@@ -84,7 +86,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     },
     judge: {
       publish: [
-        ...common(),
+        ...common("judge"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "judge"),
         ...read("KV_RUN_STATE"),
@@ -100,7 +102,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     },
     trainer: {
       publish: [
-        ...common(),
+        ...common("trainer"),
         ...answers(...ASKERS),
         ...makeStreams(),
         ...durable(StreamName.runs, "trainer"),
@@ -111,7 +113,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "$JS.API.CONSUMER.INFO.*.*",
         `$JS.API.STREAM.PURGE.${StreamName.episodes}`,
         `$JS.API.STREAM.PURGE.${StreamName.jobs}`,
-        `$JS.API.STREAM.PURGE.OBJ_${PAYLOAD_STORE}`,
+        ...PAYLOAD_STREAMS.map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
         subjects.rolloutJob("*"),
         subjects.event("*", "*"),
         ...validate,
@@ -123,7 +125,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     },
     tracer: {
       publish: [
-        ...common(),
+        ...common("tracer"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "tracer-rollouts"),
         ...durable(StreamName.events, "tracer-events"),
@@ -140,8 +142,8 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "$JS.API.STREAM.LIST",
         "$JS.API.STREAM.INFO.*",
         "$JS.API.CONSUMER.INFO.*.*",
-        ...read(StreamName.dead, StreamName.events, "KV_RUN_STATE", `OBJ_${PAYLOAD_STORE}`),
-        `$O.${PAYLOAD_STORE}.>`,
+        ...read(StreamName.dead, StreamName.events, "KV_RUN_STATE"),
+        ...largePayloads(CLIENT),
         subjects.runRequest(),
         ...controls(),
         ...validate,
@@ -153,6 +155,8 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
   };
 }
 
+/** Of large payloads, those of older releases included. */
+const PAYLOAD_STREAMS = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE].map(streamOfStore);
 const RUN_STATES = "$KV.RUN_STATE.>";
 const REPLICAS = "$KV.REPLICAS.>";
 
@@ -176,15 +180,20 @@ function controls(): string[] {
 }
 
 /** What every service does: looks at streams, reads and writes large payloads, puts aside what it cannot work on. */
-function common(): string[] {
+function common(user: BusUser): string[] {
   return [
     "$JS.API.INFO",
     "$JS.API.STREAM.INFO.*",
     "hone.v1.dead.*",
     "$KV.DEATHS.>",
-    `$O.${PAYLOAD_STORE}.>`,
-    ...read("KV_DEATHS", `OBJ_${PAYLOAD_STORE}`),
+    ...read("KV_DEATHS"),
+    ...largePayloads(user),
   ];
+}
+
+/** U3 */
+function largePayloads(user: BusUser): string[] {
+  return [`$O.${payloadStoreOf(user)}.>`, ...read(...PAYLOAD_STREAMS)];
 }
 
 /** A shared consumer is looked at, read and acknowledged. */
@@ -216,7 +225,7 @@ function readInOrder(stream: string): string[] {
 
 /** U2 */
 function makeStreams(): string[] {
-  const buckets = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", `OBJ_${PAYLOAD_STORE}`];
+  const buckets = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOAD_STORES.map(streamOfStore)];
   return [...Object.values(StreamName), ...buckets].flatMap((stream) => [
     `$JS.API.STREAM.CREATE.${stream}`,
     `$JS.API.STREAM.UPDATE.${stream}`,

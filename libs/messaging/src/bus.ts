@@ -7,6 +7,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { Objm } from "@nats-io/obj";
 import { connect } from "@nats-io/transport-node";
 import { BusUnavailableError } from "./errors.ts";
+import { type PayloadWriter, payloadStoreOf } from "./payload-stores.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 import { splitCredentials } from "./server-address.ts";
 import { StreamsRole } from "./streams-role.ts";
@@ -24,6 +25,8 @@ export interface BusOptions {
    * listening to them. @default _INBOX
    */
   readonly inboxPrefix?: string;
+  /** The user of the table of rights (bus-rights.ts) that this connection is, or would be on a bus with users. @default client */
+  readonly user?: PayloadWriter;
   /** Whether this connection may make streams and consumers. @default make */
   readonly streams?: StreamsRole;
   readonly signal?: AbortSignal;
@@ -37,6 +40,8 @@ export interface Bus {
   readonly keyValue: Kvm;
   readonly objects: Objm;
   readonly streamsRole: StreamsRole;
+  /** The bucket that this connection's large payloads go to (payload-stores.ts). */
+  readonly payloadStore: string;
   /** Replies to this connection's streamed requests. */
   readonly replies: ReplyInbox;
   /** Largest message that the server takes, headers included. */
@@ -102,6 +107,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     keyValue: new Kvm(connection),
     objects: new Objm(connection),
     replies,
+    payloadStore: payloadStoreOf(options.user ?? "client"),
     streamsRole: options.streams ?? StreamsRole.make,
     maxPayloadBytes: () => connection.info?.max_payload ?? 1_048_576,
     close() {

@@ -27,13 +27,24 @@ export class BusUnavailableError extends RetryableError {
 export class StreamFullError extends RetryableError {
   readonly subject: string;
 
-  constructor(subject: string, options?: ErrorOptions) {
-    super(
-      "STREAM_FULL",
-      `Cannot publish as the stream is at its limit: current value is ${subject}`,
-      options,
-    );
+  constructor(
+    subject: string,
+    options?: ErrorOptions,
+    message = `Cannot publish as the stream is at its limit: current value is ${subject}`,
+  ) {
+    super("STREAM_FULL", message, options);
     this.subject = subject;
+  }
+}
+
+/** The bucket that holds a user's large payloads takes no more: its sender must slow down, as for a full stream. */
+export class PayloadStoreFullError extends StreamFullError {
+  constructor(store: string, { size, limit }: { size: string; limit: string }, options?: ErrorOptions) {
+    super(
+      store,
+      options,
+      `Cannot put a payload of ${size} into the bucket ${store} as it is full (it takes ${limit}): wait until what lies there is read and removed; if it stays full, look whether its readers run, or give the bus more room (docs/reliability.md, room for episodes)`,
+    );
   }
 }
 

@@ -28,6 +28,7 @@ export { DeadHeader, type DeadLetters, readDeadLetters } from "./dead-letter.ts"
 export { DurableName, makeDurables } from "./durables.ts";
 export {
   BusUnavailableError,
+  PayloadStoreFullError,
   PayloadTooLargeError,
   RevisionConflictError,
   StreamFullError,
@@ -43,7 +44,16 @@ export {
 } from "./message-attributes.ts";
 export { MAX_OBJECT_BYTES } from "./objects.ts";
 export { decodeBytes } from "./payload.ts";
-export { type PublishOptions, publishBytes, publishStored, type Stored } from "./publish.ts";
+export { removeOldPayloads } from "./payload-janitor.ts";
+export {
+  EPISODES_SHARE,
+  PAYLOAD_WRITERS,
+  type PayloadWriter,
+  payloadStoreBytes,
+  payloadStoreOf,
+  payloadWriterOf,
+} from "./payload-stores.ts";
+export { type PublishOptions, publishBytes, publishStored } from "./publish.ts";
 export { purgeEpisodes } from "./purge-episodes.ts";
 export { readMessages } from "./read-messages.ts";
 export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
@@ -57,6 +67,7 @@ export {
   respondToHealth,
   type ServiceHealth,
 } from "./service-health.ts";
+export type { Stored } from "./store-message.ts";
 export type { OldSize, TopologyOptions } from "./streams.ts";
 export {
   BucketName,

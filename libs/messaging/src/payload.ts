@@ -2,8 +2,10 @@
  * Bodies of messages: protobuf, and the object store for what is larger than the server takes.
  *
  * A message whose body lies in the object store is empty and says so in its headers:
- *   hone-object   name of the object in the store PAYLOADS
+ *   hone-store    bucket of the object, one of payload-stores.ts; without it, the one of older releases
+ *   hone-object   name of the object there
  *   hone-digest   SHA-256 of the body, hexadecimal
+ *   hone-size     bytes of the body; not with the bucket of older releases
  */
 
 import { createHash } from "node:crypto";
@@ -12,11 +14,14 @@ import { describeError } from "@hone/core";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { PayloadTooLargeError, UndecodableMessageError } from "./errors.ts";
-import { fetchObject, MAX_OBJECT_BYTES } from "./objects.ts";
-import { PAYLOAD_STORE } from "./streams.ts";
+import { fetchObject, MAX_OBJECT_BYTES, type ObjectPlace, putObject } from "./objects.ts";
+import { type BodyKind, OLD_PAYLOAD_STORE } from "./payload-stores.ts";
+import type { StoreOptions } from "./store-message.ts";
 
+const STORE_HEADER = "hone-store";
 const OBJECT_HEADER = "hone-object";
 const DIGEST_HEADER = "hone-digest";
+const SIZE_HEADER = "hone-size";
 /** Left for the subject and the headers, which count towards the server's limit. */
 export const HEADROOM_BYTES = 8_192;
 
@@ -28,31 +33,35 @@ export interface Body {
 
 /**
  * Encodes a message; one that is too large for the server is put into the object store first.
- * @param nameObject names that object: unique per message, such as the subject with the message id.
+ * @param kind how long a body is needed that lies there.
+ * @throws {PayloadTooLargeError} when no reader would take it.
+ * @throws {PayloadStoreFullError | BusUnavailableError} when it could not be put there within its deadline.
  */
 export async function encodeBody<Schema extends DescMessage>(
   bus: Bus,
   schema: Schema,
   message: MessageShape<Schema>,
-  nameObject: () => string,
+  kind: BodyKind,
+  options: Pick<StoreOptions, "deadlineMs" | "signal"> = {},
 ): Promise<Body> {
   const data = toBinary(schema, message);
   if (data.length + HEADROOM_BYTES <= bus.maxPayloadBytes()) return { data, headers: undefined };
-  const objectName = nameObject();
   if (data.length > MAX_OBJECT_BYTES) {
-    throw new PayloadTooLargeError(objectName, data.length, MAX_OBJECT_BYTES);
+    throw new PayloadTooLargeError(schema.typeName, data.length, MAX_OBJECT_BYTES);
   }
-  const store = await bus.objects.open(PAYLOAD_STORE);
-  await store.putBlob({ name: objectName }, data);
+  const name = await putObject(bus, kind, data, options);
   const pointer = headers();
-  pointer.set(OBJECT_HEADER, objectName);
+  pointer.set(STORE_HEADER, bus.payloadStore);
+  pointer.set(OBJECT_HEADER, name);
   pointer.set(DIGEST_HEADER, createHash("sha256").update(data).digest("hex"));
+  pointer.set(SIZE_HEADER, String(data.length));
   return { data: new Uint8Array(0), headers: pointer };
 }
 
-/** Name of the object that a message points to, if it does. */
-export function objectOf(from: MsgHdrs | undefined): string | undefined {
-  return from?.get(OBJECT_HEADER) || undefined;
+/** Where the body of a message lies that is not in the message itself. */
+export function objectOf(from: MsgHdrs | undefined): ObjectPlace | undefined {
+  const name = from?.get(OBJECT_HEADER);
+  return name ? { store: from?.get(STORE_HEADER) || OLD_PAYLOAD_STORE, name } : undefined;
 }
 
 /**
@@ -82,8 +91,9 @@ export async function fetchBody(
   const object = objectOf(message.headers);
   if (object === undefined) return message.data;
   return fetchObject(bus, {
-    name: object,
+    ...object,
     digest: message.headers?.get(DIGEST_HEADER),
+    size: Number(message.headers?.get(SIZE_HEADER)),
     subject: message.subject,
   });
 }

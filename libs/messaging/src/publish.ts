@@ -1,37 +1,17 @@
 /** Publishing into streams, which acknowledge what they stored. */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { RetryableError, retry } from "@hone/core";
-import { type ApiError, JetStreamApiError, PubHeaders } from "@nats-io/jetstream";
-import { headers, type Msg, type MsgHdrs } from "@nats-io/nats-core";
-import type { Context } from "@opentelemetry/api";
+import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { countPublished } from "./bus-metrics.ts";
-import { BusUnavailableError, StreamFullError, translateBusError } from "./errors.ts";
-import { type ExchangeLimits, exchange } from "./exchange.ts";
-import { type Body, encodeBody } from "./payload.ts";
+import { StreamFullError } from "./errors.ts";
+import { dropOwnObject } from "./objects.ts";
+import { encodeBody, objectOf } from "./payload.ts";
+import { bodyKindOf } from "./payload-stores.ts";
+import { type Stored, type StoreOptions, storeMessage } from "./store-message.ts";
 
 /** Options of {@link publishStored}. */
-export interface PublishOptions {
-  /** The stream stores one message of an id within its duplicate window, however often it is sent. */
-  readonly messageId?: string;
-  /** How long to go on trying while the bus is away or the stream is full. @default 60_000 */
-  readonly deadlineMs?: number;
-  /** Trace context to send. @default the active one */
-  readonly trace?: Context;
-  readonly signal?: AbortSignal;
-}
-
-/** What the stream says of a stored message. */
-export interface Stored {
-  readonly sequence: number;
-  /** The stream had this message id already; nothing was stored. */
-  readonly isDuplicate: boolean;
-}
-
-/** One try; the answer of a healthy server takes milliseconds. */
-const ACK_TIMEOUT_MS = 2_000;
-const DEFAULT_DEADLINE_MS = 60_000;
+export type PublishOptions = Omit<StoreOptions, "onFailure">;
 
 /**
  * Publishes into a stream and waits for its acknowledgement. Calls may be made without waiting for one another: the
@@ -45,13 +25,20 @@ export async function publishStored<Schema extends DescMessage>(
   message: MessageShape<Schema>,
   options: PublishOptions = {},
 ): Promise<Stored> {
-  const body = await encodeBody(
-    bus,
-    schema,
-    message,
-    () => `${subject}/${options.messageId ?? crypto.randomUUID()}`,
-  );
-  return publishBytes(bus, subject, body.data, body.headers, options);
+  const body = await encodeBody(bus, schema, message, bodyKindOf(subject), options);
+  const object = objectOf(body.headers)?.name;
+  if (object === undefined) return publishBytes(bus, subject, body.data, body.headers, options);
+  let isRefused = true;
+  const onFailure = (error: unknown) => {
+    isRefused &&= error instanceof StreamFullError;
+  };
+  try {
+    return await store(bus, subject, body, { ...options, onFailure });
+  } catch (error) {
+    // A message whose acknowledgement was lost may lie in the stream all the same, and points to its body.
+    if (isRefused && error instanceof StreamFullError) dropOwnObject(bus, object);
+    throw error;
+  }
 }
 
 /** {@link publishStored} for a body that is encoded already. */
@@ -62,59 +49,16 @@ export async function publishBytes(
   bodyHeaders: MsgHdrs | undefined,
   options: PublishOptions = {},
 ): Promise<Stored> {
-  const { messageId, deadlineMs = DEFAULT_DEADLINE_MS, trace, signal } = options;
-  const body: Body = {
-    data: typeof data === "string" ? new TextEncoder().encode(data) : data,
-    headers: messageId === undefined ? bodyHeaders : withMessageId(bodyHeaders, messageId),
-  };
-  const giveUpAt = performance.now() + deadlineMs;
-  const stored = retry(() => publishOnce(bus, subject, body, { trace, signal }), {
-    signal,
-    isRetryable: (error) =>
-      (error instanceof RetryableError || error instanceof StreamFullError) && performance.now() < giveUpAt,
-  });
+  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+  return store(bus, subject, { data: bytes, headers: bodyHeaders }, options);
+}
+
+function store(...args: Parameters<typeof storeMessage>): Promise<Stored> {
+  const stored = storeMessage(...args);
+  const [, subject] = args;
   stored.then(
     () => countPublished(subject, true),
     () => countPublished(subject, false), // the caller gets the error
   );
   return stored;
-}
-
-/** What a stream answers to a message: where it lies, or why it does not. */
-interface Acknowledgement {
-  readonly seq?: number;
-  readonly duplicate?: boolean;
-  readonly error?: ApiError;
-}
-
-async function publishOnce(
-  bus: Bus,
-  subject: string,
-  body: Body,
-  options: Pick<ExchangeLimits, "trace" | "signal">,
-): Promise<Stored> {
-  const action = "publish";
-  const answer = await exchange<Msg>(
-    bus,
-    subject,
-    body,
-    {
-      ...options,
-      action,
-      deadlineMs: ACK_TIMEOUT_MS,
-      onDeadline: () => new BusUnavailableError(`publish within ${ACK_TIMEOUT_MS} ms`, subject),
-    },
-    (first, { resolve }) => resolve(first),
-  );
-  const { seq, duplicate = false, error } = answer.json<Acknowledgement>();
-  if (error !== undefined) throw translateBusError(new JetStreamApiError(error), action, subject);
-  if (seq === undefined) throw new BusUnavailableError("publish into a stream", subject);
-  return { sequence: seq, isDuplicate: duplicate };
-}
-
-/** Streams know a message again by this header. */
-function withMessageId(into: MsgHdrs | undefined, messageId: string): MsgHdrs {
-  const carrier = into ?? headers();
-  carrier.set(PubHeaders.MsgIdHdr, messageId);
-  return carrier;
 }

@@ -3,8 +3,10 @@
 import { type ConsumerInfo, DeliverPolicy } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
 import { translateBusError } from "./errors.ts";
+import { purgeObject } from "./objects.ts";
 import { objectOf } from "./payload.ts";
-import { PAYLOAD_STORE, StreamName } from "./streams.ts";
+import { bytesOfLargeEpisodes } from "./payload-janitor.ts";
+import { StreamName } from "./streams.ts";
 import { subjects } from "./subjects.ts";
 
 /** How long listing the messages with objects may stand still before it is given up until the next purge. */
@@ -65,8 +67,7 @@ export async function purgeBelow(bus: Bus, run: string, below: number): Promise<
 
 /** Deletes the objects of messages that are about to be purged; reads headers only, and nothing where no object is. */
 async function deleteObjects(bus: Bus, filter: string, below: number): Promise<void> {
-  const store = await bus.objects.open(PAYLOAD_STORE);
-  if ((await store.status()).size === 0) return;
+  if ((await bytesOfLargeEpisodes(bus)).all === 0) return;
   const consumer = await bus.stream.consumers.get(StreamName.episodes, {
     filter_subjects: filter,
     deliver_policy: DeliverPolicy.All,
@@ -82,7 +83,7 @@ async function deleteObjects(bus: Bus, filter: string, below: number): Promise<v
       last = message.seq;
       pending = message.info.pending;
       const object = message.seq < below ? objectOf(message.headers) : undefined;
-      if (object !== undefined) await store.delete(object);
+      if (object !== undefined) await purgeObject(bus, object);
     }
     if (last === 0 || last >= below) return;
   }

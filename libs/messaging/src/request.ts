@@ -8,6 +8,7 @@ import type { Bus } from "./bus.ts";
 import { BusUnavailableError } from "./errors.ts";
 import { exchange } from "./exchange.ts";
 import { decodeBody, encodeBody } from "./payload.ts";
+import { BodyKind } from "./payload-stores.ts";
 
 /** Options of {@link request}. */
 export interface RequestOptions {
@@ -31,7 +32,10 @@ export async function request<Request extends DescMessage, Reply extends DescMes
 ): Promise<MessageShape<Reply>> {
   const { timeoutMs, trace, signal } = options;
   signal?.throwIfAborted();
-  const body = await encodeBody(bus, requestSchema, message, () => `${subject}/${crypto.randomUUID()}`);
+  const body = await encodeBody(bus, requestSchema, message, BodyKind.once, {
+    deadlineMs: timeoutMs,
+    ...(signal !== undefined && { signal }),
+  });
   signal?.throwIfAborted();
   const answer = await exchange<Msg>(
     bus,

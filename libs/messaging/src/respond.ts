@@ -14,6 +14,7 @@ import { countAnswer } from "./bus-metrics.ts";
 import { reportDead } from "./dead-letter.ts";
 import { ReplySubjectError, UndecodableMessageError } from "./errors.ts";
 import { decodeBody, encodeBody } from "./payload.ts";
+import { BodyKind } from "./payload-stores.ts";
 import { isReplySubject } from "./reply-inbox.ts";
 import { extractTrace } from "./trace-headers.ts";
 
@@ -73,8 +74,7 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
           if (bytes.length < bus.maxPayloadBytes() / 2) {
             message.respond(bytes);
           } else {
-            const nameObject = () => `${message.reply}/${crypto.randomUUID()}`;
-            const body = await encodeBody(bus, replySchema, reply, nameObject);
+            const body = await encodeBody(bus, replySchema, reply, BodyKind.once);
             message.respond(body.data, body.headers === undefined ? {} : { headers: body.headers });
           }
         },

@@ -20,6 +20,13 @@ import {
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
+import {
+  PAYLOAD_STORES,
+  PAYLOAD_WRITERS,
+  payloadStoreBytes,
+  payloadStoreOf,
+  streamOfStore,
+} from "./payload-stores.ts";
 import { DEATHS_BUCKET, DEATHS_TTL_MS } from "./poison-lane.ts";
 import { StreamsRole } from "./streams-role.ts";
 import { subjects } from "./subjects.ts";
@@ -34,17 +41,16 @@ export const StreamName = {
 } as const;
 export type StreamName = (typeof StreamName)[keyof typeof StreamName];
 
-/** Key-value buckets and the object store by name. */
+/** Key-value buckets by name; those of large payloads are in payload-stores.ts. */
 export const BucketName = { runState: "RUN_STATE", replicas: "REPLICAS" } as const;
 export type BucketName = (typeof BucketName)[keyof typeof BucketName];
-export const PAYLOAD_STORE = "PAYLOADS";
 
 /** Most jobs of one run that wait or run at once; one more is refused and the trainer waits. */
 const MAX_JOBS_PER_RUN = 50_000;
 
 /** A restarted sender that publishes again within this time changes nothing. Longer than any restart takes. */
 const DUPLICATE_WINDOW_MS = 10 * 60_000;
-const EVENTS_MAX_AGE_MS = 7 * 24 * 3_600_000;
+export const EVENTS_MAX_AGE_MS = 7 * 24 * 3_600_000;
 /** Bounds the disk that episodes may take where nobody says another size; the trainer purges what no reader needs long before. */
 export const EPISODES_MAX_BYTES = 8 * 1024 ** 3;
 /** A job has a kilobyte or two, so every job of ten runs fits; tasks larger than a message lie in the object store. */
@@ -63,7 +69,7 @@ const NO_ROOM = 10047;
 /** "stream name already in use with a different configuration". */
 const OTHER_SETTINGS = 10058;
 
-type Definition = Partial<StreamConfig> & { name: StreamName; subjects: string[]; max_bytes: number };
+type Definition = Partial<StreamConfig> & { name: string; subjects: string[]; max_bytes: number };
 
 const DEFINITIONS: readonly Definition[] = [
   {
@@ -168,7 +174,7 @@ export async function ensureTopology(bus: Bus, options: TopologyOptions = {}): P
 const ALL_STREAMS: readonly string[] = [
   ...DEFINITIONS.map(({ name }) => name),
   ...[BucketName.runState, BucketName.replicas, DEATHS_BUCKET].map((bucket) => `KV_${bucket}`),
-  `OBJ_${PAYLOAD_STORE}`,
+  ...PAYLOAD_STORES.map(streamOfStore),
 ];
 
 async function untilMade(bus: Bus, signal: AbortSignal): Promise<void> {
@@ -201,7 +207,21 @@ async function createAll(bus: Bus, options: TopologyOptions): Promise<void> {
   await bus.keyValue.create(BucketName.runState, { history: 1, replicas });
   await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS, replicas });
   await bus.keyValue.create(DEATHS_BUCKET, { history: 1, ttl: DEATHS_TTL_MS, replicas });
-  await bus.objects.create(PAYLOAD_STORE, { replicas });
+  const { config } = await bus.manager.streams.info(StreamName.episodes);
+  const episodesBytes = config.max_bytes > 0 ? config.max_bytes : EPISODES_MAX_BYTES;
+  for (const writer of PAYLOAD_WRITERS) {
+    const store = payloadStoreOf(writer);
+    const bucket = {
+      name: streamOfStore(store),
+      subjects: [`$O.${store}.C.>`, `$O.${store}.M.>`],
+      retention: RetentionPolicy.Limits,
+      discard: DiscardPolicy.New,
+      allow_rollup_hdrs: true, // a writer gives up what it could not put to its end
+      max_bytes: payloadStoreBytes(writer, episodesBytes),
+      num_replicas: replicas,
+    };
+    await addStream(bus, bucket, true);
+  }
 }
 
 /** With its size where the server has room for it; where it has not, with the size that it had, or without one. */

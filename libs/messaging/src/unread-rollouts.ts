@@ -5,8 +5,8 @@
  * they need is never dropped, and a full stream makes the others wait for them. The third, the tracer, only shows what
  * happened. One that cannot write must not end training, so that what waits for it alone is bounded:
  *
- * U1: as long as EPISODES and the object store together take at most {@link UNREAD_SHARE} of what EPISODES may take,
- *     nothing is dropped that the tracer has not read.
+ * U1: as long as EPISODES and the buckets of large episodes together take at most {@link UNREAD_SHARE} of what EPISODES may
+ *     take, and no such bucket takes more than that of its own room, nothing is dropped that the tracer has not read.
  * U2: above that the oldest of it goes, half of it at a time, until there is room or only work is left.
  * U3: what goes is counted and told in EVENTS, by one number per run that only grows. It is about right: what is scored in
  *     the moment of a purge, or what a trainer dropped that was killed before its event, makes it too small; what the tracer
@@ -20,9 +20,10 @@ import type { Bus } from "./bus.ts";
 import { DurableName } from "./durables.ts";
 import { translateBusError } from "./errors.ts";
 import { latestMessage, nextMessage } from "./follow-messages.ts";
+import { bytesOfLargeEpisodes } from "./payload-janitor.ts";
 import { publishStored } from "./publish.ts";
 import { neededFrom, purgeBelow } from "./purge-episodes.ts";
-import { PAYLOAD_STORE, StreamName } from "./streams.ts";
+import { StreamName } from "./streams.ts";
 import { EventKind, runOfEvent, subjects } from "./subjects.ts";
 
 /** Of the size of EPISODES (U1). The other half is for work: a step, and what a replay needs. */
@@ -57,13 +58,13 @@ export async function dropUnread(bus: Bus, run: string, below: number): Promise<
 }
 
 async function isCrowded(bus: Bus): Promise<boolean> {
-  const [episodes, objects] = await Promise.all([
+  const [episodes, large] = await Promise.all([
     bus.manager.streams.info(StreamName.episodes),
-    bus.manager.streams.info(`OBJ_${PAYLOAD_STORE}`),
+    bytesOfLargeEpisodes(bus),
   ]);
   const maxBytes = episodes.config.max_bytes;
   const share = maxBytes > 0 ? maxBytes * UNREAD_SHARE : UNREAD_BYTES_WITHOUT_SIZE;
-  return episodes.state.bytes + objects.state.bytes > share;
+  return episodes.state.bytes + large.all > share || large.fullest > UNREAD_SHARE;
 }
 
 /** Tells of rollouts that the tracer will not have, beside those that were told before (U3). */

@@ -10,7 +10,14 @@
  */
 
 import { delay, raceAbortable } from "@hone/core";
-import { type Bus, connectBus, ensureTopology, respondToHealth, StreamsRole } from "@hone/messaging";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  payloadWriterOf,
+  respondToHealth,
+  StreamsRole,
+} from "@hone/messaging";
 import type { Database } from "@hone/storage";
 import { createLogger, type Logger, redactText } from "@hone/telemetry";
 import { watchBus } from "./bus-health.ts";
@@ -19,6 +26,7 @@ import { SettingError, StoppingError } from "./errors.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { type HttpServer, startHttpServer } from "./http-server.ts";
 import { keepDurables } from "./keep-durables.ts";
+import { keepPayloads } from "./keep-payloads.ts";
 import {
   notReady,
   READY,
@@ -142,7 +150,10 @@ export async function startService<Config extends BaseConfig>(
     void busHealth.lost.then((error) => failed.resolve(error));
     phase = notReady(`starting: waiting for the streams (${config.streams})`);
     await raceAbortable(makeStreams(config, bus, logger, starting), starting);
-    if (config.streams === StreamsRole.make) void keepDurables(bus, { signal: drainOver.signal, logger });
+    if (config.streams === StreamsRole.make) {
+      void keepDurables(bus, { signal: drainOver.signal, logger });
+      void keepPayloads(bus, { signal: drainOver.signal, logger });
+    }
     phase = notReady("starting");
     service = await raceAbortable(
       definition.start({
@@ -236,6 +247,7 @@ async function openBus(config: BaseConfig, name: string, signal: AbortSignal): P
     name: `${name}/${config.instanceId}`,
     signal,
     streams: config.streams,
+    user: payloadWriterOf(name),
     ...(config.inboxPrefix !== undefined && { inboxPrefix: config.inboxPrefix }),
   });
 }
