@@ -181,13 +181,14 @@ async function readParts(
   for (let from = 1; length < size; ) {
     const part = await nextMessage(bus, stream, subject, from);
     if (part === undefined) throw refuse(length === 0 ? "is gone" : "lacks some of its parts");
-    const end = length + part.data.length;
+    const { data: bytes } = part; // decoded at every look
+    const end = length + bytes.length;
     if (end > size) throw refuse(`has more than the ${size} bytes that it says`);
-    if (end < size && part.data.length < LEAST_PART_BYTES) {
-      throw refuse(`lies in parts of ${part.data.length} bytes, below ${LEAST_PART_BYTES}`);
+    if (end < size && bytes.length < LEAST_PART_BYTES) {
+      throw refuse(`lies in parts of ${bytes.length} bytes, below ${LEAST_PART_BYTES}`);
     }
     if (length === 0) data = new Uint8Array(size); // not for an object of which nothing is there
-    data.set(part.data, length);
+    data.set(bytes, length);
     length = end;
     from = part.seq + 1;
   }

@@ -46,6 +46,13 @@ export async function bytesOfLargeEpisodes(bus: Bus): Promise<LargeEpisodes> {
   };
 }
 
+/** Whether any bucket holds anything: a program that is none of the services may have written an episode too. */
+export async function areLargePayloadsThere(bus: Bus): Promise<boolean> {
+  const stores = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE];
+  const infos = await Promise.all(stores.map((store) => infoOf(bus, streamOfStore(store))));
+  return infos.some((info) => info !== undefined && info.state.messages > 0);
+}
+
 /**
  * Removes what nobody needs (J1).
  * @param nowMs of the clock that messages are dated by, about.

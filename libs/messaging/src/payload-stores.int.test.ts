@@ -268,8 +268,9 @@ describe("large payloads", { timeout: 180_000 }, () => {
     assert.equal(await messagesIn(bus, "OBJ_PAYLOADS"), 0);
     await assert.rejects(read(bus, pointer), /is gone/);
     await store.putBlob({ name }, data);
-    assert.equal(await removeOldPayloads(bus, Date.now() + DAY_MS), 0, "an event may point to it");
-    assert.ok((await removeOldPayloads(bus, Date.now() + 8 * DAY_MS)) > 0);
+    await removeOldPayloads(bus, Date.now() + DAY_MS);
+    assert.ok((await messagesIn(bus, "OBJ_PAYLOADS")) > 0, "an event may point to it");
+    await removeOldPayloads(bus, Date.now() + 8 * DAY_MS);
     assert.equal(await messagesIn(bus, "OBJ_PAYLOADS"), 0);
   });
 

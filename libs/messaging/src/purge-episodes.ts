@@ -5,7 +5,7 @@ import type { Bus } from "./bus.ts";
 import { translateBusError } from "./errors.ts";
 import { purgeObject } from "./objects.ts";
 import { objectOf } from "./payload.ts";
-import { bytesOfLargeEpisodes } from "./payload-janitor.ts";
+import { areLargePayloadsThere } from "./payload-janitor.ts";
 import { StreamName } from "./streams.ts";
 import { subjects } from "./subjects.ts";
 
@@ -67,7 +67,7 @@ export async function purgeBelow(bus: Bus, run: string, below: number): Promise<
 
 /** Deletes the objects of messages that are about to be purged; reads headers only, and nothing where no object is. */
 async function deleteObjects(bus: Bus, filter: string, below: number): Promise<void> {
-  if ((await bytesOfLargeEpisodes(bus)).all === 0) return;
+  if (!(await areLargePayloadsThere(bus))) return;
   const consumer = await bus.stream.consumers.get(StreamName.episodes, {
     filter_subjects: filter,
     deliver_policy: DeliverPolicy.All,
