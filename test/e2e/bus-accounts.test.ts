@@ -119,7 +119,7 @@ describe("six services in accounts of their own", () => {
   });
 
   const connect = (user: BusUser) =>
-    connectBus({ url: nats.urlOf(user), name: "test", inboxPrefix: inboxPrefixOf(user) });
+    connectBus({ url: nats.urlOf(user), name: "test", user, inboxPrefix: inboxPrefixOf(user) });
 
   async function eventsOf(runId: string): Promise<RunEvent[]> {
     const events: RunEvent[] = [];

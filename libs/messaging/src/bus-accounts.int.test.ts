@@ -167,7 +167,12 @@ async function startBus(hasAccounts: boolean): Promise<TestBus> {
   const open = async (user: BusUser) => {
     const known = buses.get(user);
     if (known !== undefined) return known;
-    const bus = await connectBus({ url: nats.urlOf(user), name: user, inboxPrefix: inboxPrefixOf(user) });
+    const bus = await connectBus({
+      url: nats.urlOf(user),
+      name: user,
+      user,
+      inboxPrefix: inboxPrefixOf(user),
+    });
     buses.set(user, bus);
     return bus;
   };
@@ -188,7 +193,9 @@ async function startBus(hasAccounts: boolean): Promise<TestBus> {
         .catch(() => null);
       if (left === null) harm.push(`${stream} is gone or empty`);
     }
-    await owner.manager.streams.info("OBJ_PAYLOADS_judge").catch(() => harm.push("OBJ_PAYLOADS_judge is gone or empty"));
+    await owner.manager.streams
+      .info("OBJ_PAYLOADS_judge")
+      .catch(() => harm.push("OBJ_PAYLOADS_judge is gone or empty"));
     for (const [stream, durable] of [
       ["EPISODES", "judge"],
       ["JOBS", "agent-rollout"],
