@@ -102,6 +102,30 @@ describe("a bus with an account for each service", () => {
       }
     });
 
+    test("answers that are larger than a message", async () => {
+      const large = "x".repeat(700_000);
+      for (const [hearer, asker, subject] of [
+        ["dataset", "trainer", subjects.datasetBatch()],
+        ["dataset", "agent-rollout", subjects.datasetBatch()],
+        ["judge", "trainer", subjects.judgeGroup()],
+        ["judge", "client", subjects.judgeScore()],
+      ] as const) {
+        const schemas = [HealthRequestSchema, HealthReplySchema] as const;
+        const answering = await bus.connect(hearer);
+        const responder = respond(answering, subject, ...schemas, {
+          handle: async ({ reply }) => reply(create(HealthReplySchema, { service: large })),
+          onError: (error) => assert.fail(String(error)),
+        });
+        await answering.connection.flush();
+        const question = create(HealthRequestSchema);
+        const options = { timeoutMs: 10_000 };
+        const asking = await bus.connect(asker);
+        const answer = await request(asking, subject, schemas[0], question, schemas[1], options);
+        assert.ok(answer.service === large, `${asker} asks ${hearer}`);
+        await responder.drain();
+      }
+    });
+
     test("what is stored wakes those that hear of it", async () => {
       for (const [writer, reader, subject] of [
         ["trainer", "agent-rollout", "$KV.RUN_STATE.woken"],
