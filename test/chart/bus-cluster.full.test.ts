@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { findNatsServer } from "@hone/embedded";
 import {
   type Bus,
@@ -11,10 +12,13 @@ import {
   ensureTopology,
   payloadWriterOf,
   publishBytes,
+  request,
+  respond,
   StreamName,
   StreamsRole,
   subjects,
 } from "@hone/messaging";
+import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { planPods } from "./cluster/hosts.ts";
 import { find } from "./cluster/mounts.ts";
@@ -52,9 +56,10 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
         }),
     );
     assert.equal(pods.length, 3);
-    const open = (user: string): Promise<Bus> => {
+    /** @param servers its clients are sent to. */
+    const open = (user: string, servers = plans): Promise<Bus> => {
       const password = find(manifests, "Secret", "hone-nats-users").stringData[user];
-      const hosts = plans.map(({ address }) => `${address}:4222`);
+      const hosts = servers.map(({ address }) => `${address}:4222`);
       const url = `nats://${user}:${password}@${hosts.join(",")}`;
       return connectBus({
         url,
@@ -83,6 +88,31 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
         assert.equal(config.num_replicas, 3, name);
         assert.equal(cluster?.replicas?.length, 2, name);
       }
+      // A question and its answer pass from account to account and from server to server.
+      const [here, there] = await Promise.all([
+        open("agent-rollout", plans.slice(0, 1)),
+        open("dataset", plans.slice(1, 2)),
+      ]);
+      const responder = respond(there, subjects.datasetBatch(), BatchRequestSchema, BatchReplySchema, {
+        handle: ({ reply }) => reply(create(BatchReplySchema)),
+        onError: (error) => assert.fail(String(error)),
+      });
+      await eventually("an answer of another server's client", () =>
+        request(
+          here,
+          subjects.datasetBatch(),
+          BatchRequestSchema,
+          create(BatchRequestSchema),
+          BatchReplySchema,
+          { timeoutMs: 5_000 },
+        ).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await responder.drain();
+      await Promise.all([here.close(), there.close()]);
+
       const store = (bus: Bus, text: string) =>
         publishBytes(bus, subjects.rolloutScored("r"), text, undefined);
       await store(judge, "before");
