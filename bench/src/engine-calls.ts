@@ -6,7 +6,7 @@
 
 import type { Random } from "@hone/core";
 import { withLargeArrays } from "@hone/embedded";
-import { Aggregation, advantagesOf, lossWeights } from "@hone/rl";
+import { Aggregation, groupRelative, lossWeights } from "@hone/rl";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
 import { benchProgram, REPOSITORY } from "./repository.ts";
 
@@ -35,8 +35,7 @@ export interface SampledBatch extends GeneratedBatch {
 export interface TrainedSample {
   readonly tokenIds: readonly number[];
   readonly lossMask: readonly number[];
-  readonly logprobs: readonly number[];
-  readonly advantages: readonly number[];
+  readonly inputs: { readonly behaviourLogprob: readonly number[]; readonly advantage: readonly number[] };
   readonly weights: readonly number[];
 }
 
@@ -108,7 +107,7 @@ export function rewardAtRandom(
   );
   return prompts.flatMap((prompt, group) => {
     const rewards = Array.from({ length: samples }, () => random.next());
-    const advantages = advantagesOf(rewards, { kind: "grpo", normalizeByStd: true, epsilon: 1e-6 });
+    const advantages = groupRelative(rewards, { normalizeByStd: true, epsilon: 1e-6 });
     return advantages.map((advantage, sample) => {
       const at = group * samples + sample;
       const completion = ids[at]!;
@@ -116,8 +115,7 @@ export function rewardAtRandom(
       return {
         tokenIds: [...prompt, ...completion],
         lossMask: [...prompt.map(() => 0), ...each(1)],
-        logprobs: logprobs[at]!,
-        advantages: each(advantage),
+        inputs: { behaviourLogprob: logprobs[at]!, advantage: each(advantage) },
         weights: each(weights[at]!),
       };
     });

@@ -1,11 +1,11 @@
 /**
  * Who may import whom:
  *
- *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage hub nn rl tokenizer
- *            -> telemetry config tensor sandbox -> core proto-gen onnx-proto otlp-proto
+ *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage hub nn tokenizer -> config
+ *            -> rl telemetry tensor sandbox -> core proto-gen onnx-proto otlp-proto
  *
  * L1: a group imports groups to its right only, never its own: neither in code nor in package.json.
- * L2: `rl` and `tokenizer` import `core` only.
+ * L2: `rl` and `tokenizer` import `core` only, of the project's own packages.
  * L3: services never import services, and nobody imports a service (the command line may, for one process).
  * L4: `testing` and every helper of tests are for tests and benches: nothing that runs in production imports them.
  * L5: light packages stay light, through everything that they import.
@@ -18,8 +18,9 @@ const GROUPS: readonly (readonly string[])[] = [
   ["apps/cli"],
   ["services/*"],
   ["libs/service-kit", "libs/agents", "libs/train", "libs/embedded"],
-  ["libs/messaging", "libs/storage", "libs/hub", "libs/nn", "libs/rl", "libs/tokenizer"],
-  ["libs/telemetry", "libs/config", "libs/tensor", "libs/sandbox"],
+  ["libs/messaging", "libs/storage", "libs/hub", "libs/nn", "libs/tokenizer"],
+  ["libs/config"],
+  ["libs/rl", "libs/telemetry", "libs/tensor", "libs/sandbox"],
   ["libs/core", "libs/proto-gen", "libs/onnx-proto", "libs/otlp-proto"],
 ];
 const CORE_ONLY = ["libs/rl", "libs/tokenizer"];

@@ -33,8 +33,7 @@ export const measureMemory: MeasurePeers = async (bench) => {
     return {
       tokenIds,
       lossMask: [0, ...each(1)],
-      logprobs: each(-1),
-      advantages: each(1),
+      inputs: { behaviourLogprob: each(-1), advantage: each(1) },
       weights: each(1 / (rows * (tokens - 1))),
     };
   });

@@ -27,6 +27,7 @@ import {
   resolveLora,
   resolveModelSpec,
 } from "@hone/nn";
+import { IMITATION_TERMS } from "@hone/rl";
 import {
   ADAMW_DEFAULTS,
   allocateShared,
@@ -141,8 +142,11 @@ const runner = new GradientRunner(spec, {
 });
 const objective: Objective =
   values.loss === "cross_entropy"
-    ? { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 }
-    : { loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 }, entropyCoefficient: 0.003 };
+    ? { terms: IMITATION_TERMS, entropyCoefficient: 0 }
+    : {
+        terms: [{ name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28 } }],
+        entropyCoefficient: 0.003,
+      };
 const matricesOf = (list: typeof parameters) =>
   list
     .filter(({ kind }) => kind === "matrix" || kind === "residual_matrix")
@@ -258,8 +262,10 @@ function sampleOf(tokenIds: readonly number[], promptLength: number): TrainingSa
   return {
     tokenIds: [...tokenIds],
     lossMask: tokenIds.map((_, i) => (i < promptLength ? 0 : 1)),
-    logprobs: Array.from({ length: trained }, () => -random.next() * 2),
-    advantages: Array.from({ length: trained }, () => random.next() - 0.5),
+    inputs: {
+      behaviourLogprob: Array.from({ length: trained }, () => -random.next() * 2),
+      advantage: Array.from({ length: trained }, () => random.next() - 0.5),
+    },
     weights: Array.from({ length: trained }, () => 1 / 600),
   };
 }

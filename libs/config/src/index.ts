@@ -47,7 +47,6 @@ export { hasReference, isTraining, passAtOf } from "./run-file/run-kind.ts";
 export {
   type LoraConfig,
   type ModelInit,
-  type OutcomeRule,
   type PretrainedModel,
   type RunConfig,
   runFileSchema,

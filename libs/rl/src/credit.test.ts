@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
+import type { OutcomeRules } from "./algorithm/schema.ts";
 import { assignCredit } from "./credit.ts";
-import type { OutcomeRules } from "./rewards.ts";
 import { rolloutOf } from "./testing-rollouts.ts";
 
 const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: { reward: 0 } };

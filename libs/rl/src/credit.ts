@@ -6,19 +6,16 @@
  * C3: a group with nobody left in it vanishes and is counted.
  */
 
-import { type AdvantageConfig, advantagesOf } from "./advantages/registry.ts";
-import { turnAdvantagesOf } from "./advantages/turn-advantages.ts";
-import { type OutcomeRules, rewardOf, turnRewardsOf } from "./rewards.ts";
+import type { RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
+import { type AdvantageConfig, computeAdvantages } from "./algorithm/advantage/registry.ts";
+import type { OutcomeRules } from "./algorithm/schema.ts";
+import { rewardOf, turnRewardsOf } from "./rewards.ts";
 import { type Group, type Rollout, rolloutTokenCount, type Sample, sampledTokenCount } from "./rollout.ts";
 
-/** A rollout with what it is worth. */
-export interface CreditedRollout {
+/** A rollout with what its tokens are worth. */
+export interface CreditedRollout extends RolloutAdvantage {
   readonly rollout: Rollout;
   readonly reward: number;
-  /** By the episode's reward; the same for each of its sampled tokens where turns have none of their own. */
-  readonly advantage: number;
-  /** [turnCount] of each turn's tokens, the episode's part included; absent = `advantage` is that of every token. */
-  readonly turnAdvantages?: readonly number[];
 }
 
 /** A group of which at least one rollout is trained. */
@@ -34,52 +31,44 @@ export interface Credit {
   readonly leftOut: readonly Rollout[];
   /** Groups in which every rollout was left out. */
   readonly emptyGroupCount: number;
+  /** Figures of the advantage algorithm's own. */
+  readonly metrics: Readonly<Record<string, number>>;
 }
 
 /** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
 export function assignCredit(groups: readonly Group[], rules: OutcomeRules, config: AdvantageConfig): Credit {
-  const credited: CreditedGroup[] = [];
   const leftOut: Rollout[] = [];
-  for (const group of groups) {
-    const kept: Array<{ rollout: Rollout; reward: number }> = [];
-    for (const rollout of group.rollouts) {
+  const rewarded = groups.flatMap(({ task, rollouts }) => {
+    const kept: RewardedRollout[] = [];
+    for (const rollout of rollouts) {
       const reward = rewardOf(rollout, rules);
       // One without a sampled token has nothing to train, and its reward would still shift the others' baseline.
       if (reward === undefined || rolloutTokenCount(rollout) === 0) leftOut.push(rollout);
-      else kept.push({ rollout, reward });
+      else kept.push({ rollout, reward, turnRewards: turnRewardsOf(rollout, rules) });
     }
-    if (kept.length === 0) continue; // C3
-    const advantages = advantagesOf(
-      kept.map(({ reward }) => reward),
-      config,
-    );
-    const rollouts = kept.map((entry, i) => ({ ...entry, advantage: advantages[i]! }));
-    credited.push({ task: group.task, rollouts: withTurns(rollouts, rules, config) });
-  }
-  return { groups: credited, leftOut, emptyGroupCount: groups.length - credited.length };
-}
-
-/** Adds the advantages of turns where the run wants them. */
-function withTurns(
-  group: readonly CreditedRollout[],
-  rules: OutcomeRules,
-  config: AdvantageConfig,
-): readonly CreditedRollout[] {
-  if (config.turnRewards === undefined) return group;
-  const turned = group.map(({ rollout, advantage }) => ({
-    advantage,
-    turnRewards: turnRewardsOf(rollout, rules),
-    turnCount: rollout.turnCount,
+    return kept.length === 0 ? [] : [{ task, rollouts: kept }]; // C3
+  });
+  const advantages = computeAdvantages(rewarded, config);
+  const credited = rewarded.map(({ task, rollouts }, group) => ({
+    task,
+    rollouts: rollouts.map(({ rollout, reward }, i) => ({
+      rollout,
+      reward,
+      ...advantages.groups[group]![i]!,
+    })),
   }));
-  const advantages = turnAdvantagesOf(turned, config.turnRewards, config);
-  return group.map((credited, i) => ({ ...credited, turnAdvantages: advantages[i]! }));
+  return {
+    groups: credited,
+    leftOut,
+    emptyGroupCount: groups.length - credited.length,
+    metrics: advantages.metrics ?? {},
+  };
 }
 
 /** Whether any token of a rollout has an advantage: without one it gives no gradient. */
-export function hasAdvantage({
-  advantage,
-  turnAdvantages,
-}: Pick<CreditedRollout, "advantage" | "turnAdvantages">): boolean {
+export function hasAdvantage({ advantage, turnAdvantages, tokenAdvantages }: RolloutAdvantage): boolean {
+  if (tokenAdvantages !== undefined)
+    return tokenAdvantages.some((sample) => sample.some((each) => each !== 0));
   return turnAdvantages === undefined ? advantage !== 0 : turnAdvantages.some((each) => each !== 0);
 }
 
@@ -87,10 +76,11 @@ export function hasAdvantage({
  * @param sample index of one of the rollout's samples.
  * @returns [N] the advantage of each of its sampled tokens.
  */
-export function tokenAdvantages(
-  { rollout, advantage, turnAdvantages }: Omit<CreditedRollout, "reward">,
+export function advantagesOfSample(
+  { rollout, advantage, turnAdvantages, tokenAdvantages }: Omit<CreditedRollout, "reward">,
   sample: number,
 ): Float32Array {
+  if (tokenAdvantages !== undefined) return tokenAdvantages[sample]!;
   const row = rollout.samples[sample]!;
   const advantages = new Float32Array(sampledTokenCount(row)).fill(advantage);
   if (turnAdvantages === undefined || rollout.turns === undefined) return advantages;

@@ -8,9 +8,10 @@
  */
 
 import { deriveSeed, Random } from "@hone/core";
+import type { OutcomeRules } from "./algorithm/schema.ts";
 import type { PassRule } from "./metrics/evaluation-metrics.ts";
 import { isPassed } from "./metrics/evaluation-metrics.ts";
-import { type OutcomeRules, rewardOf } from "./rewards.ts";
+import { rewardOf } from "./rewards.ts";
 import type { Rollout } from "./rollout.ts";
 
 /** Options of the curriculum. */

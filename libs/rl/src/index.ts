@@ -1,14 +1,32 @@
-/** Rollouts, scorers, rewards, advantages, loss weights, minibatches and metrics: pure, no tensors, no services. */
+/** Rollouts, algorithms with their options, scorers, rewards, minibatches and metrics: pure, no tensors, no services. */
 
-export type { GrpoConfig } from "./advantages/grpo.ts";
-export type { AdvantageConfig } from "./advantages/registry.ts";
-export { advantagesOf } from "./advantages/registry.ts";
-export type { TurnRewardConfig } from "./advantages/turn-advantages.ts";
+export type {
+  AdvantageAlgorithm,
+  RewardedGroup,
+  RewardedRollout,
+  RolloutAdvantage,
+  StepAdvantages,
+} from "./algorithm/advantage/advantage.ts";
+export { defineAdvantage } from "./algorithm/advantage/advantage.ts";
+export { groupRelative } from "./algorithm/advantage/grpo.ts";
+export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
+export { computeAdvantages } from "./algorithm/advantage/registry.ts";
+export { estimateKl, KlKind } from "./algorithm/kl/estimators.ts";
+export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
+export { type LossConstants, type LossTerm, TokenInput } from "./algorithm/loss/loss.ts";
+export type { ConstantsOf, InputsOf, LossName } from "./algorithm/loss/registry.ts";
+export { inputsOf, LOSSES, termProblem } from "./algorithm/loss/registry.ts";
+export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";
+export {
+  type AlgorithmConfig,
+  algorithmSchema,
+  type OutcomeRule,
+  type OutcomeRules,
+} from "./algorithm/schema.ts";
 export type { Credit, CreditedGroup, CreditedRollout } from "./credit.ts";
-export { assignCredit, hasAdvantage, tokenAdvantages } from "./credit.ts";
+export { advantagesOfSample, assignCredit, hasAdvantage } from "./credit.ts";
 export { type CurriculumConfig, successOf, TaskHistory, type TaskVisit } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
-export { Aggregation, lossWeights } from "./loss-weights.ts";
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
@@ -16,7 +34,6 @@ export { splitMinibatches } from "./minibatches.ts";
 export type { PackedBatch, PackOptions } from "./packing/pack.ts";
 export { packSamples } from "./packing/pack.ts";
 export type { PackableSample } from "./packing/prefix-tree.ts";
-export type { OutcomeRule, OutcomeRules } from "./rewards.ts";
 export { rewardOf, turnRewardsOf, weightedSum } from "./rewards.ts";
 export type { Group, Rollout, Sample, Score, ToolUse, TurnReward, TurnSpan, VersionSpan } from "./rollout.ts";
 export { checkSample, rolloutTokenCount, sampledTokenCount, versionRange } from "./rollout.ts";

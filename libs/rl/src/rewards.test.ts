@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { type OutcomeRules, rewardOf, weightedSum } from "./rewards.ts";
+import type { OutcomeRules } from "./algorithm/schema.ts";
+import { rewardOf, weightedSum } from "./rewards.ts";
 
 const SCORES = [
   { judge: "environment", weight: 1, value: 0.5 },

@@ -7,20 +7,8 @@
  */
 
 import { isScorable, Outcome } from "@hone/core";
+import type { OutcomeRule, OutcomeRules } from "./algorithm/schema.ts";
 import type { Rollout, Score } from "./rollout.ts";
-
-/**
- * What becomes of a rollout that did not come to its own end: its scores count as if it had (`keep`), it is trained
- * with a fixed reward, or it is left out of its group's statistics and of training (`drop`).
- */
-export type OutcomeRule = "keep" | "drop" | { readonly reward: number };
-
-/** The run's rules, one for each outcome that has a choice. */
-export interface OutcomeRules {
-  readonly truncated: OutcomeRule;
-  readonly agentFailed: OutcomeRule;
-  readonly timedOut: OutcomeRule;
-}
 
 /** Sum of weight x value, in the order of the judges. */
 export function weightedSum(scores: readonly Score[]): number {

@@ -3,15 +3,16 @@
  *
  *   node libs/train/bench/parity.ts MODEL REFERENCE EXPORT
  */
+
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { listParameters } from "@hone/nn";
+import type { LossName } from "@hone/rl";
 import {
   allocateShared,
   GradientRunner,
   initialiseAdamW,
-  type LossConfig,
   loadAdapter,
   loadModel,
   saveCheckpoint,
@@ -23,7 +24,7 @@ import { readTensors } from "../src/testing-tensors.ts";
 interface Reference {
   readonly batches: readonly {
     readonly name: string;
-    readonly loss: LossConfig["kind"];
+    readonly loss: LossName;
     readonly value: number;
     readonly samples: readonly TrainingSample[];
   }[];
@@ -70,7 +71,7 @@ async function compareBatch({ name, loss, value, samples }: Reference["batches"]
   const runner = new GradientRunner(model.spec, { ...limits, ...(isAdapted && { lora: adapter.lora }) });
   const weights = isAdapted ? { ...model.weights, ...adapter.weights } : model.weights;
   const found = await runner.differentiate(weights, samples, {
-    loss: loss === "ppo_clip" ? { kind: loss, clipLow, clipHigh } : { kind: loss },
+    terms: [{ name: loss, constants: loss === "ppo_clip" ? { clipLow, clipHigh } : {} }],
     entropyCoefficient: 0,
   });
   await runner.close();

@@ -1,10 +1,12 @@
 /** Adapters against PEFT: loss, gradients, merged weights, and the folders that are read and written. */
+
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { initialiseAdapters, listAdapterParameters, resolveLora } from "@hone/nn";
+import { IMITATION_TERMS } from "@hone/rl";
 import { temporaryFolder } from "@hone/testing";
 import { initialiseAdamW } from "./adamw.ts";
 import { inspectAdapter, loadAdapter, saveAdapter } from "./adapter.ts";
@@ -54,7 +56,7 @@ function samplesOf(tokens: number[][]) {
 }
 
 const LIMITS = { maxRowTokens: 128, maxMicrobatchTokens: 256 };
-const CROSS_ENTROPY = { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 } as const;
+const CROSS_ENTROPY = { terms: IMITATION_TERMS, entropyCoefficient: 0 };
 
 describe("adapters", () => {
   for (const name of readdirSync(ADAPTERS)) {

@@ -1,10 +1,12 @@
 /** Checkpoints of every family against transformers: loss, gradients, and what an export writes. */
+
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, truncate, unlink, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { IMITATION_TERMS } from "@hone/rl";
 import { loadModel, saveCheckpoint } from "./checkpoint.ts";
 import { INDEX_FILE } from "./checkpoint-layout.ts";
 import { CheckpointError } from "./errors.ts";
@@ -53,7 +55,7 @@ describe("pretrained checkpoints", () => {
       }));
       const runner = new GradientRunner(spec, { maxRowTokens: 128, maxMicrobatchTokens: 256 });
       const found = await runner.differentiate(weights, samples, {
-        loss: { kind: "cross_entropy" },
+        terms: IMITATION_TERMS,
         entropyCoefficient: 0,
       });
       await runner.close();

@@ -1,12 +1,14 @@
 /** The whole model against PyTorch: values made by fixtures/make_reference.py. */
+
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type ModelSpec, specFromConfig } from "@hone/nn";
+import { IMITATION_TERMS } from "@hone/rl";
 import { MicrobatchError } from "./errors.ts";
 import { GradientRunner, type LossAndGradients, type RunnerOptions } from "./gradient-runner.ts";
-import type { LossConfig } from "./losses.ts";
+import type { Objective } from "./microbatch-jobs.ts";
 import type { TrainingSample } from "./microbatches.ts";
 import { shareWeights } from "./shared-weights.ts";
 import { readTensors } from "./testing-tensors.ts";
@@ -42,15 +44,17 @@ const trained = (values: number[][], row: number) =>
 const samples: TrainingSample[] = reference.tokens.map((tokenIds, row) => ({
   tokenIds,
   lossMask: reference.mask[row]!,
-  logprobs: trained(reference.behaviour, row),
-  advantages: trained(reference.advantage, row),
+  inputs: {
+    behaviourLogprob: trained(reference.behaviour, row),
+    advantage: trained(reference.advantage, row),
+  },
   weights: trained(reference.behaviour, row).map(() => 1 / trainedCount),
 }));
 const { clipLow, clipHigh, entropy, dualClip } = reference.constants;
-const objectives: Record<string, { loss: LossConfig; entropyCoefficient: number }> = {
-  ppo: { loss: { kind: "ppo_clip", clipLow, clipHigh }, entropyCoefficient: entropy },
-  dual: { loss: { kind: "ppo_clip", clipLow, clipHigh, dualClip }, entropyCoefficient: 0 },
-  cross_entropy: { loss: { kind: "cross_entropy" }, entropyCoefficient: 0 },
+const objectives: Record<string, Objective> = {
+  ppo: { terms: [{ name: "ppo_clip", constants: { clipLow, clipHigh } }], entropyCoefficient: entropy },
+  dual: { terms: [{ name: "ppo_clip", constants: { clipLow, clipHigh, dualClip } }], entropyCoefficient: 0 },
+  cross_entropy: { terms: IMITATION_TERMS, entropyCoefficient: 0 },
 };
 
 /** float32 with sums in another order: values of size 1 agree to a few units in the sixth digit. */
@@ -243,7 +247,7 @@ describe("GradientRunner", () => {
   });
 
   test("a sample whose numbers do not fit its mask is refused", async () => {
-    const broken = [{ ...samples[0]!, advantages: [1] }];
+    const broken = [{ ...samples[0]!, inputs: { ...samples[0]!.inputs, advantage: [1] } }];
     await withRunner({}, (runner) =>
       assert.rejects(runner.differentiate(weights, broken, objectives.ppo!), /Cannot train on sample 0/),
     );

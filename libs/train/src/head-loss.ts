@@ -9,6 +9,7 @@
  * gradients go on. H1: a chunk is cut out where the last one's gradient ended, so that it cannot begin before.
  */
 import { buildHead, headParameter, type ModelSpec, type WeightTensors } from "@hone/nn";
+import type { LossName, LossTerm } from "@hone/rl";
 import {
   Add,
   Concat,
@@ -32,8 +33,7 @@ import {
   Unsqueeze,
   ZerosLike,
 } from "@hone/tensor";
-import { buildKl, type KlConfig } from "./kl.ts";
-import { buildLoss, type LossConfig } from "./losses.ts";
+import { buildTerms } from "./losses/registry.ts";
 import { chunkInput, INPUT } from "./training-names.ts";
 
 /** How positions are cut: `count` chunks of `positions` each, of which the last ones may be shorter or empty. */
@@ -44,12 +44,11 @@ export interface HeadChunks {
 
 /** What a training graph computes; graphs of equal objectives are the same. */
 export interface GraphObjective {
-  readonly loss: LossConfig;
+  /** Added up for every entry. */
+  readonly terms: readonly LossTerm<LossName>[];
   /** Logits are divided by it, as they were when the tokens were sampled. */
   readonly temperature: number;
   readonly hasEntropyBonus: boolean;
-  /** Added to the loss of every entry; absent = none. */
-  readonly kl?: KlConfig | undefined;
 }
 
 /** The head as it is applied. */
@@ -177,7 +176,7 @@ function scoreChunk(
 }
 
 /**
- *   loss = sum over entries of weight * (l(entry) + coefficient * kl(entry))
+ *   loss = sum over entries of weight * (sum of the terms of the entry)
  *          - sum over positions of entropyWeight * entropy
  *
  * With g = d loss / d logprob[e], c = d loss / d entropy[u], s[u] the sum of g over the entries of u, p and H the
@@ -188,20 +187,11 @@ function scoreChunk(
 function differentiateChunk(
   graph: Graph,
   { choices, logprobs, probabilities, logprob, entropy }: ChunkScores,
-  { loss, hasEntropyBonus, kl }: GraphObjective,
+  { terms, hasEntropyBonus }: GraphObjective,
   index: number,
 ): { readonly loss: Tensor; readonly logitGradient: Tensor } {
   const perEntry = (name: string) => graph.input(chunkInput(name, index), "float32", logprob.shape);
-  const entryLoss = buildLoss(loss, {
-    logprob,
-    behaviourLogprob: perEntry(INPUT.behaviourLogprob),
-    advantage: perEntry(INPUT.advantage),
-  });
-  const penalised =
-    kl === undefined
-      ? entryLoss
-      : Add(entryLoss, Mul(buildKl(kl.kind, logprob, perEntry(INPUT.referenceLogprob)), kl.coefficient));
-  let total = sum(Mul(penalised, perEntry(INPUT.weight)));
+  let total = sum(Mul(buildTerms(terms, logprob, perEntry), perEntry(INPUT.weight)));
   if (hasEntropyBonus) {
     const weight = graph.input(chunkInput(INPUT.entropyWeight, index), "float32", entropy.shape);
     total = Sub(total, sum(Mul(entropy, weight)));

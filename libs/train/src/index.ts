@@ -23,10 +23,6 @@ export { CheckpointError, MicrobatchError, NonFiniteError, TrainingInputError } 
 export { clipFactor } from "./gradient-norm.ts";
 export type { LossAndGradients, RunnerOptions } from "./gradient-runner.ts";
 export { GradientRunner } from "./gradient-runner.ts";
-export type { KlConfig } from "./kl.ts";
-export { estimateKl, KlKind } from "./kl.ts";
-export type { LossConfig } from "./losses.ts";
-export { checkLoss } from "./losses.ts";
 export type { FindBase, LoadMergedOptions, MergedPlace } from "./merged-model.ts";
 export {
   digestOfMerged,

@@ -5,9 +5,15 @@
  * Letters as in training-graph.ts.
  */
 import type { ModelSpec } from "@hone/nn";
-import type { PackableSample } from "@hone/rl";
-import type { KlConfig } from "./kl.ts";
-import { comparesWithBehaviour, type LossConfig } from "./losses.ts";
+import {
+  inputsOf,
+  type LossName,
+  type LossTerm,
+  type PackableSample,
+  type TokenInput,
+  termProblem,
+} from "@hone/rl";
+import { TrainingInputError } from "./errors.ts";
 import {
   flattenEntries,
   type Microbatch,
@@ -20,19 +26,16 @@ import {
 import { rowCostOf } from "./row-length.ts";
 import { isLargeModel } from "./training-memory.ts";
 
-/** What is differentiated: a loss with its numbers for each entry of the microbatch. */
+/** Numbers of the entries by name, each [E]. */
+export type EntryInputs = Readonly<Partial<Record<TokenInput, Float32Array>>>;
+
+/** What is differentiated: terms of a loss with their numbers for each entry of the microbatch. */
 export interface MicrobatchObjective {
-  readonly loss: LossConfig;
-  /** [E] */
-  readonly behaviourLogprob: Float32Array;
-  /** [E] */
-  readonly advantage: Float32Array;
+  readonly terms: readonly LossTerm<LossName>[];
+  /** What the terms read. */
+  readonly inputs: EntryInputs;
   /** [E] */
   readonly weight: Float32Array;
-  /** With the numbers that it compares with; undefined for none. */
-  readonly kl: KlConfig | undefined;
-  /** [E] undefined without kl. */
-  readonly referenceLogprob: Float32Array | undefined;
   /** [U] factor of each position's entropy; undefined for no bonus. */
   readonly entropyWeight: Float32Array | undefined;
 }
@@ -45,12 +48,12 @@ export interface MicrobatchJob {
   readonly objective: MicrobatchObjective | undefined;
 }
 
-/** A loss with the factor of the entropy bonus, 0 for none. */
+/** What an update minimises. */
 export interface Objective {
-  readonly loss: LossConfig;
+  /** Added up for each token. */
+  readonly terms: readonly LossTerm<LossName>[];
+  /** Factor of the entropy bonus; 0 for none. */
   readonly entropyCoefficient: number;
-  /** Distance from the reference policy that is added to the loss; default none. */
-  readonly kl?: KlConfig | undefined;
   /** Temperature that the tokens were sampled at, which all log-probabilities refer to; default 1. */
   readonly temperature?: number;
 }
@@ -100,13 +103,18 @@ export function planScoring(
 
 /**
  * The passes of one update.
- * @throws TrainingInputError where a sample has not the numbers that the objective reads.
+ * @throws TrainingInputError where a term has constants outside of their range, or a sample has not the numbers that it reads.
  */
 export function planUpdate(
   samples: readonly TrainingSample[],
   limits: PackingLimits,
   objective: Objective,
 ): PlannedJobs {
+  for (const term of objective.terms) {
+    const problem = termProblem(term);
+    if (problem !== undefined)
+      throw new TrainingInputError("train", "the loss is one that engines compute", problem);
+  }
   const entries = entryArrays(samples, objective);
   const plan = planMicrobatches(samples, limits);
   return { plan, jobs: plan.microbatches.map((batch) => jobOf(batch, entries, objective)) };
@@ -138,24 +146,16 @@ export function takeScores(
 }
 
 interface EntryArrays {
-  readonly behaviourLogprob: Float32Array;
-  readonly advantage: Float32Array;
+  readonly inputs: EntryInputs;
   readonly weight: Float32Array;
-  readonly referenceLogprob: Float32Array | undefined;
 }
 
-function entryArrays(samples: readonly TrainingSample[], { loss, kl }: Objective): EntryArrays {
-  const weight = flattenEntries(samples, "weights");
-  const referenceLogprob = kl === undefined ? undefined : flattenEntries(samples, "referenceLogprobs");
-  if (!comparesWithBehaviour(loss)) {
-    const unused = new Float32Array(weight.length);
-    return { behaviourLogprob: unused, advantage: unused, weight, referenceLogprob };
-  }
+function entryArrays(samples: readonly TrainingSample[], { terms }: Objective): EntryArrays {
   return {
-    referenceLogprob,
-    behaviourLogprob: flattenEntries(samples, "logprobs"),
-    advantage: flattenEntries(samples, "advantages"),
-    weight,
+    weight: flattenEntries(samples, "weights", ({ weights }) => weights),
+    inputs: Object.fromEntries(
+      inputsOf(terms).map((name) => [name, flattenEntries(samples, name, ({ inputs }) => inputs?.[name])]),
+    ),
   };
 }
 
@@ -166,12 +166,11 @@ function jobOf(batch: Microbatch, entries: EntryArrays, objective: Objective): M
     batch,
     temperature: objective.temperature ?? 1,
     objective: {
-      loss: objective.loss,
-      behaviourLogprob: pick(entries.behaviourLogprob),
-      advantage: pick(entries.advantage),
+      terms: objective.terms,
+      inputs: Object.fromEntries(
+        Object.entries(entries.inputs).map(([name, values]) => [name, pick(values)]),
+      ),
       weight,
-      kl: objective.kl,
-      referenceLogprob: entries.referenceLogprob === undefined ? undefined : pick(entries.referenceLogprob),
       entropyWeight:
         objective.entropyCoefficient === 0
           ? undefined

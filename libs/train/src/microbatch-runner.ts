@@ -66,7 +66,7 @@ export class MicrobatchRunner {
     }
     Object.assign(feeds, objectiveFeeds(batch, objective, chunks));
     const hasEntropyBonus = objective.entropyWeight !== undefined;
-    const graphObjective = { loss: objective.loss, temperature, hasEntropyBonus, kl: objective.kl };
+    const graphObjective = { terms: objective.terms, temperature, hasEntropyBonus };
     const key = JSON.stringify([graphObjective, chunks]);
     const reserved = BigInt(await this.#reserve(key));
     feeds[INPUT.reserved] = { dtype: "int64", data: BigInt64Array.of(reserved), shape: [1] };
@@ -126,14 +126,12 @@ function objectiveFeeds(
   objective: MicrobatchObjective,
   chunks: HeadChunks,
 ): Record<string, Feed> {
-  const { behaviourLogprob, advantage, weight, referenceLogprob, entropyWeight } = objective;
+  const { inputs, weight, entropyWeight } = objective;
   const perEntry = (name: string, values: Float32Array) =>
     chunkFeeds(name, "float32", values, entryEnds(batch, chunks));
   return {
-    ...perEntry(INPUT.behaviourLogprob, behaviourLogprob),
-    ...perEntry(INPUT.advantage, advantage),
+    ...Object.assign({}, ...Object.entries(inputs).map(([name, values]) => perEntry(name, values))),
     ...perEntry(INPUT.weight, weight),
-    ...(referenceLogprob === undefined ? {} : perEntry(INPUT.referenceLogprob, referenceLogprob)),
     ...(entropyWeight === undefined
       ? {}
       : chunkFeeds(INPUT.entropyWeight, "float32", entropyWeight, positionEnds(batch, chunks))),

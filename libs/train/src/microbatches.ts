@@ -3,7 +3,7 @@
  *
  * Letters as in training-graph.ts.
  */
-import { type PackableSample, type PackedBatch, packSamples } from "@hone/rl";
+import { type PackableSample, type PackedBatch, packSamples, type TokenInput } from "@hone/rl";
 import type { Feed } from "@hone/tensor";
 import { TrainingInputError } from "./errors.ts";
 import type { HeadChunks } from "./head-loss.ts";
@@ -12,12 +12,8 @@ import { chunkInput, INPUT } from "./training-names.ts";
 
 /** A sample to train on, with the numbers of its N trained tokens in order. */
 export interface TrainingSample extends PackableSample {
-  /** [N] log-probability when it was sampled; absent where the loss does not compare with it. */
-  readonly logprobs?: ArrayLike<number>;
-  /** [N] absent where the loss has none. */
-  readonly advantages?: ArrayLike<number>;
-  /** [N] log-probability under the reference policy; absent where the loss has no KL term. */
-  readonly referenceLogprobs?: ArrayLike<number>;
+  /** [N] each, by name: what the loss reads. */
+  readonly inputs?: Readonly<Partial<Record<TokenInput, ArrayLike<number>>>>;
   /** [N] factor of the token's loss; carries the aggregation. */
   readonly weights: ArrayLike<number>;
 }
@@ -178,16 +174,17 @@ export function positionEnds(batch: Microbatch, { count, positions }: HeadChunks
  */
 export function flattenEntries(
   samples: readonly TrainingSample[],
-  field: "logprobs" | "advantages" | "referenceLogprobs" | "weights",
+  name: string,
+  numbersOf: (sample: TrainingSample) => ArrayLike<number> | undefined,
 ): Float32Array {
   const flat: number[] = [];
   samples.forEach((sample, index) => {
-    const values = sample[field] ?? [];
+    const values = numbersOf(sample) ?? [];
     let trained = 0;
     for (let i = 0; i < sample.lossMask.length; i++) trained += sample.lossMask[i]!;
     const areFinite = Array.prototype.every.call(values, Number.isFinite);
     if (values.length !== trained || !areFinite) {
-      const rule = `its ${field} are ${trained} finite numbers, one per trained token`;
+      const rule = `its ${name} are ${trained} finite numbers, one per trained token`;
       const current = areFinite ? `${values.length} numbers` : "one that is not finite";
       throw new TrainingInputError(`train on sample ${index}`, rule, current);
     }

@@ -67,17 +67,17 @@ export function buildForwardGraph(
  * The same with the loss and its gradient in every parameter that is trained, and in the embedded tokens where the
  * embedding is one:
  *
- *   loss = sum over entries of weight * (l(entry) + coefficient * kl(entry))
+ *   loss = sum over entries of weight * (sum of the terms of the entry)
  *          - sum over positions of entropyWeight * entropy
  *
- * Without `hasEntropyBonus` the second sum and its input are left out, without `kl` its term and its input.
+ * Without `hasEntropyBonus` the second sum and its input are left out.
  */
 export function buildTrainingGraph(
   model: AdaptedModel,
   objective: GraphObjective,
   { chunks, rowPieces, recomputedLayers }: GraphBounds,
 ): Graph {
-  const graph = new Graph(`train ${objective.loss.kind}`);
+  const graph = new Graph(`train ${objective.terms.map(({ name }) => name).join(" + ")}`);
   const reserved = graph.input(INPUT.reserved, "int64", [1]);
   const body = buildBody(graph, model, { chunks, rowPieces, reserved });
   const { weights, read } = body;

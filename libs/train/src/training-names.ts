@@ -17,14 +17,8 @@ export const INPUT = {
   positions: "positions",
   /** int32 [E]: position of the chunk times V plus token. */
   choices: "choices",
-  /** float32 [E] */
-  behaviourLogprob: "behaviourLogprob",
-  /** float32 [E] */
-  advantage: "advantage",
-  /** float32 [E] */
+  /** float32 [E]; what the loss reads of the entries goes by its own name, see `TokenInput`. */
   weight: "weight",
-  /** float32 [E] */
-  referenceLogprob: "referenceLogprob",
   /** float32 [U]: factor of each position's entropy, subtracted from the loss. */
   entropyWeight: "entropyWeight",
 } as const;

@@ -78,7 +78,7 @@ await engine.close();
 async function train({ samples }: TrainCall) {
   const { loss, gradNorm, sampleTokenCount, packedTokenCount } = await engine.trainMinibatch({
     samples,
-    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
+    terms: [{ name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28 } }],
     entropyCoefficient: 0,
     optimizer: { ...ADAMW_DEFAULTS, learningRate: LEARNING_RATE },
     maxGradNorm: 1,

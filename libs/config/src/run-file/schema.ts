@@ -6,6 +6,7 @@
  */
 
 import { isRunName } from "@hone/core";
+import { algorithmSchema } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { contradictions } from "./contradictions.ts";
@@ -89,61 +90,6 @@ const sampling = z.strictObject({
   repetitionPenalty: z.number().gt(0).max(100).default(1),
   /** Most tokens of one turn. */
   maxNewTokens: wholeNumber.min(1).max(65_536).default(256),
-});
-
-/** What becomes of a rollout that ended otherwise than completed: keep its reward, give it a fixed one, or leave it out. */
-const outcomeRule = z.union([z.enum(["keep", "drop"]), z.strictObject({ reward: z.number() })]);
-
-const algorithm = z.strictObject({
-  advantage: z
-    .strictObject({
-      kind: z.literal("grpo"),
-      /** Divide by the group's standard deviation; false = Dr.GRPO. */
-      normalizeByStd: z.boolean().default(true),
-      epsilon: z.number().positive().default(1e-6),
-      /** Rewards of single turns, by their judges; absent = they change nothing. */
-      turnRewards: z
-        .strictObject({
-          /** Of the turns' part of an advantage. */
-          weight: z.number().min(0).max(1e3).default(1),
-          /** Of the episode's part. */
-          episodeWeight: z.number().min(0).max(1e3).default(1),
-          /** By how much a reward counts less with each turn that lies before it. */
-          gamma: z.number().min(0).max(1).default(0.95),
-        })
-        .optional(),
-    })
-    .prefault({ kind: "grpo" }),
-  loss: z
-    .strictObject({
-      kind: z.literal("ppo_clip"),
-      clipLow: z.number().gt(0).lt(1).default(0.2),
-      clipHigh: z.number().gt(0).default(0.28),
-      /** Where the advantage is negative, a ratio above this adds nothing; null = no such bound. */
-      dualClip: z.number().gt(1).nullable().default(3),
-      aggregate: z
-        .enum(["token_mean", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"])
-        .default("token_mean"),
-      /** Weight of the entropy bonus. */
-      entropy: z.number().min(0).default(0),
-    })
-    .prefault({ kind: "ppo_clip" }),
-  /** Distance from the reference policy, version 0, as a term of the loss. */
-  kl: z
-    .strictObject({
-      /** 0 = none, and no reference policy is held. */
-      coefficient: z.number().min(0).max(1e3).default(0),
-      /** How it is estimated from the sampled tokens; see libs/train/src/kl.ts. */
-      kind: z.enum(["k1", "k2", "k3"]).default("k3"),
-    })
-    .prefault({}),
-  outcomes: z
-    .strictObject({
-      truncated: outcomeRule.default("keep"),
-      agentFailed: outcomeRule.default({ reward: 0 }),
-      timedOut: outcomeRule.default({ reward: 0 }),
-    })
-    .prefault({}),
 });
 
 const optimizer = z.strictObject({
@@ -275,7 +221,7 @@ export const runFileSchema = z
       sampling: sampling.prefault({}),
     }),
     judge: judgesSchema,
-    algorithm: algorithm.prefault({}),
+    algorithm: algorithmSchema.prefault({}),
     trainer,
   })
   .check((context) => {
@@ -291,7 +237,6 @@ export const runFileSchema = z
 
 /** A run file with every default filled in. */
 export type RunConfig = z.output<typeof runFileSchema>;
-export type OutcomeRule = z.output<typeof outcomeRule>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;
 export type LoraConfig = z.output<typeof lora>;

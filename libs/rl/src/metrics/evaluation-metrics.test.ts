@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import type { OutcomeRules } from "../rewards.ts";
+import type { OutcomeRules } from "../algorithm/schema.ts";
 import { rolloutOf } from "../testing-rollouts.ts";
 import { addEvaluationMetrics, passAtK } from "./evaluation-metrics.ts";
 import { MetricSet } from "./reduction.ts";

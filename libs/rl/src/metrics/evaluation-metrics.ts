@@ -1,7 +1,8 @@
 /** What the rollouts of an evaluation say together, task by task. */
 
 import { Outcome } from "@hone/core";
-import { type OutcomeRules, rewardOf } from "../rewards.ts";
+import type { OutcomeRules } from "../algorithm/schema.ts";
+import { rewardOf } from "../rewards.ts";
 import type { Rollout } from "../rollout.ts";
 import { type MetricSet, Reduction } from "./reduction.ts";
 

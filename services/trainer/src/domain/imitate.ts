@@ -10,6 +10,7 @@
 
 import type { RunConfig } from "@hone/config";
 import { deriveSeed, Random } from "@hone/core";
+import { IMITATION_TERMS } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
 import { OwnershipLostError } from "./errors.ts";
 import { removeOldStates } from "./load-state.ts";
@@ -54,7 +55,7 @@ export async function imitate(
       if (updatesDone <= updatesBefore) continue;
       const { loss } = await engine.trainMinibatch({
         samples: trainingSamples(order.slice(begin, begin + batchSize).flat()),
-        loss: { kind: "cross_entropy" },
+        terms: IMITATION_TERMS,
         entropyCoefficient: 0,
         optimizer,
         maxGradNorm: run.config.trainer.optimizer.maxGradNorm,

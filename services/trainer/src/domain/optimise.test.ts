@@ -38,6 +38,7 @@ const CREDIT: Credit = {
   ],
   leftOut: [],
   emptyGroupCount: 0,
+  metrics: {},
 };
 
 const CONFIG = testConfig({
@@ -138,10 +139,10 @@ describe("optimise()", () => {
     const { updateCount } = await optimise(near, config, 1, plan, metrics, () => undefined);
     assert.equal(updateCount, 4);
     assert.deepEqual(scored, [2, 2]);
-    for (const { kl, samples } of calls) {
-      assert.deepEqual(kl, { kind: "k2", coefficient: 0.5 });
-      for (const { referenceLogprobs } of samples) {
-        assert.deepEqual(Array.from(referenceLogprobs ?? []), [-1, -3]);
+    for (const { terms, samples } of calls) {
+      assert.deepEqual(terms[1], { name: "kl_k2", constants: { coefficient: 0.5 } });
+      for (const { inputs } of samples) {
+        assert.deepEqual(Array.from(inputs?.referenceLogprob ?? []), [-1, -3]);
       }
     }
     // 0 for the first token, 1 / 2 for the second.

@@ -5,8 +5,17 @@
  */
 
 import type { RunConfig } from "@hone/config";
-import { type MetricSet, Reduction, type Sample, sampledTokenCount } from "@hone/rl";
-import { estimateKl, type KlConfig, type LossConfig, type TrainingSample } from "@hone/train";
+import {
+  estimateKl,
+  type KlKind,
+  type MetricSet,
+  type PolicyObjective,
+  policyObjective,
+  Reduction,
+  type Sample,
+  sampledTokenCount,
+} from "@hone/rl";
+import type { TrainingSample } from "@hone/train";
 import { stepOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
@@ -35,9 +44,9 @@ export async function optimise(
   onUpdate: () => void,
 ): Promise<Optimised> {
   const { epochs, optimizer } = config.trainer;
-  const loss = lossOf(config);
-  const kl = klOf(config);
-  const reference = kl === undefined ? undefined : await referenceOf(engine, config, plan, onUpdate);
+  const { kl, loss } = config.algorithm;
+  const objective = policyObjective(loss, kl);
+  const reference = kl.coefficient === 0 ? undefined : await referenceOf(engine, config, plan, onUpdate);
   const figures = new Map<PlannedSample["credited"], RolloutFigures>();
   let updateCount = 0;
   for (let epoch = 0; epoch < epochs; epoch++) {
@@ -47,9 +56,8 @@ export async function optimise(
       const adamW = stepOptimizer(config, step, epoch, index);
       const result = await engine.trainMinibatch({
         samples: samples.map((planned) => trainingSample(planned, reference?.get(planned.sample))),
-        loss,
-        kl,
-        entropyCoefficient: config.algorithm.loss.entropy,
+        terms: objective.terms,
+        entropyCoefficient: loss.entropy,
         temperature: config.rollout.sampling.temperature,
         optimizer: adamW,
         maxGradNorm: optimizer.maxGradNorm,
@@ -67,8 +75,8 @@ export async function optimise(
       metrics.add("grad_norm", Reduction.mean, result.gradNorm);
       metrics.add("grad_norm/max", Reduction.max, result.gradNorm);
       metrics.add("learning_rate", Reduction.last, adamW.learningRate);
-      addTokenFigures(metrics, figures, samples, result, config);
-      if (kl !== undefined) addKl(metrics, kl, samples, result, reference!);
+      addTokenFigures(metrics, figures, samples, result, objective);
+      if (reference !== undefined) addKl(metrics, kl.kind, samples, result, reference);
       onUpdate();
     }
   }
@@ -93,16 +101,6 @@ async function measureMismatch(
     weights: new Float32Array(sampledTokenCount(sample)),
   }));
   addMismatch(metrics, samples, await engine.logprobs(inputs, config.rollout.sampling.temperature));
-}
-
-function lossOf({ algorithm }: RunConfig): LossConfig {
-  const { kind, clipLow, clipHigh, dualClip } = algorithm.loss;
-  return { kind, clipLow, clipHigh, ...(dualClip === null ? {} : { dualClip }) };
-}
-
-function klOf({ algorithm }: RunConfig): KlConfig | undefined {
-  const { coefficient, kind } = algorithm.kl;
-  return coefficient === 0 ? undefined : { kind, coefficient };
 }
 
 type ReferenceLogprobs = ReadonlyMap<Sample, Float32Array>;
@@ -135,17 +133,19 @@ function trainingSample(
   return {
     tokenIds: sample.tokenIds,
     lossMask: sample.lossMask,
-    logprobs: sample.logprobs,
-    advantages,
+    inputs: {
+      behaviourLogprob: sample.logprobs,
+      advantage: advantages,
+      ...(referenceLogprobs !== undefined && { referenceLogprob: referenceLogprobs }),
+    },
     weights: new Float32Array(count).fill(weight),
-    ...(referenceLogprobs === undefined ? {} : { referenceLogprobs }),
   };
 }
 
 /** Mean estimate of the distance from the reference, over the tokens. */
 function addKl(
   metrics: MetricSet,
-  { kind }: KlConfig,
+  kind: KlKind,
   samples: readonly PlannedSample[],
   { logprobs }: MinibatchResult,
   reference: ReferenceLogprobs,
@@ -185,9 +185,8 @@ function addTokenFigures(
   figures: Map<PlannedSample["credited"], RolloutFigures>,
   samples: readonly PlannedSample[],
   result: MinibatchResult,
-  { algorithm }: RunConfig,
+  objective: PolicyObjective,
 ): void {
-  const { clipLow, clipHigh } = algorithm.loss;
   samples.forEach(({ credited, sample, advantages }, i) => {
     const logprobs = result.logprobs[i]!;
     const entropies = result.entropies[i]!;
@@ -197,10 +196,7 @@ function addTokenFigures(
     let entropy = 0;
     for (let token = 0; token < logprobs.length; token++) {
       const ratio = Math.exp(logprobs[token]! - sample.logprobs[token]!);
-      // A clip binds only on the side to which the advantage pushes.
-      const advantage = advantages[token]!;
-      const isClipped = advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow;
-      if (isClipped) clipped++;
+      if (objective.isClipped(ratio, advantages[token]!)) clipped++;
       figure.ratioSum += ratio;
       figure.ratioMax = Math.max(figure.ratioMax, ratio);
       entropy += entropies[token]!;

@@ -154,7 +154,7 @@ export async function learnAgain(
 ): Promise<void> {
   const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
   const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
-  await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0 }, new MetricSet());
+  await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0, metrics: {} }, new MetricSet());
 }
 
 function learn(context: RunContext, step: number, credit: Credit, metrics: MetricSet): Promise<Optimised> {
@@ -220,6 +220,9 @@ function addStepMetrics(
   metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
   metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
+  for (const [name, value] of Object.entries(credit.metrics)) {
+    metrics.add(`advantage/${name}`, Reduction.last, value);
+  }
   const trained = credit.groups.flatMap((group) =>
     group.rollouts.map(({ rollout }) => rolloutTokenCount(rollout)),
   );

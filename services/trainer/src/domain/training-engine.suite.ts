@@ -2,6 +2,7 @@
  * What every training engine must do, whatever computes: each implementation of the port runs this suite in a test file of its
  * own. Models are tiny: one made from scratch, a checkpoint of another family, and adapters beside that.
  */
+
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import os from "node:os";
@@ -10,6 +11,7 @@ import { describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { Random } from "@hone/core";
 import { resolveLora, resolveModelSpec } from "@hone/nn";
+import { IMITATION_TERMS } from "@hone/rl";
 import {
   ADAMW_DEFAULTS,
   inspectModel,
@@ -82,8 +84,10 @@ function samplesOf(seed: number, count: number): TrainingSample[] {
     return {
       tokenIds,
       lossMask: tokenIds.map((_, i) => (i < 8 ? 0 : 1)),
-      logprobs: perToken(() => -2 - random.next()),
-      advantages: perToken(() => random.next() - 0.5),
+      inputs: {
+        behaviourLogprob: perToken(() => -2 - random.next()),
+        advantage: perToken(() => random.next() - 0.5),
+      },
       weights: perToken(() => 1 / (4 * count)),
     };
   });
@@ -93,7 +97,7 @@ function samplesOf(seed: number, count: number): TrainingSample[] {
 export function minibatch(seed: number): Minibatch {
   return {
     samples: samplesOf(seed, 8),
-    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
+    terms: [{ name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28 } }],
     entropyCoefficient: 0.01,
     optimizer: { ...ADAMW_DEFAULTS, learningRate: 0.01, weightDecay: 0.1 },
     maxGradNorm: 1,
@@ -122,7 +126,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
     test("imitation lowers the loss of what is imitated", () =>
       withEngine(async (engine) => {
         await engine.initialise();
-        const batch: Minibatch = { ...minibatch(1), loss: { kind: "cross_entropy" }, entropyCoefficient: 0 };
+        const batch: Minibatch = { ...minibatch(1), terms: IMITATION_TERMS, entropyCoefficient: 0 };
         const losses: number[] = [];
         for (let i = 0; i < 30; i++) losses.push((await engine.trainMinibatch(batch)).loss);
         assert.ok(losses.at(-1)! < losses[0]! / 2, `${losses[0]} to ${losses.at(-1)}`);
@@ -220,8 +224,11 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
           const { logprobs } = await engine.referenceLogprobs(batch.samples);
           const near: Minibatch = {
             ...batch,
-            samples: batch.samples.map((sample, i) => ({ ...sample, referenceLogprobs: logprobs[i]! })),
-            kl: { kind: "k3", coefficient: 0.1 },
+            samples: batch.samples.map((sample, i) => ({
+              ...sample,
+              inputs: { ...sample.inputs, referenceLogprob: logprobs[i]! },
+            })),
+            terms: [...batch.terms, { name: "kl_k3", constants: { coefficient: 0.1 } }],
           };
           await engine.trainMinibatch(near);
           await engine.trainMinibatch(near);
@@ -293,7 +300,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         const broken = batch.samples.map((sample) => ({
           ...sample,
           weights: [1e38, 1e38, 1e38, 1e38],
-          advantages: [9, 9, 9, 9],
+          inputs: { ...sample.inputs, advantage: [9, 9, 9, 9] },
         }));
         await assert.rejects(engine.trainMinibatch({ ...batch, samples: broken }), /must be finite/);
         assert.equal((await engine.save(folder)).digest, before.digest);

@@ -5,17 +5,17 @@
  * one after the other in the order they were made; a call never blocks the caller's event loop. The same calls on the
  * same state give the same bits. A call ends when it is done or when the engine is closed, which stops it at once.
  */
-import type { AdamWOptions, KlConfig, LossConfig, TrainingSample } from "@hone/train";
+import type { LossName, LossTerm } from "@hone/rl";
+import type { AdamWOptions, TrainingSample } from "@hone/train";
 
 /** One optimizer update. */
 export interface Minibatch {
   /** In an order that does not depend on arrival: sums, and so the bits of the result, follow it. */
   readonly samples: readonly TrainingSample[];
-  readonly loss: LossConfig;
+  /** Added up for each token; the samples carry what they read. */
+  readonly terms: readonly LossTerm<LossName>[];
   /** Factor of the entropy bonus, which is averaged with the samples' weights; 0 for none. */
   readonly entropyCoefficient: number;
-  /** Distance from the reference that is added to the loss; the samples carry its log-probabilities. Absent = none. */
-  readonly kl?: KlConfig | undefined;
   /** Temperature that the samples were sampled at, above 0; log-probabilities refer to it. Default 1. */
   readonly temperature?: number;
   readonly optimizer: AdamWOptions;

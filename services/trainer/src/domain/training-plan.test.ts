@@ -29,6 +29,7 @@ const CREDIT: Credit = {
   ],
   leftOut: [],
   emptyGroupCount: 0,
+  metrics: {},
 };
 
 function config(minibatches: number, entropy = 0) {

@@ -8,6 +8,7 @@
 
 import type { RunConfig } from "@hone/config";
 import {
+  advantagesOfSample,
   type Credit,
   type CreditedRollout,
   hasAdvantage,
@@ -15,7 +16,6 @@ import {
   rolloutTokenCount,
   type Sample,
   splitMinibatches,
-  tokenAdvantages,
 } from "@hone/rl";
 
 /** A sample with the numbers that its sampled tokens carry. */
@@ -51,7 +51,7 @@ export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatc
         : credited.rollout.samples.map((sample, index) => ({
             credited,
             sample,
-            advantages: tokenAdvantages(credited, index),
+            advantages: advantagesOfSample(credited, index),
             weight: weights[i]!,
           })),
     );

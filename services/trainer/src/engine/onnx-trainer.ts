@@ -7,7 +7,6 @@ import { availableParallelism } from "node:os";
 import type { Weights } from "@hone/nn";
 import {
   type AdamWState,
-  checkLoss,
   clipFactor,
   GradientRunner,
   initialiseAdamW,
@@ -86,11 +85,10 @@ export class OnnxTrainer implements TrainingEngine {
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     const started = performance.now();
-    const { samples, loss, entropyCoefficient, kl, temperature = 1, optimizer, maxGradNorm } = minibatch;
+    const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
     const { weights, optimizer: moments } = this.#ready("train");
-    checkLoss(loss);
     checkTemperature(temperature);
-    const objective = { loss, entropyCoefficient, kl, temperature };
+    const objective = { terms, entropyCoefficient, temperature };
     const found = await this.#runner.differentiate(weights, samples, objective);
     const gradNorm = await this.#updates.norm(found.gradients);
     if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);

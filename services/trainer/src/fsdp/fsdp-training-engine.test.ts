@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isDiskFull } from "@hone/core";
+import { IMITATION_TERMS } from "@hone/rl";
 import { eventually, onSmallDisk, temporaryFolder, torchPython } from "@hone/testing";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
 import { areGone, EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
@@ -34,7 +35,7 @@ test("layers in bfloat16 train as those in float32 do, but for their digits", {
     const engine = new FsdpTrainingEngine(config, host, groups.start);
     try {
       await engine.initialise();
-      const batch = { ...minibatch(1), loss: { kind: "cross_entropy" as const }, entropyCoefficient: 0 };
+      const batch = { ...minibatch(1), terms: IMITATION_TERMS, entropyCoefficient: 0 };
       const found: number[] = [];
       for (let i = 0; i < 10; i++) found.push((await engine.trainMinibatch(batch)).loss);
       losses.push(found);

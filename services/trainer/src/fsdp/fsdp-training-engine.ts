@@ -12,7 +12,6 @@ import os from "node:os";
 import path from "node:path";
 import { type Scores, WeightSet } from "@hone/proto-gen/training";
 import {
-  checkLoss,
   emptyScores,
   type MergedPlace,
   type PackingLimits,
@@ -37,16 +36,7 @@ import { checkTemperature, splitScores } from "../engine/split-scores.ts";
 import type { FsdpEngineConfig, TorchHost } from "./fsdp-config.ts";
 import { type FsdpFiles, fsdpFiles, OPTIMIZER_FOLDER, optimizerFolder } from "./fsdp-files.ts";
 import { type Answer, type CallKind, TorchGroup } from "./torch-group.ts";
-import {
-  adamWMessage,
-  floatsOf,
-  klMessage,
-  lossMessage,
-  microbatch,
-  setupOf,
-  storedTensor,
-  weightFile,
-} from "./worker-messages.ts";
+import { adamWMessage, floatsOf, microbatch, setupOf, storedTensor, weightFile } from "./worker-messages.ts";
 
 /** Workers that take calls: a {@link TorchGroup}. */
 export type WorkerGroup = Pick<TorchGroup, "call" | "close">;
@@ -111,17 +101,14 @@ export class FsdpTrainingEngine implements TrainingEngine {
   trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     return this.#inOrder(async () => {
       const started = performance.now();
-      const { samples, loss, entropyCoefficient, kl, temperature = 1, optimizer, maxGradNorm } = minibatch;
-      checkLoss(loss);
+      const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
       checkTemperature(temperature);
-      const objective = { loss, entropyCoefficient, kl, temperature };
-      const work = planUpdate(samples, this.#limits, objective);
+      const work = planUpdate(samples, this.#limits, { terms, entropyCoefficient, temperature });
       const scores = await this.#scores({
         case: "train",
         value: {
           microbatches: work.jobs.map(microbatch),
-          loss: lossMessage(loss),
-          ...(kl === undefined ? {} : { kl: klMessage(kl) }),
+          terms: terms.map(({ name, constants }) => ({ name, constants: { ...constants } })),
           temperature,
           optimizer: adamWMessage(optimizer),
           maxGradNorm,

@@ -12,23 +12,17 @@ import {
 import {
   type AdamWSchema,
   type AdapterShapeSchema,
-  type KlSchema,
-  type LossSchema,
   type MicrobatchSchema,
   type ModelShapeSchema,
   type Setup,
   SetupSchema,
   type StoredTensorSchema,
   type WeightFileSchema,
-  KlKind as WireKl,
   ElementType as WireType,
 } from "@hone/proto-gen/training";
 import {
   type ElementType,
   encodeHeader,
-  type KlConfig,
-  KlKind,
-  type LossConfig,
   type MergedPlace,
   type MicrobatchJob,
   type TensorPlace,
@@ -41,11 +35,6 @@ const TYPES: Readonly<Record<ElementType, WireType>> = {
   F32: WireType.FLOAT32,
   F16: WireType.FLOAT16,
   BF16: WireType.BFLOAT16,
-};
-const KL_KINDS: Readonly<Record<KlKind, WireKl>> = {
-  [KlKind.k1]: WireKl.K1,
-  [KlKind.k2]: WireKl.K2,
-  [KlKind.k3]: WireKl.K3,
 };
 
 /** The call that makes the model. */
@@ -129,32 +118,14 @@ export function microbatch({ batch, objective }: MicrobatchJob): MessageInitShap
       ? {}
       : {
           numbers: {
-            behaviourLogprob: bytesOf(objective.behaviourLogprob),
-            advantage: bytesOf(objective.advantage),
+            inputs: Object.fromEntries(
+              Object.entries(objective.inputs).map(([name, values]) => [name, bytesOf(values)]),
+            ),
             weight: bytesOf(objective.weight),
-            referenceLogprob: bytesOf(objective.referenceLogprob),
             entropyWeight: bytesOf(objective.entropyWeight),
           },
         }),
   };
-}
-
-export function lossMessage(loss: LossConfig): MessageInitShape<typeof LossSchema> {
-  switch (loss.kind) {
-    case "ppo_clip": {
-      const { clipLow, clipHigh, dualClip } = loss;
-      const value = { clipLow, clipHigh, ...(dualClip === undefined ? {} : { dualClip }) };
-      return { kind: { case: "ppoClip", value } };
-    }
-    case "cross_entropy":
-      return { kind: { case: "crossEntropy", value: {} } };
-    default:
-      return loss satisfies never;
-  }
-}
-
-export function klMessage({ kind, coefficient }: KlConfig): MessageInitShape<typeof KlSchema> {
-  return { kind: KL_KINDS[kind], coefficient };
 }
 
 export function adamWMessage(options: Minibatch["optimizer"]): MessageInitShape<typeof AdamWSchema> {

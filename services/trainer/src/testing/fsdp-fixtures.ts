@@ -4,9 +4,11 @@
  * Gradients are seen through the port: with both betas 0, a large epsilon and a rate of 1000 epsilons, an update moves
  * a weight by 1000 g (1 - |g| / epsilon).
  */
+
 import path from "node:path";
 import { Random } from "@hone/core";
 import { resolveLora, resolveModelSpec } from "@hone/nn";
+import { IMITATION_TERMS } from "@hone/rl";
 import { inspectModel, loadAdapter, loadModel, type TrainingSample } from "@hone/train";
 import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
 import type { EngineConfig } from "../engine/engine-config.ts";
@@ -64,9 +66,11 @@ function samplesOf(seed: number, count: number): TrainingSample[] {
     return {
       tokenIds,
       lossMask,
-      logprobs: numbers(() => -3 + random.next()),
-      referenceLogprobs: numbers(() => -3 + random.next()),
-      advantages: numbers(() => 2 * random.next() - 1),
+      inputs: {
+        behaviourLogprob: numbers(() => -3 + random.next()),
+        referenceLogprob: numbers(() => -3 + random.next()),
+        advantage: numbers(() => 2 * random.next() - 1),
+      },
       weights: numbers(() => 1 / (trained * count)),
     };
   });
@@ -78,18 +82,22 @@ export const BATCHES: Readonly<Record<string, Minibatch>> = {
   "a clipped ratio with entropy and KL": {
     ...base,
     samples: samplesOf(1, 9),
-    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28, dualClip: 3 },
+    terms: [
+      { name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28, dualClip: 3 } },
+      { name: "kl_k3", constants: { coefficient: 0.1 } },
+    ],
     entropyCoefficient: 0.02,
-    kl: { kind: "k3", coefficient: 0.1 },
     temperature: 0.8,
   },
   "fewer microbatches than ranks": {
     ...base,
     samples: samplesOf(2, 1),
-    loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
-    kl: { kind: "k2", coefficient: 0.1 },
+    terms: [
+      { name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28 } },
+      { name: "kl_k2", constants: { coefficient: 0.1 } },
+    ],
   },
-  imitation: { ...base, samples: samplesOf(3, 6), loss: { kind: "cross_entropy" } },
+  imitation: { ...base, samples: samplesOf(3, 6), terms: IMITATION_TERMS },
 };
 
 /** Weights or gradients by their names. */

@@ -44,12 +44,12 @@ export class HashEngine implements TrainingEngine {
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     this.#world.point("train");
-    const { samples, loss, kl, optimizer } = minibatch;
+    const { samples, terms, optimizer } = minibatch;
     const hash = createHash("sha256")
       .update(this.#state + this.arithmetic)
-      .update(JSON.stringify({ loss, kl, optimizer }));
-    for (const { tokenIds, advantages, weights, referenceLogprobs = [] } of samples) {
-      hash.update(JSON.stringify([tokenIds, advantages, weights, referenceLogprobs]));
+      .update(JSON.stringify({ terms, optimizer }));
+    for (const { tokenIds, inputs = {}, weights } of samples) {
+      hash.update(JSON.stringify([tokenIds, inputs.advantage, weights, inputs.referenceLogprob ?? []]));
     }
     this.#state = hash.digest("hex");
     return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
@@ -61,8 +61,8 @@ export class HashEngine implements TrainingEngine {
 
   async logprobs(samples: readonly TrainingSample[]): Promise<SampleScores> {
     return {
-      logprobs: samples.map(({ weights, logprobs }) =>
-        Float32Array.from(logprobs ?? new Float32Array(weights.length)),
+      logprobs: samples.map(({ weights, inputs }) =>
+        Float32Array.from(inputs?.behaviourLogprob ?? new Float32Array(weights.length)),
       ),
       entropies: samples.map(({ weights }) => new Float32Array(weights.length)),
       sampleTokenCount: 0,

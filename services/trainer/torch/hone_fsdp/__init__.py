@@ -6,7 +6,8 @@ Hone's training on PyTorch FSDP2: the workers that services/trainer starts under
     messages.py    the messages of proto/hone/training/v1
     trainer.py     what a call does: load, train, score, save
     model.py       the decoder; attention.py  who sees whom in packed rows; head.py  log-probabilities
-    losses.py      the losses, which come as data
+    objective.py   what an update minimises, which comes as data
+    losses/        the formula of each loss
     sharding.py    fully_shard; optimizer.py  AdamW
     weights.py     tensors between files and shards; moments.py  the optimizer's state as a sharded checkpoint
     group.py       what ranks tell each other beside gradients; errors.py

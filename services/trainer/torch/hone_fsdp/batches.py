@@ -15,7 +15,7 @@ from torch import Tensor
 from hone_fsdp.attention import FLEX_BLOCK
 from hone_fsdp.group import Group
 from hone_fsdp.head import HeadEntries
-from hone_fsdp.losses import Numbers
+from hone_fsdp.objective import Numbers
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,10 @@ def _numbers(message: Any, device: torch.device) -> Numbers:
     def of(data: bytes) -> Tensor:
         return torch.frombuffer(bytearray(data), dtype=torch.float32).to(device)
 
-    def optional(data: bytes) -> Tensor | None:
-        return of(data) if len(data) > 0 else None
-
     return Numbers(
-        of(message.behaviour_logprob),
-        of(message.advantage),
+        {name: of(data) for name, data in message.inputs.items()},
         of(message.weight),
-        optional(message.reference_logprob),
-        optional(message.entropy_weight),
+        of(message.entropy_weight) if len(message.entropy_weight) > 0 else None,
     )
 
 

@@ -19,8 +19,8 @@ from hone_fsdp.batches import Batch, share_out
 from hone_fsdp.errors import Refused, bad_input
 from hone_fsdp.group import Group
 from hone_fsdp.head import HeadScores
-from hone_fsdp.losses import check_objective, total_loss
 from hone_fsdp.moments import load_moments, save_moments
+from hone_fsdp.objective import check_terms, total_loss
 from hone_fsdp.optimizer import AdamW
 from hone_fsdp.sharding import ShardedModel
 from hone_fsdp.spans import Spans
@@ -82,7 +82,7 @@ class Trainer:
 
     def train(self, call: Any) -> Any:
         self._require_weights("train")
-        check_objective(call)
+        check_terms(call.terms)
         scored: list[_Scored] = []
         loss_sum = 0.0
         try:
@@ -92,7 +92,7 @@ class Trainer:
                     if batch.index is None or batch.numbers is None:
                         loss = found.entropy.sum() * 0.0
                     else:
-                        loss = total_loss(call, found.logprob, found.entropy, batch.numbers)
+                        loss = total_loss(call.terms, found.logprob, found.entropy, batch.numbers)
                         value = float(loss.detach())
                         loss_sum += value
                         scored.append(_scored(batch.index, value, found))

@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/training/v1/training.proto.
  */
 export const file_hone_training_v1_training: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob25lL3RyYWluaW5nL3YxL3RyYWluaW5nLnByb3RvEhBob25lLnRyYWluaW5nLnYxIsQCCgpXb3JrZXJDYWxsEg4KBm51bWJlchgBIAEoDRIoCgVzZXR1cBgCIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuU2V0dXBIABImCgRsb2FkGAMgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb2FkSAASKAoFdHJhaW4YBCABKAsyFy5ob25lLnRyYWluaW5nLnYxLlRyYWluSAASKAoFc2NvcmUYBSABKAsyFy5ob25lLnRyYWluaW5nLnYxLlNjb3JlSAASJgoEc2F2ZRgGIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuU2F2ZUgAEjsKD3Jlc2V0X29wdGltaXplchgHIAEoCzIgLmhvbmUudHJhaW5pbmcudjEuUmVzZXRPcHRpbWl6ZXJIABITCgt0cmFjZXBhcmVudBgIIAEoCUIGCgRraW5kIqkCCgxXb3JrZXJBbnN3ZXISDgoGbnVtYmVyGAEgASgNEigKBWhlbGxvGAIgASgLMhcuaG9uZS50cmFpbmluZy52MS5IZWxsb0gAEiYKBGRvbmUYAyABKAsyFi5ob25lLnRyYWluaW5nLnYxLkRvbmVIABIqCgZzY29yZXMYBCABKAsyGC5ob25lLnRyYWluaW5nLnYxLlNjb3Jlc0gAEigKBXNhdmVkGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5TYXZlZEgAEiwKB2ZhaWx1cmUYBiABKAsyGS5ob25lLnRyYWluaW5nLnYxLkZhaWx1cmVIABIrCgVzcGFucxgHIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuV29ya2VyU3BhbkIGCgRraW5kIlQKCldvcmtlclNwYW4SDAoEbmFtZRgBIAEoCRIMCgRyYW5rGAIgASgNEhUKDWJlZ2luX3VuaXhfbnMYAyABKAQSEwoLZW5kX3VuaXhfbnMYBCABKAQiQgoFSGVsbG8SEgoKd29ybGRfc2l6ZRgBIAEoDRIVCg10b3JjaF92ZXJzaW9uGAIgASgJEg4KBmRldmljZRgDIAEoCSIGCgREb25lIigKB0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpcCCgVTZXR1cBIrCgVtb2RlbBgBIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuTW9kZWxTaGFwZRI1CghhZGFwdGVycxgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuQWRhcHRlclNoYXBlSACIAQESMwoHdHJhaW5lZBgDIAMoCzIiLmhvbmUudHJhaW5pbmcudjEuVHJhaW5lZFBhcmFtZXRlchIzCgxjb21wdXRlX3R5cGUYBCABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlEhkKEXJlY29tcHV0ZXNfbGF5ZXJzGAUgASgIEhgKEG9mZmxvYWRzX3RvX2hvc3QYBiABKAhCCwoJX2FkYXB0ZXJzIrECCgpNb2RlbFNoYXBlEhIKCnZvY2FiX3NpemUYASABKA0SEwoLaGlkZGVuX3NpemUYAiABKA0SEgoKbnVtX2xheWVycxgDIAEoDRIRCgludW1faGVhZHMYBCABKA0SGwoTbnVtX2tleV92YWx1ZV9oZWFkcxgFIAEoDRIQCghoZWFkX2RpbRgGIAEoDRIZChFpbnRlcm1lZGlhdGVfc2l6ZRgHIAEoDRIaChJiaWFzZWRfcHJvamVjdGlvbnMYCCADKAkSEwoLaGFzX3FrX25vcm0YCSABKAgSFAoMcm1zX25vcm1fZXBzGAogASgBEg8KB2lzX3RpZWQYCyABKAgSGgoScm90YXJ5X2ZyZXF1ZW5jaWVzGAwgAygBEhUKDXJvdGFyeV9mYWN0b3IYDSABKAEiQAoMQWRhcHRlclNoYXBlEgwKBHJhbmsYASABKA0SDQoFYWxwaGEYAiABKAESEwoLcHJvamVjdGlvbnMYAyADKAkiNAoQVHJhaW5lZFBhcmFtZXRlchIMCgRuYW1lGAEgASgJEhIKCmlzX2RlY2F5ZWQYAiABKAgifgoETG9hZBIrCgZ0YXJnZXQYASABKA4yGy5ob25lLnRyYWluaW5nLnYxLldlaWdodFNldBIvCgd0ZW5zb3JzGAIgAygLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISGAoQb3B0aW1pemVyX2ZvbGRlchgDIAEoCSK3AQoMU3RvcmVkVGVuc29yEgwKBG5hbWUYASABKAkSDAoEZmlsZRgCIAEoCRIOCgZvZmZzZXQYAyABKAQSKwoEdHlwZRgEIAEoDjIdLmhvbmUudHJhaW5pbmcudjEuRWxlbWVudFR5cGUSDQoFc2hhcGUYBSADKA0SNAoGbWVyZ2VkGAYgASgLMh8uaG9uZS50cmFpbmluZy52MS5TdG9yZWRBZGFwdGVySACIAQFCCQoHX21lcmdlZCJ1Cg1TdG9yZWRBZGFwdGVyEikKAWEYASABKAsyHi5ob25lLnRyYWluaW5nLnYxLlN0b3JlZFRlbnNvchIpCgFiGAIgASgLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISDgoGZmFjdG9yGAMgASgBIvQBCgpNaWNyb2JhdGNoEhEKCXJvd19jb3VudBgBIAEoDRISCgpyb3dfdG9rZW5zGAIgASgNEhEKCXRva2VuX2lkcxgDIAEoDBIUCgxwb3NpdGlvbl9pZHMYBCABKAwSEwoLdmlzaWJsZV9lbmQYBSABKAwSEQoJcG9zaXRpb25zGAYgASgMEhYKDmVudHJ5X3Bvc2l0aW9uGAcgASgMEhQKDGVudHJ5X3RhcmdldBgIIAEoDBI0CgdudW1iZXJzGAkgASgLMh4uaG9uZS50cmFpbmluZy52MS5FbnRyeU51bWJlcnNIAIgBAUIKCghfbnVtYmVycyJ/CgxFbnRyeU51bWJlcnMSGQoRYmVoYXZpb3VyX2xvZ3Byb2IYASABKAwSEQoJYWR2YW50YWdlGAIgASgMEg4KBndlaWdodBgDIAEoDBIZChFyZWZlcmVuY2VfbG9ncHJvYhgEIAEoDBIWCg5lbnRyb3B5X3dlaWdodBgFIAEoDCLnAQoFVHJhaW4SMgoMbWljcm9iYXRjaGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5NaWNyb2JhdGNoEiQKBGxvc3MYAiABKAsyFi5ob25lLnRyYWluaW5nLnYxLkxvc3MSJQoCa2wYAyABKAsyFC5ob25lLnRyYWluaW5nLnYxLktsSACIAQESEwoLdGVtcGVyYXR1cmUYBCABKAESKgoJb3B0aW1pemVyGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5BZGFtVxIVCg1tYXhfZ3JhZF9ub3JtGAYgASgBQgUKA19rbCJ2CgRMb3NzEi0KCHBwb19jbGlwGAEgASgLMhkuaG9uZS50cmFpbmluZy52MS5QcG9DbGlwSAASNwoNY3Jvc3NfZW50cm9weRgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuQ3Jvc3NFbnRyb3B5SABCBgoEa2luZCJUCgdQcG9DbGlwEhAKCGNsaXBfbG93GAEgASgBEhEKCWNsaXBfaGlnaBgCIAEoARIWCglkdWFsX2NsaXAYAyABKAFIAIgBAUIMCgpfZHVhbF9jbGlwIg4KDENyb3NzRW50cm9weSJBCgJLbBImCgRraW5kGAEgASgOMhguaG9uZS50cmFpbmluZy52MS5LbEtpbmQSEwoLY29lZmZpY2llbnQYAiABKAEiYwoFQWRhbVcSFQoNbGVhcm5pbmdfcmF0ZRgBIAEoARINCgViZXRhMRgCIAEoARINCgViZXRhMhgDIAEoARIPCgdlcHNpbG9uGAQgASgBEhQKDHdlaWdodF9kZWNheRgFIAEoASJ9CgVTY29yZRIyCgxtaWNyb2JhdGNoZXMYASADKAsyHC5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2gSEwoLdGVtcGVyYXR1cmUYAiABKAESKwoGdGFyZ2V0GAMgASgOMhsuaG9uZS50cmFpbmluZy52MS5XZWlnaHRTZXQiYwoGU2NvcmVzEjgKDG1pY3JvYmF0Y2hlcxgBIAMoCzIiLmhvbmUudHJhaW5pbmcudjEuTWljcm9iYXRjaFNjb3JlcxIMCgRsb3NzGAIgASgBEhEKCWdyYWRfbm9ybRgDIAEoASI0ChBNaWNyb2JhdGNoU2NvcmVzEg8KB2xvZ3Byb2IYASABKAwSDwoHZW50cm9weRgCIAEoDCJNCgRTYXZlEisKBWZpbGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5XZWlnaHRGaWxlEhgKEG9wdGltaXplcl9mb2xkZXIYAiABKAkiWgoKV2VpZ2h0RmlsZRIMCgRwYXRoGAEgASgJEgwKBGhlYWQYAiABKAwSMAoHdGVuc29ycxgDIAMoCzIfLmhvbmUudHJhaW5pbmcudjEuV3JpdHRlblRlbnNvciJKCg1Xcml0dGVuVGVuc29yEgwKBG5hbWUYASABKAkSKwoEdHlwZRgCIAEoDjIdLmhvbmUudHJhaW5pbmcudjEuRWxlbWVudFR5cGUiTAoFU2F2ZWQSKgoFZmlsZXMYASADKAsyGy5ob25lLnRyYWluaW5nLnYxLlNhdmVkRmlsZRIXCg9vcHRpbWl6ZXJfYnl0ZXMYAiABKAQiKgoJU2F2ZWRGaWxlEg4KBmRpZ2VzdBgBIAEoCRINCgVieXRlcxgCIAEoBCIQCg5SZXNldE9wdGltaXplciKfAQoKTm9kZVJlcG9ydBIsCgVoZWxsbxgBIAEoCzIbLmhvbmUudHJhaW5pbmcudjEuTm9kZUhlbGxvSAASJgoEYmVhdBgCIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuQmVhdEgAEjMKC3JhbmtzX2VuZGVkGAMgASgLMhwuaG9uZS50cmFpbmluZy52MS5SYW5rc0VuZGVkSABCBgoEa2luZCLTAQoJTm9kZU9yZGVyEiYKBGJlYXQYASABKAsyFi5ob25lLnRyYWluaW5nLnYxLkJlYXRIABIzCgtzdGFydF9yYW5rcxgCIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuU3RhcnRSYW5rc0gAEi8KCWVuZF9yYW5rcxgDIAEoCzIaLmhvbmUudHJhaW5pbmcudjEuRW5kUmFua3NIABIwCgdyZWZ1c2VkGAQgASgLMh0uaG9uZS50cmFpbmluZy52MS5Ob2RlUmVmdXNlZEgAQgYKBGtpbmQiBgoEQmVhdCI/CglOb2RlSGVsbG8SDQoFaW5kZXgYASABKA0SFQoNdG9yY2hfdmVyc2lvbhgCIAEoCRIMCgRncHVzGAMgASgNIq0BCgpTdGFydFJhbmtzEg0KBWdyb3VwGAEgASgJEg0KBW5vZGVzGAIgASgNEhYKDnJhbmtzX3Blcl9ub2RlGAMgASgNEgwKBHBvcnQYBCABKA0SDgoGZGV2aWNlGAUgASgJEhgKEHRocmVhZHNfcGVyX3JhbmsYBiABKA0SGgoSY29sbGVjdGl2ZV9zZWNvbmRzGAcgASgNEhUKDXN0YXJ0X3NlY29uZHMYCCABKA0iGQoIRW5kUmFua3MSDQoFZ3JvdXAYASABKAkiOgoKUmFua3NFbmRlZBINCgVncm91cBgBIAEoCRIOCgZyZWFzb24YAiABKAkSDQoFbGluZXMYAyADKAkiHQoLTm9kZVJlZnVzZWQSDgoGcmVhc29uGAEgASgJKnoKC0VsZW1lbnRUeXBlEhwKGEVMRU1FTlRfVFlQRV9VTlNQRUNJRklFRBAAEhgKFEVMRU1FTlRfVFlQRV9GTE9BVDMyEAESGAoURUxFTUVOVF9UWVBFX0ZMT0FUMTYQAhIZChVFTEVNRU5UX1RZUEVfQkZMT0FUMTYQAypYCglXZWlnaHRTZXQSGgoWV0VJR0hUX1NFVF9VTlNQRUNJRklFRBAAEhUKEVdFSUdIVF9TRVRfUE9MSUNZEAESGAoUV0VJR0hUX1NFVF9SRUZFUkVOQ0UQAipRCgZLbEtpbmQSFwoTS0xfS0lORF9VTlNQRUNJRklFRBAAEg4KCktMX0tJTkRfSzEQARIOCgpLTF9LSU5EX0syEAISDgoKS0xfS0lORF9LMxADYgZwcm90bzM");
+  fileDesc("Ch9ob25lL3RyYWluaW5nL3YxL3RyYWluaW5nLnByb3RvEhBob25lLnRyYWluaW5nLnYxIsQCCgpXb3JrZXJDYWxsEg4KBm51bWJlchgBIAEoDRIoCgVzZXR1cBgCIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuU2V0dXBIABImCgRsb2FkGAMgASgLMhYuaG9uZS50cmFpbmluZy52MS5Mb2FkSAASKAoFdHJhaW4YBCABKAsyFy5ob25lLnRyYWluaW5nLnYxLlRyYWluSAASKAoFc2NvcmUYBSABKAsyFy5ob25lLnRyYWluaW5nLnYxLlNjb3JlSAASJgoEc2F2ZRgGIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuU2F2ZUgAEjsKD3Jlc2V0X29wdGltaXplchgHIAEoCzIgLmhvbmUudHJhaW5pbmcudjEuUmVzZXRPcHRpbWl6ZXJIABITCgt0cmFjZXBhcmVudBgIIAEoCUIGCgRraW5kIqkCCgxXb3JrZXJBbnN3ZXISDgoGbnVtYmVyGAEgASgNEigKBWhlbGxvGAIgASgLMhcuaG9uZS50cmFpbmluZy52MS5IZWxsb0gAEiYKBGRvbmUYAyABKAsyFi5ob25lLnRyYWluaW5nLnYxLkRvbmVIABIqCgZzY29yZXMYBCABKAsyGC5ob25lLnRyYWluaW5nLnYxLlNjb3Jlc0gAEigKBXNhdmVkGAUgASgLMhcuaG9uZS50cmFpbmluZy52MS5TYXZlZEgAEiwKB2ZhaWx1cmUYBiABKAsyGS5ob25lLnRyYWluaW5nLnYxLkZhaWx1cmVIABIrCgVzcGFucxgHIAMoCzIcLmhvbmUudHJhaW5pbmcudjEuV29ya2VyU3BhbkIGCgRraW5kIlQKCldvcmtlclNwYW4SDAoEbmFtZRgBIAEoCRIMCgRyYW5rGAIgASgNEhUKDWJlZ2luX3VuaXhfbnMYAyABKAQSEwoLZW5kX3VuaXhfbnMYBCABKAQiQgoFSGVsbG8SEgoKd29ybGRfc2l6ZRgBIAEoDRIVCg10b3JjaF92ZXJzaW9uGAIgASgJEg4KBmRldmljZRgDIAEoCSIGCgREb25lIigKB0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpcCCgVTZXR1cBIrCgVtb2RlbBgBIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuTW9kZWxTaGFwZRI1CghhZGFwdGVycxgCIAEoCzIeLmhvbmUudHJhaW5pbmcudjEuQWRhcHRlclNoYXBlSACIAQESMwoHdHJhaW5lZBgDIAMoCzIiLmhvbmUudHJhaW5pbmcudjEuVHJhaW5lZFBhcmFtZXRlchIzCgxjb21wdXRlX3R5cGUYBCABKA4yHS5ob25lLnRyYWluaW5nLnYxLkVsZW1lbnRUeXBlEhkKEXJlY29tcHV0ZXNfbGF5ZXJzGAUgASgIEhgKEG9mZmxvYWRzX3RvX2hvc3QYBiABKAhCCwoJX2FkYXB0ZXJzIrECCgpNb2RlbFNoYXBlEhIKCnZvY2FiX3NpemUYASABKA0SEwoLaGlkZGVuX3NpemUYAiABKA0SEgoKbnVtX2xheWVycxgDIAEoDRIRCgludW1faGVhZHMYBCABKA0SGwoTbnVtX2tleV92YWx1ZV9oZWFkcxgFIAEoDRIQCghoZWFkX2RpbRgGIAEoDRIZChFpbnRlcm1lZGlhdGVfc2l6ZRgHIAEoDRIaChJiaWFzZWRfcHJvamVjdGlvbnMYCCADKAkSEwoLaGFzX3FrX25vcm0YCSABKAgSFAoMcm1zX25vcm1fZXBzGAogASgBEg8KB2lzX3RpZWQYCyABKAgSGgoScm90YXJ5X2ZyZXF1ZW5jaWVzGAwgAygBEhUKDXJvdGFyeV9mYWN0b3IYDSABKAEiQAoMQWRhcHRlclNoYXBlEgwKBHJhbmsYASABKA0SDQoFYWxwaGEYAiABKAESEwoLcHJvamVjdGlvbnMYAyADKAkiNAoQVHJhaW5lZFBhcmFtZXRlchIMCgRuYW1lGAEgASgJEhIKCmlzX2RlY2F5ZWQYAiABKAgifgoETG9hZBIrCgZ0YXJnZXQYASABKA4yGy5ob25lLnRyYWluaW5nLnYxLldlaWdodFNldBIvCgd0ZW5zb3JzGAIgAygLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISGAoQb3B0aW1pemVyX2ZvbGRlchgDIAEoCSK3AQoMU3RvcmVkVGVuc29yEgwKBG5hbWUYASABKAkSDAoEZmlsZRgCIAEoCRIOCgZvZmZzZXQYAyABKAQSKwoEdHlwZRgEIAEoDjIdLmhvbmUudHJhaW5pbmcudjEuRWxlbWVudFR5cGUSDQoFc2hhcGUYBSADKA0SNAoGbWVyZ2VkGAYgASgLMh8uaG9uZS50cmFpbmluZy52MS5TdG9yZWRBZGFwdGVySACIAQFCCQoHX21lcmdlZCJ1Cg1TdG9yZWRBZGFwdGVyEikKAWEYASABKAsyHi5ob25lLnRyYWluaW5nLnYxLlN0b3JlZFRlbnNvchIpCgFiGAIgASgLMh4uaG9uZS50cmFpbmluZy52MS5TdG9yZWRUZW5zb3ISDgoGZmFjdG9yGAMgASgBIvQBCgpNaWNyb2JhdGNoEhEKCXJvd19jb3VudBgBIAEoDRISCgpyb3dfdG9rZW5zGAIgASgNEhEKCXRva2VuX2lkcxgDIAEoDBIUCgxwb3NpdGlvbl9pZHMYBCABKAwSEwoLdmlzaWJsZV9lbmQYBSABKAwSEQoJcG9zaXRpb25zGAYgASgMEhYKDmVudHJ5X3Bvc2l0aW9uGAcgASgMEhQKDGVudHJ5X3RhcmdldBgIIAEoDBI0CgdudW1iZXJzGAkgASgLMh4uaG9uZS50cmFpbmluZy52MS5FbnRyeU51bWJlcnNIAIgBAUIKCghfbnVtYmVycyKzAQoMRW50cnlOdW1iZXJzEjoKBmlucHV0cxgGIAMoCzIqLmhvbmUudHJhaW5pbmcudjEuRW50cnlOdW1iZXJzLklucHV0c0VudHJ5Eg4KBndlaWdodBgDIAEoDBIWCg5lbnRyb3B5X3dlaWdodBgFIAEoDBotCgtJbnB1dHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAw6AjgBSgQIARACSgQIAhADSgQIBBAFIsoBCgVUcmFpbhIyCgxtaWNyb2JhdGNoZXMYASADKAsyHC5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2gSKQoFdGVybXMYByADKAsyGi5ob25lLnRyYWluaW5nLnYxLkxvc3NUZXJtEhMKC3RlbXBlcmF0dXJlGAQgASgBEioKCW9wdGltaXplchgFIAEoCzIXLmhvbmUudHJhaW5pbmcudjEuQWRhbVcSFQoNbWF4X2dyYWRfbm9ybRgGIAEoAUoECAIQA0oECAMQBCKIAQoITG9zc1Rlcm0SDAoEbmFtZRgBIAEoCRI8Cgljb25zdGFudHMYAiADKAsyKS5ob25lLnRyYWluaW5nLnYxLkxvc3NUZXJtLkNvbnN0YW50c0VudHJ5GjAKDkNvbnN0YW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEiYwoFQWRhbVcSFQoNbGVhcm5pbmdfcmF0ZRgBIAEoARINCgViZXRhMRgCIAEoARINCgViZXRhMhgDIAEoARIPCgdlcHNpbG9uGAQgASgBEhQKDHdlaWdodF9kZWNheRgFIAEoASJ9CgVTY29yZRIyCgxtaWNyb2JhdGNoZXMYASADKAsyHC5ob25lLnRyYWluaW5nLnYxLk1pY3JvYmF0Y2gSEwoLdGVtcGVyYXR1cmUYAiABKAESKwoGdGFyZ2V0GAMgASgOMhsuaG9uZS50cmFpbmluZy52MS5XZWlnaHRTZXQiYwoGU2NvcmVzEjgKDG1pY3JvYmF0Y2hlcxgBIAMoCzIiLmhvbmUudHJhaW5pbmcudjEuTWljcm9iYXRjaFNjb3JlcxIMCgRsb3NzGAIgASgBEhEKCWdyYWRfbm9ybRgDIAEoASI0ChBNaWNyb2JhdGNoU2NvcmVzEg8KB2xvZ3Byb2IYASABKAwSDwoHZW50cm9weRgCIAEoDCJNCgRTYXZlEisKBWZpbGVzGAEgAygLMhwuaG9uZS50cmFpbmluZy52MS5XZWlnaHRGaWxlEhgKEG9wdGltaXplcl9mb2xkZXIYAiABKAkiWgoKV2VpZ2h0RmlsZRIMCgRwYXRoGAEgASgJEgwKBGhlYWQYAiABKAwSMAoHdGVuc29ycxgDIAMoCzIfLmhvbmUudHJhaW5pbmcudjEuV3JpdHRlblRlbnNvciJKCg1Xcml0dGVuVGVuc29yEgwKBG5hbWUYASABKAkSKwoEdHlwZRgCIAEoDjIdLmhvbmUudHJhaW5pbmcudjEuRWxlbWVudFR5cGUiTAoFU2F2ZWQSKgoFZmlsZXMYASADKAsyGy5ob25lLnRyYWluaW5nLnYxLlNhdmVkRmlsZRIXCg9vcHRpbWl6ZXJfYnl0ZXMYAiABKAQiKgoJU2F2ZWRGaWxlEg4KBmRpZ2VzdBgBIAEoCRINCgVieXRlcxgCIAEoBCIQCg5SZXNldE9wdGltaXplciKfAQoKTm9kZVJlcG9ydBIsCgVoZWxsbxgBIAEoCzIbLmhvbmUudHJhaW5pbmcudjEuTm9kZUhlbGxvSAASJgoEYmVhdBgCIAEoCzIWLmhvbmUudHJhaW5pbmcudjEuQmVhdEgAEjMKC3JhbmtzX2VuZGVkGAMgASgLMhwuaG9uZS50cmFpbmluZy52MS5SYW5rc0VuZGVkSABCBgoEa2luZCLTAQoJTm9kZU9yZGVyEiYKBGJlYXQYASABKAsyFi5ob25lLnRyYWluaW5nLnYxLkJlYXRIABIzCgtzdGFydF9yYW5rcxgCIAEoCzIcLmhvbmUudHJhaW5pbmcudjEuU3RhcnRSYW5rc0gAEi8KCWVuZF9yYW5rcxgDIAEoCzIaLmhvbmUudHJhaW5pbmcudjEuRW5kUmFua3NIABIwCgdyZWZ1c2VkGAQgASgLMh0uaG9uZS50cmFpbmluZy52MS5Ob2RlUmVmdXNlZEgAQgYKBGtpbmQiBgoEQmVhdCI/CglOb2RlSGVsbG8SDQoFaW5kZXgYASABKA0SFQoNdG9yY2hfdmVyc2lvbhgCIAEoCRIMCgRncHVzGAMgASgNIq0BCgpTdGFydFJhbmtzEg0KBWdyb3VwGAEgASgJEg0KBW5vZGVzGAIgASgNEhYKDnJhbmtzX3Blcl9ub2RlGAMgASgNEgwKBHBvcnQYBCABKA0SDgoGZGV2aWNlGAUgASgJEhgKEHRocmVhZHNfcGVyX3JhbmsYBiABKA0SGgoSY29sbGVjdGl2ZV9zZWNvbmRzGAcgASgNEhUKDXN0YXJ0X3NlY29uZHMYCCABKA0iGQoIRW5kUmFua3MSDQoFZ3JvdXAYASABKAkiOgoKUmFua3NFbmRlZBINCgVncm91cBgBIAEoCRIOCgZyZWFzb24YAiABKAkSDQoFbGluZXMYAyADKAkiHQoLTm9kZVJlZnVzZWQSDgoGcmVhc29uGAEgASgJKnoKC0VsZW1lbnRUeXBlEhwKGEVMRU1FTlRfVFlQRV9VTlNQRUNJRklFRBAAEhgKFEVMRU1FTlRfVFlQRV9GTE9BVDMyEAESGAoURUxFTUVOVF9UWVBFX0ZMT0FUMTYQAhIZChVFTEVNRU5UX1RZUEVfQkZMT0FUMTYQAypYCglXZWlnaHRTZXQSGgoWV0VJR0hUX1NFVF9VTlNQRUNJRklFRBAAEhUKEVdFSUdIVF9TRVRfUE9MSUNZEAESGAoUV0VJR0hUX1NFVF9SRUZFUkVOQ0UQAmIGcHJvdG8z");
 
 /**
  * trainer -> first rank.
@@ -660,24 +660,17 @@ export const MicrobatchSchema: GenMessage<Microbatch> = /*@__PURE__*/
   messageDesc(file_hone_training_v1_training, 13);
 
 /**
- * What the loss reads. Empty = the objective has no such term.
+ * What the loss reads.
  *
  * @generated from message hone.training.v1.EntryNumbers
  */
 export type EntryNumbers = Message<"hone.training.v1.EntryNumbers"> & {
   /**
-   * float32 [E] log-probability when the token was sampled.
+   * float32 [E] each, by name: what the terms of the loss read, such as "advantage".
    *
-   * @generated from field: bytes behaviour_logprob = 1;
+   * @generated from field: map<string, bytes> inputs = 6;
    */
-  behaviourLogprob: Uint8Array;
-
-  /**
-   * float32 [E]
-   *
-   * @generated from field: bytes advantage = 2;
-   */
-  advantage: Uint8Array;
+  inputs: { [key: string]: Uint8Array };
 
   /**
    * float32 [E] factor of the entry's loss.
@@ -687,14 +680,7 @@ export type EntryNumbers = Message<"hone.training.v1.EntryNumbers"> & {
   weight: Uint8Array;
 
   /**
-   * float32 [E]
-   *
-   * @generated from field: bytes reference_logprob = 4;
-   */
-  referenceLogprob: Uint8Array;
-
-  /**
-   * float32 [U] factor of the position's entropy, which is subtracted from the loss.
+   * float32 [U] factor of the position's entropy, which is subtracted from the loss. Empty = the entropy plays no part.
    *
    * @generated from field: bytes entropy_weight = 5;
    */
@@ -721,16 +707,11 @@ export type Train = Message<"hone.training.v1.Train"> & {
   microbatches: Microbatch[];
 
   /**
-   * @generated from field: hone.training.v1.Loss loss = 2;
-   */
-  loss?: Loss | undefined;
-
-  /**
-   * Absent = none.
+   * Added up for each entry; at least one.
    *
-   * @generated from field: optional hone.training.v1.Kl kl = 3;
+   * @generated from field: repeated hone.training.v1.LossTerm terms = 7;
    */
-  kl?: Kl | undefined;
+  terms: LossTerm[];
 
   /**
    * Logits are divided by it; above 0.
@@ -760,99 +741,32 @@ export const TrainSchema: GenMessage<Train> = /*@__PURE__*/
   messageDesc(file_hone_training_v1_training, 15);
 
 /**
- * @generated from message hone.training.v1.Loss
+ * A function of the numbers of one entry.
+ *
+ * @generated from message hone.training.v1.LossTerm
  */
-export type Loss = Message<"hone.training.v1.Loss"> & {
+export type LossTerm = Message<"hone.training.v1.LossTerm"> & {
   /**
-   * @generated from oneof hone.training.v1.Loss.kind
+   * By which the workers know it, such as "ppo_clip": a file of hone_fsdp/losses.
+   *
+   * @generated from field: string name = 1;
    */
-  kind: {
-    /**
-     * @generated from field: hone.training.v1.PpoClip ppo_clip = 1;
-     */
-    value: PpoClip;
-    case: "ppoClip";
-  } | {
-    /**
-     * @generated from field: hone.training.v1.CrossEntropy cross_entropy = 2;
-     */
-    value: CrossEntropy;
-    case: "crossEntropy";
-  } | { case: undefined; value?: undefined };
+  name: string;
+
+  /**
+   * Constants of its formula by name. An absent one leaves its part of the formula out.
+   *
+   * @generated from field: map<string, double> constants = 2;
+   */
+  constants: { [key: string]: number };
 };
 
 /**
- * Describes the message hone.training.v1.Loss.
- * Use `create(LossSchema)` to create a new message.
+ * Describes the message hone.training.v1.LossTerm.
+ * Use `create(LossTermSchema)` to create a new message.
  */
-export const LossSchema: GenMessage<Loss> = /*@__PURE__*/
+export const LossTermSchema: GenMessage<LossTerm> = /*@__PURE__*/
   messageDesc(file_hone_training_v1_training, 16);
-
-/**
- * @generated from message hone.training.v1.PpoClip
- */
-export type PpoClip = Message<"hone.training.v1.PpoClip"> & {
-  /**
-   * @generated from field: double clip_low = 1;
-   */
-  clipLow: number;
-
-  /**
-   * @generated from field: double clip_high = 2;
-   */
-  clipHigh: number;
-
-  /**
-   * Absent = no bound.
-   *
-   * @generated from field: optional double dual_clip = 3;
-   */
-  dualClip?: number | undefined;
-};
-
-/**
- * Describes the message hone.training.v1.PpoClip.
- * Use `create(PpoClipSchema)` to create a new message.
- */
-export const PpoClipSchema: GenMessage<PpoClip> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 17);
-
-/**
- * @generated from message hone.training.v1.CrossEntropy
- */
-export type CrossEntropy = Message<"hone.training.v1.CrossEntropy"> & {
-};
-
-/**
- * Describes the message hone.training.v1.CrossEntropy.
- * Use `create(CrossEntropySchema)` to create a new message.
- */
-export const CrossEntropySchema: GenMessage<CrossEntropy> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 18);
-
-/**
- * @generated from message hone.training.v1.Kl
- */
-export type Kl = Message<"hone.training.v1.Kl"> & {
-  /**
-   * @generated from field: hone.training.v1.KlKind kind = 1;
-   */
-  kind: KlKind;
-
-  /**
-   * Above 0.
-   *
-   * @generated from field: double coefficient = 2;
-   */
-  coefficient: number;
-};
-
-/**
- * Describes the message hone.training.v1.Kl.
- * Use `create(KlSchema)` to create a new message.
- */
-export const KlSchema: GenMessage<Kl> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 19);
 
 /**
  * @generated from message hone.training.v1.AdamW
@@ -889,7 +803,7 @@ export type AdamW = Message<"hone.training.v1.AdamW"> & {
  * Use `create(AdamWSchema)` to create a new message.
  */
 export const AdamWSchema: GenMessage<AdamW> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 20);
+  messageDesc(file_hone_training_v1_training, 17);
 
 /**
  * Log-probabilities and entropies. Answered by scores.
@@ -918,7 +832,7 @@ export type Score = Message<"hone.training.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 21);
+  messageDesc(file_hone_training_v1_training, 18);
 
 /**
  * @generated from message hone.training.v1.Scores
@@ -951,7 +865,7 @@ export type Scores = Message<"hone.training.v1.Scores"> & {
  * Use `create(ScoresSchema)` to create a new message.
  */
 export const ScoresSchema: GenMessage<Scores> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 22);
+  messageDesc(file_hone_training_v1_training, 19);
 
 /**
  * @generated from message hone.training.v1.MicrobatchScores
@@ -977,7 +891,7 @@ export type MicrobatchScores = Message<"hone.training.v1.MicrobatchScores"> & {
  * Use `create(MicrobatchScoresSchema)` to create a new message.
  */
 export const MicrobatchScoresSchema: GenMessage<MicrobatchScores> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 23);
+  messageDesc(file_hone_training_v1_training, 20);
 
 /**
  * Writes weights of the policy. Answered by saved.
@@ -1003,7 +917,7 @@ export type Save = Message<"hone.training.v1.Save"> & {
  * Use `create(SaveSchema)` to create a new message.
  */
 export const SaveSchema: GenMessage<Save> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 24);
+  messageDesc(file_hone_training_v1_training, 21);
 
 /**
  * A file: its head as it is, then the tensors without gaps.
@@ -1034,7 +948,7 @@ export type WeightFile = Message<"hone.training.v1.WeightFile"> & {
  * Use `create(WeightFileSchema)` to create a new message.
  */
 export const WeightFileSchema: GenMessage<WeightFile> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 25);
+  messageDesc(file_hone_training_v1_training, 22);
 
 /**
  * @generated from message hone.training.v1.WrittenTensor
@@ -1056,7 +970,7 @@ export type WrittenTensor = Message<"hone.training.v1.WrittenTensor"> & {
  * Use `create(WrittenTensorSchema)` to create a new message.
  */
 export const WrittenTensorSchema: GenMessage<WrittenTensor> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 26);
+  messageDesc(file_hone_training_v1_training, 23);
 
 /**
  * @generated from message hone.training.v1.Saved
@@ -1082,7 +996,7 @@ export type Saved = Message<"hone.training.v1.Saved"> & {
  * Use `create(SavedSchema)` to create a new message.
  */
 export const SavedSchema: GenMessage<Saved> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 27);
+  messageDesc(file_hone_training_v1_training, 24);
 
 /**
  * @generated from message hone.training.v1.SavedFile
@@ -1106,7 +1020,7 @@ export type SavedFile = Message<"hone.training.v1.SavedFile"> & {
  * Use `create(SavedFileSchema)` to create a new message.
  */
 export const SavedFileSchema: GenMessage<SavedFile> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 28);
+  messageDesc(file_hone_training_v1_training, 25);
 
 /**
  * Forgets what earlier updates taught the optimizer; the weights stay. Answered by done.
@@ -1121,7 +1035,7 @@ export type ResetOptimizer = Message<"hone.training.v1.ResetOptimizer"> & {
  * Use `create(ResetOptimizerSchema)` to create a new message.
  */
 export const ResetOptimizerSchema: GenMessage<ResetOptimizer> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 29);
+  messageDesc(file_hone_training_v1_training, 26);
 
 /**
  * node -> trainer.
@@ -1160,7 +1074,7 @@ export type NodeReport = Message<"hone.training.v1.NodeReport"> & {
  * Use `create(NodeReportSchema)` to create a new message.
  */
 export const NodeReportSchema: GenMessage<NodeReport> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 30);
+  messageDesc(file_hone_training_v1_training, 27);
 
 /**
  * trainer -> node.
@@ -1207,7 +1121,7 @@ export type NodeOrder = Message<"hone.training.v1.NodeOrder"> & {
  * Use `create(NodeOrderSchema)` to create a new message.
  */
 export const NodeOrderSchema: GenMessage<NodeOrder> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 31);
+  messageDesc(file_hone_training_v1_training, 28);
 
 /**
  * I am here.
@@ -1222,7 +1136,7 @@ export type Beat = Message<"hone.training.v1.Beat"> & {
  * Use `create(BeatSchema)` to create a new message.
  */
 export const BeatSchema: GenMessage<Beat> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 32);
+  messageDesc(file_hone_training_v1_training, 29);
 
 /**
  * What a node is.
@@ -1257,7 +1171,7 @@ export type NodeHello = Message<"hone.training.v1.NodeHello"> & {
  * Use `create(NodeHelloSchema)` to create a new message.
  */
 export const NodeHelloSchema: GenMessage<NodeHello> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 33);
+  messageDesc(file_hone_training_v1_training, 30);
 
 /**
  * Runs this node's ranks of a group, under torchrun. The rendezvous is on the trainer's node, where the first rank is.
@@ -1325,7 +1239,7 @@ export type StartRanks = Message<"hone.training.v1.StartRanks"> & {
  * Use `create(StartRanksSchema)` to create a new message.
  */
 export const StartRanksSchema: GenMessage<StartRanks> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 34);
+  messageDesc(file_hone_training_v1_training, 31);
 
 /**
  * Ends a group's ranks at once.
@@ -1344,7 +1258,7 @@ export type EndRanks = Message<"hone.training.v1.EndRanks"> & {
  * Use `create(EndRanksSchema)` to create a new message.
  */
 export const EndRanksSchema: GenMessage<EndRanks> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 35);
+  messageDesc(file_hone_training_v1_training, 32);
 
 /**
  * A group has no rank left on this node.
@@ -1377,7 +1291,7 @@ export type RanksEnded = Message<"hone.training.v1.RanksEnded"> & {
  * Use `create(RanksEndedSchema)` to create a new message.
  */
 export const RanksEndedSchema: GenMessage<RanksEnded> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 36);
+  messageDesc(file_hone_training_v1_training, 33);
 
 /**
  * The node cannot take part.
@@ -1396,7 +1310,7 @@ export type NodeRefused = Message<"hone.training.v1.NodeRefused"> & {
  * Use `create(NodeRefusedSchema)` to create a new message.
  */
 export const NodeRefusedSchema: GenMessage<NodeRefused> = /*@__PURE__*/
-  messageDesc(file_hone_training_v1_training, 37);
+  messageDesc(file_hone_training_v1_training, 34);
 
 /**
  * How numbers are stored.
@@ -1476,40 +1390,4 @@ export type WeightSet = (typeof WeightSet)[keyof typeof WeightSet] | UnknownEnum
  */
 export const WeightSetSchema: GenEnum<WeightSet> = /*@__PURE__*/
   enumDesc(file_hone_training_v1_training, 1);
-
-/**
- * @generated from enum hone.training.v1.KlKind
- */
-export const KlKind = {
-  /**
-   * @generated from enum value: KL_KIND_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: KL_KIND_K1 = 1;
-   */
-  K1: 1,
-
-  /**
-   * @generated from enum value: KL_KIND_K2 = 2;
-   */
-  K2: 2,
-
-  /**
-   * @generated from enum value: KL_KIND_K3 = 3;
-   */
-  K3: 3,
-} as const;
-
-/**
- * @generated from enum hone.training.v1.KlKind
- */
-export type KlKind = (typeof KlKind)[keyof typeof KlKind] | UnknownEnum;
-
-/**
- * Describes the enum hone.training.v1.KlKind.
- */
-export const KlKindSchema: GenEnum<KlKind> = /*@__PURE__*/
-  enumDesc(file_hone_training_v1_training, 2);
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Aggregation, lossWeights } from "./loss-weights.ts";
+import { Aggregation, lossWeights } from "./aggregation.ts";
 
 describe("lossWeights()", () => {
   const counts = [1, 3, 4];

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { initialiseAdapters, initialiseWeights, resolveLora, resolveModelSpec } from "@hone/nn";
-import { GradientRunner } from "./gradient-runner.ts";
-import { estimateKl, KlKind } from "./kl.ts";
-import type { Objective } from "./microbatch-jobs.ts";
-import type { TrainingSample } from "./microbatches.ts";
+import { estimateKl, KlKind } from "@hone/rl";
+import { GradientRunner } from "../gradient-runner.ts";
+import type { Objective } from "../microbatch-jobs.ts";
+import type { TrainingSample } from "../microbatches.ts";
 
 const spec = resolveModelSpec({
   vocabSize: 16,
@@ -27,9 +27,11 @@ function samplesOf(random: Random): TrainingSample[] {
     return {
       tokenIds,
       lossMask: tokenIds.map((_, i) => (i < 3 ? 0 : 1)),
-      logprobs: perToken(() => -2 - random.next()),
-      referenceLogprobs: perToken(() => -2.5 + random.next()),
-      advantages: perToken(() => 0),
+      inputs: {
+        behaviourLogprob: perToken(() => -2 - random.next()),
+        referenceLogprob: perToken(() => -2.5 + random.next()),
+        advantage: perToken(() => 0),
+      },
       weights: perToken(() => 1 / 15),
     };
   });
@@ -60,15 +62,17 @@ describe("the distance from a reference", () => {
           if (name.includes("lora_B")) values.set(values.map(() => random.next() - 0.5));
         }
         const objective: Objective = {
-          loss: { kind: "ppo_clip", clipLow: 0.2, clipHigh: 0.28 },
+          terms: [
+            { name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28 } },
+            { name: `kl_${kind}`, constants: { coefficient: 0.7 } },
+          ],
           entropyCoefficient: 0,
-          kl: { kind, coefficient: 0.7 },
         };
         await using cleanup = new AsyncDisposableStack();
         const runner = new GradientRunner(spec, { ...LIMITS, ...(adapted ? { lora } : {}) });
         cleanup.defer(() => runner.close());
         const found = await runner.differentiate(weights, samples, objective);
-        const reference = samples.flatMap(({ referenceLogprobs }) => Array.from(referenceLogprobs ?? []));
+        const reference = samples.flatMap(({ inputs }) => Array.from(inputs?.referenceLogprob ?? []));
         const mean = (logprobs: Float32Array) =>
           reference.reduce((sum, value, i) => sum + estimateKl(kind, logprobs[i]!, value), 0) / 15;
         assert.ok(Math.abs(found.loss - 0.7 * mean(found.logprobs)) < 1e-5);

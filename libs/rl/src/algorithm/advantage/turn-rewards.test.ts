@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { assignCredit, hasAdvantage, tokenAdvantages } from "../credit.ts";
-import type { OutcomeRules } from "../rewards.ts";
-import type { Rollout, Score } from "../rollout.ts";
-import { rolloutOf } from "../testing-rollouts.ts";
-import { turnAdvantagesOf } from "./turn-advantages.ts";
+import { advantagesOfSample, assignCredit, hasAdvantage } from "../../credit.ts";
+import type { Rollout, Score } from "../../rollout.ts";
+import { rolloutOf } from "../../testing-rollouts.ts";
+import type { OutcomeRules } from "../schema.ts";
+import { groupRelative } from "./grpo.ts";
+import { compareTurns } from "./turn-rewards.ts";
 
 const DR_GRPO = { kind: "grpo", normalizeByStd: false, epsilon: 1e-6 } as const;
+const compare = (rewards: readonly number[]) => groupRelative(rewards, DR_GRPO);
 const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: "drop" };
 const WHOLE = { weight: 1, episodeWeight: 1, gamma: 1 };
 
@@ -35,24 +37,24 @@ function twoTurns(index: number, value: number, turnRewards: NonNullable<Score["
   });
 }
 
-describe("turnAdvantagesOf()", () => {
+describe("compareTurns()", () => {
   test("compares the discounted returns of equal turns, beside the episode's advantage", () => {
     const rules = { weight: 10, episodeWeight: 2, gamma: 0.5 };
     // Returns: 1 + 0.5 * 4 = 3 and 4; 1 and 0. Means: turn 0: 2, turn 1: 2.
     const group = [turned(0.25, [1, 4]), turned(-0.25, [1, 0])];
-    assert.deepEqual(turnAdvantagesOf(group, rules, DR_GRPO), [
+    assert.deepEqual(compareTurns(group, rules, compare), [
       [0.5 + 10 * 1, 0.5 + 10 * 2],
       [-0.5 - 10 * 1, -0.5 - 10 * 2],
     ]);
   });
 
   test("gives a turn that one rollout alone came to the episode's part only", () => {
-    const advantages = turnAdvantagesOf([turned(1, [0, 5]), turned(-1, [0])], WHOLE, DR_GRPO);
+    const advantages = compareTurns([turned(1, [0, 5]), turned(-1, [0])], WHOLE, compare);
     assert.deepEqual(advantages, [[1 + 2.5, 1], [-1 - 2.5]]);
   });
 
   test("compares no turns of a rollout that has none", () => {
-    const advantages = turnAdvantagesOf([turned(1, [3]), turned(0, undefined, 2)], WHOLE, DR_GRPO);
+    const advantages = compareTurns([turned(1, [3]), turned(0, undefined, 2)], WHOLE, compare);
     assert.deepEqual(advantages, [[1], [0, 0]]);
   });
 });
@@ -64,7 +66,7 @@ describe("credit of turns", () => {
     const rollouts = [twoTurns(0, 1, [{ turn: 0, value: 1 }]), twoTurns(1, 0, [])];
     const [group] = assignCredit([{ task: 0, rollouts }], RULES, DR_GRPO).groups;
     assert.equal(group?.rollouts[0]?.turnAdvantages, undefined);
-    assert.deepEqual([...tokenAdvantages(group!.rollouts[0]!, 0)], [1, 1, 1]);
+    assert.deepEqual([...advantagesOfSample(group!.rollouts[0]!, 0)], [1, 1, 1]);
   });
 
   test("keeps the episode's advantage apart and gives each turn's tokens their own", () => {
@@ -74,7 +76,7 @@ describe("credit of turns", () => {
     assert.deepEqual([first!.advantage, second!.advantage], [0, 0]);
     // Returns, by the judge's weight 2: [2, 2] and [2, 0].
     assert.deepEqual(
-      [first!, second!].map((each) => [...tokenAdvantages(each, 0)]),
+      [first!, second!].map((each) => [...advantagesOfSample(each, 0)]),
       [
         [0, 0, 1],
         [0, 0, -1],

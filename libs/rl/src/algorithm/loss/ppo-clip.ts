@@ -1,0 +1,39 @@
+/**
+ * The clipped surrogate of PPO.
+ *
+ * With r = pi(token) / behaviour(token) and A the advantage (PPO, https://arxiv.org/abs/1707.06347, with the two
+ * bounds apart as in DAPO, https://arxiv.org/abs/2503.14476):
+ *
+ *   l = -min(r A, clip(r, 1 - low, 1 + high) A)
+ *
+ * With the dual clip c (https://arxiv.org/abs/1912.09729), for A < 0: l = -max(min(...), c A).
+ */
+
+import { z } from "zod";
+import { definePolicyLoss } from "./loss.ts";
+
+export const ppoClip = definePolicyLoss({
+  name: "ppo_clip",
+  options: {
+    /** The ratio counts down to 1 - clipLow. */
+    clipLow: z.number().gt(0).lt(1).default(0.2),
+    /** The ratio counts up to 1 + clipHigh. */
+    clipHigh: z.number().gt(0).default(0.28),
+    /** Where the advantage is negative, a ratio above this adds nothing; null = no such bound. */
+    dualClip: z.number().gt(1).nullable().default(3),
+  },
+  reads: ["behaviourLogprob", "advantage"],
+  constants: z.strictObject({
+    clipLow: z.number().min(0).max(1),
+    clipHigh: z.number().min(0),
+    dualClip: z.number().gt(1).optional(),
+  }) as z.ZodType<{ clipLow: number; clipHigh: number; dualClip?: number }>,
+  constantsOf: ({ clipLow, clipHigh, dualClip }) => ({
+    clipLow,
+    clipHigh,
+    ...(dualClip !== null && { dualClip }),
+  }),
+  // A clip binds only on the side to which the advantage pushes.
+  isClipped: (ratio, advantage, { clipLow, clipHigh }) =>
+    advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow,
+});

@@ -1,0 +1,14 @@
+/** The graphs of kl_k1, kl_k2 and kl_k3; their formulas stand in libs/rl/src/algorithm/kl/estimators.ts. */
+
+import { Clip, Exp, Mul, Neg, Sub, type Tensor } from "@hone/tensor";
+import { type LossGraph, MAX_LOG_RATIO } from "./loss-graph.ts";
+
+/** @param estimate of d, [E], the log-probability under the reference less that under the policy */
+function klGraph(estimate: (d: Tensor) => Tensor): LossGraph<"kl_k1" | "kl_k2" | "kl_k3"> {
+  return ({ logprob, referenceLogprob }, { coefficient }) =>
+    Mul(estimate(Clip(Sub(referenceLogprob, logprob), -MAX_LOG_RATIO, MAX_LOG_RATIO)), coefficient);
+}
+
+export const klK1 = klGraph((d) => Neg(d));
+export const klK2 = klGraph((d) => Mul(Mul(d, d), 0.5));
+export const klK3 = klGraph((d) => Sub(Sub(Exp(d), d), 1));

@@ -1,0 +1,37 @@
+/** The graphs of all losses, typed over the registry of `@hone/rl`: a loss without a graph does not compile. */
+
+import { type ConstantsOf, inputsOf, type LossName, type LossTerm, type TokenInput } from "@hone/rl";
+import { Add, type Tensor } from "@hone/tensor";
+import { crossEntropy } from "./cross-entropy.ts";
+import { klK1, klK2, klK3 } from "./kl.ts";
+import type { LossGraph, LossInputs } from "./loss-graph.ts";
+import { ppoClip } from "./ppo-clip.ts";
+
+const GRAPHS: { readonly [N in LossName]: LossGraph<N> } = {
+  ppo_clip: ppoClip,
+  cross_entropy: crossEntropy,
+  kl_k1: klK1,
+  kl_k2: klK2,
+  kl_k3: klK3,
+};
+
+/**
+ * The sum of the terms for every entry, [E].
+ * @param input gives an input of the entries, [E]; asked for once for each that a term reads
+ */
+export function buildTerms(
+  terms: readonly LossTerm<LossName>[],
+  logprob: Tensor,
+  input: (name: TokenInput) => Tensor,
+): Tensor {
+  const read = Object.fromEntries(inputsOf(terms).map((name) => [name, input(name)]));
+  const inputs = { logprob, ...read } as LossInputs<LossName>;
+  return terms.map((term) => buildTerm(term, inputs)).reduce((sum, each) => Add(sum, each));
+}
+
+function buildTerm<N extends LossName>(
+  { name, constants }: LossTerm<N>,
+  inputs: LossInputs<LossName>,
+): Tensor {
+  return (GRAPHS[name] as LossGraph<N>)(inputs as LossInputs<N>, constants as ConstantsOf<N>);
+}

@@ -1,0 +1,52 @@
+"""
+What a call of Train minimises: the terms of its loss, added up for each trained token (an entry), and the entropy bonus.
+
+Letters: E entries, U positions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from hone_fsdp.errors import bad_input
+from hone_fsdp.losses import LOSSES
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the loss reads of a microbatch."""
+
+    # By name, float32 [E]
+    inputs: Mapping[str, Tensor]
+    # float32 [E]
+    weight: Tensor
+    # float32 [U]; None = the entropy plays no part.
+    entropy_weight: Tensor | None
+
+
+def total_loss(terms: Any, logprob_E: Tensor, entropy_U: Tensor, numbers: Numbers) -> Tensor:
+    """
+    sum over entries of weight * (sum of the terms of the entry) - sum over positions of entropy_weight * entropy
+
+    @param terms messages LossTerm, at least one
+    """
+    first, *rest = (LOSSES[term.name](logprob_E, numbers.inputs, dict(term.constants)) for term in terms)
+    per_entry = sum(rest, start=first)
+    total = (per_entry * numbers.weight).sum()
+    if numbers.entropy_weight is not None:
+        total = total - (entropy_U * numbers.entropy_weight).sum()
+    return total
+
+
+def check_terms(terms: Any) -> None:
+    """
+    Raises Refused where a term is unknown: on every rank and before any pass, as a rank without work would not meet it.
+    @param terms messages LossTerm
+    """
+    if len(terms) == 0:
+        raise bad_input("train", "its loss has a term", "none")
+    for term in terms:
+        if term.name not in LOSSES:
+            raise bad_input("train", f"its loss is one of {', '.join(LOSSES)}", term.name)
