@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { ElementType, type LoadedModel, loadModel, saveCheckpoint } from "@hone/checkpoint";
 import {
   configFromSpec,
   EMBEDDING,
@@ -12,7 +13,6 @@ import {
   resolveModelSpec,
 } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
-import { ElementType, type LoadedModel, loadModel, saveCheckpoint } from "@hone/train";
 
 const TIMEOUT_MS = 60_000;
 

@@ -11,8 +11,6 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { resolve } from "node:path";
-import { scriptArguments } from "@hone/core";
-import { EMBEDDING, HEAD, tensorNameOf } from "@hone/nn";
 import {
   type CheckpointOrigin,
   ElementType,
@@ -22,7 +20,9 @@ import {
   saveCheckpointWith,
   type TensorPlace,
   type WeightFile,
-} from "@hone/train";
+} from "@hone/checkpoint";
+import { scriptArguments } from "@hone/core";
+import { EMBEDDING, HEAD, tensorNameOf } from "@hone/nn";
 
 /** Bytes read at once. */
 const CHUNK_BYTES = 4 * 2 ** 20;

@@ -1,8 +1,8 @@
 /**
  * Who may import whom:
  *
- *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage hub nn tokenizer -> config
- *            -> rl telemetry tensor sandbox -> core proto-gen onnx-proto otlp-proto
+ *   apps/cli -> services/* -> service-kit agents train embedded -> messaging storage hub checkpoint tokenizer
+ *            -> config nn -> rl telemetry tensor sandbox -> core proto-gen onnx-proto otlp-proto
  *
  * L1: a group imports groups to its right only, never its own: neither in code nor in package.json.
  * L2: `rl` and `tokenizer` import `core` only, of the project's own packages.
@@ -18,8 +18,8 @@ const GROUPS: readonly (readonly string[])[] = [
   ["apps/cli"],
   ["services/*"],
   ["libs/service-kit", "libs/agents", "libs/train", "libs/embedded"],
-  ["libs/messaging", "libs/storage", "libs/hub", "libs/nn", "libs/tokenizer"],
-  ["libs/config"],
+  ["libs/messaging", "libs/storage", "libs/hub", "libs/checkpoint", "libs/tokenizer"],
+  ["libs/config", "libs/nn"],
   ["libs/rl", "libs/telemetry", "libs/tensor", "libs/sandbox"],
   ["libs/core", "libs/proto-gen", "libs/onnx-proto", "libs/otlp-proto"],
 ];

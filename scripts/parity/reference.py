@@ -25,7 +25,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-FAMILIES = pathlib.Path(__file__).parents[2] / "libs" / "train" / "fixtures"
+FAMILIES = pathlib.Path(__file__).parents[2] / "libs" / "checkpoint" / "fixtures"
 # Large enough that sums are long, small enough that six of them take a minute.
 SIZES = dict(
     vocab_size=512,

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { cp, mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { saveCheckpoint } from "@hone/train";
 import { CommandLine } from "../support/command-line.ts";
 
 /* The command line beside no stack: a chat with a checkpoint's folder, through a gateway process of its own. */

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { loadModel, saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { loadModel, saveCheckpoint } from "@hone/train";
 import { publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 

@@ -1,8 +1,8 @@
 /** A small random model with ChatML's tokenizer, as a folder in the Hugging Face layout. */
 
+import { ElementType, saveCheckpoint } from "@hone/checkpoint";
 import { configFromSpec, initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { ElementType, saveCheckpoint } from "@hone/train";
 
 /** Writes a Llama of two layers. */
 export async function saveTinyModel(folder: string): Promise<void> {

@@ -15,8 +15,10 @@
  */
 
 import { parseArgs } from "node:util";
+import { initialiseAdamW } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import {
+  allocateShared,
   initialiseAdapters,
   initialiseWeights,
   listParameters,
@@ -24,21 +26,19 @@ import {
   type ModelSpec,
   type ModelSpecInput,
   parameterSize,
+  releaseValues,
   resolveLora,
   resolveModelSpec,
+  shareWeights,
 } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
 import {
   ADAMW_DEFAULTS,
-  allocateShared,
   clipFactor,
   GradientRunner,
-  initialiseAdamW,
   isLargeModel,
   type Objective,
   predictTrainingMemory,
-  releaseValues,
-  shareWeights,
   ThreadSharing,
   type TrainingSample,
   UpdateThreads,

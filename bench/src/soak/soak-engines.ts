@@ -8,9 +8,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { initialiseWeights } from "@hone/nn";
-import { saveCheckpoint } from "@hone/train";
 import {
   type GenerateBatch,
   generateBatch,

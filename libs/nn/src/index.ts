@@ -43,3 +43,4 @@ export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
 export { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
 export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, decoderOf, weightInitializers, weightInputs } from "./transformer.ts";
+export { allocateShared, releaseValues, shareWeights } from "./weights-memory.ts";

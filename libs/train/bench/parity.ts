@@ -7,19 +7,11 @@
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import { listParameters } from "@hone/nn";
+import { initialiseAdamW, loadAdapter, loadModel, saveCheckpoint } from "@hone/checkpoint";
+import { readTensors } from "@hone/checkpoint/testing";
+import { allocateShared, listParameters } from "@hone/nn";
 import type { LossName } from "@hone/rl";
-import {
-  allocateShared,
-  GradientRunner,
-  initialiseAdamW,
-  loadAdapter,
-  loadModel,
-  saveCheckpoint,
-  type TrainingSample,
-  UpdateThreads,
-} from "../src/index.ts";
-import { readTensors } from "../src/testing-tensors.ts";
+import { GradientRunner, type TrainingSample, UpdateThreads } from "../src/index.ts";
 
 interface Reference {
   readonly batches: readonly {

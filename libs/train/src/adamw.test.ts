@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { initialiseAdamW } from "@hone/checkpoint";
 import { initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
-import { initialiseAdamW, updateAdamW, updateParameter } from "./adamw.ts";
+import { updateAdamW, updateParameter } from "./adamw.ts";
 import { clipFactor } from "./gradient-norm.ts";
 
 interface Reference {

@@ -9,8 +9,8 @@
  * Arithmetic is in float64, state and parameters are float32. Parameters are updated in place, since training
  * sessions read them where they lie; the state is updated in place with them.
  */
+import type { AdamWState } from "@hone/checkpoint";
 import type { ParameterInfo } from "@hone/nn";
-import { allocateShared } from "./shared-weights.ts";
 
 /** Constants of an update. */
 export interface AdamWOptions {
@@ -21,13 +21,6 @@ export interface AdamWOptions {
   readonly weightDecay: number;
 }
 
-/** First and second moments by parameter name, and the number of updates made. */
-export interface AdamWState {
-  step: number;
-  readonly m: Readonly<Record<string, Float32Array>>;
-  readonly v: Readonly<Record<string, Float32Array>>;
-}
-
 /** Defaults but for the learning rate; beta2 0.95 as is usual for language models. */
 export const ADAMW_DEFAULTS: Omit<AdamWOptions, "learningRate"> = {
   beta1: 0.9,
@@ -35,18 +28,6 @@ export const ADAMW_DEFAULTS: Omit<AdamWOptions, "learningRate"> = {
   epsilon: 1e-8,
   weightDecay: 0,
 };
-
-/** State before the first update of the parameters that are trained, in memory that threads share. */
-export function initialiseAdamW(parameters: readonly ParameterInfo[]): AdamWState {
-  const zeros = () =>
-    Object.fromEntries(
-      parameters.map(({ name, shape }) => [
-        name,
-        allocateShared(shape.reduce((count, size) => count * size, 1)),
-      ]),
-    );
-  return { step: 0, m: zeros(), v: zeros() };
-}
 
 /**
  * One update of all parameters that are trained.

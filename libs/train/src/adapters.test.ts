@@ -5,19 +5,24 @@ import { readdirSync } from "node:fs";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
+import {
+  initialiseAdamW,
+  inspectAdapter,
+  inspectMerged,
+  loadAdapter,
+  loadMerged,
+  loadModel,
+  loadOptimizer,
+  saveAdapter,
+} from "@hone/checkpoint";
+import { readTensors } from "@hone/checkpoint/testing";
 import { initialiseAdapters, listAdapterParameters, resolveLora } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
 import { temporaryFolder } from "@hone/testing";
-import { initialiseAdamW } from "./adamw.ts";
-import { inspectAdapter, loadAdapter, saveAdapter } from "./adapter.ts";
-import { loadModel } from "./checkpoint.ts";
 import { GradientRunner } from "./gradient-runner.ts";
-import { inspectMerged, loadMerged } from "./merged-model.ts";
-import { loadOptimizer } from "./optimizer-file.ts";
-import { readTensors } from "./testing-tensors.ts";
 
 /** Made by fixtures/make_adapters.py, beside the families that they belong to. */
-const FIXTURES = path.join(import.meta.dirname, "../fixtures");
+const FIXTURES = path.join(import.meta.dirname, "../../checkpoint/fixtures");
 const ADAPTERS = path.join(FIXTURES, "adapters");
 const MAX_LOSS_ERROR = 1e-5;
 /** |found - wanted| / |wanted|, Euclidean. */

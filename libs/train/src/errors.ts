@@ -1,15 +1,5 @@
-/** What can go wrong in training and in reading checkpoints. Terminal: the same input fails again. */
+/** What can go wrong in training. Terminal: the same input fails again. */
 import { TerminalError } from "@hone/core";
-
-/** A checkpoint folder or file is not what it should be. */
-export class CheckpointError extends TerminalError {
-  readonly path: string;
-
-  constructor(path: string, rule: string, current: string, options?: ErrorOptions) {
-    super("CHECKPOINT", `Cannot read ${path} as ${rule}: current value is ${current}`, options);
-    this.path = path;
-  }
-}
 
 /** Samples, loss constants or options of a training step break a rule. */
 export class TrainingInputError extends TerminalError {

@@ -6,15 +6,13 @@ import { cp, mkdtemp, readdir, readFile, rm, truncate, unlink, writeFile } from 
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { CheckpointError, INDEX_FILE, loadModel, saveCheckpoint } from "@hone/checkpoint";
+import { readTensors } from "@hone/checkpoint/testing";
 import { IMITATION_TERMS } from "@hone/rl";
-import { loadModel, saveCheckpoint } from "./checkpoint.ts";
-import { INDEX_FILE } from "./checkpoint-layout.ts";
-import { CheckpointError } from "./errors.ts";
 import { GradientRunner } from "./gradient-runner.ts";
-import { readTensors } from "./testing-tensors.ts";
 
 /** Made by fixtures/make_families.py. */
-const FAMILIES = path.join(import.meta.dirname, "../fixtures/families");
+const FAMILIES = path.join(import.meta.dirname, "../../checkpoint/fixtures/families");
 const MAX_LOSS_ERROR = 1e-5;
 /** Of a parameter's gradient: |found - wanted| / |wanted|, Euclidean. */
 const MAX_GRADIENT_ERROR = 1e-4;

@@ -4,14 +4,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type ModelSpec, specFromConfig } from "@hone/nn";
+import { readTensors } from "@hone/checkpoint/testing";
+import { type ModelSpec, shareWeights, specFromConfig } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
 import { MicrobatchError } from "./errors.ts";
 import { GradientRunner, type LossAndGradients, type RunnerOptions } from "./gradient-runner.ts";
 import type { Objective } from "./microbatch-jobs.ts";
 import type { TrainingSample } from "./microbatches.ts";
-import { shareWeights } from "./shared-weights.ts";
-import { readTensors } from "./testing-tensors.ts";
 import { ThreadSharing } from "./training-memory.ts";
 
 interface Reference {

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { initialiseWeights, resolveModelSpec } from "@hone/nn";
+import { initialiseWeights, resolveModelSpec, shareWeights } from "@hone/nn";
 import { eventually } from "@hone/testing";
 import { MicrobatchError } from "./errors.ts";
 import { MicrobatchPool } from "./microbatch-pool.ts";
 import { MicrobatchRunner } from "./microbatch-runner.ts";
 import { planMicrobatches } from "./microbatches.ts";
-import { shareWeights } from "./shared-weights.ts";
 
 const spec = resolveModelSpec({ vocabSize: 20, hiddenSize: 8, numLayers: 1, numHeads: 2, headDim: 4 });
 const options = {

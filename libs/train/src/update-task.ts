@@ -1,6 +1,8 @@
 /** Work on a part of the parameters, which one thread does alone. */
+
+import type { AdamWState } from "@hone/checkpoint";
 import type { ParameterInfo } from "@hone/nn";
-import { type AdamWOptions, type AdamWState, updateAdamW } from "./adamw.ts";
+import { type AdamWOptions, updateAdamW } from "./adamw.ts";
 import { squareSum } from "./gradient-norm.ts";
 
 /** Values by parameter name. */

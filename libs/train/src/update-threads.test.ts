@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { initialiseAdamW } from "@hone/checkpoint";
 import { Random } from "@hone/core";
-import { initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
-import { ADAMW_DEFAULTS, initialiseAdamW } from "./adamw.ts";
+import { initialiseWeights, listParameters, resolveModelSpec, shareWeights } from "@hone/nn";
+import { ADAMW_DEFAULTS } from "./adamw.ts";
 import { UpdateError } from "./errors.ts";
-import { shareWeights } from "./shared-weights.ts";
 import { UpdateThreads } from "./update-threads.ts";
 
 const spec = resolveModelSpec({ vocabSize: 24, hiddenSize: 8, numLayers: 2, numHeads: 2 });

@@ -10,8 +10,9 @@
  * U3  A worker that dies fails the open call and all later ones.
  */
 import { Worker } from "node:worker_threads";
-import type { ParameterInfo } from "@hone/nn";
-import type { AdamWOptions, AdamWState } from "./adamw.ts";
+import type { AdamWState } from "@hone/checkpoint";
+import { type ParameterInfo, releaseValues } from "@hone/nn";
+import type { AdamWOptions } from "./adamw.ts";
 import { UpdateError } from "./errors.ts";
 import { runUpdateTask, type UpdateTask, type Values } from "./update-task.ts";
 
@@ -154,12 +155,6 @@ export class UpdateThreads {
     this.#lost ??= new UpdateError("its threads are alive", reason);
     for (const worker of this.#workers) worker.open?.reject(this.#lost);
   }
-}
-
-/** Gives memory back at once that nobody reads any more: gradients and weights are large, and a collection may come late. */
-export function releaseValues(values: Values): void {
-  const buffers = new Set(Object.values(values).map(({ buffer }) => buffer));
-  for (const buffer of buffers) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /** The memory that a task takes along (U2). */

@@ -10,7 +10,7 @@
 
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { digestOfWeights } from "@hone/train";
+import { digestOfWeights } from "@hone/checkpoint";
 import { EmbeddedEngine } from "../src/domain/embedded/embedded-engine.ts";
 
 /** A version to serve from now on. */

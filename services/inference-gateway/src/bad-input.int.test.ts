@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { saveCheckpoint } from "@hone/checkpoint";
 import {
   BucketName,
   type Bus,
@@ -18,7 +19,6 @@ import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { badBodies, withInputs } from "@hone/testing/fuzz";
-import { saveCheckpoint } from "@hone/train";
 import { readInferenceGatewayConfig } from "./config.ts";
 import { inferenceGatewayService } from "./service.ts";
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { parseRunFile } from "@hone/config";
 import {
   type Bucket,
@@ -36,7 +37,6 @@ import {
 import { type RunningService, startService } from "@hone/service-kit";
 import { createLogger, LogLevel } from "@hone/telemetry";
 import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import { saveCheckpoint } from "@hone/train";
 import { readInferenceGatewayConfig } from "./config.ts";
 import { inferenceGatewayService } from "./service.ts";
 

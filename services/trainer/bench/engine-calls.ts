@@ -14,7 +14,8 @@
 import { availableParallelism, totalmem } from "node:os";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { ADAMW_DEFAULTS, inspectModel, planTraining, type TrainingSample } from "@hone/train";
+import { inspectModel } from "@hone/checkpoint";
+import { ADAMW_DEFAULTS, planTraining, type TrainingSample } from "@hone/train";
 import { RunFolders } from "../src/domain/run-folders.ts";
 import { stateInterval } from "../src/domain/state-cadence.ts";
 import { DEFAULT_MICROBATCH_TOKENS } from "../src/engine/engine-config.ts";

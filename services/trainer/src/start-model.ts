@@ -2,12 +2,12 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { isTraining, ModelFolders, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { HubSettings } from "@hone/hub";
 import { initialiseWeights, type ModelConfig, specFromConfig } from "@hone/nn";
 import { loadTokenizer } from "@hone/tokenizer";
-import { saveCheckpoint } from "@hone/train";
 import type { TrainerServiceConfig } from "./config.ts";
 import { prepareModel } from "./domain/prepare-model.ts";
 import type { Problem } from "./domain/run-event.ts";

@@ -1,9 +1,9 @@
 /** The embedded engine in this process as a policy: what the gateway does over the bus, without one. */
 
 import { FinishReason, type Policy, PolicyRefusedError } from "@hone/agents";
+import { digestOfMerged } from "@hone/checkpoint";
 import { InvalidInputError } from "@hone/core";
 import { EmbeddedEngine, FinishReason as Ended } from "@hone/inference-gateway/engine";
-import { digestOfMerged } from "@hone/train";
 import type { StartWeights } from "@hone/trainer/start-model";
 
 export interface EnginePolicyOptions {

@@ -41,7 +41,7 @@ export async function copyModel(source: string, target: string, base?: BaseName)
  */
 export async function mergeModel(source: string, base: string, target: string): Promise<string[]> {
   // Heavy: only who merges pays for it.
-  const { loadMerged, saveCheckpoint } = await import("@hone/train");
+  const { loadMerged, saveCheckpoint } = await import("@hone/checkpoint");
   return intoNewFolder(target, async (unfinished) => {
     await saveCheckpoint(unfinished, await loadMerged(source, { findBase: async () => base }));
   });

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { type RunningService, startService } from "@hone/service-kit";
 import { createLogger } from "@hone/telemetry";
 import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { badJson, withInputs } from "@hone/testing/fuzz";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { saveCheckpoint } from "@hone/train";
 import { readInferenceGatewayConfig } from "../config.ts";
 import { inferenceGatewayService } from "../service.ts";
 

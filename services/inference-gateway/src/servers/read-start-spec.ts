@@ -1,8 +1,8 @@
 /** The shape of the model that an inference server was started with, where its folder can be read here. */
 
 import path from "node:path";
+import { inspectMerged } from "@hone/checkpoint";
 import type { ModelSpec } from "@hone/nn";
-import { inspectMerged } from "@hone/train";
 
 /** @returns undefined for an id of the hub, a folder of another file system, and a family that Hone does not know. */
 export async function readStartSpec(place: string): Promise<ModelSpec | undefined> {

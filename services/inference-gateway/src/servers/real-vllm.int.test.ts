@@ -7,11 +7,11 @@ import assert from "node:assert/strict";
 import { copyFile, readdir } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { digestOfMerged, loadModel, saveAdapter, saveCheckpoint } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { initialiseWeights, listAdapterParameters, resolveLora } from "@hone/nn";
 import { MODEL_VARIABLE, type RealVllm, startRealVllm, temporaryFolder, VLLM_VARIABLE } from "@hone/testing";
 import { loadTokenizer } from "@hone/tokenizer";
-import { digestOfMerged, loadModel, saveAdapter, saveCheckpoint } from "@hone/train";
 import { EmbeddedEngine } from "../domain/embedded/embedded-engine.ts";
 import { testInferenceEngine } from "../domain/inference-engine.suite.ts";
 import type {

@@ -1,8 +1,8 @@
 /** Small models in folders, as runs write them, for tests of engines. */
 
 import path from "node:path";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, type ModelSpec, resolveModelSpec } from "@hone/nn";
-import { saveCheckpoint } from "@hone/train";
 import type { PolicySource } from "../domain/inference-engine.ts";
 
 export const TEST_SPEC: ModelSpec = resolveModelSpec({

@@ -5,11 +5,11 @@
 
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import { type BaseReference, findBaseFolder, inspectMerged } from "@hone/checkpoint";
 import { type PretrainedModel, problemMessage, type RunConfig } from "@hone/config";
 import { describeError, TerminalError } from "@hone/core";
 import { configFromSpec, type ModelConfig, ModelSpecError } from "@hone/nn";
 import { ChatRenderer, loadTokenizer, type Tokenizer, TokenizerLoadError } from "@hone/tokenizer";
-import { type BaseReference, findBaseFolder, inspectMerged } from "@hone/train";
 import type { FindModelOptions, ModelSource } from "./model-source.ts";
 import type { Problem } from "./run-event.ts";
 import type { RunFolders } from "./run-folders.ts";

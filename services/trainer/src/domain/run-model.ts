@@ -8,9 +8,9 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { type BaseReference, type CheckpointOrigin, ElementType, layoutOfType } from "@hone/checkpoint";
 import type { ModelInit, PretrainedModel, RunConfig } from "@hone/config";
 import { type LoraSpec, type ModelSpec, resolveLora, resolveModelSpec, specFromConfig } from "@hone/nn";
-import { type BaseReference, type CheckpointOrigin, ElementType, layoutOfType } from "@hone/train";
 import { keepBase } from "./keep-base.ts";
 import type { RunFolders } from "./run-folders.ts";
 

@@ -9,17 +9,11 @@ import os from "node:os";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
+import { inspectModel, loadMerged, loadModel, saveCheckpoint } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { resolveLora, resolveModelSpec } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
-import {
-  ADAMW_DEFAULTS,
-  inspectModel,
-  loadMerged,
-  loadModel,
-  saveCheckpoint,
-  type TrainingSample,
-} from "@hone/train";
+import { ADAMW_DEFAULTS, type TrainingSample } from "@hone/train";
 import type { EngineConfig } from "../engine/engine-config.ts";
 import { EngineCallError, EngineLostError } from "../engine/errors.ts";
 import type { Minibatch, TrainingEngine } from "./training-engine.ts";
@@ -53,7 +47,7 @@ export const freshModel: EngineConfig = {
 /** Of another family, in shards and bfloat16, made by make_families.py beside it. */
 const PRETRAINED = path.join(
   import.meta.dirname,
-  "../../../../libs/train/fixtures/families/llama-scaled-biased",
+  "../../../../libs/checkpoint/fixtures/families/llama-scaled-biased",
 );
 const inspected = await inspectModel(PRETRAINED);
 const pretrained: EngineConfig = {

@@ -1,7 +1,8 @@
 /** What an engine is made for. */
 import { cpus } from "node:os";
+import type { BaseReference, CheckpointOrigin, Companions, ElementType } from "@hone/checkpoint";
 import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
-import type { BaseReference, CheckpointOrigin, Companions, ElementType, ThreadSharing } from "@hone/train";
+import type { ThreadSharing } from "@hone/train";
 
 /** Where the first weights come from. */
 export type ModelStart =

@@ -4,14 +4,12 @@
  * Its methods occupy that thread while they compute: {@link OnnxTrainingEngine} runs it in a worker.
  */
 import { availableParallelism } from "node:os";
-import type { Weights } from "@hone/nn";
+import { type AdamWState, initialiseAdamW } from "@hone/checkpoint";
+import { releaseValues, type Weights } from "@hone/nn";
 import {
-  type AdamWState,
   clipFactor,
   GradientRunner,
-  initialiseAdamW,
   NonFiniteError,
-  releaseValues,
   TrainingInputError,
   type TrainingSample,
   UpdateThreads,

@@ -5,17 +5,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import {
-  type AdaptedModel,
-  initialiseAdapters,
-  initialiseWeights,
-  listTrained,
-  type ModelSpec,
-  type ParameterInfo,
-  type Weights,
-} from "@hone/nn";
-import {
   type AdamWState,
-  allocateShared,
   initialiseAdamW,
   loadAdapter,
   loadMerged,
@@ -23,9 +13,19 @@ import {
   requireBase,
   saveAdapter,
   saveCheckpoint,
+} from "@hone/checkpoint";
+import {
+  type AdaptedModel,
+  allocateShared,
+  initialiseAdapters,
+  initialiseWeights,
+  listTrained,
+  type ModelSpec,
+  type ParameterInfo,
   shareWeights,
-  TrainingInputError,
-} from "@hone/train";
+  type Weights,
+} from "@hone/nn";
+import { TrainingInputError } from "@hone/train";
 import type { SavedState } from "../domain/training-engine.ts";
 import type { AdapterConfig, OnnxEngineConfig } from "./engine-config.ts";
 

@@ -8,7 +8,6 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type AdaptedModel, initialiseAdapters, initialiseWeights } from "@hone/nn";
 import {
   digestOfMerged,
   inspectMerged,
@@ -20,9 +19,10 @@ import {
   saveAdapterWith,
   saveCheckpoint,
   saveCheckpointWith,
-  TrainingInputError,
   type WeightWriter,
-} from "@hone/train";
+} from "@hone/checkpoint";
+import { type AdaptedModel, initialiseAdapters, initialiseWeights } from "@hone/nn";
+import { TrainingInputError } from "@hone/train";
 import type { SavedState } from "../domain/training-engine.ts";
 import type { AdapterConfig } from "../engine/engine-config.ts";
 import { requireSameShape } from "../engine/trainer-files.ts";

@@ -10,10 +10,10 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import type { MergedPlace, WeightWriter } from "@hone/checkpoint";
 import { type Scores, WeightSet } from "@hone/proto-gen/training";
 import {
   emptyScores,
-  type MergedPlace,
   type PackingLimits,
   type PlannedJobs,
   packingLimits,
@@ -21,7 +21,6 @@ import {
   planUpdate,
   type TrainingSample,
   takeScores,
-  type WeightWriter,
 } from "@hone/train";
 import type {
   Minibatch,

@@ -5,10 +5,10 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { loadModel } from "@hone/checkpoint";
 import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import { eventually, startNats, startPostgres, temporaryFolder, torchPython } from "@hone/testing";
-import { loadModel } from "@hone/train";
 import postgres from "postgres";
 import { startFakePeers } from "../testing/fake-peers.ts";
 import { areGone, NodeProgram, ON_THIS_MACHINE, workersBelow } from "../testing/torch-host.ts";

@@ -1,6 +1,13 @@
 /** From Hone's objects to the messages of proto/hone/training/v1. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
+  type ElementType,
+  encodeHeader,
+  type MergedPlace,
+  type TensorPlace,
+  type WeightFile,
+} from "@hone/checkpoint";
+import {
   type AdaptedModel,
   hasBias,
   LORA_TARGETS,
@@ -20,14 +27,7 @@ import {
   type WeightFileSchema,
   ElementType as WireType,
 } from "@hone/proto-gen/training";
-import {
-  type ElementType,
-  encodeHeader,
-  type MergedPlace,
-  type MicrobatchJob,
-  type TensorPlace,
-  type WeightFile,
-} from "@hone/train";
+import type { MicrobatchJob } from "@hone/train";
 import type { Minibatch } from "../domain/training-engine.ts";
 import type { FsdpEngineConfig } from "./fsdp-config.ts";
 

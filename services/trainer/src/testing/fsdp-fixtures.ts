@@ -6,10 +6,11 @@
  */
 
 import path from "node:path";
+import { inspectModel, loadAdapter, loadModel } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { resolveLora, resolveModelSpec } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
-import { inspectModel, loadAdapter, loadModel, type TrainingSample } from "@hone/train";
+import type { TrainingSample } from "@hone/train";
 import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
 import type { EngineConfig } from "../engine/engine-config.ts";
 
@@ -18,7 +19,7 @@ const GAIN = 1_000;
 
 const PRETRAINED = path.join(
   import.meta.dirname,
-  "../../../../libs/train/fixtures/families/llama-scaled-biased",
+  "../../../../libs/checkpoint/fixtures/families/llama-scaled-biased",
 );
 const VOCABULARY = 16;
 /** Small, so that there are more microbatches than ranks, or fewer, as a batch has it. */

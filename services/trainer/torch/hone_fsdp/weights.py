@@ -1,6 +1,6 @@
 """
 Tensors between files and shards. Where a tensor lies in a file, and what a file's head says, comes with the call: the
-trainer reads and writes heads (libs/train/src/safetensors-header.ts), the workers move the numbers.
+trainer reads and writes heads (libs/checkpoint/src/safetensors/header.ts), the workers move the numbers.
 """
 
 import hashlib

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
+import { digestOfMerged, loadMerged } from "@hone/checkpoint";
 import { temporaryFolder } from "@hone/testing";
-import { digestOfMerged, loadMerged } from "@hone/train";
 import { PolicyLoadError } from "../errors.ts";
 import { loadPolicyFolder } from "./load-policy-folder.ts";
 
-/** A small model and adapters of it, made by PEFT (libs/train/fixtures). */
-const FIXTURES = path.join(import.meta.dirname, "../../../../../libs/train/fixtures");
+/** A small model and adapters of it, made by PEFT (libs/checkpoint/fixtures). */
+const FIXTURES = path.join(import.meta.dirname, "../../../../../libs/checkpoint/fixtures");
 const ADAPTERS = path.join(FIXTURES, "adapters/qwen3-all");
 
 describe("loadPolicyFolder()", () => {

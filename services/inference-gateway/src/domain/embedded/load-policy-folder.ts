@@ -3,8 +3,8 @@
  * here: a version of them is a small folder, and generation costs what it costs without them.
  */
 
+import { loadMerged, type WeightAllocator } from "@hone/checkpoint";
 import type { ModelSpec, Weights } from "@hone/nn";
-import { loadMerged, type WeightAllocator } from "@hone/train";
 import { PolicyLoadError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 

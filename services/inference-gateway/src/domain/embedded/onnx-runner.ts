@@ -24,10 +24,10 @@ import {
   minQueries,
   PAGE_ROWS,
   parameterSize,
+  releaseValues,
   type Weights,
 } from "@hone/nn";
 import { type Fetched, GraphSession } from "@hone/tensor";
-import { releaseValues } from "@hone/train";
 import { inverseTemperature, type RowMasses } from "../sampling-row.ts";
 import { ContextSlots } from "./context-slots.ts";
 import { FeedBuffers } from "./feed-buffers.ts";

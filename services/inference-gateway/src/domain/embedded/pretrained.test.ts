@@ -4,12 +4,12 @@ import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
+import { loadModel } from "@hone/checkpoint";
 import { PAGE_ROWS } from "@hone/nn";
-import { loadModel } from "@hone/train";
 import { OnnxRunner } from "./onnx-runner.ts";
 
 /** Made by make_families.py beside them. */
-const FAMILIES = path.join(import.meta.dirname, "../../../../../libs/train/fixtures/families");
+const FAMILIES = path.join(import.meta.dirname, "../../../../../libs/checkpoint/fixtures/families");
 const LAYOUTS = [
   { contextLayout: "pooled" },
   { contextLayout: "slots", isWeightLeft: true },

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, test } from "node:test";
+import { saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
-import { saveCheckpoint } from "@hone/train";
 import { PolicyLoadError } from "../errors.ts";
 import { readPolicy } from "./read-policy.ts";
 

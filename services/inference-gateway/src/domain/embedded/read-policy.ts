@@ -3,8 +3,8 @@
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
+import { findBaseFolder } from "@hone/checkpoint";
 import type { ModelSpec, Weights } from "@hone/nn";
-import { findBaseFolder } from "@hone/train";
 import { PolicyLoadError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import { loadPolicyFolder } from "./load-policy-folder.ts";

@@ -1,7 +1,6 @@
 /** A policy version for an inference server: its folder is checked here, before anything of the server is touched. */
 
 import path from "node:path";
-import { listParameters, type ModelSpec } from "@hone/nn";
 import {
   digestOfMerged,
   digestOfWeights,
@@ -9,7 +8,8 @@ import {
   inspectAdapter,
   inspectMerged,
   isAdapterFolder,
-} from "@hone/train";
+} from "@hone/checkpoint";
+import { listParameters, type ModelSpec } from "@hone/nn";
 import { PolicyLoadError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import type { ServerFacts, ServerWeights } from "./engine-server.ts";

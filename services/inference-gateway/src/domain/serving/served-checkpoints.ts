@@ -5,8 +5,8 @@
  */
 
 import path from "node:path";
+import { type BaseReference, digestOfMerged, findBaseFolder, inspectMerged } from "@hone/checkpoint";
 import { describeError, retry } from "@hone/core";
-import { type BaseReference, digestOfMerged, findBaseFolder, inspectMerged } from "@hone/train";
 import { ModelFailedError, ModelLoadingError } from "../errors.ts";
 import type { PolicyChange, PolicyKeeper } from "../policy-keeper.ts";
 

@@ -3,9 +3,9 @@
  * asked for by their names. Its tokenizer is read when a model is first asked for: most runs are never talked to.
  */
 
+import { inspectMerged } from "@hone/checkpoint";
 import type { ModelSpec } from "@hone/nn";
 import { ChatRenderer, makeTokenizer, type Tokenizer } from "@hone/tokenizer";
-import { inspectMerged } from "@hone/train";
 import { ModelLoadingError, UnknownModelError } from "../errors.ts";
 import type { PolicySource } from "../inference-engine.ts";
 import type { LoadedPolicy, PolicyKeeper } from "../policy-keeper.ts";

@@ -4,15 +4,15 @@
  */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
+import { CheckpointError } from "../errors.ts";
 import { codecOf, ElementType } from "./element-types.ts";
-import { CheckpointError } from "./errors.ts";
 import {
   headerLength,
   LENGTH_BYTES,
   parseHeader,
   type SafeTensorsHeader,
   type TensorEntry,
-} from "./safetensors-header.ts";
+} from "./header.ts";
 
 /** Bytes read at once: large enough for the disk, small beside any model. */
 const CHUNK_BYTES = 4 * 2 ** 20;

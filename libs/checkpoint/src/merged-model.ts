@@ -18,7 +18,7 @@ import {
   type WeightAllocator,
 } from "./checkpoint-weights.ts";
 import { CheckpointError } from "./errors.ts";
-import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { SafeTensorsReader } from "./safetensors/reader.ts";
 
 /** Finds the folder of a base model that an adapter names by an id of the hub. */
 export type FindBase = (base: BaseReference) => Promise<string>;

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { codecOf, ElementType } from "./element-types.ts";
-import { encodeHeader, type TensorLayout, type WeightWriter } from "./safetensors-header.ts";
+import { encodeHeader, type TensorLayout, type WeightWriter } from "./header.ts";
 
 /** Values converted and written at once. */
 const CHUNK_VALUES = 2 ** 20;

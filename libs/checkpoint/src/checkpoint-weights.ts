@@ -15,10 +15,10 @@ import {
   type OpenShards,
   openShards,
 } from "./checkpoint-layout.ts";
-import type { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
-import type { TensorEntry } from "./safetensors-header.ts";
-import type { SafeTensorsReader } from "./safetensors-reader.ts";
+import type { ElementType } from "./safetensors/element-types.ts";
+import type { TensorEntry } from "./safetensors/header.ts";
+import type { SafeTensorsReader } from "./safetensors/reader.ts";
 
 /** Makes the array of a parameter. */
 export type WeightAllocator = (values: number) => Float32Array;

@@ -1,5 +1,5 @@
-/** Weights in memory that threads share: an update in place is seen by all of them. */
-import type { Weights } from "@hone/nn";
+/** The memory of weights: shared between threads, so that all of them see an update in place, and given back at once. */
+import type { Weights } from "./parameters.ts";
 
 /** Room for values in shared memory. */
 export function allocateShared(values: number): Float32Array {
@@ -15,4 +15,10 @@ export function shareWeights(weights: Weights): Record<string, Float32Array> {
       return [name, shared];
     }),
   );
+}
+
+/** Gives memory back at once that nobody reads any more: gradients and weights are large, and a collection may come late. */
+export function releaseValues(values: Weights): void {
+  const buffers = new Set(Object.values(values).map(({ buffer }) => buffer));
+  for (const buffer of buffers) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -4,11 +4,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { CheckpointError } from "../errors.ts";
+import { readTensors } from "../testing.ts";
 import { ElementType } from "./element-types.ts";
-import { CheckpointError } from "./errors.ts";
-import { SafeTensorsReader } from "./safetensors-reader.ts";
-import { writeSafeTensors } from "./safetensors-writer.ts";
-import { readTensors } from "./testing-tensors.ts";
+import { SafeTensorsReader } from "./reader.ts";
+import { writeSafeTensors } from "./writer.ts";
 
 let folder = "";
 before(async () => {

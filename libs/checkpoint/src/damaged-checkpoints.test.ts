@@ -7,9 +7,9 @@ import { HoneError } from "@hone/core";
 import { initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
 import { absurdText, damaged, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
-import { initialiseAdamW } from "./adamw.ts";
 import { loadModel, saveCheckpoint } from "./checkpoint.ts";
 import { loadOptimizer } from "./optimizer-file.ts";
+import { initialiseAdamW } from "./optimizer-state.ts";
 
 const spec = resolveModelSpec({ vocabSize: 11, hiddenSize: 8, numLayers: 1, numHeads: 2, eosTokenIds: [3] });
 

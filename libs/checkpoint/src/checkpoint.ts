@@ -12,7 +12,6 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { configFromSpec, listParameters, type ModelConfig, type ModelSpec, specFromConfig } from "@hone/nn";
-import type { AdamWState } from "./adamw.ts";
 import {
   type CheckpointLayout,
   combineDigests,
@@ -29,9 +28,10 @@ import {
 } from "./checkpoint-weights.ts";
 import { CheckpointError } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
+import type { AdamWState } from "./optimizer-state.ts";
 import { readCompanion } from "./read-companion.ts";
-import type { WeightWriter } from "./safetensors-header.ts";
-import { weightWriter } from "./safetensors-writer.ts";
+import type { WeightWriter } from "./safetensors/header.ts";
+import { weightWriter } from "./safetensors/writer.ts";
 
 /** Files that belong to a model beside its weights, by name. */
 export type Companions = Readonly<Record<string, string | Uint8Array>>;

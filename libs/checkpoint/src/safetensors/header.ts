@@ -2,8 +2,9 @@
  * The head of a safetensors file (https://github.com/huggingface/safetensors): 8 bytes header length (little endian),
  * the header as JSON, then the data of all tensors without gaps.
  */
+
+import { CheckpointError } from "../errors.ts";
 import { codecOf, type ElementType, isElementType } from "./element-types.ts";
-import { CheckpointError } from "./errors.ts";
 
 /** Where a tensor lies. */
 export interface TensorEntry {

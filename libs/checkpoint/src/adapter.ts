@@ -15,7 +15,6 @@ import {
   type ParameterInfo,
   parameterSize,
 } from "@hone/nn";
-import type { AdamWState } from "./adamw.ts";
 import {
   ADAPTER_CONFIG_FILE,
   type AdapterDescription,
@@ -25,13 +24,14 @@ import {
 import type { Companions, SavedModel } from "./checkpoint.ts";
 import { INDEX_FILE, MODEL_FILE } from "./checkpoint-layout.ts";
 import { placesIn, type TensorPlace, type WeightAllocator } from "./checkpoint-weights.ts";
-import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
+import type { AdamWState } from "./optimizer-state.ts";
 import { readCompanion } from "./read-companion.ts";
-import type { WeightWriter } from "./safetensors-header.ts";
-import { SafeTensorsReader } from "./safetensors-reader.ts";
-import { weightWriter } from "./safetensors-writer.ts";
+import { ElementType } from "./safetensors/element-types.ts";
+import type { WeightWriter } from "./safetensors/header.ts";
+import { SafeTensorsReader } from "./safetensors/reader.ts";
+import { weightWriter } from "./safetensors/writer.ts";
 
 export const ADAPTER_FILE = "adapter_model.safetensors";
 const BASE_DIGEST = "base_model_sha256";

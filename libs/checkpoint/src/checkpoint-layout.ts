@@ -5,10 +5,10 @@
 import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
 import { readCompanion } from "./read-companion.ts";
-import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { ElementType } from "./safetensors/element-types.ts";
+import { SafeTensorsReader } from "./safetensors/reader.ts";
 
 export const MODEL_FILE = "model.safetensors";
 export const INDEX_FILE = "model.safetensors.index.json";

@@ -5,11 +5,11 @@ import os from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";
-import { initialiseAdamW } from "./adamw.ts";
 import { loadModel, saveCheckpoint } from "./checkpoint.ts";
 import { MODEL_FILE } from "./checkpoint-layout.ts";
 import { CheckpointError } from "./errors.ts";
 import { loadOptimizer } from "./optimizer-file.ts";
+import { initialiseAdamW } from "./optimizer-state.ts";
 
 const spec = resolveModelSpec({ vocabSize: 11, hiddenSize: 8, numLayers: 2, numHeads: 2, eosTokenIds: [3] });
 const companions = { "tokenizer.json": '{"a": 1}', "chat_template.jinja": "{{ x }}" };

@@ -1,5 +1,5 @@
 /** Reads every tensor of a file, for tests. Development only. */
-import { SafeTensorsReader } from "./safetensors-reader.ts";
+import { SafeTensorsReader } from "./safetensors/reader.ts";
 
 export async function readTensors(path: string): Promise<Map<string, Float32Array>> {
   await using reader = await SafeTensorsReader.open(path);

@@ -6,11 +6,11 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import type { ParameterInfo } from "@hone/nn";
-import { type AdamWState, initialiseAdamW } from "./adamw.ts";
-import { ElementType } from "./element-types.ts";
 import { CheckpointError } from "./errors.ts";
-import { SafeTensorsReader } from "./safetensors-reader.ts";
-import { type TensorToWrite, writeSafeTensors } from "./safetensors-writer.ts";
+import { type AdamWState, initialiseAdamW } from "./optimizer-state.ts";
+import { ElementType } from "./safetensors/element-types.ts";
+import { SafeTensorsReader } from "./safetensors/reader.ts";
+import { type TensorToWrite, writeSafeTensors } from "./safetensors/writer.ts";
 
 const OPTIMIZER_FILE = "optimizer.safetensors";
 

@@ -1,0 +1,12 @@
+/** What can go wrong in reading checkpoints. Terminal: the same input fails again. */
+import { TerminalError } from "@hone/core";
+
+/** A checkpoint folder or file is not what it should be. */
+export class CheckpointError extends TerminalError {
+  readonly path: string;
+
+  constructor(path: string, rule: string, current: string, options?: ErrorOptions) {
+    super("CHECKPOINT", `Cannot read ${path} as ${rule}: current value is ${current}`, options);
+    this.path = path;
+  }
+}
