@@ -7,11 +7,11 @@ import { fileURLToPath } from "node:url";
 import { readTensors } from "@hone/checkpoint/testing";
 import { type ModelSpec, shareWeights, specFromConfig } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
+import type { TrainingSample } from "./batches/microbatch.ts";
+import type { Objective } from "./batches/plan-passes.ts";
 import { MicrobatchError } from "./errors.ts";
 import { GradientRunner, type LossAndGradients, type RunnerOptions } from "./gradient-runner.ts";
-import type { Objective } from "./microbatch-jobs.ts";
-import type { TrainingSample } from "./microbatches.ts";
-import { ThreadSharing } from "./training-memory.ts";
+import { ThreadSharing } from "./graph/training-memory.ts";
 
 interface Reference {
   readonly config: Record<string, unknown>;

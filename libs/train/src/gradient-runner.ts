@@ -8,21 +8,21 @@
 import type { LoraSpec, ModelSpec, Weights } from "@hone/nn";
 import type { PackableSample } from "@hone/rl";
 import type { SessionOptions } from "@hone/tensor";
+import type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
+import { type PassResult, PassRunner } from "./batches/pass-runner.ts";
+import { PassThreads } from "./batches/pass-threads.ts";
 import {
   emptyScores,
-  type MicrobatchJob,
   type Objective,
+  type Pass,
   packingLimits,
   planScoring,
   planUpdate,
   type ScoredEntries,
   takeScores,
-} from "./microbatch-jobs.ts";
-import { MicrobatchPool } from "./microbatch-pool.ts";
-import { type MicrobatchResult, MicrobatchRunner } from "./microbatch-runner.ts";
-import type { Microbatch, PackingLimits, TrainingSample } from "./microbatches.ts";
-import { ThreadSharing, usualRowPieces } from "./training-memory.ts";
-import { UpdateThreads } from "./update-threads.ts";
+} from "./batches/plan-passes.ts";
+import { ThreadSharing, usualRowPieces } from "./graph/training-memory.ts";
+import { UpdateThreads } from "./update/update-threads.ts";
 
 export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" | "rowCost"> {
   /** Threads that compute; default 1, the calling one. */
@@ -54,7 +54,7 @@ export interface LossAndGradients extends ScoredEntries {
 export class GradientRunner {
   readonly #limits: PackingLimits;
   readonly #updates: UpdateThreads;
-  readonly #executor: MicrobatchRunner | MicrobatchPool;
+  readonly #executor: PassRunner | PassThreads;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
@@ -67,18 +67,18 @@ export class GradientRunner {
     const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers, reservedBytes };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
-        ? new MicrobatchRunner(model, {
+        ? new PassRunner(model, {
             ...bounds,
             session: { ...session, intraOpThreads: threads },
           })
-        : new MicrobatchPool(model, { ...bounds, session }, threads);
+        : new PassThreads(model, { ...bounds, session }, threads);
   }
 
   /** Log-probabilities and entropies of the trained tokens at a temperature. */
   async score(weights: Weights, samples: readonly PackableSample[], temperature = 1): Promise<ScoredEntries> {
-    const { plan, jobs } = planScoring(samples, this.#limits, temperature);
+    const { plan, passes } = planScoring(samples, this.#limits, temperature);
     const scored = emptyScores(plan);
-    for await (const { batch, result } of this.#run(weights, jobs)) takeScores(scored, batch, result);
+    for await (const { batch, result } of this.#run(weights, passes)) takeScores(scored, batch, result);
     return scored;
   }
 
@@ -88,11 +88,11 @@ export class GradientRunner {
     samples: readonly TrainingSample[],
     objective: Objective,
   ): Promise<LossAndGradients> {
-    const { plan, jobs } = planUpdate(samples, this.#limits, objective);
+    const { plan, passes } = planUpdate(samples, this.#limits, objective);
     const scored = emptyScores(plan);
     const gradients: Record<string, Float32Array> = {};
     let loss = 0;
-    for await (const { batch, result } of this.#run(weights, jobs)) {
+    for await (const { batch, result } of this.#run(weights, passes)) {
       takeScores(scored, batch, result);
       loss += result.loss;
       await this.#updates.add(gradients, result.gradients); // R2
@@ -107,13 +107,14 @@ export class GradientRunner {
 
   async *#run(
     weights: Weights,
-    jobs: readonly MicrobatchJob[],
-  ): AsyncGenerator<{ batch: Microbatch; result: MicrobatchResult }> {
-    if (this.#executor instanceof MicrobatchRunner) {
-      for (const job of jobs) yield { batch: job.batch, result: await this.#executor.run(weights, job) };
+    passes: readonly Pass[],
+  ): AsyncGenerator<{ batch: Microbatch; result: PassResult }> {
+    if (this.#executor instanceof PassRunner) {
+      for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(weights, pass) };
       return;
     }
     let at = 0;
-    for await (const result of this.#executor.run(weights, jobs)) yield { batch: jobs[at++]!.batch, result };
+    for await (const result of this.#executor.run(weights, passes))
+      yield { batch: passes[at++]!.batch, result };
   }
 }

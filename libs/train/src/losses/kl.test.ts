@@ -4,9 +4,9 @@ import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { initialiseAdapters, initialiseWeights, resolveLora, resolveModelSpec } from "@hone/nn";
 import { estimateKl, KlKind } from "@hone/rl";
+import type { TrainingSample } from "../batches/microbatch.ts";
+import type { Objective } from "../batches/plan-passes.ts";
 import { GradientRunner } from "../gradient-runner.ts";
-import type { Objective } from "../microbatch-jobs.ts";
-import type { TrainingSample } from "../microbatches.ts";
 
 const spec = resolveModelSpec({
   vocabSize: 16,

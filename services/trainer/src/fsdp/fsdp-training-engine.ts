@@ -15,7 +15,7 @@ import { type Scores, WeightSet } from "@hone/proto-gen/training";
 import {
   emptyScores,
   type PackingLimits,
-  type PlannedJobs,
+  type PlannedPasses,
   packingLimits,
   planScoring,
   planUpdate,
@@ -106,7 +106,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
       const scores = await this.#scores({
         case: "train",
         value: {
-          microbatches: work.jobs.map(microbatch),
+          microbatches: work.passes.map(microbatch),
           terms: terms.map(({ name, constants }) => ({ name, constants: { ...constants } })),
           temperature,
           optimizer: adamWMessage(optimizer),
@@ -158,7 +158,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
       const started = performance.now();
       checkTemperature(temperature);
       const work = planScoring(samples, this.#limits, temperature);
-      const microbatches = work.jobs.map(microbatch);
+      const microbatches = work.passes.map(microbatch);
       const scores = await this.#scores({ case: "score", value: { microbatches, temperature, target } });
       return scoresOf(work, samples, scores, started);
     });
@@ -235,13 +235,13 @@ export class FsdpTrainingEngine implements TrainingEngine {
 }
 
 function scoresOf(
-  { plan, jobs }: PlannedJobs,
+  { plan, passes }: PlannedPasses,
   samples: readonly TrainingSample[],
   found: Scores,
   started: number,
 ): SampleScores {
   const scores = emptyScores(plan);
-  jobs.forEach(({ batch }, i) => {
+  passes.forEach(({ batch }, i) => {
     const { logprob, entropy } = found.microbatches[i]!;
     takeScores(scores, batch, { logprob: floatsOf(logprob), entropy: floatsOf(entropy) });
   });

@@ -27,7 +27,7 @@ import {
   type WeightFileSchema,
   ElementType as WireType,
 } from "@hone/proto-gen/training";
-import type { MicrobatchJob } from "@hone/train";
+import type { Pass } from "@hone/train";
 import type { Minibatch } from "../domain/training-engine.ts";
 import type { FsdpEngineConfig } from "./fsdp-config.ts";
 
@@ -104,7 +104,7 @@ export function weightFile({
   };
 }
 
-export function microbatch({ batch, objective }: MicrobatchJob): MessageInitShape<typeof MicrobatchSchema> {
+export function microbatch({ batch, objective }: Pass): MessageInitShape<typeof MicrobatchSchema> {
   return {
     rowCount: batch.rowCount,
     rowTokens: batch.rowTokens,

@@ -1,5 +1,5 @@
 """
-AdamW as torch.optim has it, which is the definition of the embedded engine's (libs/train/src/adamw.ts): decoupled decay,
+AdamW as torch.optim has it, which is the definition of the embedded engine's (libs/train/src/update/adamw.ts): decoupled decay,
 on matrices and embeddings only, and bias correction of both moments.
 """
 

@@ -33,7 +33,7 @@ import {
   Unsqueeze,
   ZerosLike,
 } from "@hone/tensor";
-import { buildTerms } from "./losses/registry.ts";
+import { buildTerms } from "../losses/registry.ts";
 import { chunkInput, INPUT } from "./training-names.ts";
 
 /** How positions are cut: `count` chunks of `positions` each, of which the last ones may be shorter or empty. */

@@ -1,32 +1,32 @@
 /**
  * Runs microbatches on several threads of one core each: small operators cannot use a second core, small batches can.
  *
- * M1  A worker has one job at a time; jobs are given out in their order as workers become free.
- * M2  Results come back in the order of the jobs, so whoever adds them up does not see which thread was faster.
- * M3  A worker that dies fails every job that is open and all later ones.
- * M4  Workers that had nothing to do for a while end and give their memory back, about 40 MiB each; the next jobs start
+ * M1  A worker has one pass at a time; passes are given out in their order as workers become free.
+ * M2  Results come back in the order of the passes, so whoever adds them up does not see which thread was faster.
+ * M3  A worker that dies fails every pass that is open and all later ones.
+ * M4  Workers that had nothing to do for a while end and give their memory back, about 40 MiB each; the next passes start
  *     new ones, which takes a few tenths of a second. A run waits for its rollouts longer than it computes.
  */
 import { Worker } from "node:worker_threads";
 import type { AdaptedModel, Weights } from "@hone/nn";
-import { MicrobatchError, TrainingInputError } from "./errors.ts";
-import type { MicrobatchJob } from "./microbatch-jobs.ts";
-import type { MicrobatchResult, MicrobatchRunnerOptions } from "./microbatch-runner.ts";
+import { MicrobatchError, TrainingInputError } from "../errors.ts";
+import type { PassResult, PassRunnerOptions } from "./pass-runner.ts";
+import type { Pass } from "./plan-passes.ts";
 
 /** What a worker is made with. */
 export interface PoolWorkerData {
   readonly model: AdaptedModel;
-  readonly options: MicrobatchRunnerOptions;
+  readonly options: PassRunnerOptions;
 }
 
 /** Owner -> worker. Weights lie in shared memory and are sent once. */
 export type PoolCall =
   | { readonly kind: "weights"; readonly weights: Weights }
-  | { readonly kind: "run"; readonly job: MicrobatchJob };
+  | { readonly kind: "run"; readonly pass: Pass };
 
-/** Worker -> owner, one per job. */
+/** Worker -> owner, one per pass. */
 export type PoolAnswer =
-  | { readonly kind: "result"; readonly result: MicrobatchResult }
+  | { readonly kind: "result"; readonly result: PassResult }
   | { readonly kind: "error"; readonly message: string };
 
 interface PoolWorker {
@@ -34,13 +34,13 @@ interface PoolWorker {
   /** It ends because it is not needed (M4). */
   isReleased: boolean;
   weights: Weights | undefined;
-  job: PromiseWithResolvers<MicrobatchResult> | undefined;
+  pass: PromiseWithResolvers<PassResult> | undefined;
 }
 
 /** Hundreds of times what starting them again takes. */
 const DEFAULT_IDLE_MS = 30_000;
 
-export class MicrobatchPool {
+export class PassThreads {
   readonly #workerData: PoolWorkerData;
   readonly #size: number;
   readonly #idleMs: number;
@@ -51,11 +51,11 @@ export class MicrobatchPool {
 
   /**
    * @param size number of threads.
-   * @param idleMs time without a job after which they end (M4).
+   * @param idleMs time without a pass after which they end (M4).
    */
   constructor(
     model: AdaptedModel,
-    options: MicrobatchRunnerOptions,
+    options: PassRunnerOptions,
     size: number,
     idleMs: number = DEFAULT_IDLE_MS,
   ) {
@@ -65,7 +65,7 @@ export class MicrobatchPool {
     };
     this.#size = size;
     this.#idleMs = idleMs;
-    // At once: the first jobs come soon, and do not wait for them.
+    // At once: the first passes come soon, and do not wait for them.
     this.#workers = this.#startAll();
     this.#restIn();
   }
@@ -75,27 +75,27 @@ export class MicrobatchPool {
     return this.#workers.length;
   }
 
-  /** Runs the jobs and hands their results over in order; one run at a time. @throws MicrobatchError where one fails. */
-  async *run(weights: Weights, jobs: readonly MicrobatchJob[]): AsyncGenerator<MicrobatchResult> {
+  /** Runs the passes and hands their results over in order; one run at a time. @throws MicrobatchError where one fails. */
+  async *run(weights: Weights, passes: readonly Pass[]): AsyncGenerator<PassResult> {
     requireShared(weights);
     if (this.#lost !== undefined) throw this.#lost;
     clearTimeout(this.#idle);
     if (this.#workers.length === 0) this.#workers = this.#startAll(); // M4
-    const results = jobs.map(() => Promise.withResolvers<MicrobatchResult>());
+    const results = passes.map(() => Promise.withResolvers<PassResult>());
     let next = 0;
     const work = async (worker: PoolWorker) => {
-      while (next < jobs.length) {
+      while (next < passes.length) {
         const at = next++; // M1
-        await this.#runOn(worker, weights, jobs[at]!).then(results[at]!.resolve, results[at]!.reject);
+        await this.#runOn(worker, weights, passes[at]!).then(results[at]!.resolve, results[at]!.reject);
       }
     };
     const working = Promise.all(this.#workers.map(work));
-    // A failed job is reported where its turn comes; until then its rejection is not unhandled.
+    // A failed pass is reported where its turn comes; until then its rejection is not unhandled.
     for (const { promise } of results) promise.catch(() => undefined);
     try {
       for (const { promise } of results) yield await promise; // M2
     } finally {
-      next = jobs.length;
+      next = passes.length;
       await working;
       this.#restIn();
     }
@@ -124,15 +124,15 @@ export class MicrobatchPool {
   }
 
   #start(): PoolWorker {
-    const thread = new Worker(new URL("./microbatch-worker.ts", import.meta.url), {
+    const thread = new Worker(new URL("./pass-worker.ts", import.meta.url), {
       workerData: this.#workerData,
     });
-    const worker: PoolWorker = { thread, isReleased: false, weights: undefined, job: undefined };
+    const worker: PoolWorker = { thread, isReleased: false, weights: undefined, pass: undefined };
     thread.on("message", (answer: PoolAnswer) => {
-      const { job } = worker;
-      worker.job = undefined;
-      if (answer.kind === "result") job?.resolve(answer.result);
-      else job?.reject(new MicrobatchError("it computes", answer.message));
+      const { pass } = worker;
+      worker.pass = undefined;
+      if (answer.kind === "result") pass?.resolve(answer.result);
+      else pass?.reject(new MicrobatchError("it computes", answer.message));
     });
     thread.on("error", (error) => this.#end(String(error)));
     thread.on("exit", (code) => {
@@ -141,22 +141,22 @@ export class MicrobatchPool {
     return worker;
   }
 
-  #runOn(worker: PoolWorker, weights: Weights, job: MicrobatchJob): Promise<MicrobatchResult> {
+  #runOn(worker: PoolWorker, weights: Weights, pass: Pass): Promise<PassResult> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     const post = (call: PoolCall) => worker.thread.postMessage(call);
     if (worker.weights !== weights) {
       worker.weights = weights;
       post({ kind: "weights", weights });
     }
-    worker.job = Promise.withResolvers();
-    post({ kind: "run", job });
-    return worker.job.promise;
+    worker.pass = Promise.withResolvers();
+    post({ kind: "run", pass });
+    return worker.pass.promise;
   }
 
   /** M3 */
   #end(reason: string): void {
     this.#lost ??= new MicrobatchError("its thread is alive", reason);
-    for (const worker of this.#workers) worker.job?.reject(this.#lost);
+    for (const worker of this.#workers) worker.pass?.reject(this.#lost);
   }
 }
 

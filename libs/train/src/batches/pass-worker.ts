@@ -2,11 +2,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError } from "@hone/core";
 import type { Weights } from "@hone/nn";
-import type { PoolAnswer, PoolCall, PoolWorkerData } from "./microbatch-pool.ts";
-import { MicrobatchRunner } from "./microbatch-runner.ts";
+import { PassRunner } from "./pass-runner.ts";
+import type { PoolAnswer, PoolCall, PoolWorkerData } from "./pass-threads.ts";
 
 const { model, options } = workerData as PoolWorkerData;
-const runner = new MicrobatchRunner(model, options);
+const runner = new PassRunner(model, options);
 let weights: Weights = {};
 
 parentPort?.on("message", async (call: PoolCall) => {
@@ -14,7 +14,7 @@ parentPort?.on("message", async (call: PoolCall) => {
     weights = call.weights;
     return;
   }
-  const answer = await runner.run(weights, call.job).then(
+  const answer = await runner.run(weights, call.pass).then(
     (result): PoolAnswer => ({ kind: "result", result }),
     (error): PoolAnswer => ({ kind: "error", message: describeError(error) }),
   );

@@ -14,7 +14,7 @@ interface Reference {
 }
 
 const reference = JSON.parse(
-  readFileSync(new URL("../fixtures/adamw.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../fixtures/adamw.json", import.meta.url), "utf8"),
 ) as Reference;
 
 describe("updateParameter()", () => {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { initialiseWeights, resolveModelSpec, shareWeights } from "@hone/nn";
 import { eventually } from "@hone/testing";
-import { MicrobatchError } from "./errors.ts";
-import { MicrobatchPool } from "./microbatch-pool.ts";
-import { MicrobatchRunner } from "./microbatch-runner.ts";
-import { planMicrobatches } from "./microbatches.ts";
+import { MicrobatchError } from "../errors.ts";
+import { planMicrobatches } from "./microbatch.ts";
+import { PassRunner } from "./pass-runner.ts";
+import { PassThreads } from "./pass-threads.ts";
 
 const spec = resolveModelSpec({ vocabSize: 20, hiddenSize: 8, numLayers: 1, numHeads: 2, headDim: 4 });
 const options = {
@@ -25,21 +25,21 @@ const { microbatches } = planMicrobatches(
   ],
   { maxRowTokens: 4, maxMicrobatchTokens: 4 },
 );
-const jobs = microbatches.map((batch) => ({ batch, temperature: 1, objective: undefined }));
+const passes = microbatches.map((batch) => ({ batch, temperature: 1, objective: undefined }));
 
-async function all(pool: MicrobatchPool) {
+async function all(pool: PassThreads) {
   const results = [];
-  for await (const result of pool.run(weights, jobs)) results.push(result);
+  for await (const result of pool.run(weights, passes)) results.push(result);
   return results;
 }
 
-test("threads that have nothing to do end, and the next jobs start new ones that compute the same", async () => {
-  assert.ok(jobs.length > 1);
-  const runner = new MicrobatchRunner({ spec }, options);
+test("threads that have nothing to do end, and the next passes start new ones that compute the same", async () => {
+  assert.ok(passes.length > 1);
+  const runner = new PassRunner({ spec }, options);
   const expected = [];
-  for (const job of jobs) expected.push(await runner.run(weights, job));
+  for (const pass of passes) expected.push(await runner.run(weights, pass));
   await runner.close();
-  const pool = new MicrobatchPool({ spec }, options, 2, 1);
+  const pool = new PassThreads({ spec }, options, 2, 1);
   for (let round = 0; round < 2; round++) {
     assert.deepEqual(await all(pool), expected);
     await eventually("the threads to end", () => pool.threadCount === 0);
@@ -48,8 +48,8 @@ test("threads that have nothing to do end, and the next jobs start new ones that
   await assert.rejects(all(pool), MicrobatchError);
 });
 
-test("threads that work stay, and are those of the next jobs", async () => {
-  const pool = new MicrobatchPool({ spec }, options, 2);
+test("threads that work stay, and are those of the next passes", async () => {
+  const pool = new PassThreads({ spec }, options, 2);
   for (let round = 0; round < 3; round++) await all(pool);
   assert.equal(pool.threadCount, 2);
   await pool.close();

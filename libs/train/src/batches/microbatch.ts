@@ -5,10 +5,10 @@
  */
 import { type PackableSample, type PackedBatch, packSamples, type TokenInput } from "@hone/rl";
 import type { Feed } from "@hone/tensor";
-import { TrainingInputError } from "./errors.ts";
-import type { HeadChunks } from "./head-loss.ts";
+import { TrainingInputError } from "../errors.ts";
+import type { HeadChunks } from "../graph/head-loss.ts";
+import { chunkInput, INPUT } from "../graph/training-names.ts";
 import { packCheapest, type RowCost } from "./row-length.ts";
-import { chunkInput, INPUT } from "./training-names.ts";
 
 /** A sample to train on, with the numbers of its N trained tokens in order. */
 export interface TrainingSample extends PackableSample {

@@ -13,7 +13,8 @@ import {
   type TokenInput,
   termProblem,
 } from "@hone/rl";
-import { TrainingInputError } from "./errors.ts";
+import { TrainingInputError } from "../errors.ts";
+import { isLargeModel } from "../graph/training-memory.ts";
 import {
   flattenEntries,
   type Microbatch,
@@ -22,15 +23,14 @@ import {
   planMicrobatches,
   SMALL_MODEL_MICROBATCHES,
   type TrainingSample,
-} from "./microbatches.ts";
+} from "./microbatch.ts";
 import { rowCostOf } from "./row-length.ts";
-import { isLargeModel } from "./training-memory.ts";
 
 /** Numbers of the entries by name, each [E]. */
 export type EntryInputs = Readonly<Partial<Record<TokenInput, Float32Array>>>;
 
 /** What is differentiated: terms of a loss with their numbers for each entry of the microbatch. */
-export interface MicrobatchObjective {
+export interface PassObjective {
   readonly terms: readonly LossTerm<LossName>[];
   /** What the terms read. */
   readonly inputs: EntryInputs;
@@ -41,11 +41,11 @@ export interface MicrobatchObjective {
 }
 
 /** A microbatch to run; without an objective it is only scored. */
-export interface MicrobatchJob {
+export interface Pass {
   readonly batch: Microbatch;
   /** Logits are divided by it. */
   readonly temperature: number;
-  readonly objective: MicrobatchObjective | undefined;
+  readonly objective: PassObjective | undefined;
 }
 
 /** What an update minimises. */
@@ -73,9 +73,9 @@ export interface ScoredEntries {
 }
 
 /** The work of a call. */
-export interface PlannedJobs {
+export interface PlannedPasses {
   readonly plan: MicrobatchPlan;
-  readonly jobs: readonly MicrobatchJob[];
+  readonly passes: readonly Pass[];
 }
 
 /** The limits of packing as they suit a model. */
@@ -93,12 +93,10 @@ export function planScoring(
   samples: readonly PackableSample[],
   limits: PackingLimits,
   temperature: number,
-): PlannedJobs {
+): PlannedPasses {
   const plan = planMicrobatches(samples, limits);
-  const jobs = plan.microbatches.map(
-    (batch): MicrobatchJob => ({ batch, temperature, objective: undefined }),
-  );
-  return { plan, jobs };
+  const passes = plan.microbatches.map((batch): Pass => ({ batch, temperature, objective: undefined }));
+  return { plan, passes };
 }
 
 /**
@@ -109,7 +107,7 @@ export function planUpdate(
   samples: readonly TrainingSample[],
   limits: PackingLimits,
   objective: Objective,
-): PlannedJobs {
+): PlannedPasses {
   for (const term of objective.terms) {
     const problem = termProblem(term);
     if (problem !== undefined)
@@ -117,7 +115,7 @@ export function planUpdate(
   }
   const entries = entryArrays(samples, objective);
   const plan = planMicrobatches(samples, limits);
-  return { plan, jobs: plan.microbatches.map((batch) => jobOf(batch, entries, objective)) };
+  return { plan, passes: plan.microbatches.map((batch) => passOf(batch, entries, objective)) };
 }
 
 type Scores = { -readonly [K in keyof ScoredEntries]: ScoredEntries[K] };
@@ -159,7 +157,7 @@ function entryArrays(samples: readonly TrainingSample[], { terms }: Objective): 
   };
 }
 
-function jobOf(batch: Microbatch, entries: EntryArrays, objective: Objective): MicrobatchJob {
+function passOf(batch: Microbatch, entries: EntryArrays, objective: Objective): Pass {
   const pick = (values: Float32Array) => Float32Array.from(batch.entryIndex, (entry) => values[entry]!);
   const weight = pick(entries.weight);
   return {

@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { initialiseAdamW } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { initialiseWeights, listParameters, resolveModelSpec, shareWeights } from "@hone/nn";
+import { UpdateError } from "../errors.ts";
 import { ADAMW_DEFAULTS } from "./adamw.ts";
-import { UpdateError } from "./errors.ts";
 import { UpdateThreads } from "./update-threads.ts";
 
 const spec = resolveModelSpec({ vocabSize: 24, hiddenSize: 8, numLayers: 2, numHeads: 2 });

@@ -11,7 +11,7 @@
  */
 import type { ModelSpec } from "@hone/nn";
 import { type PackableSample, type PackedBatch, packSamples } from "@hone/rl";
-import { usualRowPieces } from "./training-memory.ts";
+import { usualRowPieces } from "../graph/training-memory.ts";
 
 /** In multiply-adds, forwards; the way back costs twice as many of both. */
 export interface RowCost {

@@ -6,13 +6,13 @@
  */
 import { type AdaptedModel, EMBEDDING, listAll, listTrained, type Weights } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
-import { type HeadChunks, headChunks } from "./head-loss.ts";
-import type { MicrobatchJob, MicrobatchObjective } from "./microbatch-jobs.ts";
-import { chunkFeeds, entryEnds, type Microbatch, microbatchFeeds, positionEnds } from "./microbatches.ts";
-import { buildForwardGraph, buildTrainingGraph } from "./training-graph.ts";
-import { gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
+import { type HeadChunks, headChunks } from "../graph/head-loss.ts";
+import { buildForwardGraph, buildTrainingGraph } from "../graph/training-graph.ts";
+import { gradientOutput, INPUT, OUTPUT } from "../graph/training-names.ts";
+import { chunkFeeds, entryEnds, type Microbatch, microbatchFeeds, positionEnds } from "./microbatch.ts";
+import type { Pass, PassObjective } from "./plan-passes.ts";
 
-export interface MicrobatchResult {
+export interface PassResult {
   /** [E] */
   readonly logprob: Float32Array;
   /** [U] */
@@ -23,7 +23,7 @@ export interface MicrobatchResult {
   readonly gradients: Record<string, Float32Array>;
 }
 
-export interface MicrobatchRunnerOptions {
+export interface PassRunnerOptions {
   readonly session: SessionOptions;
   /** Tokens that a microbatch is meant to have at most. */
   readonly maxTokens: number;
@@ -37,19 +37,19 @@ export interface MicrobatchRunnerOptions {
   readonly reservedBytes: number;
 }
 
-export class MicrobatchRunner {
+export class PassRunner {
   readonly #model: AdaptedModel;
-  readonly #options: MicrobatchRunnerOptions;
+  readonly #options: PassRunnerOptions;
   readonly #sessions = new Map<string, Promise<GraphSession>>();
   /** The session that has the reserve. */
   #reserved: string | undefined;
 
-  constructor(model: AdaptedModel, options: MicrobatchRunnerOptions) {
+  constructor(model: AdaptedModel, options: PassRunnerOptions) {
     this.#model = model;
     this.#options = options;
   }
 
-  async run(weights: Weights, { batch, temperature, objective }: MicrobatchJob): Promise<MicrobatchResult> {
+  async run(weights: Weights, { batch, temperature, objective }: Pass): Promise<PassResult> {
     const { vocabSize } = this.#model.spec;
     // As many as the largest microbatch needs, so that one session serves all; a row may be longer than it is meant to be.
     const { maxTokens, headChunkValues, rowPieces, recomputedLayers } = this.#options;
@@ -123,7 +123,7 @@ export class MicrobatchRunner {
 
 function objectiveFeeds(
   batch: Microbatch,
-  objective: MicrobatchObjective,
+  objective: PassObjective,
   chunks: HeadChunks,
 ): Record<string, Feed> {
   const { inputs, weight, entropyWeight } = objective;
@@ -148,7 +148,7 @@ function addLookupGradient(table: Float32Array, batch: Microbatch, gradient: Flo
   }
 }
 
-function scoresOf(results: Readonly<Record<string, Fetched>>): Pick<MicrobatchResult, "logprob" | "entropy"> {
+function scoresOf(results: Readonly<Record<string, Fetched>>): Pick<PassResult, "logprob" | "entropy"> {
   return { logprob: floats(results[OUTPUT.logprob]), entropy: floats(results[OUTPUT.entropy]) };
 }
 

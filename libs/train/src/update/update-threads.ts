@@ -12,8 +12,8 @@
 import { Worker } from "node:worker_threads";
 import type { AdamWState } from "@hone/checkpoint";
 import { type ParameterInfo, releaseValues } from "@hone/nn";
+import { UpdateError } from "../errors.ts";
 import type { AdamWOptions } from "./adamw.ts";
-import { UpdateError } from "./errors.ts";
 import { runUpdateTask, type UpdateTask, type Values } from "./update-task.ts";
 
 /** Worker -> owner, one per task. */
