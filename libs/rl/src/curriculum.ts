@@ -8,23 +8,26 @@
  */
 
 import { deriveSeed, Random } from "@hone/core";
+import { z } from "zod";
 import type { OutcomeRules } from "./algorithm/schema.ts";
 import type { PassRule } from "./metrics/evaluation-metrics.ts";
 import { isPassed } from "./metrics/evaluation-metrics.ts";
 import { rewardOf } from "./rewards.ts";
 import type { Rollout } from "./rollout.ts";
 
-/** Options of the curriculum. */
-export interface CurriculumConfig {
-  readonly kind: "success";
-  /** Bounds of the success of tasks that are always taken, both inclusive. */
-  readonly low: number;
-  readonly high: number;
-  /** Latest visits of a task whose success counts. */
-  readonly window: number;
-  /** Of a task beyond the bounds to be taken. */
-  readonly chance: number;
-}
+/** `dataset.curriculum` of a run file: which tasks are taken as training goes round its dataset, by how they went before. */
+export const curriculumSchema = z.strictObject({
+  kind: z.literal("success"),
+  /** Tasks whose success lies between these bounds, or on them, are always taken; so are new ones. */
+  low: z.number().min(0).max(1).default(0.1),
+  high: z.number().min(0).max(1).default(0.9),
+  /** The latest visits of a task whose success counts. */
+  window: z.number().int().min(1).max(100).default(1),
+  /** The chance of each other task to be taken. */
+  chance: z.number().min(0).max(1).default(0.1),
+});
+
+export type CurriculumConfig = z.output<typeof curriculumSchema>;
 
 /** How a task went in one step. */
 export interface TaskVisit {

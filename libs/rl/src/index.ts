@@ -25,7 +25,13 @@ export {
 } from "./algorithm/schema.ts";
 export type { Credit, CreditedGroup, CreditedRollout } from "./credit.ts";
 export { advantagesOfSample, assignCredit, hasAdvantage } from "./credit.ts";
-export { type CurriculumConfig, successOf, TaskHistory, type TaskVisit } from "./curriculum.ts";
+export {
+  type CurriculumConfig,
+  curriculumSchema,
+  successOf,
+  TaskHistory,
+  type TaskVisit,
+} from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";

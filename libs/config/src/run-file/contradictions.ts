@@ -41,8 +41,8 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
 const TURN_JUDGES: ReadonlySet<string> = new Set(["environment", "module", "http"]);
 
 function* turnContradictions({ algorithm, judge }: Checked): Generator<Contradiction> {
-  const { turnRewards } = algorithm.advantage;
-  if (turnRewards === undefined) return;
+  const turnRewards = "turnRewards" in algorithm.advantage ? algorithm.advantage.turnRewards : undefined;
+  if (turnRewards === undefined) return; // Not every algorithm reads them.
   const path = ["algorithm", "advantage", "turnRewards"];
   if (!judge.some(({ kind }) => TURN_JUDGES.has(kind))) {
     const kinds = [...TURN_JUDGES].join(", ");

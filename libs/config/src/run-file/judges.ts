@@ -5,6 +5,7 @@
  * compares with the row's ground truth, its kind stands in GROUND_TRUTH_JUDGES, so that a run without one is refused.
  */
 
+import { Gsm8kMethod } from "@hone/rl";
 import { z } from "zod";
 import { isHttpUrl } from "./http-url.ts";
 
@@ -98,7 +99,7 @@ export const judgeSchema = z.discriminatedUnion("kind", [
     kind: z.literal("gsm8k"),
     ...common,
     /** As verl has them, strict: after `####`; flexible: the last number as it stands. last_number reads more kindly. */
-    method: z.enum(["strict", "flexible", "last_number"]).default("strict"),
+    method: z.enum(Gsm8kMethod).default(Gsm8kMethod.strict),
   }),
   /** 1 where the last boxed answer equals the ground truth once both are normalised. */
   z.strictObject({ kind: z.literal("math"), ...common }),

@@ -6,13 +6,13 @@
  */
 
 import { isRunName } from "@hone/core";
-import { algorithmSchema } from "@hone/rl";
+import { algorithmSchema, curriculumSchema } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { contradictions } from "./contradictions.ts";
 import { judgesSchema } from "./judges.ts";
 import { modelEndpointSchema } from "./model-endpoint.ts";
-import { curriculumSchema, fileSourceSchema, taskSourceSchema } from "./sources.ts";
+import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;

@@ -98,18 +98,6 @@ export const taskSourceSchema = z.discriminatedUnion("source", [
   mixSource,
 ]);
 
-/** Which tasks of the training split are taken as it goes round, by how they went before. */
-export const curriculumSchema = z.strictObject({
-  kind: z.literal("success"),
-  /** Bounds of the success of tasks that are always taken; so are new ones. */
-  low: z.number().min(0).max(1).default(0.1),
-  high: z.number().min(0).max(1).default(0.9),
-  /** Latest visits of a task whose success counts. */
-  window: z.number().int().min(1).max(100).default(1),
-  /** Of each other task to be taken. */
-  chance: z.number().min(0).max(1).default(0.1),
-});
-
 export type TaskSource = z.output<typeof taskSourceSchema>;
 export type FileSource = z.output<typeof fileSourceSchema>;
 /** A source of rows that are no mix. */

@@ -3,7 +3,7 @@
 import { type KlConfig, klTerm } from "./kl/estimators.ts";
 import { crossEntropy } from "./loss/cross-entropy.ts";
 import type { LossTerm } from "./loss/loss.ts";
-import { type LossConfig, type LossName, POLICY_LOSSES } from "./loss/registry.ts";
+import { chosenLoss, type LossConfig, type LossName } from "./loss/registry.ts";
 
 /** What a step's updates minimise, beside the entropy bonus. */
 export interface PolicyObjective {
@@ -15,13 +15,9 @@ export interface PolicyObjective {
 
 /** The objective of a run. */
 export function policyObjective(config: LossConfig, kl: KlConfig): PolicyObjective {
-  const loss = POLICY_LOSSES[config.kind];
-  const constants = loss.constantsOf(config);
+  const { term, isClipped } = chosenLoss(config);
   const distance = klTerm(kl);
-  return {
-    terms: [{ name: loss.name, constants: { ...constants } }, ...(distance === undefined ? [] : [distance])],
-    isClipped: (ratio, advantage) => loss.isClipped(ratio, advantage, constants),
-  };
+  return { terms: distance === undefined ? [term] : [term, distance], isClipped };
 }
 
 /** The objective of imitation. */

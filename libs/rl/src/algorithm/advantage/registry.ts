@@ -1,35 +1,37 @@
 /**
  * The advantage algorithms that a run file can name.
  *
- * Adding one: a file beside this one, and its name in the list below. See docs/extending.md.
+ * Adding one: a file beside this one, and its name in `ALGORITHMS`. See docs/extending.md.
  */
 
 import { z } from "zod";
-import type { AdvantageAlgorithm, RewardedGroup, StepAdvantages } from "./advantage.ts";
+import type { RewardedGroup, StepAdvantages } from "./advantage.ts";
 import { grpo } from "./grpo.ts";
 
-function schemaOf<const Kind extends string, Options extends z.ZodRawShape>({
-  kind,
-  options,
-}: AdvantageAlgorithm<Kind, Options>) {
-  return z.strictObject({ kind: z.literal(kind), ...options });
-}
+const ALGORITHMS = { grpo } as const;
+
+type AnyAlgorithm = (typeof ALGORITHMS)[keyof typeof ALGORITHMS];
+type SchemaOf<A> = A extends { readonly kind: infer Kind extends string; readonly options: infer Options }
+  ? z.ZodObject<{ kind: z.ZodLiteral<Kind> } & Options, z.core.$strict>
+  : never;
+
+const schemas = Object.values(ALGORITHMS).map(({ kind, options }) =>
+  z.strictObject({ kind: z.literal(kind), ...options }),
+);
 
 /** `algorithm.advantage` of a run file. */
-export const advantageSchema = z.discriminatedUnion("kind", [schemaOf(grpo)]).prefault({ kind: "grpo" });
+export const advantageSchema = z
+  .discriminatedUnion("kind", schemas as unknown as readonly [SchemaOf<AnyAlgorithm>])
+  .prefault({ kind: "grpo" });
 
 /** The chosen algorithm with its options. */
 export type AdvantageConfig = z.output<typeof advantageSchema>;
 
-type AlgorithmOf<C extends AdvantageConfig> = {
-  compute(step: readonly RewardedGroup[], options: C): StepAdvantages;
-};
-
-const ALGORITHMS: {
-  readonly [K in AdvantageConfig["kind"]]: AlgorithmOf<Extract<AdvantageConfig, { kind: K }>>;
-} = { grpo };
-
 /** The advantages of a step by the algorithm that `config.kind` names. */
 export function computeAdvantages(step: readonly RewardedGroup[], config: AdvantageConfig): StepAdvantages {
-  return ALGORITHMS[config.kind].compute(step, config);
+  // The schema holds options and kind together, which the type of a table cannot say.
+  const { compute } = ALGORITHMS[config.kind] as unknown as {
+    compute(step: readonly RewardedGroup[], options: AdvantageConfig): StepAdvantages;
+  };
+  return compute(step, config);
 }

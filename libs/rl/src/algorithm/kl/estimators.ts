@@ -19,7 +19,7 @@ export const klSchema = z
     /** 0 = none, and no reference policy is held. */
     coefficient: z.number().min(0).max(1e3).default(0),
     /** How it is estimated from the sampled tokens. */
-    kind: z.enum([KlKind.k1, KlKind.k2, KlKind.k3]).default(KlKind.k3),
+    kind: z.enum(KlKind).default(KlKind.k3),
   })
   .prefault({});
 
