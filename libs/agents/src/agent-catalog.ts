@@ -1,11 +1,11 @@
 /** Agents with their configuration checked and their graph built, once per (name, configuration). */
 
 import { BoundKeys, type CodeGate } from "@hone/config";
-import { InvalidInputError, nearest, parseJson } from "@hone/core";
+import { InvalidInputError, parseJson } from "@hone/core";
 import type { PythonSandbox } from "@hone/sandbox";
-import type { z } from "zod";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
 import type { ModuleExports } from "./agent-modules.ts";
+import { checkConfig, type InputProblem, unknownName } from "./check-input.ts";
 import type { OutsideAccess } from "./tools/tool-config.ts";
 
 /** An agent that is ready to run rollouts. */
@@ -14,14 +14,6 @@ export interface PreparedAgent {
   readonly config: unknown;
   readonly graph: unknown;
   readonly definition: AgentDefinition<unknown, unknown>;
-}
-
-/** One thing that is wrong with a name or a configuration. */
-export interface InputProblem {
-  /** Below the value that was checked, such as ["historyTurns"]; empty for the value itself. */
-  readonly path: readonly PropertyKey[];
-  readonly value: unknown;
-  readonly allowed: string;
 }
 
 /** Graphs kept; a service sees a handful of configurations at a time. */
@@ -129,60 +121,12 @@ export class AgentCatalog {
   }
 }
 
-/** Checks a configuration against its schema. */
-export function checkConfig<Config>(
-  schema: z.ZodType<Config>,
-  input: unknown,
-): { kind: "valid"; config: Config } | { kind: "invalid"; problems: InputProblem[] } {
-  const result = schema.safeParse(input);
-  if (result.success) return { kind: "valid", config: result.data };
-  return {
-    kind: "invalid",
-    problems: result.error.issues.flatMap((issue): InputProblem[] => {
-      if (issue.code !== "unrecognized_keys") {
-        return [{ path: issue.path, value: valueAt(input, issue.path), allowed: issue.message }];
-      }
-      const known = issue.path.length === 0 ? keysOf(schema) : [];
-      return issue.keys.map((key) => {
-        const [problem] = unknownName(key, known);
-        return {
-          path: [...issue.path, key],
-          value: valueAt(input, [...issue.path, key]),
-          allowed: known.length === 0 ? "no such key" : problem!.allowed,
-        };
-      });
-    }),
-  };
-}
-
-/** The problem of a name that is not among those known; none when it is. */
-export function unknownName(name: string, known: readonly string[]): InputProblem[] {
-  if (known.includes(name)) return [];
-  const meant = nearest(name, known);
-  const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
-  return [{ path: [], value: name, allowed: `one of ${known.join(", ")}${hint}` }];
-}
-
 function invalid(action: string, path: string, problem: InputProblem): InvalidInputError {
   const full = [path, ...problem.path.map(String)].join(".");
   return new InvalidInputError(
     `Cannot ${action} as \`${full}\` must be ${problem.allowed}: current value is ${JSON.stringify(problem.value)}`,
     { path: full, allowed: problem.allowed },
   );
-}
-
-function keysOf(schema: z.ZodType): string[] {
-  const shape: unknown = "shape" in schema ? schema.shape : undefined;
-  return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
-}
-
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input;
-  for (const part of path) {
-    if (typeof value !== "object" || value === null) return undefined;
-    value = Reflect.get(value, part);
-  }
-  return value;
 }
 
 /** @throws {InvalidInputError} when the text is no JSON. */

@@ -23,8 +23,8 @@ export type {
   SessionRole,
 } from "./agent.ts";
 export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./agent.ts";
-export type { AgentCatalogOptions, AgentChoice, InputProblem, PreparedAgent } from "./agent-catalog.ts";
-export { AgentCatalog, checkConfig, unknownName } from "./agent-catalog.ts";
+export type { AgentCatalogOptions, AgentChoice, PreparedAgent } from "./agent-catalog.ts";
+export { AgentCatalog } from "./agent-catalog.ts";
 export type { LoadedModules, ModuleExports } from "./agent-modules.ts";
 export { AgentModules } from "./agent-modules.ts";
 export { AttemptClock } from "./attempt-clock.ts";
@@ -34,6 +34,7 @@ export { CallKind, DRIFT_KINDS } from "./call-kind.ts";
 export type { ModelCall } from "./call-model.ts";
 export { callModel, formatOf } from "./call-model.ts";
 export { toChatMessage, toChatToolCall, toLangChainMessages } from "./chat-messages.ts";
+export { checkConfig, type InputProblem, unknownName } from "./check-input.ts";
 export type { ConversationRecord, PreparedCall, RecordedTurn } from "./conversation.ts";
 export { Conversation } from "./conversation.ts";
 export { EndpointPolicy, EndpointUnavailableError } from "./endpoint-policy.ts";
@@ -85,7 +86,7 @@ export type { AnswerPiece, AnswerReader, ToolSchema, WrittenCall } from "./tool-
 export { calculatorConfigSchema, makeCalculator } from "./tools/calculator.ts";
 export { CutSide, cutAnswer } from "./tools/cut-answer.ts";
 export { toLangChainTools, toolsOf } from "./tools/langchain-tools.ts";
-export type { RolloutToolsOptions, ToolReply, ToolUse } from "./tools/rollout-tools.ts";
+export type { RolloutToolsOptions, ToolUse } from "./tools/rollout-tools.ts";
 export { RolloutTools } from "./tools/rollout-tools.ts";
 export type { SearchConfig } from "./tools/search.ts";
 export { makeSearch, searchConfigSchema } from "./tools/search.ts";

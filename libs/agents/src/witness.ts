@@ -4,7 +4,7 @@ import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
 import type { RecordedTurn } from "./conversation.ts";
 import type { EnvironmentReset, EnvironmentStep } from "./environment.ts";
 import type { Generation } from "./policy.ts";
-import type { ToolReply } from "./tools/rollout-tools.ts";
+import type { ToolReply } from "./tools/tool.ts";
 
 /** One model call with its answer. */
 export interface WitnessedCall {

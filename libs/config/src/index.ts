@@ -43,13 +43,13 @@ export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
 export { parseTaskSource } from "./run-file/parse-task-source.ts";
 export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
 export { type RunChange, runChanges, tokenizerDigest } from "./run-file/run-changes.ts";
+export { runFileSchema } from "./run-file/run-file-schema.ts";
 export { hasReference, isTraining, passAtOf } from "./run-file/run-kind.ts";
-export {
-  type LoraConfig,
-  type ModelInit,
-  type PretrainedModel,
-  type RunConfig,
-  runFileSchema,
+export type {
+  LoraConfig,
+  ModelInit,
+  PretrainedModel,
+  RunConfig,
 } from "./run-file/schema.ts";
 export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";

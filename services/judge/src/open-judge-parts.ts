@@ -2,8 +2,8 @@
 
 import { readCodeGate } from "@hone/config";
 import { PythonSandbox } from "@hone/sandbox";
+import type { JudgeParts } from "./domain/judge-parts.ts";
 import { TestRunners } from "./domain/judges/python/test-runners.ts";
-import type { JudgeParts } from "./domain/registry.ts";
 import { judgeKeys } from "./judge-keys.ts";
 
 /** @param filesDir folder below which modules lie. Dispose ends what they started. */

@@ -25,7 +25,7 @@ import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from 
 import { databaseFileOf, openToRoles, removeDatabaseAddresses, withoutLogin } from "./database-roles.ts";
 import type { BusAddress, ServerAddress } from "./service-process.ts";
 import { isRowKeeper, type ServiceName } from "./services.ts";
-import type { StackEvent } from "./stack.ts";
+import type { StackEvent } from "./stack-event.ts";
 
 export interface StartServersOptions {
   /** Takes each embedded server once it answers. */

@@ -40,14 +40,8 @@ import {
   startServiceProcess,
 } from "./service-process.ts";
 import { replicaOf, SERVICES, type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
+import type { StackEvent } from "./stack-event.ts";
 import { takeStackLock, writeStack } from "./stack-file.ts";
-
-/** Something that a person may want to know of. */
-export type StackEvent =
-  | { readonly kind: "progress"; readonly text: string }
-  /** A program is fetched from the network: slow, and only once. */
-  | { readonly kind: "fetching"; readonly text: string }
-  | { readonly kind: "restarted"; readonly name: string; readonly reason: string; readonly restarts: number };
 
 export interface StartStackOptions {
   readonly onEvent?: (event: StackEvent) => void;

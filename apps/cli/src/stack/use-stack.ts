@@ -7,7 +7,8 @@ import type { Session } from "../session.ts";
 import { pageLink } from "./http-token.ts";
 import { describeReplicas, parseReplicas, REPLICAS_VARIABLE, requireSingle } from "./replicas.ts";
 import { shownBus } from "./shown-bus.ts";
-import { type Stack, type StackEvent, type StartStackOptions, startStack } from "./stack.ts";
+import { type Stack, type StartStackOptions, startStack } from "./stack.ts";
+import type { StackEvent } from "./stack-event.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
 /** A stack that this session may use. */

@@ -23,7 +23,7 @@ import type { AttemptClock } from "../attempt-clock.ts";
 import type { RecordedTurn } from "../conversation.ts";
 import type { RolloutWitness } from "../witness.ts";
 import { cutAnswer } from "./cut-answer.ts";
-import type { Tool, ToolAnswer } from "./tool.ts";
+import type { Tool, ToolAnswer, ToolReply } from "./tool.ts";
 import type { Toolbox, ToolboxEntry } from "./toolbox.ts";
 
 /** What the tools of an attempt need to know of it. */
@@ -41,14 +41,6 @@ export interface RolloutToolsOptions {
   /** The turn whose calls are answered: rewards go there. */
   readonly lastTurn: () => RecordedTurn | undefined;
   readonly witness?: RolloutWitness | undefined;
-}
-
-/** What the model is told of one call. */
-export interface ToolReply {
-  readonly id: string;
-  readonly name: string;
-  readonly text: string;
-  readonly kind: "answered" | "failed" | "invalid" | "not_run";
 }
 
 /** How the calls of one tool went that it could take. */

@@ -112,3 +112,11 @@ export function toolOf(name: string): ToolDefinition<unknown> | undefined {
 export function toolNames(): string[] {
   return tools.names();
 }
+
+/** What the model reads of one call of a tool. */
+export interface ToolReply {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  readonly kind: "answered" | "failed" | "invalid" | "not_run";
+}

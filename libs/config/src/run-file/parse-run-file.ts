@@ -4,7 +4,8 @@ import { ConfigError } from "../errors.ts";
 import { problemsOf } from "../problems.ts";
 import { knownKeys } from "./known-keys.ts";
 import { parseYaml } from "./parse-text.ts";
-import { type RunConfig, runFileSchema } from "./schema.ts";
+import { runFileSchema } from "./run-file-schema.ts";
+import type { RunConfig } from "./schema.ts";
 
 /**
  * Parses YAML or JSON.

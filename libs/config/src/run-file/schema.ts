@@ -9,7 +9,6 @@ import { isRunName } from "@hone/core";
 import { algorithmSchema, curriculumSchema } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
-import { contradictions } from "./contradictions.ts";
 import { judgesSchema } from "./judges.ts";
 import { modelEndpointSchema } from "./model-endpoint.ts";
 import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
@@ -179,111 +178,53 @@ const trainer = z.strictObject({
     .prefault({}),
 });
 
-/** The whole file. */
-export const runFileSchema = z
-  .strictObject({
-    name: z.string().refine(isRunName, "1 to 40 characters out of a-z, 0-9 and -"),
-    seed: seedNumber.default(0),
-    model: z.union([z.strictObject({ init: modelInit }), pretrainedModel]),
-    warmStart: z
-      .strictObject({
-        kind: z.literal("sft"),
-        /** Scripted policy whose rollouts are imitated. */
-        policy: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
-        /** Rollouts of the scripted policy. */
-        tasks: wholeNumber.min(1).max(1_000_000).optional(),
-        /** Conversations whose answers are imitated, in the place of a policy's rollouts. */
-        dataset: fileSourceSchema.optional(),
-        epochs: wholeNumber.min(1).max(100).default(1),
-        /** Default: that of the optimizer. */
-        learningRate: z.number().positive().max(1).optional(),
-        /** Rollouts or conversations of one optimizer update. */
-        batchSize: wholeNumber.min(1).max(10_000).default(64),
-      })
-      .optional(),
-    dataset: z.strictObject({
-      train: taskSourceSchema,
-      eval: taskSourceSchema.optional(),
-      /** Absent = every task comes as often as every other. */
-      curriculum: curriculumSchema.optional(),
-    }),
-    agent: agentSchema,
-    rollout: z.strictObject({
-      tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),
-      groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),
-      maxTurns: wholeNumber.min(1).max(1_000).default(10),
-      maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
-      /** For one attempt; waits for Hone's own parts do not count. */
-      deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
-      maxAttempts: wholeNumber.min(1).max(100).default(3),
-      /** What a step, an evaluation or a warm start does whose rollouts all fail for one reason. */
-      onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
-      sampling: sampling.prefault({}),
-    }),
-    judge: judgesSchema,
-    algorithm: algorithmSchema.prefault({}),
-    trainer,
-  })
-  .check((context) => {
-    for (const problem of crossFieldProblems(context.value)) {
-      context.issues.push({
-        code: "custom",
-        input: context.value,
-        path: [...problem.path],
-        message: problem.allowed,
-      });
-    }
-  });
+/** The whole file, key by key; run-file-schema.ts adds what keys say of each other. */
+export const runFileKeys = z.strictObject({
+  name: z.string().refine(isRunName, "1 to 40 characters out of a-z, 0-9 and -"),
+  seed: seedNumber.default(0),
+  model: z.union([z.strictObject({ init: modelInit }), pretrainedModel]),
+  warmStart: z
+    .strictObject({
+      kind: z.literal("sft"),
+      /** Scripted policy whose rollouts are imitated. */
+      policy: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
+      /** Rollouts of the scripted policy. */
+      tasks: wholeNumber.min(1).max(1_000_000).optional(),
+      /** Conversations whose answers are imitated, in the place of a policy's rollouts. */
+      dataset: fileSourceSchema.optional(),
+      epochs: wholeNumber.min(1).max(100).default(1),
+      /** Default: that of the optimizer. */
+      learningRate: z.number().positive().max(1).optional(),
+      /** Rollouts or conversations of one optimizer update. */
+      batchSize: wholeNumber.min(1).max(10_000).default(64),
+    })
+    .optional(),
+  dataset: z.strictObject({
+    train: taskSourceSchema,
+    eval: taskSourceSchema.optional(),
+    /** Absent = every task comes as often as every other. */
+    curriculum: curriculumSchema.optional(),
+  }),
+  agent: agentSchema,
+  rollout: z.strictObject({
+    tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),
+    groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),
+    maxTurns: wholeNumber.min(1).max(1_000).default(10),
+    maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
+    /** For one attempt; waits for Hone's own parts do not count. */
+    deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
+    maxAttempts: wholeNumber.min(1).max(100).default(3),
+    /** What a step, an evaluation or a warm start does whose rollouts all fail for one reason. */
+    onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
+    sampling: sampling.prefault({}),
+  }),
+  judge: judgesSchema,
+  algorithm: algorithmSchema.prefault({}),
+  trainer,
+});
 
 /** A run file with every default filled in. */
-export type RunConfig = z.output<typeof runFileSchema>;
+export type RunConfig = z.output<typeof runFileKeys>;
 export type ModelInit = z.output<typeof modelInit>;
 export type PretrainedModel = z.output<typeof pretrainedModel>;
 export type LoraConfig = z.output<typeof lora>;
-
-function* crossFieldProblems(
-  run: Pick<RunConfig, "algorithm" | "model" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart">,
-): Generator<{ path: PropertyKey[]; allowed: string }> {
-  if ("init" in run.model) yield* initProblems(run.model.init, run.rollout.maxContextTokens);
-  yield* contradictions(run);
-  if (run.rollout.sampling.maxNewTokens > run.rollout.maxContextTokens) {
-    yield {
-      path: ["rollout", "sampling", "maxNewTokens"],
-      allowed: `at most rollout.maxContextTokens (${run.rollout.maxContextTokens})`,
-    };
-  }
-  if (run.trainer.minibatches > run.rollout.tasksPerStep) {
-    yield {
-      path: ["trainer", "minibatches"],
-      allowed: `at most rollout.tasksPerStep (${run.rollout.tasksPerStep})`,
-    };
-  }
-  for (const split of ["train", "eval"] as const) {
-    const source = run.dataset[split];
-    if (source?.source === "environment" && source.seeds.from >= source.seeds.to) {
-      yield { path: ["dataset", split, "seeds", "to"], allowed: `greater than from (${source.seeds.from})` };
-    }
-  }
-}
-
-function* initProblems(
-  init: ModelInit,
-  maxContextTokens: number,
-): Generator<{ path: PropertyKey[]; allowed: string }> {
-  const headDim = init.headDim ?? init.hiddenSize / init.numHeads;
-  if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
-    yield {
-      path: ["model", "init", "numHeads"],
-      allowed: "such that hiddenSize / numHeads is an even whole number, or headDim given",
-    };
-  }
-  if (init.numHeads % (init.numKvHeads ?? init.numHeads) !== 0) {
-    yield { path: ["model", "init", "numKvHeads"], allowed: `a divisor of numHeads (${init.numHeads})` };
-  }
-  if (maxContextTokens > init.maxPositions) {
-    yield {
-      path: ["rollout", "maxContextTokens"],
-      allowed: `at most model.init.maxPositions (${init.maxPositions})`,
-    };
-  }
-}

@@ -1,7 +1,7 @@
 /** One question to a model over an OpenAI-compatible API, with what the answer cost. */
 
 import { z } from "zod";
-import type { ConfigOf, JudgeParts } from "./registry.ts";
+import type { ConfigOf, JudgeParts } from "./judge-parts.ts";
 import { RemoteUnavailableError, remoteCall } from "./remote-call.ts";
 
 type ChatConfig = Pick<

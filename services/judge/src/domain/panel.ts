@@ -2,9 +2,10 @@
 
 import type { JudgeConfig } from "@hone/config";
 import type { Judge } from "./judge.ts";
+import type { JudgeParts } from "./judge-parts.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { type GroupJudge, groupJudge } from "./judges/group.ts";
-import { type JudgeParts, makeJudge } from "./registry.ts";
+import { makeJudge } from "./registry.ts";
 
 /** One judge with what the run file says of it. */
 export interface PanelMember<Asked> {

@@ -6,9 +6,9 @@
  * compile.
  */
 
-import type { BoundKeys, CodeGate, EpisodeJudgeConfig, JudgeConfig, JudgeKind } from "@hone/config";
-import type { PythonSandbox } from "@hone/sandbox";
+import type { EpisodeJudgeConfig } from "@hone/config";
 import type { Judge } from "./judge.ts";
+import type { JudgeMaker, JudgeParts } from "./judge-parts.ts";
 import { degenerateJudge } from "./judges/degenerate.ts";
 import { judgeEnvironment } from "./judges/environment.ts";
 import { exactJudge } from "./judges/exact.ts";
@@ -20,33 +20,9 @@ import { llmJudge } from "./judges/llm.ts";
 import { mathJudge } from "./judges/math.ts";
 import { mathDapoJudge } from "./judges/math-dapo.ts";
 import { moduleJudge } from "./judges/module.ts";
-import type { TestRunners } from "./judges/python/test-runners.ts";
 import { pythonJudge } from "./judges/python.ts";
 import { regexJudge } from "./judges/regex.ts";
 import { rewardModelJudge } from "./judges/reward-model.ts";
-
-/** What a run file says of a judge of one kind. */
-export type ConfigOf<Kind extends JudgeKind> = Extract<JudgeConfig, { kind: Kind }>;
-
-/** What judges are made with beside their part of the run file. */
-export interface JudgeParts {
-  /** HONE_FILES: folder below which reward models lie. */
-  readonly filesDir: string;
-  /** For modules that run files name. */
-  readonly gate: CodeGate;
-  /** Of programs outside. */
-  readonly keys: BoundKeys;
-  /** Runs the Python of models; absent = none can be run here. */
-  readonly sandbox?: PythonSandbox;
-  /** Run the tests of rows that the answers' Python must pass; absent where there is no sandbox. */
-  readonly testRunners?: TestRunners;
-}
-
-/** Makes a judge. @throws {Error} when what the run file says of it cannot be had. */
-type JudgeMaker<Kind extends JudgeKind> = (
-  config: ConfigOf<Kind>,
-  parts: JudgeParts,
-) => Judge | Promise<Judge>;
 
 const JUDGES: { readonly [Kind in EpisodeJudgeConfig["kind"]]: JudgeMaker<Kind> } = {
   degenerate: degenerateJudge,

@@ -16,7 +16,7 @@ import {
   TerminalError,
 } from "@hone/core";
 import { counterOf, Instrument } from "@hone/telemetry";
-import type { ConfigOf, JudgeParts } from "./registry.ts";
+import type { ConfigOf, JudgeParts } from "./judge-parts.ts";
 
 type RemoteConfig = Pick<ConfigOf<"http">, "deadlineMs" | "maxAttempts" | "concurrency" | "keyVariable">;
 

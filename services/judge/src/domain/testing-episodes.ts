@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { BoundKeys, CodeGate, parseJudges } from "@hone/config";
 import { Outcome } from "@hone/core";
 import type { Judgement } from "./judge.ts";
+import type { JudgeParts } from "./judge-parts.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { assemblePanel } from "./panel.ts";
-import type { JudgeParts } from "./registry.ts";
 
 /** An episode that answered so in its turns, one text each. */
 export function answered(responses: string | readonly string[], groundTruth?: unknown): JudgedEpisode {

@@ -9,8 +9,8 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
+import type { JudgeParts } from "../domain/judge-parts.ts";
 import { assemblePanel } from "../domain/panel.ts";
-import type { JudgeParts } from "../domain/registry.ts";
 import { judgesIn } from "./decode-judges.ts";
 
 /** Never rejects. */

@@ -5,8 +5,8 @@
  * P2: at most MAX_PANELS are kept; the least recently used one goes. One that could not be made is not kept.
  */
 
+import type { JudgeParts } from "../domain/judge-parts.ts";
 import { assemblePanel, type Panel } from "../domain/panel.ts";
-import type { JudgeParts } from "../domain/registry.ts";
 import { decodeJudgesJson } from "./decode-judges.ts";
 
 /** More than the runs whose episodes come at the same time. */

@@ -11,8 +11,8 @@
 import { RetryableError } from "@hone/core";
 import { type Bucket, BucketName, type Bus, openBucket } from "@hone/messaging";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
+import type { JudgeParts } from "../domain/judge-parts.ts";
 import type { Panel } from "../domain/panel.ts";
-import type { JudgeParts } from "../domain/registry.ts";
 import { judgesIn } from "./decode-judges.ts";
 import { Panels } from "./panels.ts";
 

@@ -27,8 +27,8 @@ import {
 import { Sampler } from "../sampler.ts";
 import type { RowMasses } from "../sampling-row.ts";
 import { PagePool } from "./page-pool.ts";
-import { groupRuns, type PlannedWork, planStep, type RunCost } from "./plan-step.ts";
-import type { PolicyRunner } from "./policy-runner.ts";
+import { groupRuns, type PlannedWork, planStep } from "./plan-step.ts";
+import type { PolicyRunner, RunCost } from "./policy-runner.ts";
 import { PrefillPace } from "./prefill-pace.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { Sequence } from "./sequence.ts";

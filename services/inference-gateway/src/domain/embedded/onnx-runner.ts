@@ -33,8 +33,7 @@ import { ContextSlots } from "./context-slots.ts";
 import { FeedBuffers } from "./feed-buffers.ts";
 import { KvPool } from "./kv-pool.ts";
 import { contextBytesPerToken, contextTokensIn } from "./kv-rows.ts";
-import type { RunCost } from "./plan-step.ts";
-import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
+import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "./policy-runner.ts";
 import { RowPool } from "./row-pool.ts";
 import type { RunThreads } from "./weight-side.ts";
 

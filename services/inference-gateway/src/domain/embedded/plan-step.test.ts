@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PagePool } from "./page-pool.ts";
-import { groupRuns, planStep, type RunCost } from "./plan-step.ts";
+import { groupRuns, planStep } from "./plan-step.ts";
+import type { RunCost } from "./policy-runner.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { Sequence } from "./sequence.ts";
 import { HashRunner } from "./testing-hash-runner.ts";

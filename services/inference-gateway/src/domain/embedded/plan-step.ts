@@ -10,7 +10,7 @@
  */
 
 import { CONTEXT_BUCKET } from "@hone/nn";
-import type { RunItem } from "./policy-runner.ts";
+import type { RunCost, RunItem } from "./policy-runner.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** A sequence with the number of its tokens to compute in this step. */
@@ -69,25 +69,6 @@ function sharesMost(sequence: Sequence, other: Sequence): boolean {
   if (other.length < end) return false;
   for (let i = start; i < end; i++) if (sequence.tokens[i] !== other.tokens[i]) return false;
   return true;
-}
-
-/**
- * What a run costs in microseconds, roughly: attention is padded to the most new tokens [T] and the longest
- * context [L] of its items, everything else is paid by the token.
- */
-export interface RunCost {
-  /** Of a run with nothing in it. */
-  readonly perRun: number;
-  /** Of gathering one context row. */
-  readonly perContextRow: number;
-  /** Of one query attending to one row. */
-  readonly perAttention: number;
-  /** Of computing one token beside attention, until it is measured; unknown = as good as nothing. */
-  readonly perToken?: number;
-  /** Most context rows in one run: beyond, what a layer brings together falls out of the processor's cache. */
-  readonly maxContextRows: number;
-  /** Most new tokens in one run, for the same reason. @default as many as there are */
-  readonly maxNewTokens?: number;
 }
 
 /** Splits items into runs so that padding costs less than the runs. Keeps every item; the order within a run is free. */

@@ -4,7 +4,6 @@
  */
 
 import type { RowMasses } from "../sampling-row.ts";
-import type { RunCost } from "./plan-step.ts";
 
 /** Consecutive tokens of one sequence to compute: `tokens[start, start + count)`. */
 export interface RunItem {
@@ -39,6 +38,25 @@ export interface RunOutput {
   readonly masses: readonly RowMasses[] | undefined;
   /** Indices of items whose K/V is not finite: the weights have diverged. Their rows are zeroed, to harm no one else. */
   readonly broken: readonly number[];
+}
+
+/**
+ * What a run costs in microseconds, roughly: attention is padded to the most new tokens [T] and the longest
+ * context [L] of its items, everything else is paid by the token.
+ */
+export interface RunCost {
+  /** Of a run with nothing in it. */
+  readonly perRun: number;
+  /** Of gathering one context row. */
+  readonly perContextRow: number;
+  /** Of one query attending to one row. */
+  readonly perAttention: number;
+  /** Of computing one token beside attention, until it is measured; unknown = as good as nothing. */
+  readonly perToken?: number;
+  /** Most context rows in one run: beyond, what a layer brings together falls out of the processor's cache. */
+  readonly maxContextRows: number;
+  /** Most new tokens in one run, for the same reason. @default as many as there are */
+  readonly maxNewTokens?: number;
 }
 
 export interface PolicyRunner {

@@ -2,8 +2,8 @@
 
 import { TurnInfo } from "@hone/rl";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import type { JudgedEpisode } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 import { holdsControlToken, holdsLoop, otherScriptShare } from "../text-checks.ts";
 
 type Config = ConfigOf<"degenerate">;

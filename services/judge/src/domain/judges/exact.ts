@@ -4,8 +4,8 @@ import { BoundedPattern } from "@hone/config";
 import { groundTruthOf } from "../ground-truth.ts";
 import { inTime } from "../in-time.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 
 export function exactJudge({ kind, pattern, flags, ignoreCase }: ConfigOf<"exact">): Judge {
   const extract = pattern === undefined ? undefined : new BoundedPattern(pattern, flags);

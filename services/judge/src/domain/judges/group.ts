@@ -10,8 +10,8 @@ import { createHash } from "node:crypto";
 import { type ChatMessage, chatCall, taggedParts } from "../chat-call.ts";
 import { referenceOf } from "../ground-truth.ts";
 import type { JudgeContext, Judgement } from "../judge.ts";
+import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { type JudgedEpisode, solutionOf } from "../judged-episode.ts";
-import type { ConfigOf, JudgeParts } from "../registry.ts";
 
 /** Compares the episodes of a group. @returns a word on each, in their order. @throws as a Judge does. */
 export type GroupJudge = (episodes: readonly JudgedEpisode[], context: JudgeContext) => Promise<Judgement[]>;

@@ -3,8 +3,8 @@
 import { scoreGsm8k } from "@hone/rl";
 import { groundTruthOf } from "../ground-truth.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 
 export function gsm8kJudge({ kind, method }: ConfigOf<"gsm8k">): Judge {
   return function judgeGsm8k(episode) {

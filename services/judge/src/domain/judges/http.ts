@@ -2,8 +2,8 @@
 
 import type { Judge } from "../judge.ts";
 import { scoreInputOf } from "../judge-input.ts";
+import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { readJudgement } from "../read-judgement.ts";
-import type { ConfigOf, JudgeParts } from "../registry.ts";
 import { remoteCall } from "../remote-call.ts";
 
 export function httpJudge(config: ConfigOf<"http">, parts: JudgeParts): Judge {

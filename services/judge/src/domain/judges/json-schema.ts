@@ -5,8 +5,8 @@ import { parseJson } from "@hone/core";
 import { lastFenced } from "../fenced.ts";
 import { inTime } from "../in-time.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 
 /** @throws {Error} when the schema is none that can be checked. */
 export function jsonSchemaJudge({ kind, schema }: ConfigOf<"json_schema">): Judge {

@@ -10,8 +10,8 @@ import { createHash } from "node:crypto";
 import { type ChatAnswer, type ChatMessage, chatCall, taggedParts } from "../chat-call.ts";
 import { referenceOf } from "../ground-truth.ts";
 import type { Judge, Judgement } from "../judge.ts";
+import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { type JudgedEpisode, solutionOf } from "../judged-episode.ts";
-import type { ConfigOf, JudgeParts } from "../registry.ts";
 
 type Config = ConfigOf<"llm">;
 

@@ -3,8 +3,8 @@
 import { scoreMathDapo } from "@hone/rl";
 import { groundTruthOf } from "../ground-truth.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 
 export function mathDapoJudge({ kind }: ConfigOf<"math_dapo">): Judge {
   return function judgeMathDapo(episode) {

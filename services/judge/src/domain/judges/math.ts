@@ -3,8 +3,8 @@
 import { scoreMath } from "@hone/rl";
 import { groundTruthOf } from "../ground-truth.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 
 export function mathJudge({ kind }: ConfigOf<"math">): Judge {
   return function judgeMath(episode) {

@@ -11,8 +11,8 @@ import { deadline } from "@hone/core";
 import { JudgeError } from "../../errors.ts";
 import type { Judge } from "../judge.ts";
 import { type ScoreInput, scoreInputOf } from "../judge-input.ts";
+import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { readJudgement } from "../read-judgement.ts";
-import type { ConfigOf, JudgeParts } from "../registry.ts";
 
 const EXPORT = "computeScore";
 

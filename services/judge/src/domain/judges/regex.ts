@@ -3,8 +3,8 @@
 import { BoundedPattern } from "@hone/config";
 import { inTime } from "../in-time.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
-import type { ConfigOf } from "../registry.ts";
 
 export function regexJudge({ kind, pattern, flags }: ConfigOf<"regex">): Judge {
   const compiled = new BoundedPattern(pattern, flags);

@@ -10,8 +10,8 @@ import { type ChatMessage, ChatRenderer, loadTokenizer, type Tokenizer } from "@
 import { z } from "zod";
 import { JudgeError } from "../../errors.ts";
 import type { Judge } from "../judge.ts";
+import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { type JudgedEpisode, solutionOf } from "../judged-episode.ts";
-import type { ConfigOf, JudgeParts } from "../registry.ts";
 import { RewardModel } from "../reward-model/reward-model.ts";
 
 /** Where exports put it. */
