@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { initialiseWeights, PAGE_ROWS, resolveModelSpec } from "@hone/nn";
-import { OnnxRunner } from "../src/domain/embedded/onnx-runner.ts";
+import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
 
 const { values } = parseArgs({
   options: {

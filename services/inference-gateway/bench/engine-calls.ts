@@ -11,7 +11,7 @@
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { digestOfWeights } from "@hone/checkpoint";
-import { EmbeddedEngine } from "../src/domain/embedded/embedded-engine.ts";
+import { EmbeddedEngine } from "../src/embedded/embedded-engine.ts";
 
 /** A version to serve from now on. */
 interface LoadCall {

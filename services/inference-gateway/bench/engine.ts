@@ -19,10 +19,10 @@ import { parseArgs } from "node:util";
 import { saveCheckpoint } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
-import { EmbeddedEngine, RUN_COST } from "../src/domain/embedded/embedded-engine.ts";
-import { EngineCore } from "../src/domain/embedded/engine-core.ts";
-import { OnnxRunner } from "../src/domain/embedded/onnx-runner.ts";
 import type { GenerateRequest, GenerateResult } from "../src/domain/inference-engine.ts";
+import { EmbeddedEngine, RUN_COST } from "../src/embedded/embedded-engine.ts";
+import { EngineCore } from "../src/embedded/engine-core.ts";
+import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
 
 const { values } = parseArgs({
   options: {

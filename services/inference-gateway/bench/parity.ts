@@ -7,9 +7,9 @@ import { open, readFile } from "node:fs/promises";
 import path from "node:path";
 import { loadModel } from "@hone/checkpoint";
 import { contextLayoutFor, PAGE_ROWS } from "@hone/nn";
-import { RUN_COST } from "../src/domain/embedded/embedded-engine.ts";
-import { EngineCore } from "../src/domain/embedded/engine-core.ts";
-import { OnnxRunner } from "../src/domain/embedded/onnx-runner.ts";
+import { RUN_COST } from "../src/embedded/embedded-engine.ts";
+import { EngineCore } from "../src/embedded/engine-core.ts";
+import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
 
 interface Prompt {
   readonly ids: number[];

@@ -8,7 +8,7 @@
 import { parseArgs } from "node:util";
 import { Random } from "@hone/core";
 import { initialiseWeights, PAGE_ROWS, resolveModelSpec } from "@hone/nn";
-import { OnnxRunner } from "../src/domain/embedded/onnx-runner.ts";
+import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
 
 const { values } = parseArgs({
   options: {

@@ -5,15 +5,15 @@ import type { ModelConfig, ModelSpec } from "@hone/nn";
 import { notReady, READY, type Readiness } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import type { EngineConfig, InferenceGatewayConfig } from "./config.ts";
-import { checkRun } from "./domain/check-run.ts";
-import { EmbeddedEngine } from "./domain/embedded/embedded-engine.ts";
-import { contextTokensIn } from "./domain/embedded/kv-rows.ts";
 import type { InferenceEngine } from "./domain/inference-engine.ts";
-import { checkServerRun } from "./domain/server/check-server-run.ts";
-import type { EngineServer } from "./domain/server/engine-server.ts";
-import { type ServerChange, ServerEngine } from "./domain/server/server-engine.ts";
-import { SglangServer } from "./servers/sglang-server.ts";
-import { VllmServer } from "./servers/vllm-server.ts";
+import { contextTokensIn } from "./embedded/cache/kv-rows.ts";
+import { checkRun } from "./embedded/check-run.ts";
+import { EmbeddedEngine } from "./embedded/embedded-engine.ts";
+import { checkServerRun } from "./remote/check-server-run.ts";
+import type { EngineServer } from "./remote/engine-server.ts";
+import { type ServerChange, ServerEngine } from "./remote/server-engine.ts";
+import { SglangServer } from "./remote/sglang/sglang-server.ts";
+import { VllmServer } from "./remote/vllm/vllm-server.ts";
 
 export interface ChosenEngine {
   readonly engine: InferenceEngine;

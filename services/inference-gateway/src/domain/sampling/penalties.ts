@@ -1,0 +1,45 @@
+/**
+ * Penalties on tokens that the text has already, applied to logits before the temperature.
+ *
+ *   repetition r (https://arxiv.org/abs/1909.05858): of every token in the context, prompt included, a positive logit is
+ *       divided by r, a negative one multiplied
+ *   presence and frequency: of every sampled token, presence + frequency * count is taken from its logit
+ */
+
+import type { SamplingParameters } from "../inference-engine.ts";
+
+export type Penalties = Pick<
+  SamplingParameters,
+  "repetitionPenalty" | "presencePenalty" | "frequencyPenalty"
+>;
+
+/** The text so far. */
+export interface TextSoFar {
+  /** Prompt, then what was sampled: `tokens[0, length)`. */
+  readonly tokens: Int32Array;
+  readonly promptLength: number;
+  readonly length: number;
+}
+
+export function hasPenalties({
+  repetitionPenalty = 1,
+  presencePenalty = 0,
+  frequencyPenalty = 0,
+}: Penalties) {
+  return repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
+}
+
+/** Applies them in place. @param logits one row [V]. */
+export function penalize(logits: Float32Array, penalties: Penalties, text: TextSoFar): void {
+  const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0 } = penalties;
+  const { tokens, promptLength, length } = text;
+  if (repetitionPenalty !== 1) {
+    for (const id of new Set(tokens.subarray(0, length))) {
+      const logit = logits[id]!;
+      logits[id] = logit > 0 ? logit / repetitionPenalty : logit * repetitionPenalty;
+    }
+  }
+  const counts = new Map<number, number>();
+  for (const id of tokens.subarray(promptLength, length)) counts.set(id, (counts.get(id) ?? 0) + 1);
+  for (const [id, count] of counts) logits[id]! -= presencePenalty + frequencyPenalty * count;
+}

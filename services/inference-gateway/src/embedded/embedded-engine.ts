@@ -1,0 +1,289 @@
+/**
+ * The embedded engine: the port on one side, a worker thread on the other.
+ *
+ * E1: every pending call settles: with its answer, with the failure of the thread, or by the sweep after its deadline.
+ * E2: after close, or a failure of the thread, every call is refused; the thread is not started again here: whoever
+ *     owns the process decides (`onFailure`).
+ */
+
+import { Worker } from "node:worker_threads";
+import type { ContextLayout } from "@hone/nn";
+import { checkRequest } from "../domain/check-request.ts";
+import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
+import { countEngineStep } from "../domain/generation-metrics.ts";
+import type {
+  EngineCapacity,
+  GenerateOptions,
+  GenerateRequest,
+  GenerateResult,
+  InferenceEngine,
+  LoadedModel,
+  LoadPolicyOptions,
+  PolicySource,
+} from "../domain/inference-engine.ts";
+import type { EngineWorkerData } from "./engine-worker.ts";
+import {
+  decodeError,
+  type FromWorker,
+  type SubmittedRequest,
+  sharedClock,
+  type ToWorker,
+  type WireEvent,
+} from "./messages.ts";
+
+export interface EmbeddedEngineOptions {
+  /** Sequences that run at once. @default 256 */
+  readonly maxSequences?: number;
+  /** Requests that wait beside them; more are refused. @default 1_024 */
+  readonly maxWaiting?: number;
+  /** Tokens computed in one step; bounds the memory that a step takes beside weights and K/V. @default 4_096 */
+  readonly maxStepTokens?: number;
+  /** Milliseconds that prompts may take of one step; bounds how long a long one holds up the others. @default 2_000 */
+  readonly maxStepMs?: number;
+  /** Memory for K/V of each loaded version, at most what all sequences take at their longest. @default 256 MiB */
+  readonly maxCacheBytes?: number;
+  /** Threads that share an operator. @default 0, by the size of the model */
+  readonly intraOpThreads?: number;
+  /**
+   * Where large models read contexts from; those of small models are pooled. Pooled, a sample has the same bits whatever
+   * runs beside it and however its context was built. @default pooled
+   */
+  readonly largeContexts?: ContextLayout;
+  /** Told once when the thread has failed; the engine is of no use any more. */
+  readonly onFailure?: (error: EngineFailedError) => void;
+}
+
+/** Measured by bench/run-cost.ts on one core, in microseconds. Wrong figures cost time, never bits. */
+export const RUN_COST = { perRun: 400, perContextRow: 0.19, perAttention: 0.04, maxContextRows: 16_384 };
+/** The thread ends late sequences itself; only a thread that hangs leaves a call to the sweep. */
+const SWEEP_GRACE_MS = 5_000;
+const SWEEP_EVERY_MS = 1_000;
+/** How long close waits for the thread before it is ended by force. */
+const CLOSE_GRACE_MS = 5_000;
+
+interface PendingGeneration {
+  readonly resolve: (result: GenerateResult) => void;
+  readonly reject: (error: Error) => void;
+  readonly onTokens: GenerateOptions["onTokens"];
+  readonly sweptAt: number;
+  readonly deadlineMs: number;
+}
+
+interface PendingCall {
+  readonly onProgress: LoadPolicyOptions["onProgress"];
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class EmbeddedEngine implements InferenceEngine {
+  readonly #worker: Worker;
+  readonly #maxSequences: number;
+  readonly #maxWaiting: number;
+  readonly #onFailure: ((error: EngineFailedError) => void) | undefined;
+  readonly #generations = new Map<string, PendingGeneration>();
+  readonly #calls = new Map<number, PendingCall>();
+  readonly #sweeper: NodeJS.Timeout;
+  #models: readonly LoadedModel[] = [];
+  #outbox: SubmittedRequest[] = [];
+  #calledTimes = 0;
+  #failure: EngineFailedError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: EmbeddedEngineOptions = {}) {
+    const {
+      maxSequences = 256,
+      maxWaiting = 1_024,
+      maxStepTokens = 4_096,
+      maxStepMs = 2_000,
+      maxCacheBytes = 256 * 2 ** 20,
+      intraOpThreads = 0,
+      largeContexts = "pooled",
+    } = options;
+    this.#maxSequences = maxSequences;
+    this.#maxWaiting = maxWaiting;
+    this.#onFailure = options.onFailure;
+    const workerData: EngineWorkerData = {
+      core: { maxSequences, maxWaiting, maxStepTokens, maxStepMs, runCost: RUN_COST },
+      runner: {
+        maxCacheBytes,
+        maxSequences,
+        intraOpThreads,
+        ...(largeContexts === "pooled" && { contextLayout: largeContexts }),
+      },
+    };
+    this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
+    this.#worker.on("message", (message: FromWorker) => this.#receive(message));
+    this.#worker.on("error", (cause) =>
+      this.#fail(new EngineFailedError("Cannot go on as the engine thread failed", { cause })),
+    );
+    this.#worker.on("exit", (code) => {
+      const ended =
+        this.#closing === undefined ? `by itself: current value is exit code ${code}` : "on close";
+      this.#fail(new EngineFailedError(`Cannot generate as the engine thread ended ${ended}`));
+    });
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
+    this.#sweeper.unref();
+  }
+
+  async generate(request: GenerateRequest, options: GenerateOptions = {}): Promise<GenerateResult> {
+    checkRequest(request);
+    this.#checkUsable();
+    if (this.#generations.has(request.id)) {
+      throw new InvalidRequestError("id", request.id, "must be unique among the calls in flight");
+    }
+    const { signal, onTokens } = options;
+    const submittedAt = sharedClock();
+    const { promise, resolve, reject } = Promise.withResolvers<GenerateResult>();
+    const sweptAt = submittedAt + request.deadlineMs + SWEEP_GRACE_MS;
+    this.#generations.set(request.id, { resolve, reject, onTokens, sweptAt, deadlineMs: request.deadlineMs });
+    this.#submit({
+      request: { ...request, promptIds: Int32Array.from(request.promptIds) },
+      isStreaming: onTokens !== undefined,
+      submittedAt,
+    });
+    const onAbort = () => this.abort(request.id);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  loadPolicy(source: PolicySource, { onProgress }: LoadPolicyOptions = {}): Promise<void> {
+    return this.#call((call) => ({ kind: "load", call, source }), onProgress);
+  }
+
+  unload(model: string): Promise<void> {
+    return this.#call((call) => ({ kind: "unload", call, model }));
+  }
+
+  abort(id: string): void {
+    if (!this.#generations.has(id) || this.#failure !== undefined) return;
+    this.#flush();
+    this.#post({ kind: "abort", ids: [id] });
+  }
+
+  capacity(): EngineCapacity {
+    const running = this.#models.reduce((sum, model) => sum + model.running, 0);
+    return {
+      maxSequences: this.#maxSequences,
+      maxWaiting: this.#maxWaiting,
+      running: Math.min(running, this.#generations.size),
+      waiting: Math.max(0, this.#generations.size - running),
+      models: this.#models,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    if (this.#failure !== undefined) return;
+    const exited = new Promise<void>((resolve) => this.#worker.once("exit", () => resolve()));
+    const force = setTimeout(() => void this.#worker.terminate(), CLOSE_GRACE_MS);
+    try {
+      this.#flush();
+      this.#post({ kind: "close", call: this.#calledTimes++ });
+      await exited;
+    } finally {
+      clearTimeout(force);
+    }
+  }
+
+  #checkUsable(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#closing !== undefined) {
+      throw new EngineFailedError("Cannot use the engine as it is open no more: current value is closed");
+    }
+  }
+
+  /** Requests of one turn of the event loop travel together. */
+  #submit(request: SubmittedRequest): void {
+    this.#outbox.push(request);
+    if (this.#outbox.length === 1) setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    if (this.#outbox.length === 0) return;
+    this.#post({ kind: "submit", requests: this.#outbox });
+    this.#outbox = [];
+  }
+
+  async #call(
+    message: (call: number) => ToWorker,
+    onProgress?: LoadPolicyOptions["onProgress"],
+  ): Promise<void> {
+    this.#checkUsable();
+    const call = this.#calledTimes++;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#calls.set(call, { resolve, reject, onProgress });
+    this.#flush();
+    this.#post(message(call));
+    return promise;
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromWorker): void {
+    if (message.kind === "progress") {
+      this.#calls.get(message.call)?.onProgress?.(message.progress);
+      return;
+    }
+    this.#models = message.models;
+    if (message.kind === "step") {
+      for (const step of message.steps) countEngineStep(step);
+      for (const event of message.events) this.#settle(event);
+      return;
+    }
+    const call = this.#calls.get(message.call);
+    this.#calls.delete(message.call);
+    if (message.error === undefined) call?.resolve();
+    else call?.reject(decodeError(message.error));
+  }
+
+  #settle(event: WireEvent): void {
+    const pending = this.#generations.get(event.id);
+    if (pending === undefined) return;
+    if (event.kind === "tokens") {
+      const { kind: _, id: __, ...chunk } = event;
+      pending.onTokens?.(chunk);
+      return;
+    }
+    this.#generations.delete(event.id);
+    if (event.kind === "done") pending.resolve(event.result);
+    else pending.reject(decodeError(event.error));
+  }
+
+  /** E1 */
+  #sweep(): void {
+    const now = sharedClock();
+    for (const [id, pending] of this.#generations) {
+      if (now < pending.sweptAt) continue;
+      this.#generations.delete(id);
+      const waited = `${pending.deadlineMs + SWEEP_GRACE_MS} ms`;
+      pending.reject(
+        new EngineFailedError(
+          `Cannot wait longer for the engine thread as it does not answer: current value is ${waited}`,
+        ),
+      );
+    }
+  }
+
+  /** E1, E2 */
+  #fail(error: EngineFailedError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    clearInterval(this.#sweeper);
+    for (const pending of [...this.#generations.values(), ...this.#calls.values()]) pending.reject(error);
+    this.#generations.clear();
+    this.#calls.clear();
+    if (this.#closing === undefined) this.#onFailure?.(error);
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The thread that generates: a core that steps while there is work, and a port to the engine.
+ *
+ * W1: messages are handled between runs; each handler only queues, so a step never sees a change in its middle.
+ * W2: what the steps made is posted before the thread goes to sleep.
+ */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { contextLayoutFor } from "@hone/nn";
+import type { StepFigures } from "../domain/generation-metrics.ts";
+import type { LoadProgress, PolicySource } from "../domain/inference-engine.ts";
+import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
+import { encodeError, type FromWorker, sharedClock, type ToWorker, type WireEvent } from "./messages.ts";
+import { OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx/onnx-runner.ts";
+import { WeightSides } from "./onnx/weight-side.ts";
+import { readPolicy } from "./policy/read-policy.ts";
+
+/** What the engine starts the thread with. */
+export interface EngineWorkerData {
+  readonly core: Omit<EngineCoreOptions, "now">;
+  readonly runner: OnnxRunnerOptions;
+}
+
+/** Figures of steps that bring nothing to tell are held back this long: a second of a small model's decoding. */
+const MAX_HELD_STEPS = 1_000;
+
+const port = parentPort!;
+const options = workerData as EngineWorkerData;
+const core = new EngineCore({ ...options.core, now: sharedClock });
+const sides = new WeightSides();
+let isClosed = false;
+let postedLoad = "";
+let steps: StepFigures[] = [];
+let wake: (() => void) | undefined;
+
+port.on("message", (message: ToWorker) => {
+  handle(message);
+  wake?.();
+});
+
+while (!isClosed) {
+  if (core.hasWork) await timedStep();
+  const events = core.takeEvents();
+  const models = core.models();
+  const load = models.map(({ model, running, waiting }) => `${model} ${running} ${waiting}`).join();
+  if (events.length > 0 || load !== postedLoad || steps.length >= MAX_HELD_STEPS) {
+    post({ kind: "step", events: events.map(encodeEvent), models, steps });
+    steps = [];
+    postedLoad = load;
+  }
+  if (core.hasWork || isClosed) continue;
+  await new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+}
+port.close();
+
+async function timedStep(): Promise<void> {
+  const startedAt = performance.now();
+  const sequences = await core.step();
+  // A step that only loaded or dropped a policy computed nothing.
+  if (sequences > 0) steps.push({ ms: performance.now() - startedAt, sequences });
+}
+
+function handle(message: ToWorker): void {
+  switch (message.kind) {
+    case "submit":
+      for (const { request, isStreaming, submittedAt } of message.requests) {
+        core.submit(request, isStreaming, submittedAt);
+      }
+      return;
+    case "abort":
+      for (const id of message.ids) core.abort(id);
+      return;
+    case "load":
+      void answer(message.call, load(message.call, message.source));
+      return;
+    case "unload":
+      void answer(message.call, core.unload(message.model));
+      return;
+    case "close":
+      void answer(message.call, close());
+      return;
+    default:
+      message satisfies never;
+  }
+}
+
+async function load(call: number, source: PolicySource): Promise<void> {
+  const tell = progressOf(call);
+  const { spec, weights } = await readPolicy(source);
+  tell("read");
+  const layout = options.runner.contextLayout ?? contextLayoutFor(spec);
+  const isWeightLeft =
+    layout === "slots" && (await sides.isLeft(spec, weights, runThreads(spec, options.runner)));
+  const runner = await OnnxRunner.create(spec, weights, {
+    ...options.runner,
+    contextLayout: layout,
+    isWeightLeft,
+    ownsWeights: true,
+  });
+  tell("built", isWeightLeft ? "weights as they lie" : "weights packed");
+  const installed = core.install(source.model, source.version, runner);
+  wake?.();
+  await installed;
+  tell("swapped");
+}
+
+/** Tells the stages of a load as they end. */
+function progressOf(call: number): (stage: LoadProgress["stage"], detail?: string) => void {
+  let since = performance.now();
+  return function tell(stage, detail) {
+    const now = performance.now();
+    const progress = { stage, tookMs: now - since, ...(detail !== undefined && { detail }) };
+    post({ kind: "progress", call, progress });
+    since = now;
+  };
+}
+
+async function close(): Promise<void> {
+  const unloaded = core.models().map(({ model }) => core.unload(model));
+  wake?.();
+  await Promise.all(unloaded);
+  isClosed = true;
+}
+
+async function answer(call: number, work: Promise<void>): Promise<void> {
+  let failure: unknown;
+  try {
+    await work;
+  } catch (error) {
+    failure = error;
+  }
+  const error = failure === undefined ? undefined : encodeError(failure);
+  post({ kind: "answer", call, error, models: core.models() });
+  wake?.();
+}
+
+function post(message: FromWorker): void {
+  port.postMessage(message);
+}
+
+function encodeEvent(event: EngineEvent): WireEvent {
+  return event.kind === "failed" ? { ...event, error: encodeError(event.error) } : event;
+}

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Random } from "@hone/core";
+import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
+import { RowPool } from "../cache/row-pool.ts";
+import { ContextSlots } from "./context-slots.ts";
+
+const spec = resolveModelSpec({
+  vocabSize: 8,
+  hiddenSize: 8,
+  numLayers: 2,
+  numHeads: 4,
+  numKeyValueHeads: 2,
+  headDim: 2,
+});
+const PARTS = spec.numLayers * 2;
+const WIDTH = spec.numKeyValueHeads * spec.headDim;
+const MOST_ROWS = 5 * PAGE_ROWS;
+
+/** A sequence whose row at a position holds values that name both. */
+class Subject {
+  readonly pages: Int32Array;
+  readonly number: number;
+  start = 0;
+
+  constructor(number: number) {
+    this.number = number;
+    const pages = Math.ceil(MOST_ROWS / PAGE_ROWS);
+    // Backwards, so that no two pages lie in order.
+    this.pages = Int32Array.from({ length: pages }, (_, i) => (number + 1) * pages - i);
+  }
+
+  valueAt(position: number, part: number): number {
+    return this.number * 100_000 + position * 100 + part;
+  }
+
+  append(pool: RowPool, count: number, also?: (position: number, row: Float32Array[]) => void): void {
+    for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
+      const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
+      const row = Array.from({ length: PARTS }, (_, part) =>
+        Float32Array.from({ length: WIDTH }, (_, i) => this.valueAt(this.start, part * WIDTH + i)),
+      );
+      pool.write(page, this.start, row, 0, 1);
+      also?.(this.start, row);
+    }
+  }
+}
+
+function assertBrought(
+  slots: ContextSlots,
+  pool: RowPool,
+  subjects: readonly Subject[],
+  length: number,
+): number[] {
+  const items = subjects.map(({ pages, start }) => ({
+    tokens: new Int32Array(0),
+    pages,
+    start,
+    count: 1,
+    wantsLogits: true,
+  }));
+  const places = slots.bring(items, length, pool);
+  const all = subjects.map((_, index) => index);
+  assert.deepEqual(
+    [...places].sort((a, b) => a - b),
+    all,
+  );
+  const [sequences, groups, , rows, width] = slots.shapeFor(subjects.length);
+  assert.ok(sequences === subjects.length && rows >= length);
+  for (const [index, subject] of subjects.entries()) {
+    for (let layer = 0; layer < spec.numLayers; layer++) {
+      for (const [half, data] of [slots.keys(layer, sequences), slots.values(layer, sequences)].entries()) {
+        assert.equal(data.length, sequences * groups * rows * width);
+        for (let group = 0; group < groups; group++) {
+          for (let position = 0; position < subject.start; position++) {
+            const at = ((places[index]! * groups + group) * rows + position) * width;
+            const part = ((half * spec.numLayers + layer) * groups + group) * width;
+            assert.equal(data[at], subject.valueAt(position, part));
+          }
+        }
+      }
+    }
+  }
+  return places;
+}
+
+describe("ContextSlots", () => {
+  test("holds the rows of every sequence of a run, whoever comes, grows and leaves", () => {
+    const random = new Random(8);
+    const pool = new RowPool(spec, 200);
+    const slots = new ContextSlots(spec);
+    const subjects = Array.from({ length: 12 }, (_, number) => new Subject(number));
+    for (let run = 0; run < 150; run++) {
+      const chosen = subjects.filter(() => random.next() < 0.5);
+      if (chosen.length === 0) continue;
+      for (const subject of chosen) subject.append(pool, random.nextInt(4));
+      const longest = Math.max(...chosen.map(({ start }) => start));
+      const places = assertBrought(slots, pool, chosen, Math.ceil(longest / PAGE_ROWS) * PAGE_ROWS);
+      // The run's own row, where it is the next one and where the slot lacks some before it.
+      for (const [index, subject] of chosen.entries()) {
+        subject.append(pool, random.nextInt(2), (position, row) =>
+          slots.append(places[index]!, position, row, 0, 1),
+        );
+      }
+      // Somebody ends, and another one starts with the same pages.
+      if (run % 10 === 9) subjects[random.nextInt(12)] = new Subject(random.nextInt(12));
+    }
+    slots.dispose();
+  });
+
+  test("gives a session's next turn the slot of the turn before, and no other's", () => {
+    const pool = new RowPool(spec, 200);
+    const slots = new ContextSlots(spec);
+    const turns = [new Subject(0), new Subject(1)];
+    for (const subject of turns) subject.append(pool, 20);
+    assert.deepEqual(assertBrought(slots, pool, turns, 64), [0, 1]);
+    // The same rows and some more, for another sequence; one of the contexts begins otherwise.
+    const [next, stranger] = [new Subject(1), new Subject(5)];
+    for (const subject of [next, stranger]) subject.append(pool, 30);
+    assert.deepEqual(assertBrought(slots, pool, [next, stranger], 64), [1, 0]);
+    slots.dispose();
+  });
+
+  test("keeps a sequence where it is while others leave behind it", () => {
+    const pool = new RowPool(spec, 200);
+    const slots = new ContextSlots(spec);
+    const [first, second] = [new Subject(0), new Subject(1)];
+    for (const subject of [first, second]) subject.append(pool, 20);
+    const itemOf = ({ pages, start }: Subject) => ({
+      tokens: new Int32Array(0),
+      pages,
+      start,
+      count: 1,
+      wantsLogits: true,
+    });
+    const before = slots.bring([first, second].map(itemOf), 32, pool);
+    assert.deepEqual(before, [0, 1]);
+    assert.deepEqual(slots.bring([second, first].map(itemOf), 32, pool), [1, 0]);
+    assert.deepEqual(slots.bring([second].map(itemOf), 32, pool), [0]);
+    slots.dispose();
+  });
+});

@@ -1,0 +1,233 @@
+/**
+ * Contexts of the sequences that run, each in one piece: per layer two arrays [S, G, 1, L, D] (S slots, G key/value heads,
+ * L context positions, D head size), which onnxruntime reads in place. What they hold is a copy of pool rows.
+ *
+ * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
+ *     change while the sequence lives, so a slot is right however the sequence was paused in between.
+ * T2: the sequences of a run have slots 0 to S-1 in any order, so that the arrays' fronts are what the run is fed with.
+ *     The arrays have room for all rows of the pool, which is what all sequences need together: what is not written to takes
+ *     no memory, and contexts that grow move within them.
+ * T3: all that the arrays hold is finite: masked rows are multiplied by 0.
+ * T4: a sequence that goes on where another one ended, as a session's next turn does, takes over its slot. It is known by
+ *     the last layer's key of the slot's last row, which is what the tokens up to it made it: with the same bits in the
+ *     pool, the rows before are those of the same tokens.
+ */
+
+import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
+import { copyRows, free } from "../cache/kv-rows.ts";
+import type { RowPool } from "../cache/row-pool.ts";
+import type { RunItem } from "../policy-runner.ts";
+
+interface Slot {
+  readonly pages: Int32Array;
+  filled: number;
+}
+
+export class ContextSlots {
+  readonly #groups: number;
+  readonly #headDim: number;
+  #length = 0;
+  #capacity = 0;
+  #slots: (Slot | undefined)[] = [];
+  #keys: Float32Array[];
+  #values: Float32Array[];
+
+  constructor(spec: ModelSpec) {
+    this.#groups = spec.numKeyValueHeads;
+    this.#headDim = spec.headDim;
+    const none = () => Array.from({ length: spec.numLayers }, () => new Float32Array(0));
+    this.#keys = none();
+    this.#values = none();
+  }
+
+  /** Whether the sequence with these pages has a slot. */
+  has(pages: Int32Array): boolean {
+    return this.#slots.some((slot) => slot?.pages === pages);
+  }
+
+  /** The shape of {@link keys} and {@link values} for a run of that many sequences. */
+  shapeFor(sequences: number): readonly [number, number, 1, number, number] {
+    return [sequences, this.#groups, 1, this.#length, this.#headDim];
+  }
+
+  keys(layer: number, sequences: number): Float32Array {
+    return this.#keys[layer]!.subarray(0, sequences * this.#slotSize);
+  }
+
+  values(layer: number, sequences: number): Float32Array {
+    return this.#values[layer]!.subarray(0, sequences * this.#slotSize);
+  }
+
+  /**
+   * Gives the items of a run their slots, with the rows before their new tokens.
+   * @param length context positions that each needs room for, at most.
+   * @returns the slot of each item (T2).
+   */
+  bring(items: readonly RunItem[], length: number, pool: RowPool): number[] {
+    // A few longer rows cost less than moving everything, twice as long ones do not.
+    const isFitting = this.#length >= length && this.#length <= 2 * length;
+    if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length, pool);
+    const places = this.#assign(items, pool);
+    for (const [index, { pages, start }] of items.entries()) {
+      const place = places[index]!;
+      const slot = this.#slots[place]!;
+      for (let position = slot.filled; position < start; ) {
+        const inPage = position % PAGE_ROWS;
+        const count = Math.min(PAGE_ROWS - inPage, start - position);
+        const { rows, first, apart } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
+        this.#spread(place, position, () => rows, first, apart, count);
+        position += count;
+      }
+      slot.filled = Math.max(slot.filled, start);
+    }
+    return places;
+  }
+
+  /**
+   * Takes rows of consecutive positions right from the output of their run, if they are the next ones of their slot, as far
+   * as there is room: they are in the processor's cache then, which they are no more when the next run fetches them.
+   * @param fresh as {@link RowPool.write} takes it, finite at these tokens.
+   */
+  append(
+    place: number,
+    position: number,
+    fresh: readonly Float32Array[],
+    token: number,
+    count: number,
+  ): void {
+    const slot = this.#slots[place]!;
+    const rows = Math.min(count, this.#length - position);
+    if (slot.filled !== position || rows <= 0) return;
+    this.#spread(place, position, (part) => fresh[part]!, token * this.#groups * this.#headDim, 0, rows);
+    slot.filled += rows;
+  }
+
+  dispose(): void {
+    for (const buffers of [this.#keys, this.#values]) for (const buffer of buffers.splice(0)) free(buffer);
+    this.#slots = [];
+  }
+
+  get #slotSize(): number {
+    return this.#groups * this.#length * this.#headDim;
+  }
+
+  /** T2: who has a slot in the front keeps it, who has one behind moves. */
+  #assign(items: readonly RunItem[], pool: RowPool): number[] {
+    this.#takeOver(items, pool);
+    const slotOf = new Map(
+      this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])),
+    );
+    const places = items.map(({ pages }) => slotOf.get(pages) ?? -1);
+    const taken = new Set(places);
+    let next = 0;
+    for (const [index, place] of places.entries()) {
+      if (place >= 0 && place < items.length) continue;
+      while (taken.has(next)) next++;
+      taken.add(next);
+      places[index] = next;
+      if (place >= 0) {
+        this.#move(place, next);
+        this.#slots[place] = undefined;
+      } else {
+        this.#slots[next] = { pages: items[index]!.pages, filled: 0 };
+      }
+    }
+    return places;
+  }
+
+  /** T4 */
+  #takeOver(items: readonly RunItem[], pool: RowPool): void {
+    const present = new Set(items.map(({ pages }) => pages));
+    const known = new Set(this.#slots.map((slot) => slot?.pages));
+    for (const item of items) {
+      if (item.start === 0 || known.has(item.pages)) continue;
+      const place = this.#slots.findIndex(
+        (slot, at) => slot !== undefined && !present.has(slot.pages) && this.#isBegin(at, slot, item, pool),
+      );
+      if (place >= 0) this.#slots[place] = { pages: item.pages, filled: this.#slots[place]!.filled };
+    }
+  }
+
+  /** Whether all rows of a slot are rows of the sequence. */
+  #isBegin(place: number, { filled }: Slot, { pages, start }: RunItem, pool: RowPool): boolean {
+    if (filled === 0 || filled > start) return false;
+    const last = this.#keys.length - 1;
+    const width = this.#headDim;
+    const { rows, first, apart } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
+    const from = first + last * apart;
+    const at = place * this.#slotSize + (filled - 1) * width;
+    const held = this.#keys[last]!;
+    for (let i = 0; i < width; i++) if (held[at + i] !== rows[from + i]) return false;
+    return true;
+  }
+
+  /**
+   * Copies rows to the heads of a slot.
+   * @param rowsOf the array with a part's rows, of keys of layer 0, 1, ..., then of values
+   * @param first where those of the first part begin in it, and how far `apart` the next one's do
+   */
+  #spread(
+    place: number,
+    position: number,
+    rowsOf: (part: number) => Float32Array,
+    first: number,
+    apart: number,
+    count: number,
+  ): void {
+    const width = this.#headDim;
+    const rowSize = this.#groups * width;
+    const headSize = this.#length * width;
+    const row = place * this.#slotSize + position * width;
+    let part = 0;
+    for (const buffers of [this.#keys, this.#values]) {
+      for (const buffer of buffers) {
+        const rows = rowsOf(part);
+        let from = first + part++ * apart;
+        for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
+          copyRows(rows, from, rowSize, buffer, to, width, count);
+        }
+      }
+    }
+  }
+
+  #move(from: number, to: number): void {
+    const size = this.#slotSize;
+    for (const buffers of [this.#keys, this.#values]) {
+      for (const buffer of buffers) buffer.copyWithin(to * size, from * size, (from + 1) * size);
+    }
+    this.#slots[to] = this.#slots[from];
+  }
+
+  /** Rows that still fit move along; the rest is fetched when it is needed. */
+  #resize(capacity: number, length: number, pool: RowPool): void {
+    const kept = length < this.#length ? [] : this.#slots.slice(0, this.#capacity);
+    const slots = Math.max(capacity, kept.length);
+    const needed = slots * this.#groups * length * this.#headDim;
+    const usual = pool.capacity * PAGE_ROWS * this.#groups * this.#headDim;
+    const resized = (buffer: Float32Array) => {
+      const isFitting = buffer.length >= needed;
+      const target = isFitting ? buffer : new Float32Array(Math.max(needed, usual));
+      this.#moveRows(buffer, target, kept, length);
+      if (target !== buffer) free(buffer);
+      return target;
+    };
+    this.#keys = this.#keys.map(resized);
+    this.#values = this.#values.map(resized);
+    this.#slots = kept;
+    this.#capacity = slots;
+    this.#length = length;
+  }
+
+  /** Sets the heads apart for longer contexts, from the last one on: in place none is written over before it has moved. */
+  #moveRows(from: Float32Array, to: Float32Array, kept: readonly (Slot | undefined)[], length: number): void {
+    const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
+    for (let head = kept.length * this.#groups - 1; head >= 0; head--) {
+      const slot = kept[Math.floor(head / this.#groups)];
+      if (slot === undefined) continue;
+      const begin = head * before;
+      const end = begin + slot.filled * this.#headDim;
+      if (from === to) to.copyWithin(head * after, begin, end);
+      else to.set(from.subarray(begin, end), head * after);
+    }
+  }
+}

@@ -1,0 +1,378 @@
+/**
+ * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
+ *
+ * Pooled contexts are read from the pool in the graph, which repeats every bit. Large models may read slots instead, copies
+ * of what the running sequences need of theirs, so that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
+ * continue a cached context, together at most twice the pool's memory.
+ *
+ * The arrays that a run is fed with are kept and grow with the largest run.
+ */
+
+import { availableParallelism } from "node:os";
+import {
+  buildDecodeGraph,
+  CONTEXT_BUCKET,
+  type ContextLayout,
+  contextInputs,
+  contextLayoutFor,
+  fedParameters,
+  freshOutputs,
+  LARGEST_UNIFORM,
+  listParameters,
+  type ModelSpec,
+  massBlocks,
+  minQueries,
+  PAGE_ROWS,
+  parameterSize,
+  releaseValues,
+  type Weights,
+} from "@hone/nn";
+import { type Fetched, GraphSession } from "@hone/tensor";
+import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampling-row.ts";
+import { KvPool } from "../cache/kv-pool.ts";
+import { contextBytesPerToken, contextTokensIn } from "../cache/kv-rows.ts";
+import { RowPool } from "../cache/row-pool.ts";
+import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "../policy-runner.ts";
+import { ContextSlots } from "./context-slots.ts";
+import { FeedBuffers } from "./feed-buffers.ts";
+import type { RunThreads } from "./weight-side.ts";
+
+export interface OnnxRunnerOptions {
+  /** Memory for K/V, used as far as needed. */
+  readonly maxCacheBytes: number;
+  /** Sequences that run at once: more memory than all of them take at their longest is left alone. */
+  readonly maxSequences: number;
+  /** Threads that share an operator; 0 = one for small models, every core for large ones. */
+  readonly intraOpThreads: number;
+  /** How long idle threads busy-wait for the next operator. @default by the size of the model */
+  readonly spinUs?: number;
+  /** Where the graph reads contexts from. @default by the size of the model */
+  readonly contextLayout?: ContextLayout;
+  /** Whether weights are the left side of their products. @default with slots; pooled contexts allow the right one only */
+  readonly isWeightLeft?: boolean;
+  /** Whether the weights are nobody else's: their memory is given back with the runner. @default false */
+  readonly ownsWeights?: boolean;
+  /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
+  readonly runCost?: RunCost;
+  /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
+  readonly profilePrefix?: string;
+}
+
+/** What probability-mass.ts of the model gives. */
+const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
+
+/** Slots for the sequences that decode, and for those that continue a cached context, with all their rows behind. */
+interface SlotContexts {
+  readonly layout: "slots";
+  readonly pool: RowPool;
+  readonly decoding: ContextSlots;
+  readonly continuing: ContextSlots;
+}
+
+type Contexts = { readonly layout: "pooled"; readonly pool: KvPool } | SlotContexts;
+
+/** Sizes of one run; letters as in the graph: S, N, Q, L/A, W. */
+interface RunShape {
+  readonly sequences: number;
+  readonly tokens: number;
+  readonly queries: number;
+  readonly contextPages: number;
+  readonly wanted: number;
+}
+
+/** One thread's share of rows must not shrink to a single one, which another kernel computes: see D3 of the graph. */
+const MAX_INTRA_OP_THREADS = 8;
+
+/**
+ * Between two products of a large model lie operators that one thread computes: the others need not fall asleep for them,
+ * which costs as much processor time and, at each of some hundred products a step, the time to wake up.
+ */
+const SPIN_US = 50;
+
+/** New tokens of a run of a large model: what its layers pass on stays in the processor's cache. */
+const MAX_RUN_TOKENS = 512;
+
+/**
+ * What two cores do in a microsecond, roughly, while a large model runs: bytes read from memory, and additions with
+ * multiplications of attention. Wrong figures cost time, never samples.
+ */
+const BYTES_PER_US = 15_000;
+/** A pooled row is read, written in its sequence's place, and read there. */
+const POOLED_PASSES = 3;
+const FLOP_PER_US = 80_000;
+
+export class OnnxRunner implements PolicyRunner {
+  readonly limits: PolicyLimits;
+  readonly pageCapacity: number;
+  readonly runCost?: RunCost;
+  readonly #spec: ModelSpec;
+  readonly #session: GraphSession;
+  readonly #contexts: Contexts;
+  readonly #buffers = new FeedBuffers();
+  readonly #hasMasses: boolean;
+  /** The new keys and values: all in one, or by part as a row pool has them. */
+  readonly #rowOutputs: readonly string[];
+  /** Given back at the end. */
+  readonly #ownWeights: Weights;
+  /** Sequences of the last decode run. */
+  #decoders = 0;
+
+  private constructor(
+    spec: ModelSpec,
+    session: GraphSession,
+    contexts: Contexts,
+    runCost: RunCost | undefined,
+    ownWeights: Weights,
+  ) {
+    this.#spec = spec;
+    this.#hasMasses = massBlocks(spec.vocabSize) > 0;
+    this.#session = session;
+    this.#contexts = contexts;
+    const layers = Array.from({ length: spec.numLayers }, (_, layer) => freshOutputs(layer));
+    this.#rowOutputs =
+      contexts.layout === "pooled"
+        ? ["newKeyValues"]
+        : [...layers.map(({ keys }) => keys), ...layers.map(({ values }) => values)];
+    this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
+    this.pageCapacity = contexts.pool.capacity;
+    if (runCost !== undefined) this.runCost = runCost;
+    this.#ownWeights = ownWeights;
+  }
+
+  /** @param weights with slots, the runner reads those of the layers as long as it lives, unless they are packed. */
+  static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
+    const layout = options.contextLayout ?? contextLayoutFor(spec);
+    const isWeightLeft = layout === "slots" && (options.isWeightLeft ?? true);
+    const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft }), {
+      ...runThreads(spec, options),
+      externalData: weights,
+      ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
+    });
+    const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
+    const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
+    const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1);
+    const usualCost = isLarge(spec) ? largeRunCost(spec, layout, options.maxCacheBytes) : undefined;
+    const runCost = options.runCost ?? usualCost;
+    const ownWeights = options.ownsWeights ? weights : {};
+    const runner = new OnnxRunner(spec, session, contexts, runCost, ownWeights);
+    for (const { name, shape } of fedParameters(spec, isWeightLeft)) {
+      runner.#buffers.give(name, weights[name]!, shape);
+    }
+    return runner;
+  }
+
+  async run(items: readonly RunItem[]): Promise<RunOutput> {
+    const shape = this.#shapeOf(items);
+    const contexts = this.#contexts;
+    let slots: ContextSlots | undefined;
+    let places: number[];
+    if (contexts.layout === "slots") {
+      slots = this.#slotsFor(items, contexts);
+      places = this.#feedSlots(items, slots, contexts);
+    } else places = this.#feedPools(items, shape, contexts.pool);
+    this.#feedTokens(items, shape, places);
+    const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
+    const outputs = [...this.#rowOutputs, ...(this.#hasMasses ? MASS_OUTPUTS : [])];
+    if (!this.#hasMasses || !isBlockEnough) outputs.push("logits");
+    const results = await this.#session.run(this.#buffers.feeds, outputs);
+    const fresh = this.#rowOutputs.map((name) => results[name]!.data as Float32Array);
+    const broken: number[] = [];
+    let token = 0;
+    for (const [index, item] of items.entries()) {
+      if (!this.#keep(item, fresh, token, slots, places[index]!)) broken.push(index);
+      token += item.count;
+    }
+    return {
+      logits: results.logits?.data as Float32Array | undefined,
+      masses: this.#hasMasses ? rowMasses(results) : undefined,
+      broken,
+    };
+  }
+
+  /** Keeps the new keys and values of an item. @returns false when they are not finite: then it is of no use any more. */
+  #keep(
+    { pages, start, count }: RunItem,
+    fresh: readonly Float32Array[],
+    firstToken: number,
+    slots: ContextSlots | undefined,
+    place: number,
+  ): boolean {
+    const contexts = this.#contexts;
+    for (let position = start; position < start + count; ) {
+      const page = pages[Math.floor(position / PAGE_ROWS)]!;
+      const rows = Math.min(PAGE_ROWS - (position % PAGE_ROWS), start + count - position);
+      const token = firstToken + position - start;
+      const isSound =
+        contexts.layout === "slots"
+          ? contexts.pool.write(page, position, fresh, token, rows)
+          : contexts.pool.write(page, position, fresh[0]!, token, rows);
+      if (!isSound) return false;
+      slots?.append(place, position, fresh, token, rows);
+      position += rows;
+    }
+    return true;
+  }
+
+  copyRows(fromPage: number, toPage: number, count: number): void {
+    this.#contexts.pool.copyRows(fromPage, toPage, count);
+  }
+
+  async dispose(): Promise<void> {
+    await this.#session.release();
+    const contexts = this.#contexts;
+    contexts.pool.dispose();
+    if (contexts.layout === "slots")
+      for (const slots of [contexts.decoding, contexts.continuing]) slots.dispose();
+    releaseValues(this.#ownWeights);
+  }
+
+  #shapeOf(items: readonly RunItem[]): RunShape {
+    let tokens = 0;
+    let queries = this.#contexts.layout === "slots" ? 1 : minQueries(this.#spec);
+    let longest = 1;
+    let wanted = 0;
+    for (const { start, count, wantsLogits } of items) {
+      tokens += count;
+      queries = Math.max(queries, count);
+      longest = Math.max(longest, start + count);
+      if (wantsLogits) wanted++;
+    }
+    const contextPages = Math.ceil(longest / CONTEXT_BUCKET) * (CONTEXT_BUCKET / PAGE_ROWS);
+    return { sequences: items.length, tokens, queries, contextPages, wanted };
+  }
+
+  /** @returns the place of each item among the run's sequences. */
+  #feedPools(
+    items: readonly RunItem[],
+    { sequences, queries, contextPages }: RunShape,
+    pool: KvPool,
+  ): number[] {
+    const pagesOf = this.#buffers.indices("contextPages", [sequences, contextPages]);
+    const queryPositions = this.#buffers.indices("queryPositions", [sequences, queries]);
+    pagesOf.fill(0);
+    for (const [sequence, { pages, start, count }] of items.entries()) {
+      pagesOf.set(pages.subarray(0, Math.ceil(start / PAGE_ROWS)), sequence * contextPages);
+      const first = sequence * queries;
+      for (let i = 0; i < count; i++) queryPositions[first + i] = start + i;
+      queryPositions.fill(start + count - 1, first + count, first + queries);
+    }
+    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
+      const names = contextInputs(layer);
+      this.#buffers.give(names.keys, pool.keys[layer]!, pool.shape);
+      this.#buffers.give(names.values, pool.values[layer]!, pool.shape);
+    }
+    return items.map((_, index) => index);
+  }
+
+  #slotsFor(items: readonly RunItem[], { decoding, continuing }: SlotContexts): ContextSlots {
+    const isDecoding = items.every(({ count }) => count === 1);
+    if (isDecoding) this.#decoders = items.length;
+    // Turns that go on together, with nothing beside them, find their contexts where they decoded, and decode there again.
+    const isNextTurn = items.length >= this.#decoders && items.every(({ start }) => start > 0);
+    return isDecoding || isNextTurn ? decoding : continuing;
+  }
+
+  /** @returns the place of each item among the run's sequences. */
+  #feedSlots(items: readonly RunItem[], slots: ContextSlots, { pool, decoding }: SlotContexts): number[] {
+    const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
+    // Sequences that decode want room for the next row at once: all would have to move for it one step later.
+    const wanted = slots === decoding ? longest + 1 : longest;
+    const length = Math.ceil(wanted / CONTEXT_BUCKET) * CONTEXT_BUCKET;
+    const sequences = items.length;
+    const places = slots.bring(items, length, pool);
+    const lengths = this.#buffers.indices("contextLengths", [sequences]);
+    for (const [index, { start }] of items.entries()) lengths[places[index]!] = start;
+    const shape = slots.shapeFor(sequences);
+    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
+      const names = contextInputs(layer);
+      this.#buffers.give(names.keys, slots.keys(layer, sequences), shape);
+      this.#buffers.give(names.values, slots.values(layer, sequences), shape);
+    }
+    return places;
+  }
+
+  #feedTokens(items: readonly RunItem[], shape: RunShape, places: readonly number[]): void {
+    const { sequences, tokens, queries, wanted } = shape;
+    const buffers = this.#buffers;
+    const tokenIds = buffers.indices("tokenIds", [1, tokens]);
+    const positionIds = buffers.indices("positionIds", [1, tokens]);
+    const queryTokens = buffers.indices("queryTokens", [sequences, queries]);
+    const tokenQueries = buffers.indices("tokenQueries", [1, tokens]);
+    const lastTokens = buffers.indices("lastTokens", [sequences]);
+    const wantedSequences = buffers.indices("wantedSequences", [wanted]);
+    const perRow = (name: string) => (this.#hasMasses ? buffers.floats(name, [1, wanted, 1]) : undefined);
+    const inverseTemperatures = perRow("inverseTemperatures");
+    const uniforms = perRow("uniforms");
+    let token = 0;
+    let want = 0;
+    for (const [index, item] of items.entries()) {
+      const { tokens: ids, start, count, wantsLogits, temperature = 1, uniform = 0 } = item;
+      const firstQuery = places[index]! * queries;
+      for (let i = 0; i < count; i++, token++) {
+        tokenIds[token] = ids[start + i]!;
+        positionIds[token] = start + i;
+        tokenQueries[token] = firstQuery + i;
+        queryTokens[firstQuery + i] = token;
+      }
+      queryTokens.fill(token - 1, firstQuery + count, firstQuery + queries);
+      lastTokens[places[index]!] = token - 1;
+      if (!wantsLogits) continue;
+      if (inverseTemperatures) inverseTemperatures[want] = inverseTemperature(temperature);
+      if (uniforms) uniforms[want] = Math.min(uniform, LARGEST_UNIFORM);
+      wantedSequences[want++] = places[index]!;
+    }
+  }
+}
+
+/** @param pages that it has room for */
+function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Contexts {
+  if (layout === "pooled") return { layout, pool: new KvPool(spec, pages) };
+  const pool = new RowPool(spec, pages);
+  return { layout, pool, decoding: new ContextSlots(spec), continuing: new ContextSlots(spec) };
+}
+
+/** Whether a model is one of those that share an operator among threads, and whose contexts may have slots. */
+function isLarge(spec: ModelSpec): boolean {
+  return contextLayoutFor(spec) === "slots";
+}
+
+/** The threads of a runner's session. */
+export function runThreads(
+  spec: ModelSpec,
+  { intraOpThreads, spinUs }: Pick<OnnxRunnerOptions, "intraOpThreads" | "spinUs">,
+): RunThreads {
+  const ownChoice = isLarge(spec) ? availableParallelism() : 1;
+  return {
+    intraOpThreads: Math.min(intraOpThreads > 0 ? intraOpThreads : ownChoice, MAX_INTRA_OP_THREADS),
+    spinUs: spinUs ?? (isLarge(spec) ? SPIN_US : 0),
+  };
+}
+
+/** What runs of a large model cost: reading its weights, its contexts, and attending to them. */
+function largeRunCost(spec: ModelSpec, layout: ContextLayout, maxCacheBytes: number): RunCost {
+  const bytesPerRow = contextBytesPerToken(spec);
+  const passes = layout === "slots" ? 1 : POOLED_PASSES;
+  const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
+  return {
+    perRun: (parameters * Float32Array.BYTES_PER_ELEMENT) / BYTES_PER_US,
+    perContextRow: (passes * bytesPerRow) / BYTES_PER_US,
+    perAttention: (4 * spec.numLayers * spec.numHeads * spec.headDim) / FLOP_PER_US,
+    perToken: (2 * parameters) / FLOP_PER_US,
+    maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),
+    maxNewTokens: MAX_RUN_TOKENS,
+  };
+}
+
+function rowMasses(results: Readonly<Record<string, Fetched>>): RowMasses[] {
+  const [largest, blockMasses, drawnBlocks, drawnLogits] = MASS_OUTPUTS.map((name) => results[name]!.data);
+  const rows = largest!.length;
+  const rowOf = (data: Float32Array, row: number) => {
+    const size = data.length / rows;
+    return data.subarray(row * size, (row + 1) * size);
+  };
+  return Array.from({ length: rows }, (_, row) => ({
+    largest: Number(largest![row]),
+    blockMasses: rowOf(blockMasses as Float32Array, row),
+    drawn: { block: Number(drawnBlocks![row]), logits: rowOf(drawnLogits as Float32Array, row) },
+  }));
+}

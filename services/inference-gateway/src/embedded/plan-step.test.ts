@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { PagePool } from "./cache/page-pool.ts";
+import { PrefixCache } from "./cache/prefix-cache.ts";
+import { groupRuns, planStep } from "./plan-step.ts";
+import type { RunCost } from "./policy-runner.ts";
+import { Sequence } from "./sequence.ts";
+import { HashRunner } from "./testing-hash-runner.ts";
+
+const cost: RunCost = { perRun: 400, perContextRow: 0.2, perAttention: 0.04, maxContextRows: 16_384 };
+
+function started(prompts: number[][]): Sequence[] {
+  const cache = new PrefixCache(new PagePool(100));
+  return prompts.map((promptIds, i) => {
+    const sequence = new Sequence(
+      {
+        id: String(i),
+        model: "m",
+        promptIds,
+        sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 4, stopTokenIds: [] },
+        seed: i,
+        sessionId: "",
+        groupId: "",
+        versionRange: { lowest: 0, highest: 0 },
+        deadlineMs: 1_000,
+      },
+      false,
+      200,
+      0,
+    );
+    sequence.start(cache, 0);
+    return sequence;
+  });
+}
+
+const countsOf = (sequences: Sequence[], maxTokens: number) =>
+  planStep(sequences, maxTokens).map(({ sequence, count }) => [sequence.request.id, count]);
+
+describe("planStep()", () => {
+  test("puts decoding first, then whole prefills in their order, and cuts only the first one", () => {
+    const sequences = started([[1, 2, 3, 4, 5, 6], [7], [8, 9, 10, 11], [12, 13]]);
+    assert.deepEqual(countsOf(sequences, 11), [
+      ["1", 1],
+      ["0", 6],
+      ["2", 4],
+    ]);
+    assert.deepEqual(countsOf(sequences, 10), [
+      ["1", 1],
+      ["0", 6],
+    ]);
+    assert.deepEqual(countsOf(sequences, 4), [
+      ["1", 1],
+      ["0", 3],
+    ]);
+    assert.deepEqual(countsOf(sequences, 1), [["1", 1]]);
+  });
+
+  test("lets a prefill wait for another one that computes most of what it lacks, and only then", () => {
+    const prompt = [1, 2, 3, 4, 5, 6, 7, 8];
+    const sequences = started([prompt, prompt, [...prompt, 9], [1, 2, 30, 40, 50, 60, 70, 80]]);
+    assert.deepEqual(countsOf(sequences, 100), [
+      ["0", 8],
+      ["3", 8],
+    ]);
+  });
+
+  test("takes no more of one prefill than it is told", () => {
+    const planned = planStep(started([[1, 2, 3, 4, 5, 6], [7], [8, 9]]), 100, 100, 4);
+    assert.deepEqual(
+      planned.map(({ count }) => count),
+      [1, 4, 2],
+    );
+  });
+
+  test("does not wait for a sequence that stands elsewhere", async () => {
+    const cache = new PrefixCache(new PagePool(100));
+    const [ahead, behind] = started([
+      [1, 1, 1, 1, 1, 1],
+      [1, 1, 1, 1, 1, 1],
+    ]) as [Sequence, Sequence];
+    const pool = new PagePool(10);
+    ahead.start(cache, 0);
+    ahead.takePages(pool, 2, new HashRunner());
+    ahead.advance(cache);
+    assert.deepEqual(countsOf([ahead, behind], 100), [
+      ["0", 4],
+      ["1", 6],
+    ]);
+  });
+});
+
+describe("groupRuns()", () => {
+  const items = (shapes: [start: number, count: number][]) =>
+    shapes.map(([start, count]) => ({ start, count }));
+
+  test("keeps every item, once", () => {
+    const all = items(Array.from({ length: 300 }, (_, i) => [(i * 37) % 500, 1 + ((i * 11) % 40)]));
+    const grouped = groupRuns(all, cost).flat();
+    assert.equal(grouped.length, all.length);
+    assert.equal(new Set(grouped).size, all.length);
+  });
+
+  test("computes alike items together", () => {
+    assert.equal(groupRuns(items(Array.from({ length: 50 }, (_, i) => [100 + (i % 20), 1])), cost).length, 1);
+  });
+
+  test("keeps long prefills and long contexts from padding the rest", () => {
+    const decode = Array.from({ length: 50 }, (): [number, number] => [60, 1]);
+    assert.deepEqual(
+      groupRuns(items([...decode, [0, 500]]), cost).map((group) => group.length),
+      [50, 1],
+    );
+    assert.deepEqual(
+      groupRuns(items([...decode, [4_000, 1]]), cost).map((group) => group.length),
+      [50, 1],
+    );
+  });
+
+  test("keeps the new tokens of a run within their bound", () => {
+    const groups = groupRuns(items(Array.from({ length: 9 }, () => [0, 100])), {
+      ...cost,
+      maxNewTokens: 400,
+    });
+    assert.deepEqual(
+      groups.map((group) => group.length),
+      [4, 4, 1],
+    );
+  });
+
+  test("keeps what one run brings together within its bound", () => {
+    const groups = groupRuns(items(Array.from({ length: 256 }, () => [250, 1])), cost);
+    assert.deepEqual(
+      groups.map((group) => group.length),
+      [64, 64, 64, 64],
+    );
+  });
+});

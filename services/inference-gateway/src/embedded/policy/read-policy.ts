@@ -1,0 +1,69 @@
+/** Reads the weights of a policy version without holding up the generations of the thread that asks. */
+
+import { readdir, stat } from "node:fs/promises";
+import path from "node:path";
+import { Worker } from "node:worker_threads";
+import { findBaseFolder } from "@hone/checkpoint";
+import type { ModelSpec, Weights } from "@hone/nn";
+import { PolicyLoadError } from "../../domain/errors.ts";
+import type { PolicySource } from "../../domain/inference-engine.ts";
+import { decodeError, type WireError } from "../messages.ts";
+import { loadPolicyFolder } from "./load-policy-folder.ts";
+
+/** What the thread of a load answers with. */
+export type ReadPolicy =
+  | { readonly kind: "read"; readonly spec: ModelSpec; readonly weights: Weights }
+  | { readonly kind: "failed"; readonly error: WireError };
+
+/** Smaller files are read in less time than a thread takes to begin. */
+const MIN_THREAD_BYTES = 64 * 2 ** 20;
+const WEIGHTS_SUFFIX = ".safetensors";
+
+/**
+ * @param minThreadBytes of weights that a thread of their own reads.
+ * @throws {PolicyLoadError} as {@link loadPolicyFolder} does, and when its thread ends without an answer.
+ */
+export async function readPolicy(
+  source: PolicySource,
+  minThreadBytes = MIN_THREAD_BYTES,
+): Promise<{ spec: ModelSpec; weights: Weights }> {
+  const bytes = (await weightBytes(source.folder)) + (await weightBytes(await baseOf(source)));
+  const isLarge = bytes >= minThreadBytes;
+  return isLarge ? readBeside(source) : loadPolicyFolder(source);
+}
+
+/** What adapters are merged into; undefined without any, and where that cannot be found out, which its load will say. */
+async function baseOf({ folder, base }: PolicySource): Promise<string | undefined> {
+  return base ?? (await findBaseFolder(folder).catch(() => undefined));
+}
+
+/** Of all files with weights; 0 where the folder cannot be read, which its load will say. */
+async function weightBytes(folder: string | undefined): Promise<number> {
+  if (folder === undefined) return 0;
+  const names = await readdir(folder).catch(() => []);
+  const sizes = names
+    .filter((name) => name.endsWith(WEIGHTS_SUFFIX))
+    .map(async (name) => (await stat(path.join(folder, name)).catch(() => undefined))?.size ?? 0);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+async function readBeside(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
+  const worker = new Worker(new URL("./read-policy-worker.ts", import.meta.url), { workerData: source });
+  try {
+    const answer = await new Promise<ReadPolicy>((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("error", reject);
+      worker.once("exit", (code) => reject(new Error(`its thread ended with exit code ${code}`)));
+    });
+    if (answer.kind === "failed") throw decodeError(answer.error);
+    return { spec: answer.spec, weights: answer.weights };
+  } catch (cause) {
+    if (cause instanceof PolicyLoadError) throw cause;
+    const { model, version, folder } = source;
+    throw new PolicyLoadError(`Cannot load version ${version} of ${model} as ${folder} must be readable`, {
+      cause,
+    });
+  } finally {
+    void worker.terminate();
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * One generation inside the engine: its tokens, where their K/V lies, and what it has cost so far.
+ *
+ * Q1: `tokens[0, length)` are known, K/V of the first `computed` of them lies in `pages`, and `computed < length` while
+ *     it lives: what is left is the next prefill chunk, or the one token of a decode step.
+ * Q2: pages before `#ownFrom` are those of the lease; the `#ownCount` from there on are held by the sequence. Where the
+ *     lease ends inside a page, the first own page has a copy of what the lease covers in it.
+ */
+
+import { PAGE_ROWS } from "@hone/nn";
+import type {
+  FinishReason,
+  GenerateRequest,
+  GenerateResult,
+  TokenChunk,
+  TokenLogprob,
+  VersionSpan,
+} from "../domain/inference-engine.ts";
+import { uniformAt } from "../domain/sampling/counter-random.ts";
+import { isFromAll } from "../domain/sampling/sampler.ts";
+import type { PagePool } from "./cache/page-pool.ts";
+import type { Lease, PrefixCache } from "./cache/prefix-cache.ts";
+import type { PolicyRunner, RunItem } from "./policy-runner.ts";
+
+/** A token that was drawn. */
+export interface Draw extends TokenLogprob {
+  /** The most likely ones, where they were asked for. */
+  readonly top: readonly TokenLogprob[];
+}
+
+export class Sequence {
+  readonly request: GenerateRequest;
+  /** Whether the caller wants tokens as they are made. */
+  readonly isStreaming: boolean;
+  readonly tokens: Int32Array;
+  readonly pages: Int32Array;
+  readonly deadlineAt: number;
+  readonly logprobs: number[] = [];
+  /** Of each sampled token, where the request asks for them. */
+  readonly topLogprobs: (readonly TokenLogprob[])[] = [];
+  length: number;
+  computed = 0;
+  lease: Lease | undefined;
+  isAborted = false;
+  readonly #spans: { version: number; tokenCount: number }[] = [];
+  readonly #submittedAt: number;
+  #startedAt: number | undefined;
+  #firstTokenAt: number | undefined;
+  #cachedTokens: number | undefined;
+  #ownFrom = 0;
+  #ownCount = 0;
+  /** Tokens that the next run computes: their rows are taken. */
+  #next = 0;
+  /** Tokens already told to a caller that streams. */
+  #told = 0;
+
+  /** @param maxContextTokens the model's; new tokens beyond it are cut off. */
+  constructor(request: GenerateRequest, isStreaming: boolean, maxContextTokens: number, submittedAt: number) {
+    this.request = request;
+    this.isStreaming = isStreaming;
+    const prompt = request.promptIds;
+    const capacity = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
+    this.tokens = new Int32Array(capacity);
+    this.tokens.set(prompt);
+    this.pages = new Int32Array(Math.ceil(capacity / PAGE_ROWS));
+    this.length = prompt.length;
+    this.#submittedAt = submittedAt;
+    this.deadlineAt = submittedAt + request.deadlineMs;
+  }
+
+  /** Tokens whose K/V is not there yet. At least one (Q1). */
+  get pending(): number {
+    return this.length - this.computed;
+  }
+
+  get isPrefilling(): boolean {
+    return this.computed < this.request.promptIds.length || this.pending > 1;
+  }
+
+  get promptLength(): number {
+    return this.request.promptIds.length;
+  }
+
+  get sampled(): number {
+    return this.length - this.request.promptIds.length;
+  }
+
+  /** Takes what the cache knows. The last token is always computed, since its logits are needed. */
+  start(cache: PrefixCache, now: number): void {
+    this.lease = cache.match(this.tokens, this.length - 1, this.pages);
+    this.computed = this.lease.length;
+    this.#ownFrom = Math.floor(this.lease.length / PAGE_ROWS);
+    this.#startedAt ??= now;
+  }
+
+  /** Takes what has come to the cache since, where it has nothing of its own yet. */
+  catchUp(cache: PrefixCache, now: number): void {
+    if (this.lease === undefined || this.pending === 1 || this.#ownCount > 0) return;
+    const before = this.lease;
+    this.start(cache, now);
+    cache.release(before);
+  }
+
+  /** Takes pages for its next `count` tokens. @returns false, taking none, when there are too few. */
+  takePages(pool: PagePool, count: number, runner: PolicyRunner): boolean {
+    const owned = this.#ownFrom + this.#ownCount;
+    const missing = Math.ceil((this.computed + count) / PAGE_ROWS) - owned;
+    const shared = this.pages[owned] ?? 0;
+    if (missing > 0 && !pool.take(missing, this.pages, owned)) return false;
+    const begun = this.computed % PAGE_ROWS;
+    if (this.#ownCount === 0 && begun > 0) runner.copyRows(shared, this.pages[owned]!, begun); // Q2
+    this.#ownCount += Math.max(0, missing);
+    this.#next = count;
+    return true;
+  }
+
+  /** What the next run computes for it. */
+  item(): RunItem {
+    const { sampling } = this.request;
+    return {
+      tokens: this.tokens,
+      pages: this.pages,
+      start: this.computed,
+      count: this.#next,
+      wantsLogits: this.#next === this.pending,
+      temperature: sampling.temperature,
+      uniform: this.uniform,
+      isFromAll: isFromAll(sampling),
+    };
+  }
+
+  /** What its next token is drawn by. */
+  get uniform(): number {
+    return uniformAt(this.request.seed, this.length);
+  }
+
+  /** Counts what was computed. A prefill is shared at once, so that its group finds it in the next step. */
+  advance(cache: PrefixCache): void {
+    const wasPrefilling = this.isPrefilling;
+    this.#cachedTokens ??= this.computed;
+    this.computed += this.#next;
+    this.#next = 0;
+    if (wasPrefilling && this.lease !== undefined) {
+      this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
+    }
+  }
+
+  append({ id, logprob, top }: Draw, version: number, now: number): void {
+    this.tokens[this.length++] = id;
+    this.logprobs.push(logprob);
+    if (this.#wantsTop) this.topLogprobs.push(top);
+    const last = this.#spans.at(-1);
+    if (last?.version === version) last.tokenCount++;
+    else this.#spans.push({ version, tokenCount: 1 });
+    this.#firstTokenAt ??= now;
+  }
+
+  /** What was sampled since the last time. */
+  takeChunk(): TokenChunk {
+    const from = this.#told;
+    this.#told = this.sampled;
+    return {
+      ids: Array.from(this.tokens.subarray(this.promptLength + from, this.length)),
+      logprobs: this.logprobs.slice(from),
+      ...(this.#wantsTop && { topLogprobs: this.topLogprobs.slice(from) }),
+    };
+  }
+
+  /** Leaves its K/V to the cache, for its session's next turn and its group. */
+  release(cache: PrefixCache, pool: PagePool): void {
+    if (this.lease === undefined) return;
+    this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
+    this.discard(cache, pool);
+  }
+
+  /** Gives its pages back without keeping them. It can be started again, and repeats itself bit by bit. */
+  discard(cache: PrefixCache, pool: PagePool): void {
+    if (this.lease === undefined) return;
+    for (let i = 0; i < this.#ownCount; i++) pool.letGo(this.pages[this.#ownFrom + i]!);
+    cache.release(this.lease);
+    this.lease = undefined;
+    this.computed = 0;
+    this.#ownFrom = 0;
+    this.#ownCount = 0;
+    this.#next = 0;
+  }
+
+  result(finishReason: FinishReason, now: number): GenerateResult {
+    const startedAt = this.#startedAt ?? now;
+    const firstTokenAt = this.#firstTokenAt ?? now;
+    return {
+      ids: Array.from(this.tokens.subarray(this.request.promptIds.length, this.length)),
+      logprobs: this.logprobs,
+      ...(this.#wantsTop && { topLogprobs: this.topLogprobs }),
+      finishReason,
+      versions: this.#spans satisfies VersionSpan[],
+      metrics: {
+        prefillTokens:
+          this.#cachedTokens === undefined ? 0 : this.request.promptIds.length - this.#cachedTokens,
+        cachedTokens: this.#cachedTokens ?? 0,
+        queueMs: startedAt - this.#submittedAt,
+        prefillMs: firstTokenAt - startedAt,
+        decodeMs: now - firstTokenAt,
+      },
+    };
+  }
+
+  get #wantsTop(): boolean {
+    return (this.request.sampling.topLogprobs ?? 0) > 0;
+  }
+}

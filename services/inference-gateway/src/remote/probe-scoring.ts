@@ -1,0 +1,47 @@
+/**
+ * Finds out of which distribution a server tells logprobs, since releases and flags differ and none of them says it:
+ * rule 5 of the architecture, "logprobs are those of the sampling distribution", depends on it.
+ *
+ *   top-k 2, the three likeliest asked for    processed: two have a probability at all. Otherwise three have.
+ *   top-k 1 at T=0.5 and at T=2               raw: the same logprob of the same token. tempered: another.
+ *
+ * A model that is sure of its token whatever the temperature is taken for a raw one, which may do less.
+ */
+
+import type { SamplingParameters } from "../domain/inference-engine.ts";
+import { type EngineServer, Scoring, type ServerChunk, type ServerWeights } from "./engine-server.ts";
+
+/** What the probe asks with: any weights will do. */
+type Ask = Pick<EngineServer, "generate">;
+
+const PROBE_IDS = [1, 2, 3];
+const COLD = 0.5;
+/** More is refused by vLLM. */
+const HOT = 2;
+/** What float32 and another batch make of the same logprob. */
+const SAME = 1e-3;
+
+export async function probeScoring(
+  server: Ask,
+  weights: ServerWeights,
+  signal: AbortSignal,
+): Promise<Scoring> {
+  const ask = async (shape: Pick<SamplingParameters, "temperature" | "topK" | "topLogprobs">) => {
+    const sampling = { ...shape, topP: 1, maxNewTokens: 1, stopTokenIds: [] };
+    const call = { promptIds: PROBE_IDS, sampling, maxNewTokens: 1, seed: 1, weights, isStreaming: false };
+    let first: ServerChunk | undefined;
+    for await (const chunk of server.generate(call, signal)) {
+      if (chunk.ids.length > 0) first ??= chunk;
+    }
+    return first;
+  };
+  const two = await ask({ temperature: 1, topK: 2, topLogprobs: 3 });
+  const possible = two?.topLogprobs?.[0]?.length ?? 0;
+  if (possible > 0 && possible < 3) return Scoring.processed;
+  const [cold, hot] = [
+    await ask({ temperature: COLD, topK: 1, topLogprobs: 0 }),
+    await ask({ temperature: HOT, topK: 1, topLogprobs: 0 }),
+  ];
+  const difference = Math.abs((cold?.logprobs[0] ?? 0) - (hot?.logprobs[0] ?? 0));
+  return difference > SAME ? Scoring.tempered : Scoring.raw;
+}

@@ -1,0 +1,54 @@
+/** Sampling parameters that a server cannot keep rule 5 with, or does not take: refused with the run, and again with a call. */
+
+import type { SamplingParameters } from "../domain/inference-engine.ts";
+import { type SamplingBounds, Scoring } from "./engine-server.ts";
+
+type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP"> & {
+  readonly repetitionPenalty?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+};
+
+export interface BrokenSamplingRule {
+  readonly key: keyof Shape;
+  readonly value: number;
+  readonly allowed: string;
+}
+
+/** Every rule that is broken. At temperature 0 the distribution is a point, whatever the server says. */
+export function brokenSamplingRules(
+  sampling: Shape,
+  scoring: Scoring,
+  bounds: SamplingBounds,
+): BrokenSamplingRule[] {
+  const { temperature, topP, topK, minP = 0, repetitionPenalty = 1 } = sampling;
+  const { presencePenalty = 0, frequencyPenalty = 0 } = sampling;
+  const broken: BrokenSamplingRule[] = [];
+  const rule = (key: keyof Shape, value: number, isKept: boolean, allowed: string) => {
+    if (!isKept) broken.push({ key, value, allowed });
+  };
+  const { minTemperature, maxTemperature, maxRepetitionPenalty } = bounds;
+  rule(
+    "temperature",
+    temperature,
+    temperature === 0 || (temperature >= minTemperature && temperature <= maxTemperature),
+    `0, or ${minTemperature} to ${maxTemperature}, which the inference server takes`,
+  );
+  rule(
+    "repetitionPenalty",
+    repetitionPenalty,
+    repetitionPenalty <= maxRepetitionPenalty,
+    `at most ${maxRepetitionPenalty}, which the inference server takes`,
+  );
+  if (scoring === Scoring.processed || temperature === 0) return broken;
+  const why = "as the inference server's logprobs are those before it";
+  rule("topP", topP, topP === 1, `1, ${why}`);
+  rule("topK", topK, topK === 0, `0, ${why}`);
+  rule("minP", minP, minP === 0, `0, ${why}`);
+  if (scoring === Scoring.tempered) return broken;
+  rule("temperature", temperature, temperature === 1, `1 or 0, ${why}`);
+  rule("repetitionPenalty", repetitionPenalty, repetitionPenalty === 1, `1, ${why}`);
+  rule("presencePenalty", presencePenalty, presencePenalty === 0, `0, ${why}`);
+  rule("frequencyPenalty", frequencyPenalty, frequencyPenalty === 0, `0, ${why}`);
+  return broken;
+}

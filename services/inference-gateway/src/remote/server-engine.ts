@@ -1,0 +1,400 @@
+/**
+ * The port over an inference server beside this gateway.
+ *
+ * S1: the server holds the weights of one version. They change only while nothing runs on them.
+ * S2: when a version comes, generations that may move to it are cut off and go on from their own tokens on the new
+ *     weights, so that the version of each token is known; those that may not are waited for.
+ * S3: what the server holds is known, or it serves nothing: one that was away, or is another process, is asked what it is
+ *     and given its weights again before a generation reaches it.
+ * S4: a generation settles by its deadline, also where the server hangs.
+ * S5: whatever is done to the server, loads, looks, unloads, is done one after the other.
+ *
+ * G1 is the server's own: vLLM and SGLang draw other tokens in other batches.
+ */
+
+import { Room, raceAbortable } from "@hone/core";
+import { checkRequest } from "../domain/check-request.ts";
+import {
+  EngineBusyError,
+  EngineFailedError,
+  InvalidRequestError,
+  PolicyLoadError,
+  ServerRefusedError,
+  VersionBehindError,
+  VersionStaleError,
+} from "../domain/errors.ts";
+import {
+  type EngineCapacity,
+  FinishReason,
+  type GenerateOptions,
+  type GenerateRequest,
+  type GenerateResult,
+  type InferenceEngine,
+  type LoadPolicyOptions,
+  type PolicySource,
+  type VersionSpan,
+} from "../domain/inference-engine.ts";
+import type { EngineServer, LabelSpan, ServerFacts } from "./engine-server.ts";
+import { HeldWeights, type WeightsChange } from "./held-weights.ts";
+import { readServerPolicy, type ServerPolicy, versionInLabel } from "./read-server-policy.ts";
+import { brokenSamplingRules } from "./sampling-rules.ts";
+import { removeViews } from "./served-folder.ts";
+import { ServerGeneration } from "./server-generation.ts";
+import { ServerKeeper, type ServerState } from "./server-keeper.ts";
+
+export interface ServerEngineOptions {
+  readonly server: EngineServer;
+  /** Sequences that run at the server at once. @default 256 */
+  readonly maxSequences?: number;
+  /** Requests that wait beside them; more are refused. @default 1_024 */
+  readonly maxWaiting?: number;
+  /** Time between two looks at the server. @default 1_000 */
+  readonly lookEveryMs?: number;
+  /** How long a load waits for a server that starts before it fails, to be tried again. @default 30_000 */
+  readonly readyWaitMs?: number;
+  /** Folder of this engine alone, below which the server reads too; absent = it is given the folders of policies as they are. */
+  readonly viewFolder?: string;
+  /** Told when the server comes, goes, or has its weights again. */
+  readonly onChange?: (change: ServerChange) => void;
+}
+
+export type ServerChange =
+  | { readonly kind: "ready"; readonly facts: ServerFacts }
+  | { readonly kind: "away"; readonly reason: string }
+  | WeightsChange;
+
+/** Longer ones make a timer fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export class ServerEngine implements InferenceEngine {
+  readonly #server: EngineServer;
+  readonly #maxSequences: number;
+  readonly #maxWaiting: number;
+  readonly #readyWaitMs: number;
+  readonly #viewFolder: string | undefined;
+  readonly #onChange: (change: ServerChange) => void;
+  readonly #keeper: ServerKeeper;
+  readonly #room: Room;
+  readonly #generations = new Map<string, ServerGeneration>();
+  readonly #running = new Set<ServerGeneration>();
+  /** Those with a call at the server. */
+  readonly #streaming = new Set<ServerGeneration>();
+  readonly #weights: HeldWeights;
+  /** Resolved when no call is at the server any more. */
+  #idle: PromiseWithResolvers<void> | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ServerEngineOptions) {
+    const { server, maxSequences = 256, maxWaiting = 1_024, lookEveryMs = 1_000 } = options;
+    this.#server = server;
+    this.#maxSequences = maxSequences;
+    this.#maxWaiting = maxWaiting;
+    this.#readyWaitMs = options.readyWaitMs ?? 30_000;
+    this.#viewFolder = options.viewFolder;
+    this.#onChange = options.onChange ?? (() => undefined);
+    this.#room = new Room(maxSequences);
+    this.#keeper = new ServerKeeper({
+      server,
+      everyMs: lookEveryMs,
+      inTurn: (work) => this.#inTurn(work),
+      onReady: async (facts) => {
+        this.#onChange({ kind: "ready", facts });
+        await this.#weights.met(facts);
+      },
+      onAway: (reason) => this.#lost(reason),
+      onSteady: () => this.#weights.restore(),
+    });
+    this.#weights = new HeldWeights({
+      server,
+      keeper: this.#keeper,
+      drain: (version) => this.#drain(version),
+      onChange: this.#onChange,
+    });
+  }
+
+  /** Whether the server is there. */
+  get state(): ServerState {
+    return this.#keeper.state;
+  }
+
+  /** What the server was when it was there last; undefined before the first time. */
+  get facts(): ServerFacts | undefined {
+    return this.#keeper.facts;
+  }
+
+  async generate(request: GenerateRequest, options: GenerateOptions = {}): Promise<GenerateResult> {
+    checkRequest(request);
+    this.#checkOpen();
+    if (this.#generations.has(request.id)) {
+      throw new InvalidRequestError("id", request.id, "must be unique among the calls in flight");
+    }
+    this.#policyFor(request);
+    const facts = this.facts!;
+    this.#checkServable(request, facts);
+    const waiting = this.#generations.size - this.#running.size;
+    const isFull = this.#generations.size >= this.#maxSequences + this.#maxWaiting;
+    if (isFull) throw new EngineBusyError(waiting);
+    const { signal, onTokens } = options;
+    const generation = new ServerGeneration(request, facts.maxContextTokens, onTokens);
+    this.#generations.set(request.id, generation);
+    const late = () => generation.end(FinishReason.deadline); // S4
+    const timer = setTimeout(late, Math.min(request.deadlineMs, MAX_TIMER_MS));
+    const onAbort = () => generation.end(FinishReason.aborted);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      return generation.result(await this.#run(generation));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      this.#generations.delete(request.id);
+    }
+  }
+
+  async loadPolicy(source: PolicySource, { onProgress }: LoadPolicyOptions = {}): Promise<void> {
+    this.#checkOpen();
+    await this.#keeper.untilReady(this.#readyWaitMs);
+    await this.#inTurn(async () => {
+      this.#checkOpen();
+      const { version, model } = source;
+      const { state } = this;
+      const action = `Cannot load version ${version} of ${model}`;
+      if (state.kind !== "ready") {
+        throw new PolicyLoadError(
+          `${action} as ${this.#server.name} must be ready: current value is ${state.reason}`,
+        );
+      }
+      const startedAt = performance.now();
+      const policy = await readServerPolicy(source, state.facts, this.#viewFolder);
+      const refusal = this.#weights.refusalOf(policy);
+      if (refusal !== undefined) throw new PolicyLoadError(`${action} as ${refusal}`);
+      onProgress?.({ stage: "read", tookMs: performance.now() - startedAt });
+      const readAt = performance.now();
+      await this.#weights.replace(policy);
+      if (this.#viewFolder !== undefined) await removeViews(this.#viewFolder, [policy.weights.label]);
+      onProgress?.({ stage: "swapped", tookMs: performance.now() - readAt });
+    });
+  }
+
+  unload(model: string): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const generation of this.#generations.values()) {
+        if (generation.request.model === model) generation.end(FinishReason.aborted);
+      }
+      await this.#weights.drop(model);
+    });
+  }
+
+  abort(id: string): void {
+    this.#generations.get(id)?.end(FinishReason.aborted);
+  }
+
+  capacity(): EngineCapacity {
+    const running = this.#running.size;
+    const waiting = this.#generations.size - running;
+    const { held } = this.#weights;
+    const models = held === undefined ? [] : [held.source];
+    return {
+      maxSequences: this.#maxSequences,
+      maxWaiting: this.#maxWaiting,
+      running,
+      waiting,
+      models: models.map(({ model, version }) => ({ model, versions: [version], running, waiting })),
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    for (const generation of this.#generations.values()) generation.end(FinishReason.aborted);
+    await this.#keeper.close();
+    await this.#turn;
+    this.#server.close();
+  }
+
+  // -- Generations -----------------------------------------------------------------------------------------------
+
+  async #run(generation: ServerGeneration): Promise<FinishReason> {
+    let hasPlace = false;
+    try {
+      await this.#room.enter(generation.signal);
+      hasPlace = true;
+      generation.begin();
+      this.#running.add(generation);
+      while (true) {
+        const policy = await this.#admit(generation);
+        const reason = await this.#stream(generation, policy);
+        if (reason !== undefined) return reason;
+      }
+    } catch (error) {
+      if (generation.ended !== undefined) return generation.ended;
+      throw generation.failure ?? error;
+    } finally {
+      this.#running.delete(generation);
+      if (hasPlace) this.#room.leave();
+    }
+  }
+
+  /** S1: waits while weights change, unless it has to end on those that are there still. */
+  async #admit(generation: ServerGeneration): Promise<ServerPolicy> {
+    const { request } = generation;
+    for (let change = this.#weights.change; change !== undefined; change = this.#weights.change) {
+      const { held } = this.#weights;
+      const isOfOld = held !== undefined && isAllowed(request, held.source.version);
+      if (isOfOld && !change.isLoading && !isAllowed(request, change.version)) break;
+      await raceAbortable(change.done, generation.signal);
+    }
+    return this.#policyFor(request);
+  }
+
+  /** One call. @returns undefined when the generation goes on by another one. */
+  async #stream(generation: ServerGeneration, policy: ServerPolicy): Promise<FinishReason | undefined> {
+    const { request } = generation;
+    const before = generation.tokenCount;
+    const { call, signal } = generation.nextCall(policy.weights);
+    let end: "stop" | "length" | "abort" | undefined;
+    let labels: readonly LabelSpan[] | undefined;
+    this.#streaming.add(generation);
+    try {
+      for await (const chunk of this.#server.generate(call, signal)) {
+        generation.take(chunk);
+        end ??= chunk.end;
+        labels = chunk.labels ?? labels;
+      }
+    } catch (cause) {
+      if (generation.ended === undefined) throw this.#failureOf(cause, policy);
+    } finally {
+      this.#streaming.delete(generation);
+      if (this.#streaming.size === 0) this.#idle?.resolve();
+    }
+    const made = generation.tokenCount - before;
+    generation.attribute(this.#versionsOf(request, policy, made, labels));
+    if (generation.ended !== undefined) return generation.ended;
+    if (generation.failure !== undefined) throw generation.failure;
+    const isStopped = made > 0 && request.sampling.stopTokenIds.includes(generation.lastId!);
+    if (end === "stop" && isStopped) return FinishReason.stop;
+    if (generation.isFull) return FinishReason.length;
+    if (end === "length") return FinishReason.length;
+    // A stop token of the server's own is one of the sample's; the caller's decide.
+    if (generation.isMoving || (end === "stop" && made > 0)) return undefined;
+    if (end === "abort" && this.#weights.change !== undefined) return undefined;
+    this.#keeper.look();
+    const found = end === "abort" ? "aborted there" : `${end ?? "no reason"} after ${made} tokens`;
+    throw new EngineFailedError(
+      `Cannot finish the generation as ${this.#server.name} must say how it ended: current value is ${found}`,
+    );
+  }
+
+  /** A server that restarted refuses adapters that it had before; whole weights have nothing to do with a refusal. */
+  #failureOf(cause: unknown, { weights }: ServerPolicy): Error {
+    const isRefusal = cause instanceof ServerRefusedError && (cause.status === 400 || cause.status === 422);
+    if (isRefusal && weights.kind === "whole") {
+      return new InvalidRequestError("request", cause.message, `must be one that ${this.#server.name} takes`);
+    }
+    this.#keeper.look();
+    return new EngineFailedError(`Cannot finish the generation as ${this.#server.name} must`, { cause });
+  }
+
+  /** G3: by the server's own labels where it has some. */
+  #versionsOf(
+    request: GenerateRequest,
+    { source, weights }: ServerPolicy,
+    made: number,
+    labels: readonly LabelSpan[] | undefined,
+  ): VersionSpan[] {
+    if (labels === undefined || weights.kind === "adapter") {
+      return [{ version: source.version, tokenCount: made }];
+    }
+    let left = made;
+    const spans = labels.map(({ label, tokenCount }) => {
+      const version = versionInLabel(label, source.model);
+      if (version === undefined || !isAllowed(request, version)) {
+        this.#keeper.look();
+        throw new EngineFailedError(
+          `Cannot use the tokens as they must come from ${source.model}, versions ${request.versionRange.lowest} to ${request.versionRange.highest}: current value is "${label}"`,
+        );
+      }
+      const counted = Math.min(left, tokenCount);
+      left -= counted;
+      return { version, tokenCount: counted };
+    });
+    return [...spans, { version: spans.at(-1)?.version ?? source.version, tokenCount: left }];
+  }
+
+  #policyFor({ model, versionRange }: GenerateRequest): ServerPolicy {
+    const { held, missing } = this.#weights;
+    if (held?.source.model !== model) {
+      if (missing?.source.model !== model) throw new VersionBehindError(model, versionRange, undefined);
+      const found = this.state.kind === "away" ? this.state.reason : "loading its weights again";
+      throw new EngineFailedError(
+        `Cannot generate as ${this.#server.name} must hold the weights of ${model}: current value is ${found}`,
+      );
+    }
+    const { version } = held.source;
+    if (version < versionRange.lowest) throw new VersionBehindError(model, versionRange, version);
+    if (version > versionRange.highest) throw new VersionStaleError(model, versionRange, version);
+    return held;
+  }
+
+  #checkServable({ promptIds, sampling }: GenerateRequest, { maxContextTokens, scoring }: ServerFacts): void {
+    if (promptIds.length >= maxContextTokens) {
+      const rule = `must hold 1 to ${maxContextTokens - 1} tokens`;
+      throw new InvalidRequestError("promptIds.length", promptIds.length, rule);
+    }
+    const { vocabularySize } = this.#weights.held!;
+    const stranger = promptIds.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
+    if (stranger !== undefined) {
+      throw new InvalidRequestError("promptIds", stranger, `must be token ids below ${vocabularySize}`);
+    }
+    const [broken] = brokenSamplingRules(sampling, scoring, this.#server.bounds);
+    if (broken === undefined) return;
+    throw new InvalidRequestError(`sampling.${broken.key}`, broken.value, `must be ${broken.allowed}`);
+  }
+
+  #checkOpen(): void {
+    if (this.#closing === undefined) return;
+    throw new EngineFailedError("Cannot use the engine as it is open no more: current value is closed");
+  }
+
+  // -- Weights ---------------------------------------------------------------------------------------------------
+
+  /** S5 */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.then(
+      () => undefined,
+      () => undefined,
+    );
+    return done;
+  }
+
+  /** S2 */
+  async #drain(version: number): Promise<void> {
+    for (const generation of this.#streaming) {
+      if (isAllowed(generation.request, version)) generation.move();
+    }
+    if (this.#streaming.size > 0) {
+      this.#idle = Promise.withResolvers<void>();
+      await this.#idle.promise;
+    }
+    this.#idle = undefined;
+  }
+
+  /** S3 */
+  #lost(reason: string): void {
+    this.#weights.lost();
+    const failure = new EngineFailedError(
+      `Cannot finish the generation as ${this.#server.name} must stay: current value is ${reason}`,
+    );
+    for (const generation of this.#generations.values()) generation.fail(failure);
+    this.#onChange({ kind: "away", reason });
+  }
+}
+
+function isAllowed({ versionRange }: GenerateRequest, version: number): boolean {
+  return version >= versionRange.lowest && version <= versionRange.highest;
+}

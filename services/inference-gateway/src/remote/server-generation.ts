@@ -1,0 +1,158 @@
+/** One generation on an inference server: what was made of it so far, over all the calls that it took. */
+
+import { deriveSeed } from "@hone/core";
+import type {
+  FinishReason,
+  GenerateRequest,
+  GenerateResult,
+  TokenChunk,
+  TokenLogprob,
+  VersionSpan,
+} from "../domain/inference-engine.ts";
+import type { ServerCall, ServerChunk, ServerWeights } from "./engine-server.ts";
+
+type OnTokens = ((chunk: TokenChunk) => void) | undefined;
+
+export class ServerGeneration {
+  readonly request: GenerateRequest;
+  readonly #onTokens: OnTokens;
+  readonly #most: number;
+  readonly #ending = new AbortController();
+  #moving = new AbortController();
+  readonly #ids: number[] = [];
+  readonly #logprobs: number[] = [];
+  readonly #tops: (readonly TokenLogprob[])[] = [];
+  readonly #versions: { version: number; tokenCount: number }[] = [];
+  #cachedTokens = 0;
+  readonly #calledAt = performance.now();
+  #beganAt: number | undefined;
+  #firstTokenAt: number | undefined;
+  /** Why it is to end although more could be sampled. */
+  ended: FinishReason | undefined;
+  /** What it fails with. */
+  failure: Error | undefined;
+
+  /** @param maxContextTokens prompt and answer together. */
+  constructor(request: GenerateRequest, maxContextTokens: number, onTokens: OnTokens) {
+    this.request = request;
+    this.#onTokens = onTokens;
+    this.#most = Math.min(request.sampling.maxNewTokens, maxContextTokens - request.promptIds.length);
+  }
+
+  /** Aborts when it is to settle. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Whether its present call was cut off so that it goes on elsewhere. */
+  get isMoving(): boolean {
+    return this.#moving.signal.aborted;
+  }
+
+  get isFull(): boolean {
+    return this.#ids.length >= this.#most;
+  }
+
+  get tokenCount(): number {
+    return this.#ids.length;
+  }
+
+  get lastId(): number | undefined {
+    return this.#ids.at(-1);
+  }
+
+  /** The first reason counts. */
+  end(reason: FinishReason): void {
+    if (this.#ending.signal.aborted) return;
+    this.ended = reason;
+    this.#ending.abort();
+  }
+
+  fail(failure: Error): void {
+    if (this.#ending.signal.aborted) return;
+    this.failure = failure;
+    this.#ending.abort(failure);
+  }
+
+  /** Cuts its present call off: it goes on by another one. */
+  move(): void {
+    this.#moving.abort();
+  }
+
+  /** It has its place among those that run. */
+  begin(): void {
+    this.#beganAt ??= performance.now();
+  }
+
+  /** Another call for the tokens that are missing; its signal aborts when the call is to end. */
+  nextCall(weights: ServerWeights): { readonly call: ServerCall; readonly signal: AbortSignal } {
+    this.#moving = new AbortController();
+    const { promptIds, sampling, seed } = this.request;
+    const made = this.#ids.length;
+    const call = {
+      promptIds: [...promptIds, ...this.#ids],
+      sampling,
+      maxNewTokens: this.#most - made,
+      // With the same seed it would draw the same numbers for other places.
+      seed: made === 0 ? seed : deriveSeed(seed, made),
+      weights,
+      isStreaming: this.#onTokens !== undefined,
+    };
+    return { call, signal: AbortSignal.any([this.#ending.signal, this.#moving.signal]) };
+  }
+
+  /** At temperature 0 the distribution is a point, whatever a server tells of the model. */
+  take({ ids: given, logprobs: told, topLogprobs: tops = [], cachedTokens }: ServerChunk): void {
+    if (cachedTokens !== undefined && this.#versions.length === 0) this.#cachedTokens = cachedTokens;
+    const ids = given.slice(0, this.#most - this.#ids.length);
+    if (ids.length === 0) return;
+    this.#firstTokenAt ??= performance.now();
+    const { temperature, topLogprobs = 0 } = this.request.sampling;
+    const logprobs = ids.map((_, i) => (temperature === 0 ? 0 : Math.min(0, Math.fround(told[i]!))));
+    const likeliest = ids.map((id, i) =>
+      temperature === 0 ? [{ id, logprob: 0 }] : likeliestOf(tops[i] ?? [], topLogprobs),
+    );
+    this.#ids.push(...ids);
+    this.#logprobs.push(...logprobs);
+    if (topLogprobs > 0) this.#tops.push(...likeliest);
+    this.#onTokens?.({ ids, logprobs, ...(topLogprobs > 0 && { topLogprobs: likeliest }) });
+  }
+
+  /** Says of which versions the tokens of the last call are. */
+  attribute(spans: readonly VersionSpan[]): void {
+    for (const { version, tokenCount } of spans) {
+      const last = this.#versions.at(-1);
+      if (tokenCount === 0) continue;
+      if (last?.version === version) last.tokenCount += tokenCount;
+      else this.#versions.push({ version, tokenCount });
+    }
+  }
+
+  result(finishReason: FinishReason): GenerateResult {
+    const now = performance.now();
+    const beganAt = this.#beganAt ?? now;
+    const firstTokenAt = this.#firstTokenAt ?? now;
+    const cachedTokens = Math.min(this.#cachedTokens, this.request.promptIds.length);
+    return {
+      ids: this.#ids,
+      logprobs: this.#logprobs,
+      ...((this.request.sampling.topLogprobs ?? 0) > 0 && { topLogprobs: this.#tops }),
+      finishReason,
+      versions: this.#versions,
+      metrics: {
+        prefillTokens: this.request.promptIds.length - cachedTokens,
+        cachedTokens,
+        queueMs: beganAt - this.#calledAt,
+        prefillMs: firstTokenAt - beganAt,
+        decodeMs: now - firstTokenAt,
+      },
+    };
+  }
+}
+
+function likeliestOf(tops: readonly TokenLogprob[], count: number): TokenLogprob[] {
+  return tops
+    .map(({ id, logprob }) => ({ id, logprob: Math.min(0, Math.fround(logprob)) }))
+    .sort((a, b) => b.logprob - a.logprob || a.id - b.id)
+    .slice(0, count);
+}

@@ -1,0 +1,158 @@
+/** Looks after an inference server: waits for it, finds out what it is, and notices when it is another one. */
+
+import { DeadlineError, describeError, pause } from "@hone/core";
+import { ServerBusyError, ServerGoneError } from "../domain/errors.ts";
+import type { EngineServer, ServerFacts } from "./engine-server.ts";
+
+export type ServerState =
+  | { readonly kind: "away"; readonly reason: string }
+  | { readonly kind: "ready"; readonly facts: ServerFacts };
+
+export interface ServerKeeperOptions {
+  readonly server: EngineServer;
+  /** Time between two looks. */
+  readonly everyMs: number;
+  /** Runs a look when nothing else is done with the server. */
+  readonly inTurn: (work: () => Promise<void>) => Promise<void>;
+  /** The server is there, new or again; whatever it held before may be gone. */
+  readonly onReady: (facts: ServerFacts) => Promise<void>;
+  /** It is gone, or another one in its place. */
+  readonly onAway: (reason: string) => void;
+  /** It was looked at and is as it was. */
+  readonly onSteady: () => Promise<void>;
+}
+
+/** A server that says nothing for so many looks in a row is gone; one that refuses connections is so at once. */
+const MAX_SILENT_LOOKS = 3;
+/** A server that answers for itself and not for its engine is in a long step, for so long at most: a slow CPU with many sequences. */
+const MAX_BUSY_MS = 900_000;
+
+export class ServerKeeper {
+  readonly #options: ServerKeeperOptions;
+  readonly #closing = new AbortController();
+  #state: ServerState = { kind: "away", reason: "not looked at yet" };
+  #facts: ServerFacts | undefined;
+  #identity = "";
+  #silentLooks = 0;
+  /** On the monotonic clock; undefined = its engine answers. */
+  #busySince: number | undefined;
+  #nudge = new AbortController();
+  #changed = Promise.withResolvers<void>();
+  readonly #watching: Promise<void>;
+
+  constructor(options: ServerKeeperOptions) {
+    this.#options = options;
+    this.#watching = this.#watch();
+  }
+
+  get state(): ServerState {
+    return this.#state;
+  }
+
+  /** What it was when it was there last; undefined before the first time. */
+  get facts(): ServerFacts | undefined {
+    return this.#facts;
+  }
+
+  /** Aborts when this is closed. */
+  get signal(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Something is odd: look now. */
+  look(): void {
+    this.#nudge.abort();
+  }
+
+  /** What the server is now is what it is to be, until the next change. @throws {ServerGoneError} */
+  async remember(): Promise<void> {
+    this.#identity = await this.#options.server.identify(this.#closing.signal);
+  }
+
+  /** Resolves when the server is ready, after `ms` milliseconds, or when this is closed. */
+  async untilReady(ms: number): Promise<void> {
+    const until = AbortSignal.any([AbortSignal.timeout(ms), this.#closing.signal]);
+    while (this.#state.kind !== "ready" && !until.aborted) {
+      const waited = new AbortController();
+      const ended = AbortSignal.any([until, waited.signal]);
+      void this.#changed.promise.then(() => waited.abort());
+      await pause(ms, ended);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#watching;
+  }
+
+  async #watch(): Promise<void> {
+    const { everyMs, inTurn } = this.#options;
+    while (!this.#closing.signal.aborted) {
+      this.#nudge = new AbortController();
+      await inTurn(() => this.#lookAfter());
+      await pause(everyMs, AbortSignal.any([this.#closing.signal, this.#nudge.signal]));
+    }
+  }
+
+  async #lookAfter(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    try {
+      if (this.#state.kind === "ready") await this.#check();
+      // Also right after it was lost: it may be back already.
+      if (this.#state.kind === "away") await this.#meet();
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#away(describeError(error));
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { server, onSteady } = this.#options;
+    try {
+      const identity = await server.identify(this.#closing.signal);
+      this.#answered();
+      if (identity !== this.#identity) return this.#away(`another process, with weights "${identity}"`);
+    } catch (error) {
+      if (error instanceof ServerBusyError && this.#mayBeBusy()) return;
+      if (error instanceof DeadlineError && ++this.#silentLooks < MAX_SILENT_LOOKS) return;
+      if (![DeadlineError, ServerBusyError, ServerGoneError].some((known) => error instanceof known)) {
+        throw error;
+      }
+      return this.#away(describeError(error));
+    }
+    await onSteady();
+  }
+
+  async #meet(): Promise<void> {
+    const { server, onReady } = this.#options;
+    const facts = await server.inspect(this.#closing.signal);
+    await this.remember();
+    this.#facts = facts;
+    this.#answered();
+    this.#set({ kind: "ready", facts });
+    await onReady(facts);
+  }
+
+  #answered(): void {
+    this.#silentLooks = 0;
+    this.#busySince = undefined;
+  }
+
+  #mayBeBusy(): boolean {
+    this.#silentLooks = 0;
+    this.#busySince ??= performance.now();
+    return performance.now() - this.#busySince < MAX_BUSY_MS;
+  }
+
+  #away(reason: string): void {
+    const wasReady = this.#state.kind === "ready";
+    this.#set({ kind: "away", reason });
+    if (wasReady) this.#options.onAway(reason);
+  }
+
+  #set(state: ServerState): void {
+    this.#state = state;
+    const changed = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    changed.resolve();
+  }
+}
