@@ -41,7 +41,7 @@ export const MUTATIONS = {
     complaint: /did not end by itself[\s\S]*rollouts of step 2/,
   },
   "episodes trained twice": {
-    file: "services/trainer/src/domain/run-loop.ts",
+    file: "services/trainer/src/domain/run/run-loop.ts",
     text: `await removeOldStates(context, {
     committed: run.stateFolder,
     recovery: needsOptimizer ? recovery?.folder : undefined,
@@ -61,7 +61,7 @@ export const MUTATIONS = {
     complaint: /the weights of version 2 are others/,
   },
   "version published before its commit": {
-    file: "services/trainer/src/domain/commit.ts",
+    file: "services/trainer/src/domain/step/commit.ts",
     text: COMMIT,
     replacement: `await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); ${COMMIT}`,
     victim: "trainer",

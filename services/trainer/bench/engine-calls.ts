@@ -16,8 +16,8 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { inspectModel } from "@hone/checkpoint";
 import { ADAMW_DEFAULTS, planTraining, type TrainingSample } from "@hone/train";
-import { RunFolders } from "../src/domain/run-folders.ts";
-import { stateInterval } from "../src/domain/state-cadence.ts";
+import { RunFolders } from "../src/domain/state/run-folders.ts";
+import { stateInterval } from "../src/domain/state/state-cadence.ts";
 import { DEFAULT_MICROBATCH_TOKENS } from "../src/engine/engine-config.ts";
 import { OnnxTrainingEngine } from "../src/engine/onnx-training-engine.ts";
 

@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelSpec, resolveLora } from "@hone/nn";
 import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
-import type { Problem } from "./domain/run-event.ts";
+import type { Problem } from "./domain/report/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
 
 /** What a trainer computes with. */

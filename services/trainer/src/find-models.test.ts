@@ -7,8 +7,8 @@ import { loadModel, saveAdapter, saveCheckpoint } from "@hone/checkpoint";
 import { ModelFolders } from "@hone/config";
 import { initialiseAdapters, initialiseWeights, resolveLora, resolveModelSpec } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
-import { prepareModel } from "./domain/prepare-model.ts";
-import { RunFolders } from "./domain/run-folders.ts";
+import { prepareModel } from "./domain/model/prepare-model.ts";
+import { RunFolders } from "./domain/state/run-folders.ts";
 import { findModels } from "./find-models.ts";
 import { testConfig } from "./testing/fake-run.ts";
 

@@ -3,7 +3,7 @@
 import type { ModelFolders } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
 import { findModel, type HubSettings, ModelHub } from "@hone/hub";
-import type { ModelSource } from "./domain/model-source.ts";
+import type { ModelSource } from "./domain/model/model-source.ts";
 
 export function findModels(settings: HubSettings, folders: ModelFolders): ModelSource {
   const hub = new ModelHub(settings);

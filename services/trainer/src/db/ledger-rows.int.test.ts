@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { slotKey } from "@hone/core";
 import { migrate, openDatabase, query, sql, UniqueViolationError } from "@hone/storage";
 import type { Commit, LedgerEntry } from "../domain/ports.ts";
-import type { RunRecord } from "../domain/run-record.ts";
+import type { RunRecord } from "../domain/run/run-record.ts";
 import { CONFIG_JSON, LEASE_MS, noneBroken, TrainerDatabase } from "../testing/trainer-database.ts";
 import { LedgerRows } from "./ledger-rows.ts";
 import { migrations } from "./migrations.ts";

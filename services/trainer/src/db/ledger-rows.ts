@@ -19,7 +19,7 @@ import type {
   TaskVisitRow,
   TrainedRollout,
 } from "../domain/ports.ts";
-import { type Recovery, type RunRecord, RunStage } from "../domain/run-record.ts";
+import { type Recovery, type RunRecord, RunStage } from "../domain/run/run-record.ts";
 import { RunRows } from "./run-rows.ts";
 import { evaluations, ledger, runs, steps, visits } from "./schema.ts";
 

@@ -7,8 +7,8 @@ import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
 import { describeError, isRunName, runIdOf } from "@hone/core";
 import { z } from "zod";
 import { BrokenRowError } from "../domain/errors.ts";
-import type { Recovery, RunRecord, RunStage } from "../domain/run-record.ts";
-import type { StateFiles } from "../domain/state-files.ts";
+import type { Recovery, RunRecord, RunStage } from "../domain/run/run-record.ts";
+import type { StateFiles } from "../domain/state/state-files.ts";
 import type { runs } from "./schema.ts";
 
 type RunRow = typeof runs.$inferSelect;

@@ -9,14 +9,14 @@ import type { Endpoint, GroupJudgeConfig } from "@hone/config";
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, Score, TaskVisit } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
-import type { EpisodeRoom } from "./episode-room.ts";
-import type { PipelineView } from "./find-holdup.ts";
-import type { RunEvent } from "./run-event.ts";
-import type { Recovery, RunRecord, RunStage } from "./run-record.ts";
-import type { RunStatus } from "./run-status.ts";
-import type { ScoredRollout } from "./scored-rollout.ts";
-import type { StateFiles } from "./state-files.ts";
-import type { GatheredTroubles } from "./troubles.ts";
+import type { RunEvent } from "./report/run-event.ts";
+import type { RunStatus } from "./report/run-status.ts";
+import type { GatheredTroubles } from "./report/troubles.ts";
+import type { PipelineView } from "./rollouts/find-holdup.ts";
+import type { ScoredRollout } from "./rollouts/scored-rollout.ts";
+import type { Recovery, RunRecord, RunStage } from "./run/run-record.ts";
+import type { EpisodeRoom } from "./state/episode-room.ts";
+import type { StateFiles } from "./state/state-files.ts";
 
 /** One dataset row, or an environment with its seed; the trainer passes it on unread. */
 export interface Task {

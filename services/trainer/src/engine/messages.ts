@@ -1,5 +1,5 @@
 /** What the engine's thread and its owner send each other. One call is in work at a time; answers carry its number. */
-import type { TrainingEngine } from "../domain/training-engine.ts";
+import type { TrainingEngine } from "../domain/step/training-engine.ts";
 
 /** What can be asked of the thread; closing ends it instead. */
 export type EngineMethod = Exclude<keyof TrainingEngine, "close">;

@@ -20,7 +20,7 @@ import type {
   SampleScores,
   SavedState,
   TrainingEngine,
-} from "../domain/training-engine.ts";
+} from "../domain/step/training-engine.ts";
 import {
   DEFAULT_MICROBATCH_TOKENS,
   DEFAULT_ROW_TOKENS,

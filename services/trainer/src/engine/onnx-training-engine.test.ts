@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
-import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
+import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
 import { OnnxTrainingEngine } from "./onnx-training-engine.ts";
 
 const OPTIMIZER = "optimizer.safetensors";

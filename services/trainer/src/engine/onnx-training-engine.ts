@@ -13,7 +13,7 @@ import type {
   SampleScores,
   SavedState,
   TrainingEngine,
-} from "../domain/training-engine.ts";
+} from "../domain/step/training-engine.ts";
 import { embeddedArithmetic, type OnnxEngineConfig, stateBytesOf } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
 import type { EngineAnswer, EngineCall, EngineMethod } from "./messages.ts";

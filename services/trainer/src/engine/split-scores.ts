@@ -1,6 +1,6 @@
 /** From the flat numbers of all trained tokens to those of each sample, as the port has them. */
 import { type ScoredEntries, TrainingInputError, type TrainingSample } from "@hone/train";
-import type { SampleScores } from "../domain/training-engine.ts";
+import type { SampleScores } from "../domain/step/training-engine.ts";
 
 /** Cuts the flat numbers of all trained tokens into one array per sample. @param started when the call began, of `performance.now` */
 export function splitScores(

@@ -26,7 +26,7 @@ import {
   type Weights,
 } from "@hone/nn";
 import { TrainingInputError } from "@hone/train";
-import type { SavedState } from "../domain/training-engine.ts";
+import type { SavedState } from "../domain/step/training-engine.ts";
 import type { AdapterConfig, OnnxEngineConfig } from "./engine-config.ts";
 
 export abstract class TrainerFiles {

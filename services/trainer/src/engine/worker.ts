@@ -1,7 +1,7 @@
 /** The engine's thread: executes calls one after the other, in the order they arrive. */
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError, fileRefusal, HoneError } from "@hone/core";
-import type { TrainingEngine } from "../domain/training-engine.ts";
+import type { TrainingEngine } from "../domain/step/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
 import type { EngineAnswer, EngineCall } from "./messages.ts";
 import { OnnxTrainer } from "./onnx-trainer.ts";

@@ -10,7 +10,7 @@ import { problemMessage, type RunConfig } from "@hone/config";
 import { describeError, TerminalError } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import type { TorchSettings } from "../config.ts";
-import type { Problem } from "../domain/run-event.ts";
+import type { Problem } from "../domain/report/run-event.ts";
 import type { FsdpEngineConfig, TorchDevice, TorchHost } from "./fsdp-config.ts";
 import type { TorchNodes } from "./torch-nodes.ts";
 import { packageEnvironment } from "./torchrun.ts";

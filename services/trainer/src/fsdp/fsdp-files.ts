@@ -23,7 +23,7 @@ import {
 } from "@hone/checkpoint";
 import { type AdaptedModel, initialiseAdapters, initialiseWeights } from "@hone/nn";
 import { TrainingInputError } from "@hone/train";
-import type { SavedState } from "../domain/training-engine.ts";
+import type { SavedState } from "../domain/step/training-engine.ts";
 import type { AdapterConfig } from "../engine/engine-config.ts";
 import { requireSameShape } from "../engine/trainer-files.ts";
 import type { FsdpEngineConfig } from "./fsdp-config.ts";

@@ -8,7 +8,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { silentLogger } from "@hone/telemetry";
 import { eventually, temporaryFolder, torchPython } from "@hone/testing";
-import type { TrainingEngine } from "../domain/training-engine.ts";
+import type { TrainingEngine } from "../domain/step/training-engine.ts";
 import { BATCHES, differentiate, updates, whole } from "../testing/fsdp-fixtures.ts";
 import {
   areGone,

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { isDiskFull } from "@hone/core";
 import { IMITATION_TERMS } from "@hone/rl";
 import { eventually, onSmallDisk, temporaryFolder, torchPython } from "@hone/testing";
-import { freshModel, minibatch, testTrainingEngine } from "../domain/training-engine.suite.ts";
+import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
 import { areGone, EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";

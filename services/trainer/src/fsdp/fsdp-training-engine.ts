@@ -28,7 +28,7 @@ import type {
   SampleScores,
   SavedState,
   TrainingEngine,
-} from "../domain/training-engine.ts";
+} from "../domain/step/training-engine.ts";
 import { DEFAULT_MICROBATCH_TOKENS, DEFAULT_ROW_TOKENS, stateBytesOf } from "../engine/engine-config.ts";
 import { EngineLostError } from "../engine/errors.ts";
 import { checkTemperature, splitScores } from "../engine/split-scores.ts";

@@ -28,7 +28,7 @@ import {
   ElementType as WireType,
 } from "@hone/proto-gen/training";
 import type { Pass } from "@hone/train";
-import type { Minibatch } from "../domain/training-engine.ts";
+import type { Minibatch } from "../domain/step/training-engine.ts";
 import type { FsdpEngineConfig } from "./fsdp-config.ts";
 
 const TYPES: Readonly<Record<ElementType, WireType>> = {

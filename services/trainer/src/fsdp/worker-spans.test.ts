@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { startTelemetry, withSpan } from "@hone/telemetry";
 import { startOtlpReceiver, torchPython } from "@hone/testing";
-import { freshModel, minibatch } from "../domain/training-engine.suite.ts";
+import { freshModel, minibatch } from "../domain/step/training-engine.suite.ts";
 import { EXACT, GroupPool, torchHost } from "../testing/torch-host.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 

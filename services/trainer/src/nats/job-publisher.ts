@@ -24,7 +24,7 @@ import {
 } from "@hone/proto-gen/rollout";
 import { describeSpan } from "@hone/telemetry";
 import type { Job, JobQueue, PublishJobOptions } from "../domain/ports.ts";
-import type { RunRecord } from "../domain/run-record.ts";
+import type { RunRecord } from "../domain/run/run-record.ts";
 
 /** The subject of jobs, whatever their run. */
 const ANY_JOB = subjects.rolloutJob("*");

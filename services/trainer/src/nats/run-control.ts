@@ -11,11 +11,11 @@ import {
 } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { RunRegistry } from "../domain/ports.ts";
-import { RunFolders } from "../domain/run-folders.ts";
-import { type RunRecord, RunStage } from "../domain/run-record.ts";
-import { RunPhase } from "../domain/run-status.ts";
-import { statusOf } from "../domain/run-tenure.ts";
-import { WaitOwner } from "../domain/wait.ts";
+import { RunPhase } from "../domain/report/run-status.ts";
+import { WaitOwner } from "../domain/report/wait.ts";
+import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
+import { statusOf } from "../domain/run/run-tenure.ts";
+import { RunFolders } from "../domain/state/run-folders.ts";
 import { encodeStatus, type RunStateBucket } from "./run-state-board.ts";
 
 const QUEUE = "trainer";

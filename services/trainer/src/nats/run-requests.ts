@@ -14,9 +14,9 @@ import {
 } from "@hone/messaging";
 import { RunRequestSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
+import { readRequest } from "../domain/admission/read-request.ts";
 import type { Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
-import { readRequest } from "../domain/read-request.ts";
-import type { Problem } from "../domain/run-event.ts";
+import type { Problem } from "../domain/report/run-event.ts";
 import type { EventPublisher } from "./event-publisher.ts";
 
 /** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */

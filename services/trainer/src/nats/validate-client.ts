@@ -3,8 +3,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Bus, request, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import type { RunToValidate, Validators } from "../domain/admission.ts";
-import type { Problem } from "../domain/run-event.ts";
+import type { RunToValidate, Validators } from "../domain/admission/admission.ts";
+import type { Problem } from "../domain/report/run-event.ts";
 
 const VALIDATE_TIMEOUT_MS = 5_000;
 

@@ -1,7 +1,7 @@
 /** A run's record, for the tests of the domain. */
 
 import { type RunConfig, resolveRunConfig } from "@hone/config";
-import { type RunRecord, RunStage } from "../domain/run-record.ts";
+import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
 
 /** A small run file, resolved. */
 export function testConfig(changes: Record<string, unknown> = {}): RunConfig {

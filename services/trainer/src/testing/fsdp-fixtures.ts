@@ -11,7 +11,7 @@ import { Random } from "@hone/core";
 import { resolveLora, resolveModelSpec } from "@hone/nn";
 import { IMITATION_TERMS } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
-import type { Minibatch, TrainingEngine } from "../domain/training-engine.ts";
+import type { Minibatch, TrainingEngine } from "../domain/step/training-engine.ts";
 import type { EngineConfig } from "../engine/engine-config.ts";
 
 const EPSILON = 1e6;

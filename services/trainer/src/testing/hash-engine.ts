@@ -10,7 +10,7 @@ import type {
   SampleScores,
   SavedState,
   TrainingEngine,
-} from "../domain/training-engine.ts";
+} from "../domain/step/training-engine.ts";
 import type { MemoryWorld } from "./memory-world.ts";
 
 const STATE_FILE = "state";

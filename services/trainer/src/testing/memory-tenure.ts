@@ -5,8 +5,8 @@ import path from "node:path";
 import { silentLogger } from "@hone/telemetry";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { holdTenure, type TenureControl } from "../domain/run-tenure.ts";
-import { WishBoard } from "../domain/run-wishes.ts";
+import { holdTenure, type TenureControl } from "../domain/run/run-tenure.ts";
+import { WishBoard } from "../domain/run/run-wishes.ts";
 import { HashEngine } from "./hash-engine.ts";
 import type { MemoryWorld } from "./memory-world.ts";
 

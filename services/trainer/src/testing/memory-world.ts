@@ -8,7 +8,6 @@
 import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
-import type { EpisodeRoom } from "../domain/episode-room.ts";
 import type {
   Commit,
   EvaluationRecord,
@@ -28,10 +27,11 @@ import type {
   TaskVisitRow,
   TrainedRollout,
 } from "../domain/ports.ts";
-import type { RunEvent } from "../domain/run-event.ts";
-import type { Recovery, RunRecord } from "../domain/run-record.ts";
-import type { RunStatus } from "../domain/run-status.ts";
-import type { ScoredRollout } from "../domain/scored-rollout.ts";
+import type { RunEvent } from "../domain/report/run-event.ts";
+import type { RunStatus } from "../domain/report/run-status.ts";
+import type { ScoredRollout } from "../domain/rollouts/scored-rollout.ts";
+import type { Recovery, RunRecord } from "../domain/run/run-record.ts";
+import type { EpisodeRoom } from "../domain/state/episode-room.ts";
 
 const VOCABULARY = [5, 6, 7];
 const EVAL_SIZE = 3;

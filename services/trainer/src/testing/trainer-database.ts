@@ -8,7 +8,7 @@ import { LedgerRows } from "../db/ledger-rows.ts";
 import { migrations } from "../db/migrations.ts";
 import { RunRows } from "../db/run-rows.ts";
 import type { BrokenRun } from "../domain/ports.ts";
-import type { RunRecord } from "../domain/run-record.ts";
+import type { RunRecord } from "../domain/run/run-record.ts";
 
 const CONFIG = resolveRunConfig({
   name: "test",

@@ -1,0 +1,94 @@
+/**
+ * The model of a run, made ready when the run is admitted: a pretrained one is found (and fetched), its configuration,
+ * files and tokenizer are checked, and what later tenures need is written to the run's folders.
+ */
+
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { type BaseReference, findBaseFolder, inspectMerged } from "@hone/checkpoint";
+import { type PretrainedModel, problemMessage, type RunConfig } from "@hone/config";
+import { describeError, TerminalError } from "@hone/core";
+import { configFromSpec, type ModelConfig, ModelSpecError } from "@hone/nn";
+import { ChatRenderer, loadTokenizer, type Tokenizer, TokenizerLoadError } from "@hone/tokenizer";
+import type { Problem } from "../report/run-event.ts";
+import type { RunFolders } from "../state/run-folders.ts";
+import type { FindModelOptions, ModelSource } from "./model-source.ts";
+import { referenceOf, specOfInit, writeOrigin } from "./run-model.ts";
+
+export type PreparedModel =
+  /** With the config.json of the model. */
+  | { readonly kind: "ready"; readonly config: ModelConfig }
+  | { readonly kind: "refused"; readonly problems: readonly Problem[] };
+
+/** @throws what passes by itself: a hub that is away, a full disk. Calling it again is harmless. */
+export async function prepareModel(
+  { model }: RunConfig,
+  folders: RunFolders,
+  models: ModelSource,
+  options: FindModelOptions,
+): Promise<PreparedModel> {
+  if ("path" in model) return preparePretrained(model, folders, models, options);
+  const { tokenizer: files } = model.init;
+  if (typeof files === "string") throw new TypeError("the tokenizer of an admitted run is inlined");
+  try {
+    const tokenizer = await writeTokenizer(files.files, folders);
+    return { kind: "ready", config: configFromSpec(specOfInit(model.init, tokenizer)) };
+  } catch (error) {
+    if (error instanceof TokenizerLoadError) {
+      const allowed = "a tokenizer.json that Hone can run, with the files beside it";
+      return refused("model.init.tokenizer", Object.keys(files.files), allowed, error);
+    }
+    // The other services name what is wrong with the shape.
+    if (error instanceof ModelSpecError)
+      return refused("model.init", model.init, "a model that Hone builds", error);
+    throw error;
+  }
+}
+
+async function preparePretrained(
+  model: PretrainedModel,
+  folders: RunFolders,
+  models: ModelSource,
+  options: FindModelOptions,
+): Promise<PreparedModel> {
+  try {
+    const folder = await models.folderOf(model, options);
+    const findBase = ({ place, revision = "main" }: BaseReference) =>
+      models.folderOf({ path: place, revision }, options);
+    const base = await findBaseFolder(folder, findBase);
+    if (base !== undefined && model.lora !== undefined) {
+      return refused("model.lora", model.lora, "left out where model.path holds adapters already");
+    }
+    const { origin, companions } = await inspectMerged(
+      folder,
+      base === undefined ? findBase : async () => base,
+    );
+    const tokenizer = await writeTokenizer(companions, folders);
+    const hasEnd = new ChatRenderer(tokenizer).tokenizer.stopTokenIds.length > 0;
+    if (!hasEnd) return refused("model.path", model.path, "a model whose tokenizer names an eos_token");
+    const known = { folder, reference: referenceOf(model), ...(base === undefined ? {} : { base }) };
+    await writeOrigin(folders, { ...known, ...origin }, model);
+    return { kind: "ready", config: origin.config };
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    return refused("model.path", model.path, "a chat model that Hone can load", error);
+  }
+}
+
+async function writeTokenizer(
+  files: Readonly<Record<string, string | Uint8Array>>,
+  folders: RunFolders,
+): Promise<Tokenizer> {
+  return folders.writeWhole(folders.tokenizer, async (folder) => {
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(path.join(folder, path.basename(name)), content);
+    }
+    return loadTokenizer(folder);
+  });
+}
+
+function refused(key: string, value: unknown, allowed: string, error?: Error): PreparedModel {
+  const reason = error === undefined ? "" : ` (${describeError(error)})`;
+  const message = `${problemMessage(key, value, allowed)}${reason}`;
+  return { kind: "refused", problems: [{ key, valueJson: JSON.stringify(value), allowed, message }] };
+}

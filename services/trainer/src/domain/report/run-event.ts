@@ -1,0 +1,60 @@
+/** What happens in a run, for whoever follows it. */
+
+import type { EvaluationMode } from "../ports.ts";
+import type { RunPhase } from "./run-status.ts";
+import type { GatheredTroubles } from "./troubles.ts";
+
+/** One thing that is wrong with a run file. */
+export interface Problem {
+  /** Path of the key, such as `agent.name`. */
+  readonly key: string;
+  /** The value found there, as JSON. */
+  readonly valueJson: string;
+  readonly allowed: string;
+  /** The whole sentence for people. */
+  readonly message: string;
+}
+
+export type RunEvent =
+  | { readonly kind: "accepted"; readonly requestSequence: number; readonly configJson: string }
+  | { readonly kind: "phase"; readonly phase: RunPhase; readonly step: number; readonly waitingFor: string }
+  | {
+      readonly kind: "progress";
+      readonly step: number;
+      readonly rolloutsDone: number;
+      readonly rolloutsTotal: number;
+    }
+  | {
+      readonly kind: "warm-start";
+      readonly rolloutsDone: number;
+      readonly rolloutsTotal: number;
+      readonly updatesDone: number;
+      readonly updatesTotal: number;
+      readonly loss: number;
+    }
+  | {
+      readonly kind: "step";
+      readonly step: number;
+      readonly totalSteps: number;
+      readonly version: number;
+      readonly metrics: Readonly<Record<string, number>>;
+      readonly troubles?: GatheredTroubles | undefined;
+    }
+  | {
+      readonly kind: "evaluated";
+      readonly version: number;
+      readonly mode: EvaluationMode;
+      readonly episodes: number;
+      readonly metrics: Readonly<Record<string, number>>;
+      readonly troubles?: GatheredTroubles | undefined;
+    }
+  | {
+      readonly kind: "ended";
+      readonly phase: RunPhase;
+      readonly reason: string;
+      /** Folder of the last checkpoint, relative to the state folder; empty when there is none. */
+      readonly checkpoint: string;
+      /** How often it had been resumed after a failure. */
+      readonly resumption: number;
+    }
+  | { readonly kind: "resumed"; readonly resumption: number };

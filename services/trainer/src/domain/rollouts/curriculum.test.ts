@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Task } from "../ports.ts";
+import { Curriculum } from "./curriculum.ts";
+
+const CONFIG = { kind: "success", low: 0.1, high: 0.9, window: 1, chance: 0 } as const;
+const NAMES = ["easy", "hard", "right", "new"];
+
+const ask = async (cursor: number, count: number): Promise<Task[]> =>
+  Array.from({ length: count }, (_, i) => ({
+    id: NAMES[(cursor + i) % NAMES.length]!,
+    environment: "",
+    environmentSeed: 0n,
+    environmentConfigJson: "",
+    rowJson: "{}",
+  }));
+
+const visit = (taskId: string, success: number, nextCursor = 4) => ({
+  step: 1,
+  task: 0,
+  taskId,
+  success,
+  nextCursor,
+});
+const namesOf = ({ tasks }: { tasks: readonly Task[] }) => tasks.map(({ id }) => id);
+
+describe("Curriculum", () => {
+  test("goes on where the step before stopped to look, and passes over what is too easy or too hard", async () => {
+    const curriculum = new Curriculum(CONFIG, 1);
+    const first = await curriculum.choose(4, ask);
+    assert.deepEqual([namesOf(first), first.cursors, first.nextCursor], [NAMES, [0, 1, 2, 3], 4]);
+    curriculum.record([visit("easy", 1), visit("hard", 0), visit("right", 0.5)]);
+    const second = await curriculum.choose(3, ask);
+    assert.deepEqual(namesOf(second), ["right", "new", "right"]);
+    assert.deepEqual([second.cursors, second.nextCursor, second.numPassedOver], [[6, 7, 10], 11, 4]);
+  });
+
+  test("fills a step up with what it passed over where it finds no more, and ends", async () => {
+    const curriculum = new Curriculum(CONFIG, 1);
+    curriculum.record(NAMES.map((name) => visit(name, 1)));
+    const chosen = await curriculum.choose(2, ask);
+    assert.deepEqual([namesOf(chosen), chosen.cursors], [NAMES.slice(0, 2), [4, 5]]);
+    assert.equal(chosen.nextCursor, 4 + 2 * 16);
+  });
+
+  test("chooses the same from the visits that were stored", async () => {
+    const config = { ...CONFIG, chance: 0.5 };
+    const visits = NAMES.map((name, i) => visit(name, i % 2, 40));
+    const [one, other] = [new Curriculum(config, 7), new Curriculum(config, 7)];
+    one.record(visits.slice(0, 1));
+    one.record(visits.slice(1));
+    other.record(visits);
+    assert.deepEqual(await one.choose(8, ask), await other.choose(8, ask));
+  });
+});

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { delay, slotKey } from "@hone/core";
+import { silentLogger } from "@hone/telemetry";
+import { testConfig, testRun } from "../../testing/fake-run.ts";
+import { MemoryWorld } from "../../testing/memory-world.ts";
+import type { Job, JobQueue } from "../ports.ts";
+import { RunReporter } from "../report/run-reporter.ts";
+import { NO_WAIT } from "../report/run-status.ts";
+import type { PipelineView } from "./find-holdup.ts";
+import { batchSlots, RolloutGatherer } from "./rollout-gatherer.ts";
+import { RolloutInbox } from "./rollout-inbox.ts";
+import { RolloutTraces } from "./rollout-traces.ts";
+
+/* A queue that has acknowledged jobs and lost them. */
+
+const DEADLINE_MS = 100;
+const SILENCE_MS = 50;
+const ignore = () => undefined;
+
+describe("RolloutGatherer", () => {
+  test("publishes lost jobs again, so that the queue takes them", async () => {
+    await using lossy = gatherFromLossyQueue(0);
+    const rollouts = await lossy.gathered;
+    assert.deepEqual(
+      rollouts.map(({ rollout }) => slotKey(rollout.slot)),
+      lossy.jobs.map(({ slot }) => slotKey(slot)),
+    );
+    assert.deepEqual(lossy.repetitions, [0, 0, 0, 0, 1, 1, 1, 1]);
+  });
+
+  test("publishes nothing again while the queue has the run's jobs", async () => {
+    await using lossy = gatherFromLossyQueue(4);
+    await Promise.race([lossy.gathered, delay(5 * (DEADLINE_MS + SILENCE_MS))]);
+    assert.deepEqual(lossy.repetitions, [0, 0, 0, 0]);
+  });
+});
+
+/** @param jobsLeft what the queue says to have of the run's jobs. */
+function gatherFromLossyQueue(jobsLeft: number) {
+  const config = testConfig({ rollout: { tasksPerStep: 2, groupSize: 2, deadlineMs: DEADLINE_MS } });
+  const run = testRun({ config });
+  const world = new MemoryWorld(run);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const logger = silentLogger();
+  const repetitions: number[] = [];
+  const lossyQueue: JobQueue = {
+    ...world.jobs,
+    async publish(publisher, job, options) {
+      repetitions.push(options.repetition);
+      return options.repetition === 0 ? true : world.jobs.publish(publisher, job, options);
+    },
+  };
+  const view: PipelineView = {
+    kind: "seen",
+    silent: [],
+    jobs: jobsLeft,
+    jobsPending: jobsLeft,
+    jobsInWork: 0,
+    unscored: 0,
+    episodes: { bytes: 0, maxBytes: undefined, isFull: false, firstSequence: 1, runs: [] },
+    replicas: [],
+  };
+  const status = {
+    runId: run.runId,
+    phase: "rollout",
+    version: 0,
+    location: "",
+    digest: "",
+    epoch: 1,
+    totalSteps: 1,
+    configJson: "",
+    oldestVersion: 0,
+    tokenizerDigest: "",
+    resumption: 0,
+    ...NO_WAIT,
+  } as const;
+  const gatherer = new RolloutGatherer({
+    run,
+    jobs: lossyQueue,
+    rollouts: world,
+    pipeline: { look: async () => view },
+    inbox: new RolloutInbox(() => false, 1),
+    progress: { version: 0, recovery: undefined, neededFrom: 1 },
+    traces: new RolloutTraces(),
+    reporter: new RunReporter(status, {
+      board: world.board,
+      events: world.eventSink,
+      logger,
+      signal,
+      onOwnershipLost: ignore,
+    }),
+    logger,
+    signal,
+    silenceMs: SILENCE_MS,
+  });
+  const reading = gatherer.read();
+  const jobs = batchSlots("train", 1, 2, 2).map(
+    (slot): Job => ({
+      slot,
+      task: { id: "t", environment: "e", environmentSeed: 0n, environmentConfigJson: "", rowJson: "" },
+      cursor: slot.task,
+      sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
+      lowestVersion: 0,
+      highestVersion: 0,
+    }),
+  );
+  const gathered = gatherer.gather("step 1", jobs, ignore);
+  gathered.catch(ignore);
+  return {
+    jobs,
+    repetitions,
+    gathered,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await reading;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * The conversations of a supervised dataset, tokenized: what the assistant says is learnt, all else is context.
+ *
+ * All of them are read before the first update: a row that cannot be learnt is told of then, not after hours.
+ */
+
+import { type FileSource, readConversationRow } from "@hone/config";
+import { describeError, TerminalError } from "@hone/core";
+import { ChatRenderer, loadTokenizer, type TokenizedSample, tokenizeConversation } from "@hone/tokenizer";
+import type { Task } from "../ports.ts";
+import { checkBounds, type SampleBounds } from "../step/trainable.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** Of all rows together; their ids and marks are held in memory, five bytes a token. */
+const MAX_TOKENS = 100_000_000;
+
+/** A row of the dataset cannot be learnt; the run cannot go on without it, as its file asks for all of them. */
+export class UnusableRowError extends TerminalError {
+  constructor(row: string, problem: string, options?: ErrorOptions) {
+    super("UNUSABLE_ROW", `Cannot learn from the row ${row} as it ${problem}`, options);
+  }
+}
+
+/** The samples of each row, in the order of the source. @throws {UnusableRowError} naming the first row that is wrong. */
+export async function readConversations(
+  { run, engine, folders, tasks, reporter, signal }: RunContext,
+  source: FileSource,
+): Promise<TokenizedSample[][]> {
+  const renderer = new ChatRenderer(await loadTokenizer(folders.absolute(folders.tokenizer)));
+  const bounds = { vocabSize: engine.vocabSize, maxContextTokens: run.config.rollout.maxContextTokens };
+  const conversations: TokenizedSample[][] = [];
+  let tokenCount = 0;
+  for await (const { rows, total } of tasks.rows(source)) {
+    signal.throwIfAborted();
+    for (const row of rows) {
+      const samples = samplesOf(row, renderer, bounds);
+      for (const { tokenIds } of samples) tokenCount += tokenIds.length;
+      if (tokenCount > MAX_TOKENS) {
+        const problem = `must lie within the first ${MAX_TOKENS} tokens of the dataset: current value is ${tokenCount}`;
+        throw new UnusableRowError(row.id, problem);
+      }
+      conversations.push(samples);
+    }
+    reporter.warmStartProgress({
+      rolloutsDone: conversations.length,
+      rolloutsTotal: total,
+      updatesDone: 0,
+      updatesTotal: 0,
+      loss: Number.NaN,
+    });
+  }
+  return conversations;
+}
+
+function samplesOf({ id, rowJson }: Task, renderer: ChatRenderer, bounds: SampleBounds): TokenizedSample[] {
+  try {
+    const read = readConversationRow(JSON.parse(rowJson) as Record<string, unknown>);
+    if (read.kind === "wrong") throw new UnusableRowError(id, read.problem);
+    const samples = tokenizeConversation(renderer, read.messages);
+    for (const sample of samples) checkBounds(sample, bounds);
+    return samples;
+  } catch (error) {
+    if (error instanceof UnusableRowError || !(error instanceof TerminalError)) throw error;
+    throw new UnusableRowError(id, `must fit the run: ${describeError(error)}`, { cause: error });
+  }
+}

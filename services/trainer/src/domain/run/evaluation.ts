@@ -1,0 +1,137 @@
+/**
+ * Evaluation of one policy version on the held-out split, sampled and greedy.
+ *
+ * E1: its rollouts are pinned to the version: no other may generate for them.
+ * E2: of a task, the first rollouts are sampled with the run's parameters, the last one takes the most likely token each
+ *     time; the run may ask for one of the two only.
+ * E3: a recorded evaluation is never made again, a version whose evaluation was cut off is evaluated anew.
+ * E4: the last evaluation of a training takes the whole split, as it tells what the run is worth; those before it may
+ *     take fewer tasks, as the run waits for them. A run that only evaluates takes as many as it says.
+ */
+
+import { isTraining, passAtOf, type RunConfig } from "@hone/config";
+import { Split } from "@hone/core";
+import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from "@hone/rl";
+import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import { OwnershipLostError } from "../errors.ts";
+import { EvaluationMode, type EvaluationRecord, type Job } from "../ports.ts";
+import { RunPhase } from "../report/run-status.ts";
+import { gatheredTroubles, tellTroubles } from "../report/troubles.ts";
+import { WaitOwner } from "../report/wait.ts";
+import { batchSlots } from "../rollouts/rollout-gatherer.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
+import { isReplayFree } from "../state/state-cadence.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** Modes by index within the task (E2). */
+function modesOf({ trainer }: RunConfig): EvaluationMode[] {
+  const { modes, samples } = trainer.eval;
+  return [
+    ...(modes.includes(EvaluationMode.sampled) ? new Array(samples).fill(EvaluationMode.sampled) : []),
+    ...(modes.includes(EvaluationMode.greedy) ? [EvaluationMode.greedy] : []),
+  ];
+}
+
+/** Whether a version is evaluated: the first, the last, and every n-th in between. */
+export function isEvaluationDue(config: RunConfig, version: number): boolean {
+  if (config.dataset.eval === undefined) return false;
+  const { steps, eval: evaluation } = config.trainer;
+  return version === 0 || version === steps || (evaluation.every > 0 && version % evaluation.every === 0);
+}
+
+/** Evaluates a version unless that was done (E3), and says what came out. */
+export async function evaluate(context: RunContext, version: number): Promise<void> {
+  const { run, reporter, ledger } = context;
+  const known = await reporter.untilAvailable(
+    { text: "the database (evaluations)", owner: WaitOwner.database },
+    () => ledger.evaluations(run.runId, version),
+  );
+  const isKnown = known.length === run.config.trainer.eval.modes.length;
+  const records = isKnown ? known : await evaluateNow(context, version);
+  for (const record of records) {
+    reporter.event({ kind: "evaluated", ...record }, `evaluated-${version}-${record.mode}`);
+  }
+}
+
+async function evaluateNow(context: RunContext, version: number): Promise<EvaluationRecord[]> {
+  const { run, reporter, ledger, inbox, progress } = context;
+  reporter.phase(RunPhase.evaluate, version);
+  return withSpan(
+    SpanName.evaluate,
+    { parent: "root", attributes: { [Attr.runId]: run.runId, [Attr.policyVersion]: version } },
+    async () => {
+      const modes = modesOf(run.config);
+      const scored = await gatherEvaluation(context, version, modes);
+      tellTroubles(
+        context,
+        evaluationOf(version),
+        scored.map(({ rollout }) => rollout),
+      );
+      const records = [...new Set(modes)].map((mode) =>
+        recordOf(
+          context,
+          version,
+          mode,
+          scored.map(({ rollout }) => rollout).filter(({ slot }) => modes[slot.index] === mode),
+        ),
+      );
+      const neededFrom = isReplayFree(run.config, progress.recovery, version)
+        ? inbox.neededFrom
+        : progress.neededFrom;
+      const isOurs = await reporter.untilAvailable(
+        { text: "the database (evaluation)", owner: WaitOwner.database },
+        () => ledger.recordEvaluation(run.runId, run.epoch, records, neededFrom),
+      );
+      if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
+      progress.neededFrom = neededFrom;
+      progress.evaluationBytes = episodeBytes(scored);
+      void dropUnneededEpisodes(context);
+      return records;
+    },
+  );
+}
+
+async function gatherEvaluation(
+  context: RunContext,
+  version: number,
+  modes: readonly EvaluationMode[],
+): Promise<ScoredRollout[]> {
+  const { run, tasks, gatherer, reporter } = context;
+  const { steps, eval: evaluation } = run.config.trainer;
+  const isWhole = version === steps && isTraining(run.config); // E4
+  const batch = await tasks.evaluation(isWhole ? undefined : evaluation.tasks);
+  const { sampling } = run.config.rollout;
+  const jobs: Job[] = batchSlots(Split.eval, version, batch.tasks.length, modes.length).map((slot) => ({
+    slot,
+    task: batch.tasks[slot.task]!,
+    cursor: batch.cursors[slot.task]!,
+    sampling: modes[slot.index] === EvaluationMode.greedy ? { ...sampling, temperature: 0 } : sampling,
+    ...(evaluation.endpoint === undefined ? {} : { endpoint: evaluation.endpoint }),
+    lowestVersion: version, // E1
+    highestVersion: version,
+  }));
+  return gatherer.gather(evaluationOf(version), jobs, (rolloutsDone, rolloutsTotal) =>
+    reporter.progress({ step: version, rolloutsDone, rolloutsTotal }),
+  );
+}
+
+function recordOf(
+  { run }: RunContext,
+  version: number,
+  mode: EvaluationMode,
+  rollouts: readonly Rollout[],
+): EvaluationRecord {
+  const { outcomes } = run.config.algorithm;
+  const { passReward } = run.config.trainer.eval;
+  const metrics = new MetricSet();
+  addRolloutMetrics(metrics, rollouts, outcomes);
+  const tasks = Map.groupBy(rollouts, ({ slot }) => slot.task);
+  addEvaluationMetrics(metrics, [...tasks.values()], outcomes, { passAt: passAtOf(run.config), passReward });
+  const troubles = gatheredTroubles(evaluationOf(version), rollouts);
+  return { version, mode, episodes: rollouts.length, metrics: metrics.toRecord(), troubles };
+}
+
+function evaluationOf(version: number): string {
+  return `the evaluation of version ${version}`;
+}

@@ -1,0 +1,97 @@
+/**
+ * Makes the state of a committed version again where it was written without the optimizer: the steps since the last state
+ * that has it are trained once more, on the rollouts that they were trained on.
+ *
+ * P1: no rollout is made again: the stream holds those of every step since that state, as the commits since then left its
+ *     position where it was; of two episodes of a slot the first counts, as it did. What they were worth is the ledger's
+ *     word: no judge is asked again.
+ * P2: the weights must come out bit by bit: their digest is the one that was committed, or the run does not go on. An
+ *     engine of other arithmetic (more workers, another processor) adds in another order: its weights differ in rounding,
+ *     so they take the place of the committed ones under their own digest, and that is logged as a warning.
+ * P3: what was made is written and noted, so that the next restart begins there.
+ */
+
+import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import { OwnershipLostError } from "../errors.ts";
+import { RunPhase } from "../report/run-status.ts";
+import { WaitOwner } from "../report/wait.ts";
+import { BrokenStateError } from "../state/check-state.ts";
+import { dropUnneededEpisodes } from "../state/episode-room.ts";
+import { loadState, removeOldStates } from "../state/load-state.ts";
+import { writeState } from "../state/write-state.ts";
+import { learnAgain } from "../step/train-step.ts";
+import type { RunContext } from "./run-context.ts";
+import type { Recovery } from "./run-record.ts";
+
+/**
+ * @returns the version's state, the optimizer included.
+ * @throws {BrokenStateError | LostRolloutsError} when the weights or the stream are not those that the commits recorded.
+ */
+export async function replay(context: RunContext, from: Recovery, version: number): Promise<Recovery> {
+  const { run, engine, folders, gatherer, inbox, ledger, reporter, progress, logger } = context;
+  return withSpan(
+    SpanName.replay,
+    {
+      parent: "root",
+      attributes: { [Attr.runId]: run.runId, [Attr.policyVersion]: version, [Attr.ownerEpoch]: run.epoch },
+    },
+    async () => {
+      reporter.phase(RunPhase.train, version);
+      await loadState(context, from, { hasOptimizer: true });
+      progress.trained = from.version;
+      for (let step = (from.version ?? 0) + 1; step <= version; step++) {
+        const trained = await reporter.untilAvailable(
+          { text: "the database (ledger)", owner: WaitOwner.database },
+          () => ledger.trained(run.runId, step),
+        );
+        const slots = trained.map(({ slot }) => slot);
+        const scored = await gatherer.recall(`step ${step}`, slots); // P1
+        await learnAgain(
+          context,
+          step,
+          trained.map(({ slot: _, ...worth }, i) => ({ rollout: scored[i]!.rollout, ...worth })),
+        );
+        progress.trained = step;
+        inbox.prune();
+      }
+      const folder = folders.state(version, run.epoch);
+      const { digest, files } = await writeState(context, folder, { isWhole: true });
+      if (digest !== run.stateDigest) {
+        if (run.arithmetic === "" || run.arithmetic === engine.arithmetic) {
+          throw new BrokenStateError(
+            `The steps since version ${from.version} were trained again and made weights of SHA-256 ${digest}, where version ${version} was committed with ${run.stateDigest}`,
+          ); // P2
+        }
+        logger.warn(
+          "the replayed steps made other weights, as they were computed in another way: the run goes on from these",
+          {
+            version,
+            committedBy: run.arithmetic,
+            committedDigest: run.stateDigest,
+            replayedBy: engine.arithmetic,
+            replayedDigest: digest,
+          },
+        );
+      }
+      const recovery = { folder, digest, files, version, warmUpdates: 0 };
+      const { neededFrom } = inbox;
+      const isOurs = await reporter.untilAvailable(
+        { text: "the database (replay)", owner: WaitOwner.database },
+        () => ledger.recordRecovery(run.runId, run.epoch, recovery, neededFrom),
+      ); // P3
+      if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
+      progress.recovery = recovery;
+      progress.neededFrom = neededFrom;
+      await removeOldStates(context, {
+        committed: folder,
+        recovery: folder,
+        oldestVersion: version - 1,
+        epoch: run.epoch,
+      });
+      // They may fill the stream, so that no step would end that drops them.
+      await dropUnneededEpisodes(context);
+      logger.info("steps replayed", { from: from.version, to: version });
+      return recovery;
+    },
+  );
+}

@@ -1,0 +1,285 @@
+/**
+ * One tenure: the time in which this process owns a run, from taking it over to its end or to handing it on.
+ *
+ * T1: everything that is opened here (engine, reader, spans, timers) is closed here, whatever happens.
+ * T2: the signal ends the tenure: cancelled (the run ends), owned by another, or this process stops (it goes on elsewhere).
+ * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
+ */
+
+import { tokenizerDigest } from "@hone/config";
+import { describeError, messageIdOf, retry } from "@hone/core";
+import type { Logger } from "@hone/telemetry";
+import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
+import type {
+  BrokenRun,
+  GroupJudges,
+  JobQueue,
+  Pipeline,
+  RunEnding,
+  RunEvents,
+  RunLedger,
+  RunStateBoard,
+  ScoredRollouts,
+  TaskSource,
+} from "../ports.ts";
+import { observeRun } from "../report/run-metrics.ts";
+import { RunReporter } from "../report/run-reporter.ts";
+import { NO_WAIT, RunPhase, type RunStatus } from "../report/run-status.ts";
+import { WaitOwner } from "../report/wait.ts";
+import { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
+import { RolloutInbox } from "../rollouts/rollout-inbox.ts";
+import { RolloutTraces } from "../rollouts/rollout-traces.ts";
+import { SplitTasks } from "../rollouts/split-tasks.ts";
+import { lastCheckpoint } from "../state/checkpoints.ts";
+import { RunFolders } from "../state/run-folders.ts";
+import type { TrainingEngine } from "../step/training-engine.ts";
+import type { RunContext, RunProgress } from "./run-context.ts";
+import { runLoop } from "./run-loop.ts";
+import type { RunRecord } from "./run-record.ts";
+import type { WishBoard } from "./run-wishes.ts";
+
+/** What every tenure of this process shares. */
+export interface TenureDeps {
+  readonly stateRoot: string;
+  readonly ledger: RunLedger;
+  readonly jobs: JobQueue;
+  readonly rollouts: ScoredRollouts;
+  readonly pipeline: Pipeline;
+  readonly tasks: TaskSource;
+  readonly groupJudges: GroupJudges;
+  readonly board: RunStateBoard;
+  readonly events: RunEvents;
+  readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
+  readonly logger: Logger;
+  /** Time between two saved states of a warm start. @default 60_000 */
+  readonly warmStateMs?: number;
+  /** How long a full stream of episodes is waited for before steps are replayed to make room. @default 20_000 */
+  readonly fullMs?: number;
+}
+
+/** What a kill may cost of a long warm start; a state of gigabytes takes seconds to write. */
+const WARM_STATE_MS = 60_000;
+
+/** Handle of the owner on one tenure. */
+export interface TenureControl {
+  readonly wishes: WishBoard;
+  /** Ends the tenure with its reason (T2). */
+  readonly ending: AbortController;
+  /** This process stops: what cannot be told is left to the next owner. */
+  readonly stopping: AbortSignal;
+}
+
+/** Works on a run until it ends or the signal aborts. @returns how it ended. @throws the failure, or the reason. */
+export async function holdTenure(
+  run: RunRecord,
+  deps: TenureDeps,
+  control: TenureControl,
+): Promise<RunEnding> {
+  const logger = deps.logger.child({ runId: run.runId, epoch: run.epoch });
+  const folders = new RunFolders(deps.stateRoot, run.runId);
+  const signal = AbortSignal.any([control.ending.signal, control.stopping]);
+  const reporter = new RunReporter(statusOf(run, folders), {
+    board: deps.board,
+    events: deps.events,
+    logger,
+    signal,
+    onOwnershipLost: (error) => control.ending.abort(error),
+  });
+  try {
+    await work(run, deps, control, { logger, folders, signal, reporter });
+    await reporter.drain();
+    return await endRun(deps, reporter, folders, RunPhase.completed, "");
+  } catch (error) {
+    if (signal.reason instanceof RunCancelledError) {
+      await deps.jobs.purge(run.runId);
+      const reason = "its cancellation was asked for";
+      return await endRun(deps, reporter, folders, RunPhase.cancelled, reason);
+    }
+    signal.throwIfAborted();
+    if (!(error instanceof UniformFailureError)) throw error;
+    logger.error("the run is stopped", { reason: error.message });
+    await retry(() => deps.jobs.purge(run.runId), { signal });
+    return await endRun(deps, reporter, folders, RunPhase.failed, error.message);
+  }
+}
+
+/** Ends a run that cannot go on. */
+export async function failRun(run: RunRecord, deps: TenureDeps, reason: string): Promise<RunEnding> {
+  const folders = new RunFolders(deps.stateRoot, run.runId);
+  return endRun(deps, { status: statusOf(run, folders) }, folders, RunPhase.failed, reason);
+}
+
+/** Ends a run whose row is broken: with its reason, and without what the row would say of it. */
+export async function failBrokenRun(
+  { runId, epoch, version, reason }: BrokenRun,
+  deps: TenureDeps,
+): Promise<void> {
+  const status: RunStatus = {
+    runId,
+    phase: RunPhase.failed,
+    version,
+    location: "",
+    digest: "",
+    epoch,
+    totalSteps: 0,
+    ...NO_WAIT,
+    configJson: "{}",
+    tokenizerDigest: "",
+    resumption: 0,
+    oldestVersion: version,
+  };
+  await tellEnd(status, deps, RunPhase.failed, reason, "");
+}
+
+interface Tools {
+  readonly logger: Logger;
+  readonly folders: RunFolders;
+  readonly signal: AbortSignal;
+  readonly reporter: RunReporter;
+}
+
+async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, tools: Tools): Promise<void> {
+  const { folders, reporter, logger, signal } = tools;
+  const { ledger, jobs, rollouts } = deps;
+  signal.throwIfAborted();
+  using _observing = observeRun(() => reporter.status);
+  const progress: RunProgress = {
+    version: run.version,
+    trained: run.recovery?.version,
+    recovery: run.recovery,
+    neededFrom: run.nextSequence,
+    evaluationBytes: undefined,
+  };
+  const inbox = new RolloutInbox(
+    ({ split, step }) =>
+      progress.version !== undefined &&
+      (split === "warm" || (split === "train" ? step <= (progress.trained ?? 0) : step < progress.version)),
+    run.nextSequence,
+    // What was trained before the run was resumed is replayed; everything else is made anew.
+    ({ rollout: { slot }, resumption }) =>
+      resumption === run.resumptions ||
+      (slot.split === "train" && slot.step <= (run.version ?? 0) && resumption < run.resumptions),
+  );
+  const traces = new RolloutTraces();
+  const ended = new AbortController();
+  const gatherer = new RolloutGatherer({
+    run,
+    jobs,
+    rollouts,
+    pipeline: deps.pipeline,
+    inbox,
+    progress,
+    traces,
+    reporter,
+    logger,
+    ...(deps.fullMs !== undefined && { fullMs: deps.fullMs }),
+    signal: AbortSignal.any([signal, ended.signal]),
+  });
+  if (run.resumptions > 0) {
+    const { resumptions: resumption } = run;
+    reporter.event({ kind: "resumed", resumption }, messageIdOf("resumed", resumption));
+  }
+  const reading = gatherer.read();
+  let engine: TrainingEngine | undefined;
+  try {
+    engine = await folders.using(folders.model, () => deps.createEngine(run, folders));
+    const context: RunContext = {
+      run,
+      engine,
+      ledger,
+      jobs,
+      rollouts,
+      folders,
+      reporter,
+      inbox,
+      gatherer,
+      tasks: new SplitTasks(run.config, deps.tasks, reporter),
+      groupJudges: deps.groupJudges,
+      logger,
+      progress,
+      warmStateMs: deps.warmStateMs ?? WARM_STATE_MS,
+      signal,
+    };
+    await runLoop(context, control.wishes);
+  } catch (error) {
+    if (!signal.aborted && !(error instanceof UniformFailureError))
+      reporter.waiting({
+        text: `another try after a failure (${describeError(error)})`,
+        owner: error instanceof FolderRefusedError ? WaitOwner.you : WaitOwner.trainer,
+      });
+    throw error;
+  } finally {
+    ended.abort();
+    await reading;
+    traces.close(); // T1
+    await engine?.close();
+    await reporter.settle();
+  }
+}
+
+async function endRun(
+  deps: TenureDeps,
+  { status }: { readonly status: RunStatus },
+  folders: RunFolders,
+  phase: RunEnding,
+  reason: string,
+): Promise<RunEnding> {
+  const checkpoint = await lastCheckpoint({ folders });
+  await tellEnd({ ...status, phase, ...NO_WAIT }, deps, phase, reason, checkpoint);
+  return phase;
+}
+
+/** T3 */
+async function tellEnd(
+  final: RunStatus,
+  deps: TenureDeps,
+  phase: RunEnding,
+  reason: string,
+  checkpoint: string,
+): Promise<void> {
+  const { runId, epoch, resumption } = final;
+  if (!(await retry(() => deps.board.publish({ ...final, endReason: reason }))))
+    throw new OwnershipLostError(runId, epoch);
+  await retry(() =>
+    deps.events.publish(
+      runId,
+      { kind: "ended", phase, reason, checkpoint, resumption },
+      messageIdOf("ended", resumption),
+    ),
+  );
+  if (!(await retry(() => deps.ledger.end(runId, epoch, phase, reason)))) {
+    throw new OwnershipLostError(runId, epoch);
+  }
+}
+
+/** State of a run that was just taken over. */
+export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
+  return {
+    runId: run.runId,
+    phase: RunPhase.waiting,
+    version: run.version ?? 0,
+    location: run.stateFolder,
+    digest: run.stateDigest,
+    epoch: run.epoch,
+    totalSteps: run.config.trainer.steps,
+    ...NO_WAIT,
+    configJson: publicConfigJson(run, folders),
+    tokenizerDigest: digestOfTokenizer(run),
+    oldestVersion: run.version ?? 0,
+    resumption: run.resumptions,
+  };
+}
+
+function digestOfTokenizer({ config: { model } }: RunRecord): string {
+  return "init" in model && typeof model.init.tokenizer === "object"
+    ? tokenizerDigest(model.init.tokenizer.files)
+    : "";
+}
+
+/** The resolved run file without the tokenizer's text, which may be large: its place in the run's folder instead. */
+export function publicConfigJson(run: RunRecord, folders: RunFolders): string {
+  const { model } = run.config;
+  const { tokenizer } = folders;
+  const shown = "path" in model ? { ...model, tokenizer } : { init: { ...model.init, tokenizer } };
+  return JSON.stringify({ ...run.config, model: shown });
+}

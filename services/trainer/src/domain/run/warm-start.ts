@@ -1,0 +1,90 @@
+/**
+ * The supervised phase before the first step: rollouts of a scripted policy or conversations of a dataset are imitated.
+ *
+ * W1: rollouts come by the same road as all others (jobs, episodes, scores), so a restart makes none again.
+ * W2: only rollouts whose outcome says something about the agent are imitated; what was sampled is what is learnt.
+ */
+
+import type { RunConfig } from "@hone/config";
+import { isScorable, Split } from "@hone/core";
+import { rolloutTokenCount, weightedSum } from "@hone/rl";
+import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import type { Job, LedgerEntry } from "../ports.ts";
+import { tellTroubles } from "../report/troubles.ts";
+import { batchSlots } from "../rollouts/rollout-gatherer.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import { leaveOutUntrainable } from "../step/trainable.ts";
+import { readConversations } from "./conversations.ts";
+import { imitate } from "./imitate.ts";
+import type { RunContext } from "./run-context.ts";
+
+type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
+
+/**
+ * Trains the engine's weights, from where an earlier owner's last saved state left it.
+ * @returns the rollouts that were trained, for the ledger of version 0.
+ */
+export async function warmStart(context: RunContext, config: WarmStartConfig): Promise<LedgerEntry[]> {
+  return withSpan(
+    SpanName.warmStart,
+    { parent: "root", attributes: { [Attr.runId]: context.run.runId } },
+    async () => {
+      if (config.dataset !== undefined) {
+        await imitate(context, config, await readConversations(context, config.dataset));
+        return [];
+      }
+      const scored = await gatherDemonstrations(context, config);
+      const usable = scored.filter(
+        ({ rollout }) => isScorable(rollout.outcome) && rolloutTokenCount(rollout) > 0,
+      ); // W2
+      await imitate(
+        context,
+        config,
+        usable.map(({ rollout }) => rollout.samples),
+      );
+      return usable.map(({ rollout, sequence }) => ({
+        rollout,
+        reward: weightedSum(rollout.scores),
+        advantage: 0,
+        sequence,
+      }));
+    },
+  );
+}
+
+/** W1 */
+async function gatherDemonstrations(
+  context: RunContext,
+  { policy, tasks: count }: WarmStartConfig,
+): Promise<ScoredRollout[]> {
+  const { run, tasks, gatherer, reporter } = context;
+  if (policy === undefined || count === undefined) {
+    throw new TypeError("a warm start without a dataset has a policy and tasks");
+  }
+  const batch = await tasks.warmStart(count);
+  const jobs: Job[] = batchSlots(Split.warmStart, 0, batch.tasks.length, 1).map((slot) => ({
+    slot,
+    task: batch.tasks[slot.task]!,
+    cursor: batch.cursors[slot.task]!,
+    sampling: run.config.rollout.sampling,
+    scriptedPolicy: policy,
+    lowestVersion: 0,
+    highestVersion: 0,
+  }));
+  const scored = await gatherer.gather("the warm start", jobs, (rolloutsDone, rolloutsTotal) =>
+    reporter.warmStartProgress({
+      rolloutsDone,
+      rolloutsTotal,
+      updatesDone: 0,
+      updatesTotal: 0,
+      loss: Number.NaN,
+    }),
+  );
+  const demonstrations = leaveOutUntrainable(context, scored);
+  tellTroubles(
+    context,
+    "the warm start",
+    demonstrations.map(({ rollout }) => rollout),
+  );
+  return demonstrations;
+}

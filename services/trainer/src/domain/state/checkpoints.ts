@@ -1,0 +1,35 @@
+/** Checkpoints for people: Hugging Face folders of chosen versions. The state of a run does not depend on them. */
+
+import { isTraining, type RunConfig } from "@hone/config";
+import { diskWait } from "../report/wait.ts";
+import type { RunContext } from "../run/run-context.ts";
+
+/**
+ * Whether a version is exported: every n-th, and the last. Version 0 only where no step follows, and never where it is
+ * what the run began with.
+ */
+export function isCheckpointDue(config: RunConfig, version: number): boolean {
+  if (!isTraining(config)) return false;
+  const { steps, checkpoint } = config.trainer;
+  return version === steps || (version > 0 && checkpoint.every > 0 && version % checkpoint.every === 0);
+}
+
+/** Exports the present version unless its folder is there, and removes those beyond the run's `keep`. */
+export async function exportCheckpoint(context: RunContext, version: number): Promise<void> {
+  const { run, engine, folders, reporter, logger } = context;
+  const folder = folders.checkpoint(version);
+  if (await folders.exists(folder)) return;
+  await reporter.untilAvailable(diskWait(folder), () =>
+    folders.writeCheckpoint(version, run.epoch, (unfinished) => engine.exportTo(unfinished)),
+  );
+  await reporter.untilAvailable(diskWait(folder), () =>
+    folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep, run.epoch),
+  );
+  logger.info("checkpoint written", { folder });
+}
+
+/** Folder of the newest checkpoint, relative to the state folder; empty when there is none. */
+export async function lastCheckpoint({ folders }: Pick<RunContext, "folders">): Promise<string> {
+  const step = (await folders.checkpoints()).at(-1);
+  return step === undefined ? "" : folders.checkpoint(step);
+}

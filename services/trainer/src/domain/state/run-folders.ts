@@ -1,0 +1,290 @@
+/**
+ * Where a run keeps its files, below the state folder.
+ *
+ *   runs/<run>/tokenizer/                      tokenizer files, as the run file has them
+ *   runs/<run>/model/                          where a pretrained model came from, and the base of adapters
+ *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
+ *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
+ *   runs/<run>/state/.new-start-<epoch>/       weights that training starts from, while workers of other nodes read them
+ *   runs/<run>/state/reference/                weights of version 0, where the run keeps near them
+ *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
+ *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
+ *
+ * F1: a folder without "." is complete and on the disk: it is written under its other name, synced, then renamed.
+ * F2: two owners of a run, one of whom does not know yet that its time is over, never write the same folder: what is
+ *     unfinished has its owner's epoch in its name, and what is complete under its name is not replaced by them.
+ * F3: relative paths use "/", so that they mean the same on every machine.
+ */
+
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+import { fileRefusal } from "@hone/core";
+import { FolderRefusedError } from "../errors.ts";
+
+const UNFINISHED = ".new-";
+
+/** Which states of a run are needed. */
+export interface NeededStates {
+  /** The folder of the last version, as the database names it; undefined before version 0. */
+  readonly committed?: string;
+  /** The folder of the state to go on from, as the database names it. */
+  readonly recovery: string | undefined;
+  /** Versions from this one on may still be read. @default 0 */
+  readonly oldestVersion?: number;
+  readonly epoch: number;
+}
+
+export class RunFolders {
+  readonly #stateRoot: string;
+  readonly #run: string;
+
+  /** @param stateRoot the folder that relative paths start from (HONE_STATE_DIR). */
+  constructor(stateRoot: string, runId: string) {
+    this.#stateRoot = stateRoot;
+    this.#run = `runs/${runId}`;
+  }
+
+  get tokenizer(): string {
+    return `${this.#run}/tokenizer`;
+  }
+
+  get model(): string {
+    return `${this.#run}/model`;
+  }
+
+  /** Where the states are. */
+  get states(): string {
+    return `${this.#run}/state`;
+  }
+
+  state(version: number, epoch: number): string {
+    return `${this.#run}/state/${version}-${epoch}`;
+  }
+
+  /** A state within the warm start, after so many updates. */
+  warmState(updates: number, epoch: number): string {
+    return `${this.#run}/state/warm-${updates}-${epoch}`;
+  }
+
+  /** Where an owner lays out the weights that training starts from, for workers; gone once they have them. */
+  startWeights(epoch: number): string {
+    return `${this.#run}/state/${UNFINISHED}start-${epoch}`;
+  }
+
+  /** As deep as a state, as both name the base of adapters relative to themselves. */
+  get reference(): string {
+    return `${this.#run}/state/reference`;
+  }
+
+  checkpoint(step: number): string {
+    return `${this.#run}/checkpoints/step-${step}`;
+  }
+
+  absolute(relative: string): string {
+    return path.join(this.#stateRoot, relative);
+  }
+
+  /**
+   * Writes a folder so that it is there whole or not at all (F1). `write` gets the absolute path of an empty folder.
+   * @throws {FolderRefusedError} when it cannot be written now; what was written is removed as soon as that is allowed.
+   */
+  writeWhole<T>(relative: string, write: (folder: string) => Promise<T>): Promise<T> {
+    return this.#write(relative, "", write, async (unfinished, target) => {
+      await rm(target, { recursive: true, force: true });
+      await rename(unfinished, target);
+    });
+  }
+
+  /**
+   * Writes a checkpoint; one that another owner finished meanwhile, of the same version, is left as it is (F2).
+   * @throws {FolderRefusedError} as {@link writeWhole} does.
+   */
+  async writeCheckpoint(
+    step: number,
+    epoch: number,
+    write: (folder: string) => Promise<unknown>,
+  ): Promise<void> {
+    await this.#writeOnce(this.checkpoint(step), epoch, write);
+  }
+
+  /**
+   * Writes the reference unless it is there: every owner makes the same one (F2).
+   * @throws {FolderRefusedError} as {@link writeWhole} does.
+   */
+  async writeReference(epoch: number, write: (folder: string) => Promise<unknown>): Promise<void> {
+    if (!(await this.exists(this.reference))) await this.#writeOnce(this.reference, epoch, write);
+  }
+
+  async #writeOnce(
+    relative: string,
+    epoch: number,
+    write: (folder: string) => Promise<unknown>,
+  ): Promise<void> {
+    await this.#write(relative, `-${epoch}`, write, async (unfinished, target) => {
+      try {
+        await rename(unfinished, target);
+      } catch (error) {
+        if (!(await this.exists(relative))) throw error;
+        await rm(unfinished, { recursive: true, force: true });
+      }
+    });
+  }
+
+  async #write<T>(
+    relative: string,
+    suffix: string,
+    write: (folder: string) => Promise<T>,
+    finish: (unfinished: string, target: string) => Promise<void>,
+  ): Promise<T> {
+    const target = this.absolute(relative);
+    const parent = path.dirname(target);
+    const unfinished = path.join(parent, `${UNFINISHED}${path.basename(target)}${suffix}`);
+    try {
+      await rm(unfinished, { recursive: true, force: true });
+      await makeFolder(unfinished);
+      const result = await write(unfinished);
+      await syncTree(unfinished);
+      await finish(unfinished, target);
+      await syncFolder(parent);
+      return result;
+    } catch (error) {
+      const code = fileRefusal(error);
+      if (code === undefined) throw error;
+      // A folder that refuses this, too, is left to the next try, which begins by removing it.
+      await rm(unfinished, { recursive: true, force: true }).catch(() => undefined);
+      throw new FolderRefusedError(target, code, { cause: error });
+    }
+  }
+
+  /** Does something in a folder. @throws {FolderRefusedError} when the operating system refuses it for now. */
+  async using<T>(relative: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const code = fileRefusal(error);
+      if (code === undefined || error instanceof FolderRefusedError) throw error;
+      throw new FolderRefusedError(this.absolute(relative), code, { cause: error });
+    }
+  }
+
+  async exists(relative: string): Promise<boolean> {
+    return stat(this.absolute(relative)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Removes states that nobody needs: what is older, and what an earlier epoch left without a commit.
+   * @throws {FolderRefusedError} when that is refused for now.
+   */
+  removeOldStates(needed: NeededStates): Promise<void> {
+    return this.using(`${this.#run}/state`, () => this.#removeOldStates(needed));
+  }
+
+  async #removeOldStates({ committed, recovery, oldestVersion = 0, epoch }: NeededStates): Promise<void> {
+    const folder = this.absolute(`${this.#run}/state`);
+    const needed = [committed, recovery].map((each) => (each === undefined ? "" : path.basename(each)));
+    for (const name of await namesIn(folder)) {
+      const madeBefore = /^\.new-(?:reference|start)-(\d+)$/.exec(name)?.[1];
+      if (madeBefore !== undefined && Number(madeBefore) < epoch) {
+        await rm(path.join(folder, name), { recursive: true, force: true });
+      }
+      const match = /^(\.new-)?(warm-)?(\d+)-(\d+)$/.exec(name);
+      if (match === null || needed.includes(name)) continue;
+      const isUnfinished = match[1] !== undefined;
+      const isWarm = match[2] !== undefined;
+      const [version, madeBy] = [isWarm ? Number.NEGATIVE_INFINITY : Number(match[3]), Number(match[4])];
+      // One of this epoch may be in the making; one of a later epoch is not ours to touch.
+      const isBeyond = committed !== undefined && version >= versionOf(committed);
+      const isAbandoned = madeBy < epoch && (isUnfinished || isBeyond);
+      const isOld = madeBy <= epoch && !isUnfinished && version < oldestVersion;
+      if (isAbandoned || isOld) await rm(path.join(folder, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Steps of the checkpoints that are there, ascending. */
+  async checkpoints(): Promise<number[]> {
+    const folder = `${this.#run}/checkpoints`;
+    const names = await this.using(folder, () => namesIn(this.absolute(folder)));
+    return names
+      .map((name) => /^step-(\d+)$/.exec(name)?.[1])
+      .filter((step) => step !== undefined)
+      .map(Number)
+      .sort((a, b) => a - b);
+  }
+
+  /** Keeps the newest `keep` checkpoints, and removes what owners of earlier epochs left unfinished. */
+  removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
+    return this.using(`${this.#run}/checkpoints`, () => this.#removeOldCheckpoints(keep, epoch));
+  }
+
+  async #removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
+    const folder = this.absolute(`${this.#run}/checkpoints`);
+    for (const name of await namesIn(folder)) {
+      const madeBy = /^\.new-step-\d+-(\d+)$/.exec(name)?.[1];
+      if (madeBy !== undefined && Number(madeBy) < epoch) {
+        await rm(path.join(folder, name), { recursive: true, force: true });
+      }
+    }
+    for (const step of (await this.checkpoints()).slice(0, -keep)) {
+      await rm(this.absolute(this.checkpoint(step)), { recursive: true, force: true });
+    }
+  }
+
+  /** Removes everything of the run. */
+  async removeAll(): Promise<void> {
+    await rm(this.absolute(this.#run), { recursive: true, force: true });
+  }
+}
+
+function versionOf(stateFolder: string): number {
+  return Number(path.basename(stateFolder).split("-")[0]);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Makes a folder and those above it. `recursive` would tell a read-only file system as a folder that is missing. */
+async function makeFolder(folder: string): Promise<void> {
+  const code = await mkdir(folder).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST" && error.code !== "ENOENT") throw error;
+      return error.code;
+    },
+  );
+  if (code !== "ENOENT") return;
+  await makeFolder(path.dirname(folder));
+  await mkdir(folder);
+}
+
+/** Brings every file and folder below `folder` to the disk. */
+async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) await syncTree(full);
+    else await syncFile(full);
+  }
+  await syncFolder(folder);
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A rename is durable once its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  await syncFile(folder);
+}

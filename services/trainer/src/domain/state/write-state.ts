@@ -1,0 +1,23 @@
+/** Writes the engine's state into a folder of the run, and tells what a commit must know of it. */
+
+import { diskWait } from "../report/wait.ts";
+import type { RunContext } from "../run/run-context.ts";
+import type { CommittedState } from "./check-state.ts";
+import { digestState } from "./state-files.ts";
+
+/**
+ * Writes a state whole or not at all, waiting for a disk that takes it.
+ * @param isWhole whether the optimizer is written, too.
+ */
+export function writeState(
+  { engine, folders, reporter }: Pick<RunContext, "engine" | "folders" | "reporter">,
+  folder: string,
+  { isWhole }: { readonly isWhole: boolean },
+): Promise<CommittedState> {
+  return reporter.untilAvailable(diskWait(folder), () =>
+    folders.writeWhole(folder, async (unfinished) => {
+      const { digest } = await (isWhole ? engine.save(unfinished) : engine.saveWeights(unfinished));
+      return { digest, files: await digestState(unfinished, digest) };
+    }),
+  );
+}

@@ -1,0 +1,96 @@
+/**
+ * The commit of a version (architecture, part 5, rule 1).
+ *
+ *   1. state files are written beside, synced, renamed to <version>-<epoch>: the weights, and the optimizer where that
+ *      is due (see state-cadence.ts), or the stream of episodes fills (see episode-room.ts)
+ *   2. one transaction: ledger rows and the run's version, where epoch and version k-1 still hold
+ *   3. RUN_STATE moves by compare-and-set
+ *
+ * C1: a crash before 2 leaves an orphan folder, which the next owner removes; the step is made again from the episodes.
+ * C2: a crash between 2 and 3 is healed by the next owner, who publishes what the row says.
+ * C3: when the answer of 2 is lost, the row tells whether it took effect.
+ */
+
+import { OwnershipLostError } from "../errors.ts";
+import type { Commit, LedgerEntry, TaskVisitRow } from "../ports.ts";
+import { RunPhase } from "../report/run-status.ts";
+import type { GatheredTroubles } from "../report/troubles.ts";
+import { WaitOwner } from "../report/wait.ts";
+import { isEvaluationDue } from "../run/evaluation.ts";
+import type { RunContext } from "../run/run-context.ts";
+import { isWholeStateWanted } from "../state/episode-room.ts";
+import { removeOldStates } from "../state/load-state.ts";
+import { isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
+import { writeState } from "../state/write-state.ts";
+
+export interface VersionToCommit {
+  readonly version: number;
+  readonly entries: readonly LedgerEntry[];
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly troubles?: GatheredTroubles | undefined;
+  /** Room that the episodes of its step take in the stream. @default 0 */
+  readonly stepBytes?: number;
+  /** Of a run with a curriculum. */
+  readonly visits?: readonly TaskVisitRow[];
+}
+
+/** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
+export async function commitVersion(
+  context: RunContext,
+  { version, entries, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
+): Promise<{ commitMs: number; publishMs: number }> {
+  const { run, engine, folders, inbox, reporter, progress } = context;
+  const began = performance.now();
+  reporter.phase(RunPhase.commit, version);
+  const isWhole =
+    isWholeStateDue(run.config, engine, version) ||
+    (await isWholeStateWanted(context, version, stepBytes + evaluationBytes(context, version, stepBytes)));
+  const stateFolder = folders.state(version, run.epoch);
+  const { digest, files } = await writeState(context, stateFolder, { isWhole }); // 1
+  const commit: Commit = {
+    runId: run.runId,
+    epoch: run.epoch,
+    version,
+    stateFolder,
+    stateDigest: digest,
+    stateFiles: files,
+    isWhole,
+    arithmetic: engine.arithmetic,
+    entries,
+    metrics,
+    troubles,
+    ...(visits !== undefined && { visits }),
+    nextSequence: isWhole || version >= run.config.trainer.steps ? inbox.neededFrom : progress.neededFrom,
+  };
+  await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>
+    commitOnce(context, commit),
+  ); // 2
+  progress.version = version;
+  progress.trained = version;
+  progress.neededFrom = commit.nextSequence;
+  if (isWhole) progress.recovery = { folder: stateFolder, digest, files, version, warmUpdates: 0 };
+  inbox.prune();
+  const committed = performance.now();
+  await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3
+  const published = performance.now();
+  await removeOldStates(context, {
+    committed: stateFolder,
+    recovery: isReplayFree(run.config, progress.recovery, version) ? undefined : progress.recovery?.folder,
+    oldestVersion: version - 1,
+    epoch: run.epoch,
+  });
+  return { commitMs: committed - began, publishMs: published - committed };
+}
+
+/** Room that the evaluation of the version will take, which comes before the next step. @param stepBytes taken for the first one. */
+function evaluationBytes({ run, progress }: RunContext, version: number, stepBytes: number): number {
+  return isEvaluationDue(run.config, version) ? (progress.evaluationBytes ?? stepBytes) : 0;
+}
+
+/** Commits, or finds that an earlier try whose answer was lost did (C3). */
+async function commitOnce({ run, ledger }: RunContext, commit: Commit): Promise<void> {
+  if (await ledger.commit(commit)) return;
+  const row = await ledger.load(run.runId);
+  if (row?.version === commit.version && row.stateFolder === commit.stateFolder) return;
+  throw new OwnershipLostError(run.runId, run.epoch);
+}

@@ -1,0 +1,77 @@
+/**
+ * Scores of the judges that compare the rollouts of a group, asked for when all of them are there.
+ *
+ * C1: only what has a reward of its own is compared: what is left out of its group's statistics is left out here.
+ * C2: a group that cannot be compared is left out whole and counted; a judge that is away is waited for.
+ * C3: a rollout that is left alone has nobody to be compared with and gets the mean of all groups, a half.
+ */
+
+import type { GroupJudgeConfig } from "@hone/config";
+import { isScorable, Outcome } from "@hone/core";
+import { clipReason, type Score } from "@hone/rl";
+import { WaitOwner } from "../report/wait.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import type { RunContext } from "../run/run-context.ts";
+
+/** What of a run's context this needs. */
+export type CompareContext = Pick<RunContext, "run" | "reporter" | "groupJudges" | "logger">;
+
+const ALONE = 0.5;
+
+/** Adds the scores of the run's group judges to whole groups, in order of their slots. */
+export async function compareGroups(
+  context: CompareContext,
+  scored: readonly ScoredRollout[],
+): Promise<readonly ScoredRollout[]> {
+  const { judge, rollout } = context.run.config;
+  const judges = judge.filter((each) => each.kind === "group");
+  if (judges.length === 0) return scored;
+  const groups: ScoredRollout[][] = [];
+  for (let begin = 0; begin < scored.length; begin += rollout.groupSize) {
+    groups.push(scored.slice(begin, begin + rollout.groupSize));
+  }
+  const text = `${groups.length} groups to be compared by the judge`;
+  // All at once: the judges bound how many requests they have under way.
+  const compared = await context.reporter.untilAvailable({ text, owner: WaitOwner.judge }, (signal) =>
+    Promise.all(groups.map((group) => compareGroup(context, group, judges, signal))),
+  );
+  return compared.flat();
+}
+
+async function compareGroup(
+  { run, groupJudges, logger }: CompareContext,
+  group: readonly ScoredRollout[],
+  judges: readonly GroupJudgeConfig[],
+  signal: AbortSignal,
+): Promise<ScoredRollout[]> {
+  const compared = group.filter(({ rollout }) => isScorable(rollout.outcome)); // C1
+  if (compared.length === 0) return [...group];
+  let scores: readonly (readonly Score[])[];
+  if (compared.length === 1) {
+    scores = [judges.map(({ kind, name = kind, weight }) => ({ judge: name, weight, value: ALONE }))]; // C3
+  } else {
+    const sequences = compared.map(({ sequence }) => sequence);
+    const verdict = await groupJudges.compare({ runId: run.runId, sequences, judges }, signal);
+    if (verdict.kind === "failed") {
+      logger.warn("a group is left out as its judge failed", { reason: verdict.reason });
+      return group.map((entry) => (compared.includes(entry) ? leftOut(entry, verdict.reason) : entry)); // C2
+    }
+    scores = verdict.scores;
+  }
+  return group.map((entry) => {
+    const index = compared.indexOf(entry);
+    return index < 0 ? entry : withScores(entry, scores[index] ?? []);
+  });
+}
+
+function withScores(entry: ScoredRollout, added: readonly Score[]): ScoredRollout {
+  const { rollout } = entry;
+  return { ...entry, rollout: { ...rollout, scores: [...rollout.scores, ...added] } };
+}
+
+function leftOut(entry: ScoredRollout, reason: string): ScoredRollout {
+  return {
+    ...entry,
+    rollout: { ...entry.rollout, outcome: Outcome.infraFailed, reason: clipReason(reason) },
+  };
+}

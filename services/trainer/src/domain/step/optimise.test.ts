@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type Credit, type CreditedRollout, MetricSet } from "@hone/rl";
+import { assertClose } from "@hone/testing";
+import { testConfig } from "../../testing/fake-run.ts";
+import { optimise } from "./optimise.ts";
+import type { Minibatch, TrainingEngine } from "./training-engine.ts";
+import { planTraining } from "./training-plan.ts";
+
+/** One rollout whose two tokens were sampled at log-probabilities -1 and -2. */
+function credited(task: number, index: number, advantage: number): CreditedRollout {
+  const slot = { split: "train", step: 1, task, index } as const;
+  const sample = {
+    tokenIds: Uint32Array.of(1, 2, 3),
+    lossMask: Uint8Array.of(0, 1, 1),
+    logprobs: [-1, -2],
+    versions: [{ version: 0, tokenCount: 2 }],
+  };
+  return {
+    rollout: {
+      slot,
+      attempt: 1,
+      outcome: "completed",
+      scores: [],
+      samples: [sample],
+      metrics: {},
+      turnCount: 1,
+    },
+    reward: 0,
+    advantage,
+  };
+}
+
+const CREDIT: Credit = {
+  groups: [
+    { task: 0, rollouts: [credited(0, 0, 1), credited(0, 1, -1)] },
+    { task: 1, rollouts: [credited(1, 0, 0), credited(1, 1, 0)] },
+  ],
+  leftOut: [],
+  emptyGroupCount: 0,
+  metrics: {},
+};
+
+const CONFIG = testConfig({
+  trainer: { steps: 3, epochs: 2, minibatches: 2, optimizer: { kind: "adamw", learningRate: 0.1 } },
+});
+
+/** Answers the given log-probabilities for every sample, one answer a call. */
+function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
+  const calls: Minibatch[] = [];
+  const refuse = () => Promise.reject(new Error("not expected"));
+  const scores = (samples: readonly unknown[]) => {
+    const answer = answers[calls.length]!;
+    return {
+      logprobs: samples.map(() => Float32Array.from(answer)),
+      entropies: samples.map(() => Float32Array.of(0.5, 1.5)),
+      sampleTokenCount: 0,
+      packedTokenCount: 0,
+      elapsedMs: 0,
+    };
+  };
+  const engine: TrainingEngine = {
+    vocabSize: 4,
+    arithmetic: "",
+    stateBytes: 0,
+    initialise: refuse,
+    load: refuse,
+    resetOptimizer: refuse,
+    logprobs: async (samples) => scores(samples),
+    loadReference: refuse,
+    referenceLogprobs: refuse,
+    save: refuse,
+    saveWeights: refuse,
+    exportTo: refuse,
+    close: refuse,
+    async trainMinibatch(minibatch) {
+      const scored = scores(minibatch.samples);
+      calls.push(minibatch);
+      return {
+        ...scored,
+        loss: calls.length,
+        gradNorm: 2 * calls.length,
+      };
+    },
+  };
+  return { engine, calls };
+}
+
+describe("optimise()", () => {
+  test("measures the mismatch before the first update only, and figures over all updates", async () => {
+    const { engine, calls } = engineAnswering([
+      [-1.25, -2],
+      [-1 + Math.log(2), -2 + Math.log(0.5)],
+    ]);
+    const metrics = new MetricSet();
+    const plan = planTraining(CREDIT, CONFIG);
+    const { updateCount, figures } = await optimise(engine, CONFIG, 1, plan, metrics, () => undefined);
+    // The second minibatch has no advantage and is skipped: one update an epoch.
+    assert.equal(updateCount, 2);
+    assert.deepEqual(
+      calls.map(({ samples }) => samples.map(({ weights }) => Array.from(weights))),
+      Array.from({ length: 2 }, () => [
+        [0.25, 0.25],
+        [0.25, 0.25],
+      ]),
+    );
+    const record = metrics.toRecord();
+    assertClose(record["mismatch/max"]!, 0.25);
+    assertClose(record["mismatch/mean"]!, 0.125);
+    assert.equal(record.loss, 1.5);
+    assert.equal(record.grad_norm, 3);
+    assert.equal(record["grad_norm/max"], 4);
+    assert.equal(record.entropy, 1);
+    assertClose(record["ratio/max"]!, 2);
+    // For the negative advantage 0.78 is clipped in the first epoch and 0.5 in the last, for the positive one 2 in the
+    // last: 3 of 8 tokens.
+    assert.equal(record.clip_fraction, 0.375);
+    const [first] = [...figures.values()];
+    assertClose(first!.ratioSum, 2.5);
+    assert.deepEqual([first!.tokens, first!.clipped], [2, 1]);
+  });
+
+  test("keeps near a reference that is scored once, where nobody has an advantage as well", async () => {
+    const { engine, calls } = engineAnswering(Array.from({ length: 4 }, () => [-1, -2] as const));
+    const scored: number[] = [];
+    const near: TrainingEngine = {
+      ...engine,
+      referenceLogprobs: async (samples) => {
+        scored.push(samples.length);
+        return { ...(await engine.logprobs(samples)), logprobs: samples.map(() => Float32Array.of(-1, -3)) };
+      },
+    };
+    const config = testConfig({
+      trainer: CONFIG.trainer,
+      algorithm: { kl: { coefficient: 0.5, kind: "k2" } },
+    });
+    const metrics = new MetricSet();
+    const plan = planTraining(CREDIT, config);
+    const { updateCount } = await optimise(near, config, 1, plan, metrics, () => undefined);
+    assert.equal(updateCount, 4);
+    assert.deepEqual(scored, [2, 2]);
+    for (const { terms, samples } of calls) {
+      assert.deepEqual(terms[1], { name: "kl_k2", constants: { coefficient: 0.5 } });
+      for (const { inputs } of samples) {
+        assert.deepEqual(Array.from(inputs?.referenceLogprob ?? []), [-1, -3]);
+      }
+    }
+    // 0 for the first token, 1 / 2 for the second.
+    assertClose(metrics.toRecord()["kl/mean"]!, 0.25);
+  });
+
+  test("updates nothing where nobody has an advantage, and measures the mismatch all the same", async () => {
+    const { engine, calls } = engineAnswering([[-1, -2.5]]);
+    const flat: Credit = { ...CREDIT, groups: [CREDIT.groups[1]!] };
+    const metrics = new MetricSet();
+    const { updateCount } = await optimise(
+      engine,
+      CONFIG,
+      1,
+      planTraining(flat, CONFIG),
+      metrics,
+      () => undefined,
+    );
+    assert.equal(updateCount, 0);
+    assert.equal(calls.length, 0);
+    assert.deepEqual(metrics.toRecord(), { "mismatch/max": 0.5, "mismatch/mean": 0.25 });
+  });
+});

@@ -1,0 +1,57 @@
+/** After the commit: a `train` span in each rollout's trace, and links from the step's trace to all of them. */
+
+import { groupIdOf, rolloutIdOf, slotKey } from "@hone/core";
+import type { Credit } from "@hone/rl";
+import { Attr, type Span, SpanName, startSpan } from "@hone/telemetry";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import type { RunRecord } from "../run/run-record.ts";
+import type { Optimised } from "./optimise.ts";
+
+export interface TrainedStep {
+  readonly credit: Credit;
+  readonly optimised: Optimised;
+  readonly scored: readonly ScoredRollout[];
+  /** Span of the step. */
+  readonly span: Span;
+}
+
+/** Makes the spans of the rollouts that a committed step trained. */
+export function traceTraining(
+  run: RunRecord,
+  step: number,
+  { credit, optimised, scored, span }: TrainedStep,
+): void {
+  const traces = new Map(scored.map(({ rollout, trace }) => [rollout, trace]));
+  for (const group of credit.groups) {
+    for (const credited of group.rollouts) {
+      const { slot, outcome } = credited.rollout;
+      const figures = optimised.figures.get(credited);
+      const train = startSpan(SpanName.train, {
+        parent: traces.get(credited.rollout),
+        links: [{ context: span.spanContext() }],
+        attributes: {
+          [Attr.runId]: run.runId,
+          [Attr.step]: step,
+          [Attr.slot]: slotKey(slot),
+          [Attr.groupId]: groupIdOf(run.runId, slot),
+          [Attr.rolloutId]: rolloutIdOf(run.runId, slot),
+          [Attr.outcome]: outcome,
+          [Attr.policyVersion]: step,
+          [Attr.reward]: credited.reward,
+          [Attr.advantage]: credited.advantage,
+          ...(credited.turnAdvantages !== undefined && {
+            [Attr.turnAdvantages]: [...credited.turnAdvantages],
+          }),
+          ...(figures !== undefined && {
+            [Attr.trainedTokens]: figures.tokens,
+            [Attr.ratioMean]: figures.ratioSum / Math.max(1, figures.tokens),
+            [Attr.ratioMax]: figures.ratioMax,
+            [Attr.clipFraction]: figures.clipped / Math.max(1, figures.tokens),
+          }),
+        },
+      });
+      if (train.isRecording()) span.addLink({ context: train.spanContext() });
+      train.end();
+    }
+  }
+}

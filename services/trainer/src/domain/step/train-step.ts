@@ -1,0 +1,249 @@
+/** One step: tasks, rollouts, credit, optimizer, commit. */
+
+import { Outcome, Split } from "@hone/core";
+import {
+  addRolloutMetrics,
+  assignCredit,
+  type Credit,
+  type CreditedRollout,
+  type Group,
+  hasAdvantage,
+  MetricSet,
+  Reduction,
+  rolloutTokenCount,
+  successOf,
+  versionRange,
+} from "@hone/rl";
+import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
+import type { Job, LedgerEntry, TaskVisitRow } from "../ports.ts";
+import { countStepPhase } from "../report/run-metrics.ts";
+import { RunPhase } from "../report/run-status.ts";
+import { sendStepEvent } from "../report/step-event.ts";
+import { type GatheredTroubles, tellTroubles } from "../report/troubles.ts";
+import { batchSlots } from "../rollouts/rollout-gatherer.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import type { StepTasks } from "../rollouts/split-tasks.ts";
+import type { RunContext } from "../run/run-context.ts";
+import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
+import { commitVersion } from "./commit.ts";
+import { compareGroups } from "./compare-groups.ts";
+import { type Optimised, optimise } from "./optimise.ts";
+import { traceTraining } from "./trace-training.ts";
+import { leaveOutUntrainable } from "./trainable.ts";
+import { planTraining } from "./training-plan.ts";
+
+/** Makes version `step` from version `step - 1`. */
+export async function trainStep(context: RunContext, step: number): Promise<void> {
+  const { run } = context;
+  await withSpan(
+    SpanName.step,
+    {
+      parent: "root",
+      attributes: { [Attr.runId]: run.runId, [Attr.step]: step, [Attr.ownerEpoch]: run.epoch },
+    },
+    (span) => trainStepInside(context, step, span),
+  );
+}
+
+async function trainStepInside(context: RunContext, step: number, span: Span): Promise<void> {
+  const { reporter } = context;
+  const parent = contextOf(span);
+  const began = performance.now();
+  reporter.phase(RunPhase.rollout, step);
+  const batch = await withSpan(SpanName.stepBatch, { parent }, () => context.tasks.step(step));
+  const jobs = jobsOf(context, step, batch);
+  const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
+  const gathered = performance.now();
+  const troubles = tellTroubles(
+    context,
+    `step ${step}`,
+    scored.map(({ rollout }) => rollout),
+  );
+
+  reporter.phase(RunPhase.train, step);
+  const metrics = new MetricSet();
+  const credit = creditOf(context, scored);
+  addStepMetrics(metrics, credit, scored, context);
+  const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
+    learn(context, step, credit, metrics),
+  );
+  metrics.add("updates", Reduction.sum, optimised.updateCount);
+  const trained = performance.now();
+  addTimes(metrics, { rollout: gathered - began, train: trained - gathered });
+
+  const entries = ledgerEntries(credit, scored);
+  const visits = visitsOf(context, step, batch, scored);
+  if (batch.numPassedOver !== undefined) metrics.add("tasks/passed_over", Reduction.sum, batch.numPassedOver);
+  const times = await withSpan(SpanName.stepCommit, { parent }, () =>
+    commitVersion(context, {
+      version: step,
+      entries,
+      metrics: metrics.toRecord(),
+      troubles,
+      stepBytes: episodeBytes(scored),
+      ...(visits !== undefined && { visits }),
+    }),
+  );
+  if (visits !== undefined) context.tasks.curriculum?.record(visits);
+  addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
+  finishStep(context, step, { metrics, troubles, credit, optimised, scored, span });
+}
+
+/** Says what the step did. Nothing here can undo it. */
+function finishStep(
+  context: RunContext,
+  step: number,
+  done: {
+    metrics: MetricSet;
+    troubles: GatheredTroubles | undefined;
+    credit: Credit;
+    optimised: Optimised;
+    scored: readonly ScoredRollout[];
+    span: Span;
+  },
+): void {
+  const { run, logger } = context;
+  const record = done.metrics.toRecord();
+  const stepMs = record["time/step_ms"] ?? 0;
+  const rates =
+    stepMs > 0
+      ? {
+          episodes_per_second: ((record.episodes ?? 0) / stepMs) * 1_000,
+          tokens_per_second: ((record.tokens ?? 0) / stepMs) * 1_000,
+        }
+      : {};
+  sendStepEvent(context, step, { metrics: { ...record, ...rates }, troubles: done.troubles });
+  traceTraining(run, step, done);
+  logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
+  void dropUnneededEpisodes(context);
+}
+
+function jobsOf({ run }: RunContext, step: number, batch: StepTasks): Job[] {
+  const { groupSize, sampling } = run.config.rollout;
+  return batchSlots(Split.train, step, batch.tasks.length, groupSize).map((slot) => ({
+    slot,
+    task: batch.tasks[slot.task]!,
+    cursor: batch.cursors[slot.task]!,
+    sampling,
+    lowestVersion: step - 1,
+    highestVersion: step - 1,
+  }));
+}
+
+async function gatherStep(
+  context: RunContext,
+  step: number,
+  jobs: readonly Job[],
+): Promise<readonly ScoredRollout[]> {
+  const { gatherer, reporter } = context;
+  const scored = await gatherer.gather(`step ${step}`, jobs, (rolloutsDone, rolloutsTotal) =>
+    reporter.progress({ step, rolloutsDone, rolloutsTotal }),
+  );
+  const trainable = leaveOutUntrainable(context, scored).map((entry) => markStale(entry, step - 1));
+  return compareGroups(context, trainable);
+}
+
+/**
+ * Trains on the rollouts of a step that was committed before, as it was done then.
+ * @param scored in order of their slots, each with what the ledger says of it.
+ */
+export async function learnAgain(
+  context: RunContext,
+  step: number,
+  scored: readonly CreditedRollout[],
+): Promise<void> {
+  const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
+  const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
+  await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0, metrics: {} }, new MetricSet());
+}
+
+function learn(context: RunContext, step: number, credit: Credit, metrics: MetricSet): Promise<Optimised> {
+  const { run, engine, signal } = context;
+  const plan = planTraining(credit, run.config);
+  return optimise(engine, run.config, step, plan, metrics, () => signal.throwIfAborted());
+}
+
+/** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
+function markStale(scored: ScoredRollout, version: number): ScoredRollout {
+  const range = versionRange(scored.rollout);
+  if (range === undefined || (range.lowest === version && range.highest === version)) return scored;
+  const reason = `its tokens are of the versions ${range.lowest} to ${range.highest}, and ${version} was asked for`;
+  return { ...scored, rollout: { ...scored.rollout, outcome: Outcome.stale, reason } };
+}
+
+function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit {
+  const { groupSize } = run.config.rollout;
+  const groups: Group[] = [];
+  for (let begin = 0; begin < scored.length; begin += groupSize) {
+    const rollouts = scored.slice(begin, begin + groupSize).map(({ rollout }) => rollout);
+    groups.push({ task: rollouts[0]!.slot.task, rollouts });
+  }
+  const { outcomes, advantage } = run.config.algorithm;
+  return assignCredit(groups, outcomes, advantage);
+}
+
+/** How each task of the step went, for the curriculum; undefined where there is none. */
+function visitsOf(
+  { run }: RunContext,
+  step: number,
+  { tasks, nextCursor }: StepTasks,
+  scored: readonly ScoredRollout[],
+): TaskVisitRow[] | undefined {
+  if (nextCursor === undefined) return undefined;
+  const { rollout, algorithm, trainer } = run.config;
+  return tasks.map(({ id }, task) => {
+    const rollouts = scored
+      .slice(task * rollout.groupSize, (task + 1) * rollout.groupSize)
+      .map((entry) => entry.rollout);
+    return {
+      step,
+      task,
+      taskId: id,
+      success: successOf(rollouts, algorithm.outcomes, trainer.eval),
+      nextCursor,
+    };
+  });
+}
+
+function addStepMetrics(
+  metrics: MetricSet,
+  credit: Credit,
+  scored: readonly ScoredRollout[],
+  { run }: RunContext,
+): void {
+  addRolloutMetrics(
+    metrics,
+    scored.map(({ rollout }) => rollout),
+    run.config.algorithm.outcomes,
+  );
+  const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
+  metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
+  metrics.add("groups/flat", Reduction.sum, flat);
+  metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
+  for (const [name, value] of Object.entries(credit.metrics)) {
+    metrics.add(`advantage/${name}`, Reduction.last, value);
+  }
+  const trained = credit.groups.flatMap((group) =>
+    group.rollouts.map(({ rollout }) => rolloutTokenCount(rollout)),
+  );
+  metrics.add(
+    "tokens/trained",
+    Reduction.sum,
+    trained.reduce((sum, count) => sum + count, 0),
+  );
+}
+
+/** Adds `time/<name>_ms`. */
+function addTimes(metrics: MetricSet, times: Readonly<Record<string, number>>): void {
+  for (const [name, ms] of Object.entries(times)) {
+    metrics.add(`time/${name}_ms`, Reduction.sum, ms);
+    countStepPhase(name, ms);
+  }
+}
+
+function ledgerEntries(credit: Credit, scored: readonly ScoredRollout[]): LedgerEntry[] {
+  const sequences = new Map(scored.map(({ rollout, sequence }) => [rollout, sequence]));
+  return credit.groups.flatMap((group) =>
+    group.rollouts.map((credited) => ({ ...credited, sequence: sequences.get(credited.rollout)! })),
+  );
+}
