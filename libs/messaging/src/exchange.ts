@@ -7,13 +7,18 @@
  * X2: whatever settles it, its reply subject, timers and listener are given back.
  */
 
-import type { Msg } from "@nats-io/nats-core";
+import type { Msg, MsgHdrs } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { countRequest } from "./bus-metrics.ts";
 import { BusUnavailableError, translateBusError } from "./errors.ts";
-import type { Body } from "./payload.ts";
 import { injectTrace } from "./trace-headers.ts";
+
+/** A body ready to be published. */
+export interface Body {
+  readonly data: Uint8Array;
+  readonly headers: MsgHdrs | undefined;
+}
 
 /** What an exchange is for, and how it may end without an answer. */
 export interface ExchangeLimits {

@@ -14,6 +14,7 @@ import { describeError } from "@hone/core";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { PayloadTooLargeError, UndecodableMessageError } from "./errors.ts";
+import type { Body } from "./exchange.ts";
 import { fetchObject, MAX_OBJECT_BYTES, type ObjectPlace, putObject } from "./objects.ts";
 import { type BodyKind, OLD_PAYLOAD_STORE } from "./payload-stores.ts";
 import type { StoreOptions } from "./store-message.ts";
@@ -24,12 +25,6 @@ const DIGEST_HEADER = "hone-digest";
 const SIZE_HEADER = "hone-size";
 /** Left for the subject and the headers, which count towards the server's limit. */
 export const HEADROOM_BYTES = 8_192;
-
-/** A body ready to be published. */
-export interface Body {
-  readonly data: Uint8Array;
-  readonly headers: MsgHdrs | undefined;
-}
 
 /**
  * Encodes a message; one that is too large for the server is put into the object store first.

@@ -6,8 +6,7 @@ import { headers, type Msg, type MsgHdrs } from "@nats-io/nats-core";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "./bus.ts";
 import { BusUnavailableError, StreamFullError, translateBusError } from "./errors.ts";
-import { type ExchangeLimits, exchange } from "./exchange.ts";
-import type { Body } from "./payload.ts";
+import { type Body, type ExchangeLimits, exchange } from "./exchange.ts";
 
 /** Options of {@link storeMessage}. */
 export interface StoreOptions {

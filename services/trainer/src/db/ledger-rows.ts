@@ -9,6 +9,7 @@
 import { compareSlots, parseSlotKey, slotKey } from "@hone/core";
 import { rolloutTokenCount, versionRange } from "@hone/rl";
 import { and, asc, type Database, eq, isNull, query, sql, transaction } from "@hone/storage";
+import { type Recovery, type RunRecord, RunStage } from "../domain/run/run-record.ts";
 import type {
   Commit,
   EvaluationRecord,
@@ -18,8 +19,7 @@ import type {
   StepRecord,
   TaskVisitRow,
   TrainedRollout,
-} from "../domain/ports.ts";
-import { type Recovery, type RunRecord, RunStage } from "../domain/run/run-record.ts";
+} from "../domain/step/ledger.ts";
 import { RunRows } from "./run-rows.ts";
 import { evaluations, ledger, runs, steps, visits } from "./schema.ts";
 

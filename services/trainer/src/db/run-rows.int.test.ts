@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { type Database, query, sql, transaction } from "@hone/storage";
 import { eventually } from "@hone/testing";
-import type { BrokenRun } from "../domain/ports.ts";
+import type { BrokenRun } from "../domain/run/run-registry.ts";
 import { CONFIG_JSON, LEASE_MS, noneBroken, TrainerDatabase } from "../testing/trainer-database.ts";
 import type { LedgerRows } from "./ledger-rows.ts";
 import type { RunRows } from "./run-rows.ts";

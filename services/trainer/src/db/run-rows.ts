@@ -25,8 +25,15 @@ import {
   transaction,
 } from "@hone/storage";
 import { BrokenRowError } from "../domain/errors.ts";
-import type { BrokenRun, EndedRun, Insertion, NewRun, Resumption, RunRegistry } from "../domain/ports.ts";
 import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
+import type {
+  BrokenRun,
+  EndedRun,
+  Insertion,
+  NewRun,
+  Resumption,
+  RunRegistry,
+} from "../domain/run/run-registry.ts";
 import { recordOf } from "./run-row.ts";
 import { runs } from "./schema.ts";
 

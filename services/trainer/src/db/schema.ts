@@ -19,7 +19,7 @@ import {
   text,
   timestamp,
 } from "@hone/storage";
-import type { GatheredTroubles } from "../domain/report/troubles.ts";
+import type { GatheredTroubles } from "../domain/report/run-status.ts";
 
 export const runs = pgTable("runs", {
   runId: text("run_id").primaryKey(),

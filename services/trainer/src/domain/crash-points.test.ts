@@ -11,8 +11,8 @@ import { HashEngine } from "../testing/hash-engine.ts";
 import { Death, newControl, newRoot, outcomeOf, tenure } from "../testing/memory-tenure.ts";
 import { MemoryWorld } from "../testing/memory-world.ts";
 import { LostRolloutsError, OwnershipLostError } from "./errors.ts";
-import type { RunEnding } from "./ports.ts";
 import { BrokenStateError } from "./state/check-state.ts";
+import type { RunEnding } from "./step/ledger.ts";
 
 const DEMONSTRATIONS = { kind: "sft", policy: "p", tasks: 4, epochs: 2, batchSize: 2 };
 const TRAINER = {

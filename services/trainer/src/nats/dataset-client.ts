@@ -5,7 +5,7 @@ import { RetryableError } from "@hone/core";
 import { type Bus, request, subjects } from "@hone/messaging";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { RefusedByServiceError } from "../domain/errors.ts";
-import type { Task, TaskRequest, TaskSource } from "../domain/ports.ts";
+import type { Task, TaskRequest, TaskSource } from "../domain/rollouts/jobs.ts";
 
 const BATCH_TIMEOUT_MS = 10_000;
 /** Tasks of one request: an answer of this many stays a message of ordinary size. */

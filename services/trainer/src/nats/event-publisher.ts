@@ -17,8 +17,7 @@ import {
   RunEventSchema,
   type RunEvent as WireEvent,
 } from "@hone/proto-gen/run";
-import type { RunEvents } from "../domain/ports.ts";
-import type { Problem, RunEvent } from "../domain/report/run-event.ts";
+import type { Problem, RunEvent, RunEvents } from "../domain/report/run-event.ts";
 import { phaseToWire } from "./run-state-board.ts";
 import { troublesToWire } from "./troubles-to-wire.ts";
 

@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { RetryableError } from "@hone/core";
 import { type Bus, request, subjects } from "@hone/messaging";
 import { GroupReplySchema, GroupRequestSchema } from "@hone/proto-gen/judge";
-import type { GroupJudges, GroupToCompare, GroupVerdict } from "../domain/ports.ts";
+import type { GroupJudges, GroupToCompare, GroupVerdict } from "../domain/step/group-judges.ts";
 
 /** Beside the tries of the judges themselves: their pauses, and the reading of the episodes. */
 const SLACK_MS = 30_000;

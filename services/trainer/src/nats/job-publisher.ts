@@ -23,7 +23,7 @@ import {
   SamplingSchema,
 } from "@hone/proto-gen/rollout";
 import { describeSpan } from "@hone/telemetry";
-import type { Job, JobQueue, PublishJobOptions } from "../domain/ports.ts";
+import type { Job, JobQueue, PublishJobOptions } from "../domain/rollouts/jobs.ts";
 import type { RunRecord } from "../domain/run/run-record.ts";
 
 /** The subject of jobs, whatever their run. */

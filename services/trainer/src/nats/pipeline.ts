@@ -13,8 +13,7 @@ import {
   subjects,
 } from "@hone/messaging";
 import type { ReplicaState } from "@hone/proto-gen/policy";
-import type { Pipeline } from "../domain/ports.ts";
-import type { PipelineView } from "../domain/rollouts/find-holdup.ts";
+import type { Pipeline, PipelineView } from "../domain/rollouts/find-holdup.ts";
 
 /** For all questions together; services that do not answer take two seconds of it. */
 const LOOK_DEADLINE_MS = 3_000;

@@ -10,10 +10,10 @@ import {
   RunPhase as WirePhase,
 } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
-import type { RunRegistry } from "../domain/ports.ts";
 import { RunPhase } from "../domain/report/run-status.ts";
 import { WaitOwner } from "../domain/report/wait.ts";
 import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
+import type { RunRegistry } from "../domain/run/run-registry.ts";
 import { statusOf } from "../domain/run/run-tenure.ts";
 import { RunFolders } from "../domain/state/run-folders.ts";
 import { encodeStatus, type RunStateBucket } from "./run-state-board.ts";

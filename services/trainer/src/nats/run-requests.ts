@@ -15,8 +15,8 @@ import {
 import { RunRequestSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import { readRequest } from "../domain/admission/read-request.ts";
-import type { Insertion, NewRun, RunRegistry } from "../domain/ports.ts";
 import type { Problem } from "../domain/report/run-event.ts";
+import type { Insertion, NewRun, RunRegistry } from "../domain/run/run-registry.ts";
 import type { EventPublisher } from "./event-publisher.ts";
 
 /** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */

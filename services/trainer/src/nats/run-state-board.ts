@@ -3,8 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Bucket, RevisionConflictError, UndecodableMessageError } from "@hone/messaging";
 import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
-import type { RunStateBoard } from "../domain/ports.ts";
-import type { RunPhase, RunStatus } from "../domain/report/run-status.ts";
+import type { RunPhase, RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import { troublesToWire } from "./troubles-to-wire.ts";
 
 /** Tries of one publication; each one that fails means that somebody else wrote in between. */

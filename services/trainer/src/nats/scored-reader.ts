@@ -37,9 +37,7 @@ import {
 } from "@hone/rl";
 import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import { JetStreamApiError } from "@nats-io/jetstream";
-import type { ScoredRollouts } from "../domain/ports.ts";
-import type { ScoredRollout } from "../domain/rollouts/scored-rollout.ts";
-import type { EpisodeRoom } from "../domain/state/episode-room.ts";
+import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../domain/rollouts/scored-rollout.ts";
 
 /** "no message found", nats-server's server/errors.json. */
 const NO_MESSAGE_FOUND = 10037;

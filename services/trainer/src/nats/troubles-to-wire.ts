@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type RolloutTroubles, RolloutTroublesSchema } from "@hone/proto-gen/run";
-import type { GatheredTroubles } from "../domain/report/troubles.ts";
+import type { GatheredTroubles } from "../domain/report/run-status.ts";
 
 export function troublesToWire({ madeFor, rollouts, outcomes, tools }: GatheredTroubles): RolloutTroubles {
   return create(RolloutTroublesSchema, {

@@ -8,30 +8,22 @@
 import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
+import type { RunEvent, RunEvents } from "../domain/report/run-event.ts";
+import type { RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
+import type { Pipeline } from "../domain/rollouts/find-holdup.ts";
+import type { Job, JobQueue, Task, TaskRequest, TaskSource } from "../domain/rollouts/jobs.ts";
+import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../domain/rollouts/scored-rollout.ts";
+import type { Recovery, RunRecord } from "../domain/run/run-record.ts";
+import type { GroupJudges } from "../domain/step/group-judges.ts";
 import type {
   Commit,
   EvaluationRecord,
-  GroupJudges,
-  Job,
-  JobQueue,
-  Pipeline,
   RunEnding,
-  RunEvents,
   RunLedger,
-  RunStateBoard,
-  ScoredRollouts,
   StepRecord,
-  Task,
-  TaskRequest,
-  TaskSource,
   TaskVisitRow,
   TrainedRollout,
-} from "../domain/ports.ts";
-import type { RunEvent } from "../domain/report/run-event.ts";
-import type { RunStatus } from "../domain/report/run-status.ts";
-import type { ScoredRollout } from "../domain/rollouts/scored-rollout.ts";
-import type { Recovery, RunRecord } from "../domain/run/run-record.ts";
-import type { EpisodeRoom } from "../domain/state/episode-room.ts";
+} from "../domain/step/ledger.ts";
 
 const VOCABULARY = [5, 6, 7];
 const EVAL_SIZE = 3;

@@ -7,8 +7,8 @@ import { startPostgres } from "@hone/testing";
 import { LedgerRows } from "../db/ledger-rows.ts";
 import { migrations } from "../db/migrations.ts";
 import { RunRows } from "../db/run-rows.ts";
-import type { BrokenRun } from "../domain/ports.ts";
 import type { RunRecord } from "../domain/run/run-record.ts";
+import type { BrokenRun } from "../domain/run/run-registry.ts";
 
 const CONFIG = resolveRunConfig({
   name: "test",

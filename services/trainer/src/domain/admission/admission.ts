@@ -13,11 +13,12 @@ import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError } from "../errors.ts";
 import type { ModelSource } from "../model/model-source.ts";
 import { type PreparedModel, prepareModel } from "../model/prepare-model.ts";
-import type { RunEvents, RunRegistry, RunStateBoard } from "../ports.ts";
-import type { Problem } from "../report/run-event.ts";
+import type { Problem, RunEvents } from "../report/run-event.ts";
+import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, type RunStatus } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunRecord } from "../run/run-record.ts";
+import type { RunRegistry } from "../run/run-registry.ts";
 import { publicConfigJson, statusOf } from "../run/run-tenure.ts";
 import { RunFolders } from "../state/run-folders.ts";
 

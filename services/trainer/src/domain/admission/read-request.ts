@@ -2,8 +2,8 @@
 
 import { ConfigError, inlineFiles, parseRunFile, type RunConfig, show } from "@hone/config";
 import { runIdOf } from "@hone/core";
-import type { NewRun } from "../ports.ts";
 import type { Problem } from "../report/run-event.ts";
+import type { NewRun } from "../run/run-registry.ts";
 import { checkConfig } from "./check-config.ts";
 
 export type ReadRequest =

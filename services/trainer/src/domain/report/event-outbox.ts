@@ -9,8 +9,7 @@
 
 import { describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
-import type { RunEvents } from "../ports.ts";
-import type { RunEvent } from "./run-event.ts";
+import type { RunEvent, RunEvents } from "./run-event.ts";
 
 /** Progress events that may wait. */
 const MAX_PROGRESS_BACKLOG = 8;

@@ -1,8 +1,6 @@
 /** What happens in a run, for whoever follows it. */
 
-import type { EvaluationMode } from "../ports.ts";
-import type { RunPhase } from "./run-status.ts";
-import type { GatheredTroubles } from "./troubles.ts";
+import type { GatheredTroubles, RunPhase } from "./run-status.ts";
 
 /** One thing that is wrong with a run file. */
 export interface Problem {
@@ -58,3 +56,17 @@ export type RunEvent =
       readonly resumption: number;
     }
   | { readonly kind: "resumed"; readonly resumption: number };
+
+/** How an evaluation samples. */
+export const EvaluationMode = {
+  /** With the run's own sampling parameters. */
+  sampled: "sampled",
+  /** The most likely token each time. */
+  greedy: "greedy",
+} as const;
+export type EvaluationMode = (typeof EvaluationMode)[keyof typeof EvaluationMode];
+
+export interface RunEvents {
+  /** @param messageId the stream stores one event of an id, however often it is sent. */
+  publish(runId: string, event: RunEvent, messageId?: string): Promise<void>;
+}

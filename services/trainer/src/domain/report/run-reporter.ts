@@ -10,11 +10,10 @@
 import { delay, describeError, RetryableError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
-import type { RunEvents, RunStateBoard } from "../ports.ts";
 import { EventOutbox } from "./event-outbox.ts";
-import type { RunEvent } from "./run-event.ts";
+import type { RunEvent, RunEvents } from "./run-event.ts";
+import type { GatheredTroubles, RunStateBoard } from "./run-status.ts";
 import { NO_WAIT, type RunPhase, type RunStatus } from "./run-status.ts";
-import type { GatheredTroubles } from "./troubles.ts";
 import type { Wait } from "./wait.ts";
 
 /** Two soft writes of the state lie this far apart. */

@@ -1,6 +1,6 @@
 /** What everyone may know of a run at the moment. */
 
-import type { GatheredTroubles } from "./troubles.ts";
+import type { RolloutTroubles } from "@hone/rl";
 import type { WaitOwner } from "./wait.ts";
 
 /** What a run is doing. */
@@ -17,6 +17,12 @@ export const RunPhase = {
   cancelled: "cancelled",
 } as const;
 export type RunPhase = (typeof RunPhase)[keyof typeof RunPhase];
+
+/** What went wrong in rollouts, and what they were made for. */
+export interface GatheredTroubles extends RolloutTroubles {
+  /** Such as "step 3". */
+  readonly madeFor: string;
+}
 
 export interface RunStatus {
   readonly runId: string;
@@ -50,3 +56,12 @@ export interface RunStatus {
 
 /** The part of a status that says that nothing is waited for. */
 export const NO_WAIT = { waitingFor: "", waitingOwner: "", waitingSinceMs: 0 } as const;
+
+/** The published state of a run. */
+export interface RunStateBoard {
+  /**
+   * Moves the published state by compare-and-set.
+   * @returns false when a higher epoch has written: this process owns the run no longer.
+   */
+  publish(status: RunStatus): Promise<boolean>;
+}

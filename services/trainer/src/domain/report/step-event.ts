@@ -1,7 +1,7 @@
 /** The event of a committed step. */
 
-import type { StepRecord } from "../ports.ts";
 import type { RunContext } from "../run/run-context.ts";
+import type { StepRecord } from "../step/ledger.ts";
 
 /** Says that a step is committed. */
 export function sendStepEvent(

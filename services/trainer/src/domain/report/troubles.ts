@@ -5,15 +5,10 @@
  * U1: what decides are the stored episodes, so a trainer that takes the run over in this moment decides the same.
  */
 
-import { type Rollout, type RolloutTroubles, troublesOf, uniformFailureOf } from "@hone/rl";
+import { type Rollout, troublesOf, uniformFailureOf } from "@hone/rl";
 import { UniformFailureError } from "../errors.ts";
 import type { RunContext } from "../run/run-context.ts";
-
-/** With what the rollouts were made for. */
-export interface GatheredTroubles extends RolloutTroubles {
-  /** Such as "step 3". */
-  readonly madeFor: string;
-}
+import type { GatheredTroubles } from "./run-status.ts";
 
 /**
  * @param madeFor such as "step 3".

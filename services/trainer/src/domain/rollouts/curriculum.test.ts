@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Task } from "../ports.ts";
 import { Curriculum } from "./curriculum.ts";
+import type { Task } from "./jobs.ts";
 
 const CONFIG = { kind: "success", low: 0.1, high: 0.9, window: 1, chance: 0 } as const;
 const NAMES = ["easy", "hard", "right", "new"];

@@ -7,7 +7,8 @@
  */
 
 import { type CurriculumConfig, TaskHistory } from "@hone/rl";
-import type { Task, TaskVisitRow } from "../ports.ts";
+import type { TaskVisitRow } from "../step/ledger.ts";
+import type { Task } from "./jobs.ts";
 
 /** Of the order, in lengths of a step's batch (C2). */
 const MAX_LOOK = 16;

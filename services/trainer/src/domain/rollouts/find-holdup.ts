@@ -9,7 +9,7 @@
  */
 
 import { type Wait, WaitOwner } from "../report/wait.ts";
-import type { EpisodeRoom } from "../state/episode-room.ts";
+import type { EpisodeRoom } from "./scored-rollout.ts";
 
 /** What one look at the bus tells. */
 export type PipelineView =
@@ -115,4 +115,10 @@ function replicasBehind(version: number, replicas: readonly ReplicaView[]): stri
       `${name} has ${versions.join(", ") || "none"}${activity === "" ? "" : ` and is ${activity}`}`,
   );
   return `inference-gateway is behind version ${version}: ${said.join("; ")}`;
+}
+
+/** The way of rollouts from the job to the scored episode, seen from outside. */
+export interface Pipeline {
+  /** Settles within seconds. */
+  look(runId: string, signal: AbortSignal): Promise<PipelineView>;
 }

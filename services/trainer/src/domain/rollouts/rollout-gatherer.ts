@@ -16,18 +16,19 @@
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { EpisodesFullError, LostRolloutsError } from "../errors.ts";
-import type { Job, JobQueue, Pipeline, ScoredRollouts } from "../ports.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunProgress } from "../run/run-context.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import { dropUnneededEpisodes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
+import type { Pipeline } from "./find-holdup.ts";
 import { findHoldup } from "./find-holdup.ts";
 import { JobPacer } from "./job-pacer.ts";
+import type { Job, JobQueue } from "./jobs.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RolloutTraces } from "./rollout-traces.ts";
-import type { ScoredRollout } from "./scored-rollout.ts";
+import type { ScoredRollout, ScoredRollouts } from "./scored-rollout.ts";
 
 /** Jobs being published at once; their acknowledgements come back in batches. */
 const PUBLISH_WINDOW = 256;

@@ -7,8 +7,8 @@
 
 import { groupIdOf, rolloutIdOf, slotKey } from "@hone/core";
 import { Attr, type Context, contextOf, type Span, SpanKind, SpanName, startSpan } from "@hone/telemetry";
-import type { Job } from "../ports.ts";
 import type { RunRecord } from "../run/run-record.ts";
+import type { Job } from "./jobs.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
 export class RolloutTraces {

@@ -2,10 +2,10 @@
 
 import type { FileSource, RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
-import type { Task, TaskSource } from "../ports.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { type ChosenTasks, Curriculum } from "./curriculum.ts";
+import type { Task, TaskSource } from "./jobs.ts";
 
 /** The tasks of a batch, and where each stands in the split's order. */
 export interface TaskBatch {

@@ -7,7 +7,7 @@
 import { type FileSource, readConversationRow } from "@hone/config";
 import { describeError, TerminalError } from "@hone/core";
 import { ChatRenderer, loadTokenizer, type TokenizedSample, tokenizeConversation } from "@hone/tokenizer";
-import type { Task } from "../ports.ts";
+import type { Task } from "../rollouts/jobs.ts";
 import { checkBounds, type SampleBounds } from "../step/trainable.ts";
 import type { RunContext } from "./run-context.ts";
 

@@ -14,14 +14,16 @@ import { Split } from "@hone/core";
 import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from "@hone/rl";
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
-import { EvaluationMode, type EvaluationRecord, type Job } from "../ports.ts";
+import { EvaluationMode } from "../report/run-event.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { gatheredTroubles, tellTroubles } from "../report/troubles.ts";
 import { WaitOwner } from "../report/wait.ts";
+import type { Job } from "../rollouts/jobs.ts";
 import { batchSlots } from "../rollouts/rollout-gatherer.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
+import type { EvaluationRecord } from "../step/ledger.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** Modes by index within the task (E2). */

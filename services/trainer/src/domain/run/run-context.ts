@@ -1,12 +1,15 @@
 /** What the parts of a run's loop share: the run, its engine, and its ways to the outside. */
 
 import type { Logger } from "@hone/telemetry";
-import type { GroupJudges, JobQueue, RunLedger, ScoredRollouts } from "../ports.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
+import type { JobQueue } from "../rollouts/jobs.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
+import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
 import type { SplitTasks } from "../rollouts/split-tasks.ts";
 import type { RunFolders } from "../state/run-folders.ts";
+import type { GroupJudges } from "../step/group-judges.ts";
+import type { RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 import type { Recovery, RunRecord } from "./run-record.ts";
 

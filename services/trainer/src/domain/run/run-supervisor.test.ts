@@ -7,7 +7,7 @@ import { testConfig, testRun } from "../../testing/fake-run.ts";
 import { HashEngine } from "../../testing/hash-engine.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
 import { Admission } from "../admission/admission.ts";
-import type { RunRegistry } from "../ports.ts";
+import type { RunRegistry } from "./run-registry.ts";
 import { MAX_TENURES, RunSupervisor } from "./run-supervisor.ts";
 
 const LEASE_MS = 200;

@@ -13,8 +13,9 @@ import { delay, describeError, RetryableError } from "@hone/core";
 import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import type { Admission } from "../admission/admission.ts";
 import { OwnershipLostError, RunCancelledError, TrainerStoppingError } from "../errors.ts";
-import type { BrokenRun, RunLedger, RunRegistry } from "../ports.ts";
+import type { RunLedger } from "../step/ledger.ts";
 import { type RunRecord, RunStage } from "./run-record.ts";
+import type { BrokenRun, RunRegistry } from "./run-registry.ts";
 import { failBrokenRun, failRun, holdTenure, type TenureControl, type TenureDeps } from "./run-tenure.ts";
 import { WishBoard } from "./run-wishes.ts";
 

@@ -10,32 +10,28 @@ import { tokenizerDigest } from "@hone/config";
 import { describeError, messageIdOf, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
-import type {
-  BrokenRun,
-  GroupJudges,
-  JobQueue,
-  Pipeline,
-  RunEnding,
-  RunEvents,
-  RunLedger,
-  RunStateBoard,
-  ScoredRollouts,
-  TaskSource,
-} from "../ports.ts";
+import type { RunEvents } from "../report/run-event.ts";
 import { observeRun } from "../report/run-metrics.ts";
 import { RunReporter } from "../report/run-reporter.ts";
+import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, RunPhase, type RunStatus } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
+import type { Pipeline } from "../rollouts/find-holdup.ts";
+import type { JobQueue, TaskSource } from "../rollouts/jobs.ts";
 import { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import { RolloutInbox } from "../rollouts/rollout-inbox.ts";
 import { RolloutTraces } from "../rollouts/rollout-traces.ts";
+import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
 import { SplitTasks } from "../rollouts/split-tasks.ts";
 import { lastCheckpoint } from "../state/checkpoints.ts";
 import { RunFolders } from "../state/run-folders.ts";
+import type { GroupJudges } from "../step/group-judges.ts";
+import type { RunEnding, RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 import type { RunContext, RunProgress } from "./run-context.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunRecord } from "./run-record.ts";
+import type { BrokenRun } from "./run-registry.ts";
 import type { WishBoard } from "./run-wishes.ts";
 
 /** What every tenure of this process shares. */

@@ -1,7 +1,7 @@
 /** What people asked of a run, for its loop to look at and to wait on. */
 
 import { raceAbortable } from "@hone/core";
-import type { RunWishes } from "../ports.ts";
+import type { RunWishes } from "../step/ledger.ts";
 
 export class WishBoard {
   #wishes: RunWishes;

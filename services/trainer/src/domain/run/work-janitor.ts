@@ -8,7 +8,9 @@
 
 import { describeError, pause } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
-import type { JobQueue, RunRegistry, ScoredRollouts } from "../ports.ts";
+import type { JobQueue } from "../rollouts/jobs.ts";
+import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
+import type { RunRegistry } from "./run-registry.ts";
 
 export interface WorkJanitorDeps {
   readonly registry: Pick<RunRegistry, "overAmong">;

@@ -4,7 +4,8 @@ import { testConfig, testRun } from "../../testing/fake-run.ts";
 import { newRoot, outcomeOf, tenure } from "../../testing/memory-tenure.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
 import { EpisodesFullError } from "../errors.ts";
-import { type EpisodeRoom, episodeBytes, isRoomShort } from "./episode-room.ts";
+import type { EpisodeRoom } from "../rollouts/scored-rollout.ts";
+import { episodeBytes, isRoomShort } from "./episode-room.ts";
 
 const STEPS = 6;
 /** Four rollouts, each of a byte, finished and scored. */

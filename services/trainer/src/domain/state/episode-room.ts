@@ -13,21 +13,18 @@
  * M4: a step that alone is larger than the stream waits for people, who are told so.
  */
 
+import type { Logger } from "@hone/telemetry";
+import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
-import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
-import type { RunContext } from "../run/run-context.ts";
+import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
+import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../rollouts/scored-rollout.ts";
+import type { RunRecord } from "../run/run-record.ts";
 
-/** How much the stream of episodes holds, and of whom. */
-export interface EpisodeRoom {
-  readonly bytes: number;
-  /** Undefined = nobody gave it a size. */
-  readonly maxBytes: number | undefined;
-  /** Whether who has an episode to store may have to hold it. */
-  readonly isFull: boolean;
-  /** Position of the first episode that is there. */
-  readonly firstSequence: number;
-  /** Runs of which it holds an episode. */
-  readonly runs: readonly string[];
+/** The run, and the stream of its episodes. */
+interface RoomContext {
+  readonly run: RunRecord;
+  readonly rollouts: ScoredRollouts;
+  readonly logger: Logger;
 }
 
 /** An episode lies there finished and scored. */
@@ -54,7 +51,7 @@ export function isRoomShort({ bytes, maxBytes, runs }: EpisodeRoom, bytesToCome:
  * @param bytesToCome room that what comes before the next commit will take.
  */
 export async function isWholeStateWanted(
-  { run, rollouts, reporter, logger }: RunContext,
+  { run, rollouts, reporter, logger }: RoomContext & { readonly reporter: RunReporter },
   version: number,
   bytesToCome: number,
 ): Promise<boolean> {
@@ -83,8 +80,9 @@ export async function dropUnneededEpisodes({
   inbox,
   progress,
   logger,
-}: Pick<RunContext, "run" | "rollouts" | "inbox" | "logger"> & {
-  readonly progress: Pick<RunContext["progress"], "neededFrom">;
+}: RoomContext & {
+  readonly inbox: RolloutInbox;
+  readonly progress: { readonly neededFrom: number };
 }): Promise<void> {
   try {
     await rollouts.purgeBelow(run.runId, Math.min(progress.neededFrom, inbox.neededFrom));

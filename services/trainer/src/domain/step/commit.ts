@@ -12,9 +12,8 @@
  */
 
 import { OwnershipLostError } from "../errors.ts";
-import type { Commit, LedgerEntry, TaskVisitRow } from "../ports.ts";
+import type { GatheredTroubles } from "../report/run-status.ts";
 import { RunPhase } from "../report/run-status.ts";
-import type { GatheredTroubles } from "../report/troubles.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { isEvaluationDue } from "../run/evaluation.ts";
 import type { RunContext } from "../run/run-context.ts";
@@ -22,6 +21,7 @@ import { isWholeStateWanted } from "../state/episode-room.ts";
 import { removeOldStates } from "../state/load-state.ts";
 import { isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
 import { writeState } from "../state/write-state.ts";
+import type { Commit, LedgerEntry, TaskVisitRow } from "./ledger.ts";
 
 export interface VersionToCommit {
   readonly version: number;

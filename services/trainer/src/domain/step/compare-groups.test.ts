@@ -3,10 +3,10 @@ import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { testConfig, testRun } from "../../testing/fake-run.ts";
-import type { GroupJudges } from "../ports.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import { compareGroups } from "./compare-groups.ts";
+import type { GroupJudges } from "./group-judges.ts";
 
 const JUDGES = [
   { kind: "environment" },

@@ -15,11 +15,11 @@ import {
   versionRange,
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
-import type { Job, LedgerEntry, TaskVisitRow } from "../ports.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
-import { RunPhase } from "../report/run-status.ts";
+import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
-import { type GatheredTroubles, tellTroubles } from "../report/troubles.ts";
+import { tellTroubles } from "../report/troubles.ts";
+import type { Job } from "../rollouts/jobs.ts";
 import { batchSlots } from "../rollouts/rollout-gatherer.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { StepTasks } from "../rollouts/split-tasks.ts";
@@ -27,6 +27,7 @@ import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { commitVersion } from "./commit.ts";
 import { compareGroups } from "./compare-groups.ts";
+import type { LedgerEntry, TaskVisitRow } from "./ledger.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { traceTraining } from "./trace-training.ts";
 import { leaveOutUntrainable } from "./trainable.ts";

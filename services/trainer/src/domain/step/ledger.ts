@@ -1,0 +1,110 @@
+/** The run's rows in the database: what a step trained, committed and evaluated. */
+
+import type { Slot } from "@hone/core";
+import type { CreditedRollout, TaskVisit } from "@hone/rl";
+import type { EvaluationMode } from "../report/run-event.ts";
+import type { GatheredTroubles } from "../report/run-status.ts";
+import type { Recovery, RunRecord } from "../run/run-record.ts";
+import type { StateFiles } from "../state/state-files.ts";
+
+/** One row of the ledger: a rollout that was trained. */
+export interface LedgerEntry extends CreditedRollout {
+  readonly sequence: number;
+}
+
+/** What the ledger keeps of a trained rollout; the rollout itself is in the stream. */
+export interface TrainedRollout extends Omit<CreditedRollout, "rollout"> {
+  readonly slot: Slot;
+}
+
+/** How a task of a step went, and where the next step looks for tasks. */
+export interface TaskVisitRow extends TaskVisit {
+  readonly step: number;
+  /** Index within the step's batch. */
+  readonly task: number;
+  /** The same for all tasks of a step. */
+  readonly nextCursor: number;
+}
+
+/** What one transaction makes durable. */
+export interface Commit {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly version: number;
+  /** Folder of the state, relative to the state folder. */
+  readonly stateFolder: string;
+  readonly stateDigest: string;
+  readonly stateFiles: StateFiles;
+  /** Whether the state has the optimizer, so that a restart may go on from it. */
+  readonly isWhole: boolean;
+  /** {@link TrainingEngine.arithmetic} of the engine that made it. */
+  readonly arithmetic: string;
+  readonly entries: readonly LedgerEntry[];
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Of its rollouts; absent = nothing went wrong. */
+  readonly troubles?: GatheredTroubles | undefined;
+  /** Of a run with a curriculum. */
+  readonly visits?: readonly TaskVisitRow[];
+  /** First position of the stream that is still needed. */
+  readonly nextSequence: number;
+}
+
+/** A finished evaluation. */
+export interface EvaluationRecord {
+  readonly version: number;
+  readonly mode: EvaluationMode;
+  readonly episodes: number;
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Of its rollouts; absent = nothing went wrong. */
+  readonly troubles?: GatheredTroubles | undefined;
+}
+
+/** What is kept of a committed step for whoever follows the run. */
+export interface StepRecord {
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Of its rollouts; absent = nothing went wrong. */
+  readonly troubles?: GatheredTroubles | undefined;
+}
+
+/** What people asked of a run. */
+export interface RunWishes {
+  readonly isCancelRequested: boolean;
+  readonly isPauseRequested: boolean;
+}
+
+/** How a run ended. */
+export type RunEnding = "completed" | "failed" | "cancelled";
+
+/** The run's rows. Every write names the owner's epoch and changes nothing under another one. */
+export interface RunLedger {
+  /** Wishes of the run's people; undefined when this epoch owns the run no longer. Prolongs the lease. */
+  renew(runId: string, epoch: number, leaseMs: number): Promise<RunWishes | undefined>;
+  /** The run as it stands; undefined when there is none. */
+  load(runId: string): Promise<RunRecord | undefined>;
+  /** One transaction. @returns false when epoch or version no longer hold: nothing was changed. */
+  commit(commit: Commit): Promise<boolean>;
+  /**
+   * Notes a state to go on from after a restart: of the present version, whose state folder and digest it becomes, or
+   * within the warm start.
+   * @returns false when epoch or version no longer hold.
+   */
+  recordRecovery(runId: string, epoch: number, recovery: Recovery, nextSequence: number): Promise<boolean>;
+  /** @returns false when the epoch no longer holds. */
+  recordEvaluation(
+    runId: string,
+    epoch: number,
+    records: readonly EvaluationRecord[],
+    nextSequence: number,
+  ): Promise<boolean>;
+  evaluations(runId: string, version: number): Promise<EvaluationRecord[]>;
+  /** Visits of all committed steps, in order of step and task. */
+  visits(runId: string): Promise<TaskVisitRow[]>;
+  /** The rollouts that the training of a version was made of, in order of their slots. */
+  trained(runId: string, version: number): Promise<TrainedRollout[]>;
+  /** What is kept of a committed step; undefined when there is none. */
+  step(runId: string, version: number): Promise<StepRecord | undefined>;
+  /** SHA-256 of the weights of a committed version; undefined when there is none. */
+  stateDigest(runId: string, version: number): Promise<string | undefined>;
+  /** @returns false when the epoch no longer holds. */
+  end(runId: string, epoch: number, ending: RunEnding, reason: string): Promise<boolean>;
+}
