@@ -11,21 +11,7 @@ import type { RunFolders } from "../state/run-folders.ts";
 import type { GroupJudges } from "../step/group-judges.ts";
 import type { RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
-import type { Recovery, RunRecord } from "./run-record.ts";
-
-/** How far a run is in this tenure. */
-export interface RunProgress {
-  /** Last committed version; undefined before version 0. The commit alone moves it. */
-  version: number | undefined;
-  /** Version of the engine's weights: behind `version` while steps are replayed. */
-  trained: number | undefined;
-  /** What the database says a restart goes on from. */
-  recovery: Recovery | undefined;
-  /** First position of the stream that a restart would need. */
-  neededFrom: number;
-  /** Room that the episodes of the last evaluation took in the stream; undefined before the first in this tenure. */
-  evaluationBytes: number | undefined;
-}
+import type { RunProgress, RunRecord } from "./run-record.ts";
 
 export interface RunContext {
   readonly run: RunRecord;

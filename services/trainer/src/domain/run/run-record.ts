@@ -57,3 +57,17 @@ export interface RunRecord {
   /** Why it ended; empty while it has not. */
   readonly endReason: string;
 }
+
+/** How far a run is in this tenure. */
+export interface RunProgress {
+  /** Last committed version; undefined before version 0. The commit alone moves it. */
+  version: number | undefined;
+  /** Version of the engine's weights: behind `version` while steps are replayed. */
+  trained: number | undefined;
+  /** What the database says a restart goes on from. */
+  recovery: Recovery | undefined;
+  /** First position of the stream that a restart would need. */
+  neededFrom: number;
+  /** Room that the episodes of the last evaluation took in the stream; undefined before the first in this tenure. */
+  evaluationBytes: number | undefined;
+}

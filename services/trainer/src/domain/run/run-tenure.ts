@@ -28,9 +28,9 @@ import { RunFolders } from "../state/run-folders.ts";
 import type { GroupJudges } from "../step/group-judges.ts";
 import type { RunEnding, RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
-import type { RunContext, RunProgress } from "./run-context.ts";
+import type { RunContext } from "./run-context.ts";
 import { runLoop } from "./run-loop.ts";
-import type { RunRecord } from "./run-record.ts";
+import type { RunProgress, RunRecord } from "./run-record.ts";
 import type { BrokenRun } from "./run-registry.ts";
 import type { WishBoard } from "./run-wishes.ts";
 
