@@ -1,4 +1,7 @@
-/** No file imports itself through others: what runs first would depend on who was asked for first. */
+/**
+ * No file imports itself through others, not for a type either: what runs first would depend on who was asked for first, and
+ * a reader could not understand one of the files without the other.
+ */
 
 import { posix } from "node:path";
 import { isRelative, type Package, type Problem, type SourceFile, type Workspace } from "./workspace.ts";
@@ -19,9 +22,8 @@ function findCycles(each: Package): Problem[] {
       return;
     }
     if (done.has(file.path)) return;
-    for (const { specifier, isTypeOnly } of file.imports) {
-      // Types are erased: they cannot be met half-initialised.
-      if (isTypeOnly || !isRelative(specifier)) continue;
+    for (const { specifier } of file.imports) {
+      if (!isRelative(specifier)) continue;
       const next = byPath.get(posix.join(posix.dirname(file.path), specifier));
       if (next !== undefined) visit(next, [...trail, file.path]);
     }
