@@ -220,7 +220,7 @@ describe("volumes", { skip }, () => {
   });
 });
 
-/** EPISODES 8, JOBS 1, EVENTS 1, RUNS and DEAD 0.25 each (libs/messaging/src/streams.ts), and large payloads. */
+/** EPISODES 8, JOBS 1, EVENTS 1, RUNS and DEAD 0.25 each (libs/messaging/src/streams/streams.ts), and large payloads. */
 const STREAMS_GIB =
   10.5 +
   PAYLOAD_WRITERS.reduce((sum, writer) => sum + payloadStoreBytes(writer, EPISODES_MAX_BYTES), 0) / 1024 ** 3;

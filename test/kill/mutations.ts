@@ -19,7 +19,7 @@ export interface Mutation {
   readonly complaint: RegExp;
 }
 
-const CONSUME_WORK = "libs/messaging/src/consume-work.ts";
+const CONSUME_WORK = "libs/messaging/src/work/consume-work.ts";
 const BEGIN = "const where = { subject, sequence };";
 const COMMIT = 'await reporter.untilAvailable({ text: "the database (commit)"';
 

@@ -27,8 +27,8 @@
 {{- end -}}
 {{- end -}}
 {{- if $values.nats.enabled -}}
-{{- /* JOBS and EVENTS 1 GiB each, RUNS and DEAD 0.25 (libs/messaging/src/streams.ts); large payloads 1600 MiB, and two buckets
-of a quarter of EPISODES each, 512 MiB at least (libs/messaging/src/payload-stores.ts). */ -}}
+{{- /* JOBS and EVENTS 1 GiB each, RUNS and DEAD 0.25 (libs/messaging/src/streams/streams.ts); large payloads 1600 MiB, and two buckets
+of a quarter of EPISODES each, 512 MiB at least (libs/messaging/src/payloads/payload-stores.ts). */ -}}
 {{- $episodes := include "hone.bytes" $values.nats.episodesMaxSize | int64 -}}
 {{- $large := max 536870912 (div $episodes 4) -}}
 {{- $streams := add 4362076160 $episodes $large $large -}}

@@ -21,31 +21,28 @@ export type {
   SessionEndpoint,
   SessionOptions,
   SessionRole,
-} from "./agent.ts";
-export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./agent.ts";
-export type { AgentCatalogOptions, AgentChoice, PreparedAgent } from "./agent-catalog.ts";
-export { AgentCatalog } from "./agent-catalog.ts";
-export type { LoadedModules, ModuleExports } from "./agent-modules.ts";
-export { AgentModules } from "./agent-modules.ts";
-export { AttemptClock } from "./attempt-clock.ts";
-export type { BusPolicyOptions } from "./bus-policy.ts";
-export { BusPolicy } from "./bus-policy.ts";
-export { CallKind, DRIFT_KINDS } from "./call-kind.ts";
-export type { ModelCall } from "./call-model.ts";
-export { callModel, formatOf } from "./call-model.ts";
-export { toChatMessage, toChatToolCall, toLangChainMessages } from "./chat-messages.ts";
-export { checkConfig, type InputProblem, unknownName } from "./check-input.ts";
-export type { ConversationRecord, PreparedCall, RecordedTurn } from "./conversation.ts";
-export { Conversation } from "./conversation.ts";
-export { EndpointPolicy, EndpointUnavailableError } from "./endpoint-policy.ts";
+} from "./definitions/agent.ts";
+export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./definitions/agent.ts";
+export type { AgentCatalogOptions, AgentChoice, PreparedAgent } from "./definitions/agent-catalog.ts";
+export { AgentCatalog } from "./definitions/agent-catalog.ts";
+export type { LoadedModules, ModuleExports } from "./definitions/agent-modules.ts";
+export { AgentModules } from "./definitions/agent-modules.ts";
+export { checkConfig, type InputProblem, unknownName } from "./definitions/check-input.ts";
 export type {
   Environment,
   EnvironmentDefinition,
   EnvironmentInfo,
   EnvironmentReset,
   EnvironmentStep,
-} from "./environment.ts";
-export { defineEnvironment, environmentNames, environmentOf, registerEnvironment } from "./environment.ts";
+} from "./definitions/environment.ts";
+export {
+  defineEnvironment,
+  environmentNames,
+  environmentOf,
+  registerEnvironment,
+} from "./definitions/environment.ts";
+export type { RowTools } from "./definitions/task-row.ts";
+export { agentOfRow, promptOfRow, toolsOfRow } from "./definitions/task-row.ts";
 export {
   AttemptTimedOutError,
   BadRowError,
@@ -58,23 +55,32 @@ export {
   PolicyUnavailableError,
   UnsupportedMessageError,
 } from "./errors.ts";
-export type { AnswerMetadata } from "./hone-chat-model.ts";
-export { HoneChatModel } from "./hone-chat-model.ts";
-export { installLeanRunContext } from "./lean-run-context.ts";
-export type { ModelAnswer, ModelSessionOptions } from "./model-session.ts";
-export { ModelSession } from "./model-session.ts";
-export type { GenerateCall, Generation, Policy, SamplingParameters } from "./policy.ts";
-export { FinishReason } from "./policy.ts";
-export { postAndWait } from "./post-and-wait.ts";
-export { chooseReplica } from "./rendezvous.ts";
-export type { ReplicaChange } from "./replica-directory.ts";
-export { ReplicaDirectory } from "./replica-directory.ts";
-export { RolloutEnvironment } from "./rollout-environment.ts";
-export type { Script } from "./scripted-policy.ts";
-export { ScriptedPolicy, scriptNames, scriptOf } from "./scripted-policy.ts";
-export { streamAnswer } from "./stream-answer.ts";
-export type { RowTools } from "./task-row.ts";
-export { agentOfRow, promptOfRow, toolsOfRow } from "./task-row.ts";
+export { CallKind, DRIFT_KINDS } from "./model/call-kind.ts";
+export type { ModelCall } from "./model/call-model.ts";
+export { callModel, formatOf } from "./model/call-model.ts";
+export { toChatMessage, toChatToolCall, toLangChainMessages } from "./model/chat-messages.ts";
+export type { AnswerMetadata } from "./model/hone-chat-model.ts";
+export { HoneChatModel } from "./model/hone-chat-model.ts";
+export { installLeanRunContext } from "./model/lean-run-context.ts";
+export type { ModelAnswer, ModelSessionOptions } from "./model/model-session.ts";
+export { ModelSession } from "./model/model-session.ts";
+export type { BusPolicyOptions } from "./policies/bus-policy.ts";
+export { BusPolicy } from "./policies/bus-policy.ts";
+export { EndpointPolicy, EndpointUnavailableError } from "./policies/endpoint-policy.ts";
+export type { GenerateCall, Generation, Policy, SamplingParameters } from "./policies/policy.ts";
+export { FinishReason } from "./policies/policy.ts";
+export { postAndWait } from "./policies/post-and-wait.ts";
+export { chooseReplica } from "./policies/rendezvous.ts";
+export type { ReplicaChange } from "./policies/replica-directory.ts";
+export { ReplicaDirectory } from "./policies/replica-directory.ts";
+export type { Script } from "./policies/scripted-policy.ts";
+export { ScriptedPolicy, scriptNames, scriptOf } from "./policies/scripted-policy.ts";
+export { streamAnswer } from "./policies/stream-answer.ts";
+export { AttemptClock } from "./rollout/attempt-clock.ts";
+export type { ConversationRecord, PreparedCall, RecordedTurn } from "./rollout/conversation.ts";
+export { Conversation } from "./rollout/conversation.ts";
+export { RolloutEnvironment } from "./rollout/rollout-environment.ts";
+export type { RolloutWitness, WitnessedCall } from "./rollout/witness.ts";
 export type { ReadAnswer, ToolCallFormat, ToolCallFormatName } from "./tool-calls/formats.ts";
 export {
   formatOfTemplate,
@@ -103,4 +109,3 @@ export type { BuildContext, OutsideAccess, ToolConfig } from "./tools/tool-confi
 export { buildToolbox, toolConfigShape } from "./tools/tool-config.ts";
 export type { ToolLimits } from "./tools/toolbox.ts";
 export { Toolbox } from "./tools/toolbox.ts";
-export type { RolloutWitness, WitnessedCall } from "./witness.ts";

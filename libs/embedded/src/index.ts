@@ -8,23 +8,23 @@
  * A watchdog process ends whatever was started, should this process be killed.
  */
 
-export type { Account, Child, ChildExit, ChildOptions, StopOptions } from "./child-process.ts";
-export { describeExit, logTail, spawnChild, untilReady } from "./child-process.ts";
 export { DownloadError, ProgramMissingError, StartError, StateFolderError } from "./errors.ts";
-export { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
 export { withLargeArrays } from "./large-arrays.ts";
-export type { FetchRoute, FindNatsOptions, NatsBinary } from "./nats-binary.ts";
-export { findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats-binary.ts";
-export type { NatsOptions, RunningNats, RunningServer } from "./nats-server.ts";
-export { launchNats } from "./nats-server.ts";
-export type { NatsUser } from "./nats-users.ts";
-export { postgresAccount, privatePassage } from "./postgres-account.ts";
-export { findPostgres } from "./postgres-files.ts";
-export type { PostgresOptions } from "./postgres-server.ts";
-export { launchPostgres } from "./postgres-server.ts";
+export type { FetchRoute, FindNatsOptions, NatsBinary } from "./nats/nats-binary.ts";
+export { findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats/nats-binary.ts";
+export type { NatsOptions, RunningNats, RunningServer } from "./nats/nats-server.ts";
+export { launchNats } from "./nats/nats-server.ts";
+export type { NatsUser } from "./nats/nats-users.ts";
+export { postgresAccount, privatePassage } from "./postgres/postgres-account.ts";
+export { findPostgres } from "./postgres/postgres-files.ts";
+export type { PostgresOptions } from "./postgres/postgres-server.ts";
+export { launchPostgres } from "./postgres/postgres-server.ts";
 export { PRIVATE_FILE, privateFolder } from "./private-files.ts";
-export type { ProcessIdentity } from "./process-identity.ts";
-export { identifyProcess, isRunning } from "./process-identity.ts";
-export type { Supervised, SupervisedEvent, SuperviseOptions } from "./supervise.ts";
-export { supervise } from "./supervise.ts";
+export type { Account, Child, ChildExit, ChildOptions, StopOptions } from "./processes/child-process.ts";
+export { describeExit, logTail, spawnChild, untilReady } from "./processes/child-process.ts";
+export { freePort, isPortFree, LOOPBACK } from "./processes/free-port.ts";
+export type { ProcessIdentity } from "./processes/process-identity.ts";
+export { identifyProcess, isRunning } from "./processes/process-identity.ts";
+export type { Supervised, SupervisedEvent, SuperviseOptions } from "./processes/supervise.ts";
+export { supervise } from "./processes/supervise.ts";
 export { readZipEntry } from "./zip-entry.ts";

@@ -7,10 +7,10 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { Objm } from "@nats-io/obj";
 import { connect } from "@nats-io/transport-node";
 import { BusUnavailableError } from "./errors.ts";
-import { type PayloadWriter, payloadStoreOf } from "./payload-stores.ts";
-import { ReplyInbox } from "./reply-inbox.ts";
-import { splitCredentials } from "./server-address.ts";
-import { StreamsRole } from "./streams-role.ts";
+import { ReplyInbox } from "./exchange/reply-inbox.ts";
+import { type PayloadWriter, payloadStoreOf } from "./payloads/payload-stores.ts";
+import { splitCredentials } from "./rights/server-address.ts";
+import { StreamsRole } from "./rights/streams-role.ts";
 
 /** Options of {@link connectBus}. */
 export interface BusOptions {

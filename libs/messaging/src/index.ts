@@ -4,28 +4,7 @@
  * Start reading at `subjects.ts` and `streams.ts`.
  */
 
-export {
-  type ConsumerBacklog,
-  consumerBacklog,
-  runsIn,
-  type StreamRoom,
-  streamRoom,
-  subjectCount,
-} from "./backlog.ts";
-export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./bucket.ts";
 export { type Bus, type BusOptions, connectBus } from "./bus.ts";
-export { accountOf, type BusAccount, busAccounts, STREAMS_ACCOUNT, usersIn } from "./bus-accounts.ts";
-export { BUS_USERS, type BusRights, type BusUser, busRights, CLIENT, inboxPrefixOf } from "./bus-rights.ts";
-export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./codecs.ts";
-export {
-  type ConsumeWorkOptions,
-  consumeBytes,
-  consumeWork,
-  type WorkConsumer,
-  type WorkItem,
-} from "./consume-work.ts";
-export { DeadHeader, type DeadLetters, readDeadLetters } from "./dead-letter.ts";
-export { DurableName, makeDurables } from "./durables.ts";
 export {
   BusUnavailableError,
   PayloadStoreFullError,
@@ -35,16 +14,36 @@ export {
   translateBusError,
   UndecodableMessageError,
 } from "./errors.ts";
-export { followOrdered } from "./follow-ordered.ts";
 export {
   type ProcessedMessage,
   processAttributes,
   type SentMessage,
   sendAttributes,
-} from "./message-attributes.ts";
-export { MAX_OBJECT_BYTES } from "./objects.ts";
-export { decodeBytes } from "./payload.ts";
-export { removeOldPayloads } from "./payload-janitor.ts";
+} from "./exchange/message-attributes.ts";
+export { type PublishOptions, publishBytes, publishStored } from "./exchange/publish.ts";
+export {
+  type RequestOptions,
+  type RequestStreamOptions,
+  request,
+  requestStream,
+} from "./exchange/request.ts";
+export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./exchange/respond.ts";
+export {
+  type AskHealthOptions,
+  askHealth,
+  type OwnHealth,
+  respondToHealth,
+  type ServiceHealth,
+} from "./exchange/service-health.ts";
+export type { Stored } from "./exchange/store-message.ts";
+export { extractTrace, injectTrace } from "./exchange/trace-headers.ts";
+export { followOrdered } from "./follow/follow-ordered.ts";
+export { readMessages } from "./follow/read-messages.ts";
+export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./follow/read-ordered.ts";
+export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./payloads/codecs.ts";
+export { MAX_OBJECT_BYTES } from "./payloads/objects.ts";
+export { decodeBytes } from "./payloads/payload.ts";
+export { removeOldPayloads } from "./payloads/payload-janitor.ts";
 export {
   EPISODES_SHARE,
   PAYLOAD_WRITERS,
@@ -52,31 +51,38 @@ export {
   payloadStoreBytes,
   payloadStoreOf,
   payloadWriterOf,
-} from "./payload-stores.ts";
-export { type PublishOptions, publishBytes, publishStored } from "./publish.ts";
-export { purgeEpisodes } from "./purge-episodes.ts";
-export { readMessages } from "./read-messages.ts";
-export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./read-ordered.ts";
-export { type RequestOptions, type RequestStreamOptions, request, requestStream } from "./request.ts";
-export { type IncomingRequest, type Responder, type RespondOptions, respond } from "./respond.ts";
-export { type ServerAddress, splitCredentials } from "./server-address.ts";
+} from "./payloads/payload-stores.ts";
+export { accountOf, type BusAccount, busAccounts, STREAMS_ACCOUNT, usersIn } from "./rights/bus-accounts.ts";
 export {
-  type AskHealthOptions,
-  askHealth,
-  type OwnHealth,
-  respondToHealth,
-  type ServiceHealth,
-} from "./service-health.ts";
-export type { Stored } from "./store-message.ts";
-export type { OldSize, TopologyOptions } from "./streams.ts";
+  BUS_USERS,
+  type BusRights,
+  type BusUser,
+  busRights,
+  CLIENT,
+  inboxPrefixOf,
+} from "./rights/bus-rights.ts";
+export { type ServerAddress, splitCredentials } from "./rights/server-address.ts";
+export { StreamsRole } from "./rights/streams-role.ts";
+export {
+  type ConsumerBacklog,
+  consumerBacklog,
+  runsIn,
+  type StreamRoom,
+  streamRoom,
+  subjectCount,
+} from "./streams/backlog.ts";
+export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./streams/bucket.ts";
+export { DurableName, makeDurables } from "./streams/durables.ts";
+export { purgeEpisodes } from "./streams/purge-episodes.ts";
+export type { OldSize, TopologyOptions } from "./streams/streams.ts";
 export {
   BucketName,
   EPISODES_MAX_BYTES,
   ensureTopology,
   REPLICA_TTL_MS,
   StreamName,
-} from "./streams.ts";
-export { StreamsRole } from "./streams-role.ts";
+} from "./streams/streams.ts";
+export { dropUnread, tellUnread, unreadRollouts } from "./streams/unread-rollouts.ts";
 export {
   EventKind,
   isSubjectToken,
@@ -88,5 +94,11 @@ export {
   subjects,
   ValidatingService,
 } from "./subjects.ts";
-export { extractTrace, injectTrace } from "./trace-headers.ts";
-export { dropUnread, tellUnread, unreadRollouts } from "./unread-rollouts.ts";
+export {
+  type ConsumeWorkOptions,
+  consumeBytes,
+  consumeWork,
+  type WorkConsumer,
+  type WorkItem,
+} from "./work/consume-work.ts";
+export { DeadHeader, type DeadLetters, readDeadLetters } from "./work/dead-letter.ts";

@@ -9,12 +9,12 @@
  * outputs are copied, inputs are not.
  */
 import { Concat, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
-import { declareQueries, freshOutputs } from "./cached-attention.ts";
-import type { ModelSpec } from "./model-spec.ts";
-import { layerOf, listParameters, type ParameterInfo } from "./parameters.ts";
-import { pooledAttend } from "./pooled-attention.ts";
+import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
+import { pooledAttend } from "./attention/pooled-attention.ts";
+import { slotAttend, slotQueryFactor } from "./attention/slot-attention.ts";
+import type { ModelSpec } from "./model/model-spec.ts";
+import { layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
-import { slotAttend, slotQueryFactor } from "./slot-attention.ts";
 import { type Attend, buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
 
 /** Where earlier keys and values lie: see pooled-attention.ts and slot-attention.ts. */

@@ -6,14 +6,17 @@
  *   const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
  *   const logits = buildHead(spec, hidden, weights);
  */
-export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
-export { contextInputs, freshOutputs } from "./cached-attention.ts";
-export type { ModelConfig } from "./config-fields.ts";
+export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention/attention.ts";
+export { contextInputs, freshOutputs } from "./attention/cached-attention.ts";
+export { packedAttend } from "./attention/packed-attention.ts";
+export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attention.ts";
+export { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor, fedParameters } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
-export { configFromSpec, specFromConfig, tensorNameOf } from "./hugging-face-config.ts";
 export { buildLayersGraph } from "./layers-graph.ts";
-export type { AdaptedModel, LoraInput, LoraSpec, LoraTarget } from "./lora.ts";
+export type { ModelConfig } from "./model/config-fields.ts";
+export { configFromSpec, specFromConfig, tensorNameOf } from "./model/hugging-face-config.ts";
+export type { AdaptedModel, LoraInput, LoraSpec, LoraTarget } from "./model/lora.ts";
 export {
   ALL_LINEAR,
   adaptedParameter,
@@ -23,11 +26,10 @@ export {
   listAll,
   listTrained,
   resolveLora,
-} from "./lora.ts";
-export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model-spec.ts";
-export { resolveModelSpec } from "./model-spec.ts";
-export { packedAttend } from "./packed-attention.ts";
-export type { ParameterInfo, ParameterKind, Weights } from "./parameters.ts";
+} from "./model/lora.ts";
+export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model/model-spec.ts";
+export { resolveModelSpec } from "./model/model-spec.ts";
+export type { ParameterInfo, ParameterKind, Weights } from "./model/parameters.ts";
 export {
   EMBEDDING,
   HEAD,
@@ -37,10 +39,8 @@ export {
   layerOf,
   listParameters,
   parameterSize,
-} from "./parameters.ts";
-export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./pooled-attention.ts";
+} from "./model/parameters.ts";
+export { allocateShared, releaseValues, shareWeights } from "./model/weights-memory.ts";
 export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
-export { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
 export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export { buildHead, buildTransformer, decoderOf, weightInitializers, weightInputs } from "./transformer.ts";
-export { allocateShared, releaseValues, shareWeights } from "./weights-memory.ts";

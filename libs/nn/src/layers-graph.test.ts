@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { GraphSession } from "@hone/tensor";
 import { buildLayersGraph } from "./layers-graph.ts";
-import { resolveModelSpec } from "./model-spec.ts";
-import { initialiseWeights } from "./parameters.ts";
+import { resolveModelSpec } from "./model/model-spec.ts";
+import { initialiseWeights } from "./model/parameters.ts";
 
 const TOKENS = 5;
 const MAX_ERROR = 1e-5;

@@ -1,7 +1,7 @@
 /** The layers of a model with nothing but their own work, for measuring what that costs on a machine. */
 import { Graph, Reshape, type Tensor } from "@hone/tensor";
-import type { ModelSpec } from "./model-spec.ts";
-import { listParameters } from "./parameters.ts";
+import type { ModelSpec } from "./model/model-spec.ts";
+import { listParameters } from "./model/parameters.ts";
 import { buildTransformer, weightInitializers } from "./transformer.ts";
 
 /**

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Graph, GraphSession } from "@hone/tensor";
-import { resolveModelSpec } from "./model-spec.ts";
-import { packedAttend } from "./packed-attention.ts";
-import { initialiseWeights, listParameters } from "./parameters.ts";
+import { packedAttend } from "./attention/packed-attention.ts";
+import { resolveModelSpec } from "./model/model-spec.ts";
+import { initialiseWeights, listParameters } from "./model/parameters.ts";
 import { buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
 
 const spec = resolveModelSpec({

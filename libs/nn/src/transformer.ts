@@ -25,9 +25,10 @@ import {
   Transpose,
   Unsqueeze,
 } from "@hone/tensor";
+import { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
 import { ModelSpecError } from "./errors.ts";
-import { adapterParameter, LORA_TARGETS, type LoraSpec } from "./lora.ts";
-import type { ModelSpec } from "./model-spec.ts";
+import { adapterParameter, LORA_TARGETS, type LoraSpec } from "./model/lora.ts";
+import type { ModelSpec } from "./model/model-spec.ts";
 import {
   EMBEDDING,
   FINAL_NORM,
@@ -36,8 +37,7 @@ import {
   layerBias,
   layerParameter,
   type ParameterInfo,
-} from "./parameters.ts";
-import { rotaryFactor, rotaryFrequencies } from "./rotary.ts";
+} from "./model/parameters.ts";
 
 /** The parameters as tensors of a graph, by name. */
 export type WeightTensors = Readonly<Record<string, Tensor>>;

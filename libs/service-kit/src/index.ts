@@ -4,32 +4,29 @@
  * @example
  * // main.ts
  * import { runService } from "@hone/service-kit";
- * import { judgeService } from "./service.ts";
+ * import { judgeService } from "./lifecycle/service.ts";
  *
  * await runService(judgeService);
  */
 
-export type { ApiRequestErrorDetails, ApiRequestStatus } from "./api-request.ts";
-export { ApiRequestError, bearerToken, parseBody } from "./api-request.ts";
-export type { BaseConfig, Environment } from "./environment.ts";
-export { addressIn, EnvironmentVariable, readBaseConfig, readEpisodesMaxBytes } from "./environment.ts";
+export type { SandboxPart } from "./beside/measured-sandbox.ts";
+export { MeasuredSandbox } from "./beside/measured-sandbox.ts";
+export type { ProcessMemory } from "./beside/process-memory.ts";
+export { processMemory } from "./beside/process-memory.ts";
 export { ListenError, SettingError, StoppingError } from "./errors.ts";
-export type { EventStreamOptions, ServerSentEvent } from "./event-stream.ts";
-export { answerWithEvents } from "./event-stream.ts";
-export type { HttpErrorBody } from "./http-app.ts";
-export { createHttpApp, errorBody } from "./http-app.ts";
-export type { HttpServer, HttpServerOptions } from "./http-server.ts";
-export { startHttpServer } from "./http-server.ts";
-export type { SandboxPart } from "./measured-sandbox.ts";
-export { MeasuredSandbox } from "./measured-sandbox.ts";
-export type { ProcessMemory } from "./process-memory.ts";
-export { processMemory } from "./process-memory.ts";
-export type { Readiness, ReadinessReport } from "./readiness.ts";
-export { notReady, READY } from "./readiness.ts";
-export type { ReadyFileContent } from "./ready-file.ts";
-export type { ProcessHost, RunServiceOptions } from "./run-service.ts";
-export { ExitCode, runService } from "./run-service.ts";
-export { readSecretSetting } from "./secret-setting.ts";
+export type { ApiRequestErrorDetails, ApiRequestStatus } from "./http/api-request.ts";
+export { ApiRequestError, bearerToken, parseBody } from "./http/api-request.ts";
+export type { EventStreamOptions, ServerSentEvent } from "./http/event-stream.ts";
+export { answerWithEvents } from "./http/event-stream.ts";
+export type { HttpErrorBody } from "./http/http-app.ts";
+export { createHttpApp, errorBody } from "./http/http-app.ts";
+export type { HttpServer, HttpServerOptions } from "./http/http-server.ts";
+export { startHttpServer } from "./http/http-server.ts";
+export type { Readiness, ReadinessReport } from "./lifecycle/readiness.ts";
+export { notReady, READY } from "./lifecycle/readiness.ts";
+export type { ReadyFileContent } from "./lifecycle/ready-file.ts";
+export type { ProcessHost, RunServiceOptions } from "./lifecycle/run-service.ts";
+export { ExitCode, runService } from "./lifecycle/run-service.ts";
 export type {
   DatabaseNeeds,
   HttpAddress,
@@ -37,9 +34,17 @@ export type {
   Service,
   ServiceContext,
   ServiceDefinition,
-} from "./service.ts";
-export type { StopReport } from "./stages.ts";
-export type { BesideService, StartBesideOptions } from "./start-beside.ts";
-export { startBeside } from "./start-beside.ts";
-export type { RunningService, StartServiceOptions, StopOptions } from "./start-service.ts";
-export { DEFAULT_GRACE_MS, startService } from "./start-service.ts";
+} from "./lifecycle/service.ts";
+export type { StopReport } from "./lifecycle/stages.ts";
+export type { BesideService, StartBesideOptions } from "./lifecycle/start-beside.ts";
+export { startBeside } from "./lifecycle/start-beside.ts";
+export type { RunningService, StartServiceOptions, StopOptions } from "./lifecycle/start-service.ts";
+export { DEFAULT_GRACE_MS, startService } from "./lifecycle/start-service.ts";
+export type { BaseConfig, Environment } from "./settings/environment.ts";
+export {
+  addressIn,
+  EnvironmentVariable,
+  readBaseConfig,
+  readEpisodesMaxBytes,
+} from "./settings/environment.ts";
+export { readSecretSetting } from "./settings/secret-setting.ts";

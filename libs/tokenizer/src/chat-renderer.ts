@@ -211,7 +211,7 @@ export class ChatRenderer {
   }
 }
 
-/** Calls in the words of libs/agents/src/tool-prompt.ts (C6). */
+/** Calls in the words of libs/agents/src/model/tool-prompt.ts (C6). */
 function withCallsAsText({ tool_calls: calls = [], ...message }: ChatMessage): ChatMessage {
   const texts = calls.map(
     ({ function: { name, arguments: args } }) =>

@@ -66,7 +66,7 @@ export function isBadSettings(exit: ChildExit): boolean {
   return exit.code === BAD_SETTINGS;
 }
 
-/** The environment variables of a service; see `libs/service-kit/src/environment.ts`. */
+/** The environment variables of a service; see `libs/service-kit/src/settings/environment.ts`. */
 export function serviceEnvironment(
   project: Project,
   { service, index, name }: ServiceReplica,

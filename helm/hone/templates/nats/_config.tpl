@@ -1,6 +1,6 @@
 {{/*
 The bus's own configuration: an account with the streams and the trainer, and one for each other service, whose user may do
-what the service does and nothing else: files/bus-accounts.json, which is made from libs/messaging/src/bus-accounts.ts.
+what the service does and nothing else: files/bus-accounts.json, which is made from libs/messaging/src/rights/bus-accounts.ts.
 */}}
 
 {{- define "hone.nats.config" -}}

@@ -2,7 +2,7 @@
 
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool } from "@langchain/core/tools";
-import { callId } from "../read-tool-answer.ts";
+import { callId } from "../model/read-tool-answer.ts";
 import type { RolloutTools } from "./rollout-tools.ts";
 import type { Toolbox } from "./toolbox.ts";
 

@@ -19,9 +19,9 @@ import {
   startSpan,
 } from "@hone/telemetry";
 import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
-import type { AttemptClock } from "../attempt-clock.ts";
-import type { RecordedTurn } from "../conversation.ts";
-import type { RolloutWitness } from "../witness.ts";
+import type { AttemptClock } from "../rollout/attempt-clock.ts";
+import type { RecordedTurn } from "../rollout/conversation.ts";
+import type { RolloutWitness } from "../rollout/witness.ts";
 import { cutAnswer } from "./cut-answer.ts";
 import type { Tool, ToolAnswer, ToolReply } from "./tool.ts";
 import type { Toolbox, ToolboxEntry } from "./toolbox.ts";

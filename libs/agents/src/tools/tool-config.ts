@@ -3,7 +3,7 @@
 import { type BoundKeys, ConfigError, readObjectBelow } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
 import { z } from "zod";
-import { checkConfig, unknownName } from "../check-input.ts";
+import { checkConfig, unknownName } from "../definitions/check-input.ts";
 import { TOOL_CALL_FORMAT_NAMES, type ToolCallFormatName } from "../tool-calls/formats.ts";
 import { CutSide } from "./cut-answer.ts";
 import { mcpServerSchema } from "./mcp-config.ts";

@@ -9,7 +9,7 @@
 import type { BoundKeys, CodeGate } from "@hone/config";
 import type { PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
-import { Registry } from "../registry.ts";
+import { Registry } from "../definitions/registry.ts";
 
 /** What a call comes with. */
 export interface ToolContext<State> {

@@ -1,6 +1,6 @@
 /** What tells one family of dense decoders from another. A new family is one file beside this one and a line in table.ts. */
-import type { ModelConfig } from "../config-fields.ts";
-import type { ModelFamily, ModelSpec } from "../model-spec.ts";
+import type { ModelConfig } from "../model/config-fields.ts";
+import type { ModelFamily, ModelSpec } from "../model/model-spec.ts";
 
 /** Parts of a model that a family decides or that only its configuration tells. */
 export type FamilyTraits = Pick<ModelSpec, "attentionBias" | "hasMlpBias" | "hasQkNorm" | "headDim">;

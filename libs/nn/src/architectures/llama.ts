@@ -1,5 +1,5 @@
 /** Llama 1 to 3 and what is built like them, such as SmolLM2. */
-import { booleanOr, numberOr, requireNumber } from "../config-fields.ts";
+import { booleanOr, numberOr, requireNumber } from "../model/config-fields.ts";
 import { type Architecture, asLlama } from "./architecture.ts";
 
 export const llama: Architecture = {

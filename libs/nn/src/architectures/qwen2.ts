@@ -1,5 +1,5 @@
 /** Qwen2 and Qwen2.5: biases on queries, keys and values. */
-import { numberOr, requireNumber } from "../config-fields.ts";
+import { numberOr, requireNumber } from "../model/config-fields.ts";
 import { type Architecture, asLlama } from "./architecture.ts";
 import { refuseSlidingWindow } from "./sliding-window.ts";
 

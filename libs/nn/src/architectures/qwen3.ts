@@ -1,5 +1,5 @@
 /** Qwen3, dense: norms on each head of queries and keys. Models made from scratch are of this family. */
-import { booleanOr, numberOr } from "../config-fields.ts";
+import { booleanOr, numberOr } from "../model/config-fields.ts";
 import { type Architecture, asLlama } from "./architecture.ts";
 import { refuseSlidingWindow } from "./sliding-window.ts";
 

@@ -1,6 +1,7 @@
 /** Attention that sees the last tokens only, which some checkpoints have in some layers and Hone does not build. */
-import { booleanOr, type ModelConfig, numberOr, requireNumber } from "../config-fields.ts";
+
 import { ModelSpecError } from "../errors.ts";
+import { booleanOr, type ModelConfig, numberOr, requireNumber } from "../model/config-fields.ts";
 
 const RULE = "every layer sees the whole context (sliding windows are not built)";
 

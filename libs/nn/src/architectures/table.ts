@@ -1,7 +1,8 @@
 /** The families that Hone builds. */
-import type { ModelConfig } from "../config-fields.ts";
+
 import { ModelSpecError } from "../errors.ts";
-import type { ModelFamily } from "../model-spec.ts";
+import type { ModelConfig } from "../model/config-fields.ts";
+import type { ModelFamily } from "../model/model-spec.ts";
 import type { Architecture } from "./architecture.ts";
 import { llama } from "./llama.ts";
 import { qwen2 } from "./qwen2.ts";

@@ -1,0 +1,143 @@
+/** Agents with their configuration checked and their graph built, once per (name, configuration). */
+
+import { BoundKeys, type CodeGate } from "@hone/config";
+import { InvalidInputError, parseJson } from "@hone/core";
+import type { PythonSandbox } from "@hone/sandbox";
+import type { OutsideAccess } from "../tools/tool-config.ts";
+import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
+import type { ModuleExports } from "./agent-modules.ts";
+import { checkConfig, type InputProblem, unknownName } from "./check-input.ts";
+
+/** An agent that is ready to run rollouts. */
+export interface PreparedAgent {
+  readonly name: string;
+  readonly config: unknown;
+  readonly graph: unknown;
+  readonly definition: AgentDefinition<unknown, unknown>;
+}
+
+/** Graphs kept; a service sees a handful of configurations at a time. */
+const MAX_PREPARED_AGENTS = 256;
+
+/** Where the catalogue finds what agents name. */
+export interface AgentCatalogOptions {
+  /** HONE_FILES. */
+  readonly filesFolder: string;
+  /** See {@link BuildContext}. */
+  readonly gate: CodeGate;
+  /** See {@link BuildContext}. @default none */
+  readonly secrets?: BoundKeys;
+  /** See {@link BuildContext}. @default nothing */
+  readonly outside?: OutsideAccess;
+  /** See {@link BuildContext}. @default one of the tool's own */
+  readonly sandbox?: PythonSandbox;
+}
+
+/** Which agent, in which configuration. */
+export interface AgentChoice {
+  readonly name: string;
+  /** JSON; undefined = its defaults. */
+  readonly configJson: string | undefined;
+  /** The run's own agents and tools, before those that come with Hone; `key` names their version. */
+  readonly modules?: { readonly key: string; readonly exports: ModuleExports } | undefined;
+}
+
+export class AgentCatalog {
+  readonly #options: AgentCatalogOptions;
+  readonly #prepared = new Map<string, Promise<PreparedAgent>>();
+  readonly #opened = new AsyncDisposableStack();
+
+  constructor(options: AgentCatalogOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The agent with its graph, built at the first call.
+   * @throws {InvalidInputError} when the agent is unknown or its configuration breaks its schema.
+   * @throws {RetryableError} when something that it needs cannot be reached.
+   */
+  prepare(choice: AgentChoice): Promise<PreparedAgent> {
+    return this.#once(choice, { isCheck: false });
+  }
+
+  /**
+   * Whether an agent can be built, without starting or asking anything outside: see {@link BuildContext}.
+   * @throws {InvalidInputError} as {@link prepare} does.
+   */
+  async check(choice: AgentChoice): Promise<Pick<PreparedAgent, "definition">> {
+    const { definition } = await this.#once(choice, { isCheck: true });
+    return { definition };
+  }
+
+  #once(choice: AgentChoice, kind: { readonly isCheck: boolean }): Promise<PreparedAgent> {
+    const { name, configJson = "", modules } = choice;
+    const key = JSON.stringify([name, configJson, modules?.key ?? "", kind.isCheck]);
+    const known = this.#prepared.get(key);
+    if (known !== undefined) return known;
+    const preparing = this.#build(choice, kind);
+    if (this.#prepared.size >= MAX_PREPARED_AGENTS) {
+      for (const oldest of this.#prepared.keys()) {
+        this.#prepared.delete(oldest);
+        break;
+      }
+    }
+    this.#prepared.set(key, preparing);
+    // A failure is not kept: what was missing may be there the next time.
+    preparing.catch(() => this.#prepared.delete(key));
+    return preparing;
+  }
+
+  /** Gives back what agents opened, such as servers of tools. */
+  async close(): Promise<void> {
+    await this.#opened.disposeAsync();
+  }
+
+  async #build(
+    { name, configJson, modules }: AgentChoice,
+    { isCheck }: { readonly isCheck: boolean },
+  ): Promise<PreparedAgent> {
+    const own = modules?.exports.agents ?? {};
+    const definition = Object.hasOwn(own, name) ? own[name] : agentOf(name);
+    if (definition === undefined) {
+      const [problem] = unknownName(name, [...Object.keys(own), ...agentNames()]);
+      throw invalid("name an agent", "agent", problem!);
+    }
+    const checked = checkConfig(
+      definition.configSchema,
+      configJson === undefined ? {} : parseConfig(configJson),
+    );
+    if (checked.kind === "invalid") throw invalid("configure the agent", "agent", checked.problems[0]!);
+    const graph = await definition.buildGraph(checked.config, {
+      filesFolder: this.#options.filesFolder,
+      gate: this.#options.gate,
+      isCheck,
+      secrets: this.#options.secrets ?? BoundKeys.none,
+      tools: modules?.exports.tools ?? {},
+      outside: this.#options.outside,
+      ...(this.#options.sandbox !== undefined && { sandbox: this.#options.sandbox }),
+      onClose: (close) => this.#opened.defer(close),
+    });
+    return { name, config: checked.config, graph, definition };
+  }
+}
+
+function invalid(action: string, path: string, problem: InputProblem): InvalidInputError {
+  const full = [path, ...problem.path.map(String)].join(".");
+  return new InvalidInputError(
+    `Cannot ${action} as \`${full}\` must be ${problem.allowed}: current value is ${JSON.stringify(problem.value)}`,
+    { path: full, allowed: problem.allowed },
+  );
+}
+
+/** @throws {InvalidInputError} when the text is no JSON. */
+function parseConfig(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (cause) {
+    throw new InvalidInputError(
+      `Cannot read a configuration as it must be JSON: current value is ${text.slice(0, 200)}`,
+      { path: "agent.config", allowed: "JSON" },
+      { cause },
+    );
+  }
+}

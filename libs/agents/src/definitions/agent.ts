@@ -1,0 +1,143 @@
+/** Agents: LangGraph graphs found by name. */
+
+import type { z } from "zod";
+import type { HoneChatModel } from "../model/hone-chat-model.ts";
+import type { RolloutTools } from "../tools/rollout-tools.ts";
+import type { BuildContext } from "../tools/tool-config.ts";
+import type { Toolbox } from "../tools/toolbox.ts";
+import type { EnvironmentReset, EnvironmentStep } from "./environment.ts";
+import { Registry } from "./registry.ts";
+
+/** What an agent works on. */
+export interface AgentTask {
+  /** Stable name within its source. */
+  readonly id: string;
+  /** The dataset row; undefined for an environment's task. */
+  readonly row: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The task's environment; rewards and info go into the record of the turn before. */
+export interface AgentEnvironment {
+  reset(): Promise<EnvironmentReset>;
+  step(answer: string): Promise<EnvironmentStep>;
+  metrics(): Readonly<Record<string, number>>;
+}
+
+/** A URL through which programs of any kind call the model; every call is a turn of the attempt's record. */
+export interface AgentSession {
+  /** Of the session, without a slash at its end; the APIs lie below it, such as `<url>/v1/chat/completions`. */
+  readonly url: string;
+  /** Opens this session alone, as bearer token or as `x-api-key`. */
+  readonly key: string;
+  /** Name of the model, for clients that want one. */
+  readonly model: string;
+}
+
+/** Who speaks through a session. */
+export interface SessionRole {
+  /** Whether its answers are trained. @default true */
+  readonly learn?: boolean | undefined;
+  /** A model outside that answers it; absent = the run's own. Only where it does not learn. */
+  readonly endpoint?: SessionEndpoint | undefined;
+}
+
+/** A model behind an OpenAI-compatible API. */
+export interface SessionEndpoint {
+  /** Up to and with `/v1`. */
+  readonly baseUrl: string;
+  readonly model: string;
+  /** Variable of agent-rollout that holds the key. */
+  readonly keyVariable?: string | undefined;
+  readonly concurrency: number;
+}
+
+export interface SessionOptions {
+  /** By name, which calls give as their model, or the URL as `<url>/roles/<name>`. Absent = one that learns. */
+  readonly roles?: Readonly<Record<string, SessionRole>> | undefined;
+  /** Whether rewards may be given through the session, with its key. @default false */
+  readonly takesRewards?: boolean | undefined;
+}
+
+/** One attempt at one rollout, as its agent sees it. */
+export interface AgentRollout<Config> {
+  readonly config: Config;
+  readonly task: AgentTask;
+  /** Calls the policy; every call is a turn of the record. */
+  readonly model: HoneChatModel;
+  /** Absent for the row of a dataset. */
+  readonly environment: AgentEnvironment | undefined;
+  /** Most model calls; one more ends the rollout as truncated. */
+  readonly maxTurns: number;
+  /** Most tokens that the model may write in one turn. */
+  readonly maxNewTokens: number;
+  /** Aborts when the attempt's time is over or the run no longer wants it. */
+  readonly signal: AbortSignal;
+  /** Tools for this attempt, which gives them back at its end; what the row says of tools holds for them. */
+  openTools(toolbox: Toolbox): RolloutTools;
+  /** A session for programs that this agent starts or asks. It is over with the attempt. */
+  openSession(options?: SessionOptions): AgentSession;
+}
+
+/** What an agent returns. */
+export interface AgentResult {
+  /** A limit, not the agent, ended it. @default false */
+  readonly isTruncated?: boolean;
+  /** Numbers for the run's metrics, such as `{ success: 1 }`. */
+  readonly metrics?: Readonly<Record<string, number>>;
+  /** Anything else worth keeping, such as a final answer; goes to the episode as JSON. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** How an agent is built and run. */
+export interface AgentDefinition<Config, Graph> {
+  /** Checks the agent's YAML file and fills in defaults. */
+  readonly configSchema: z.ZodType<Config>;
+  /** Whether it needs the environment of its task. */
+  readonly needsEnvironment: boolean;
+  /** Whether it needs the row of a dataset, with a prompt. @default false */
+  readonly needsRow?: boolean;
+  /** Builds the graph, once per configuration: everything that belongs to one rollout comes with `run`. */
+  buildGraph(config: Config, context: BuildContext): Graph | Promise<Graph>;
+  run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
+}
+
+const agents = new Registry<AgentDefinition<unknown, unknown>>("an agent");
+
+/**
+ * Makes an agent known by name.
+ * @throws {DuplicateNameError} when the name is taken.
+ * @example register("frozen_lake", { configSchema, needsEnvironment: true, buildGraph, run });
+ */
+export function register<Config, Graph>(name: string, definition: AgentDefinition<Config, Graph>): void {
+  agents.add(name, defineAgent(definition));
+}
+
+/** An agent of any configuration and graph, as modules of a run export it: `export const agents = { mine: defineAgent({…}) }`. */
+export function defineAgent<Config, Graph>(
+  definition: AgentDefinition<Config, Graph>,
+): AgentDefinition<unknown, unknown> {
+  return {
+    configSchema: definition.configSchema,
+    needsEnvironment: definition.needsEnvironment,
+    needsRow: definition.needsRow ?? false,
+    buildGraph: (config, context) => definition.buildGraph(config as Config, context),
+    run: (graph, rollout) => definition.run(graph as Graph, rollout as AgentRollout<Config>),
+  };
+}
+
+export function agentOf(name: string): AgentDefinition<unknown, unknown> | undefined {
+  return agents.get(name);
+}
+
+export function agentNames(): string[] {
+  return agents.names();
+}
+
+/** The rollout that a graph was invoked with: `graph.invoke(input, { configurable: { rollout } })`. */
+export function rolloutOf<Config>(config: {
+  readonly configurable?: Readonly<Record<string, unknown>>;
+}): AgentRollout<Config> {
+  const rollout = config.configurable?.rollout;
+  if (rollout === undefined) throw new TypeError("the graph was invoked without a rollout");
+  return rollout as AgentRollout<Config>;
+}

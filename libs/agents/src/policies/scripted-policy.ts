@@ -1,0 +1,65 @@
+/**
+ * Scripts in the model's place: data for a warm start, and load without an engine.
+ *
+ * What a script writes was sampled from no policy, so it has no logprobs and no version: the supervised phase
+ * may learn from it, reinforcement learning refuses it.
+ */
+
+import { InvalidInputError, Random } from "@hone/core";
+import type { Tokenizer } from "@hone/tokenizer";
+import type { Environment } from "../definitions/environment.ts";
+import { Registry } from "../definitions/registry.ts";
+import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
+
+/** Writes an answer in the present state of an environment. */
+export type Script = (environment: Environment, random: Random) => string;
+
+const scripts = new Registry<Script>("a scripted policy");
+
+/** Any of the legal answers, each as likely. */
+scripts.add("random_legal", function randomLegal(environment, random) {
+  const answers = environment.legalAnswers?.() ?? [];
+  if (answers.length === 0) {
+    throw new InvalidInputError(
+      "Cannot act at random as the environment must name legal answers: current value is none",
+      { path: "scriptedPolicy", allowed: "an environment that names its legal answers" },
+    );
+  }
+  return random.pick(answers);
+});
+
+export function scriptOf(name: string): Script | undefined {
+  return scripts.get(name);
+}
+
+export function scriptNames(): string[] {
+  return scripts.names();
+}
+
+/** The policy that a script makes; its answer is the script's text and the end of the turn. */
+export class ScriptedPolicy implements Policy {
+  readonly #script: Script;
+  readonly #environment: Environment;
+  readonly #tokenizer: Tokenizer;
+
+  constructor(script: Script, environment: Environment, tokenizer: Tokenizer) {
+    this.#script = script;
+    this.#environment = environment;
+    this.#tokenizer = tokenizer;
+  }
+
+  async generate(call: GenerateCall): Promise<Generation> {
+    const text = this.#script(this.#environment, new Random(call.seed));
+    const stopTokenId = this.#tokenizer.eosTokenId;
+    const ids = this.#tokenizer.encode(text);
+    return {
+      tokenIds: stopTokenId === undefined ? ids : [...ids, stopTokenId],
+      logprobs: [],
+      versions: [],
+      finishReason: stopTokenId === undefined ? FinishReason.length : FinishReason.stop,
+      cachedTokens: 0,
+      generationMs: 0,
+      replica: "",
+    };
+  }
+}

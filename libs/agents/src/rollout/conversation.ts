@@ -1,0 +1,309 @@
+/**
+ * The exact token record of one attempt.
+ *
+ * T1: Sampled tokens are kept verbatim and enter a later prompt verbatim; no text that the model wrote is tokenized.
+ * T2: A call whose messages extend those of an earlier call goes on with its sample. Otherwise, or where the chat
+ *     template would change what was shown before, a new sample starts.
+ * T3: A call that goes on from an earlier point of a sample (a branch) starts a new sample with the tokens up to
+ *     there, unmasked: every sampled token is trained once, in the sample that it was sampled for.
+ * T4: The engine sees exactly the prefix of the sample that its tokens are then appended to.
+ * T5: What a role sampled that does not learn stands in its sample like a prompt; a sample in which nothing is trained is
+ *     left out of the record, and its turns point to no sample.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Sample, VersionSpan } from "@hone/rl";
+import type { ChatMessage, ChatRenderer, ChatTool, RenderedAnswer } from "@hone/tokenizer";
+import type { EnvironmentInfo } from "../definitions/environment.ts";
+import { CallKind, kindOfDrift, sharedMessages } from "../model/call-kind.ts";
+import { FinishReason, type Generation } from "../policies/policy.ts";
+
+/** One model call with what followed it. */
+export interface RecordedTurn {
+  readonly index: number;
+  /** What its messages were to the record before it. */
+  readonly kind: CallKind;
+  /** Which sample holds it; as many as there are samples = none, as nothing of it is trained. */
+  readonly sample: number;
+  /** Its sampled tokens stand at [begin, end) of the sample. */
+  readonly sampledBegin: number;
+  readonly sampledEnd: number;
+  /** What the model was shown since the turn before it in the sample. */
+  readonly promptText: string;
+  readonly responseText: string;
+  readonly finishReason: FinishReason;
+  /** Given by the environment; undefined = none was given. */
+  reward: number | undefined;
+  /** Said by the environment. */
+  info: EnvironmentInfo | undefined;
+}
+
+/** A call that is ready to be sent. */
+export interface PreparedCall {
+  /** Whole context, verbatim. */
+  readonly contextIds: readonly number[];
+  /** Names the conversation: calls that go on with one sample share it. */
+  readonly conversation: number;
+  readonly kind: CallKind;
+  readonly tools: readonly ChatTool[];
+  readonly messages: readonly ChatMessage[];
+  /** The context as text, and the part of it that is new. */
+  readonly shownText: string;
+  readonly addedText: string;
+  /** The sample that the call goes on with as long as it still ends where it did; undefined = a new one (T2, T3). */
+  readonly continues: { readonly sample: OpenSample; readonly tokenCount: number } | undefined;
+}
+
+/** A point after an answer, from where a conversation can go on. */
+interface Junction {
+  /** Messages up to here, the answer included. */
+  readonly messageCount: number;
+  readonly tokenCount: number;
+  /** What was shown before the answer. */
+  readonly shownText: string;
+  readonly answer: RenderedAnswer;
+}
+
+/** Thousands of rollouts wait with their samples in memory: arrays are as long as what they hold, and the mask is made last. */
+interface OpenSample {
+  readonly index: number;
+  tokenIds: readonly number[];
+  /** Half-open ranges of sampled tokens that are trained. */
+  readonly sampled: { readonly begin: number; readonly end: number }[];
+  logprobs: readonly number[];
+  readonly versions: VersionSpan[];
+  /** The whole conversation, the last answer included. */
+  messages: readonly ChatMessage[];
+  /** As the last call showed them. */
+  tools: readonly ChatTool[];
+  readonly junctions: Junction[];
+}
+
+/** Index of no sample, before the record is put together. */
+const NO_SAMPLE = -1;
+
+/** What a conversation leaves behind. */
+export interface ConversationRecord {
+  /** The training rows, in the order in which they were started. */
+  readonly samples: Sample[];
+  readonly turns: RecordedTurn[];
+}
+
+/** What an answer says as a message. */
+export type ReadAnswerMessage = Pick<ChatMessage, "content" | "tool_calls">;
+
+export interface CommitOptions {
+  /**
+   * Reads the message, where it may be another than the text.
+   * @param written all that the model wrote but the stop token.
+   * @param content the same without special tokens.
+   */
+  readonly read?: ((written: string, content: string) => ReadAnswerMessage) | undefined;
+  /** Whether what was sampled is trained (T5). @default true */
+  readonly learns?: boolean | undefined;
+}
+
+export class Conversation {
+  readonly turns: RecordedTurn[] = [];
+  readonly renderer: ChatRenderer;
+  readonly #samples: OpenSample[] = [];
+
+  constructor(renderer: ChatRenderer) {
+    this.renderer = renderer;
+  }
+
+  /**
+   * Finds the context of a call.
+   * @throws {ChatTemplateError} when the template refuses the messages.
+   */
+  prepare(given: readonly ChatMessage[], tools: readonly ChatTool[] = []): PreparedCall {
+    const from = this.#junctionOf(given);
+    let rewritten: CallKind | undefined;
+    if (from !== undefined) {
+      const { sample, junction } = from;
+      // Those of the record carry their answers as they were written.
+      const messages = [
+        ...sample.messages.slice(0, junction.messageCount),
+        ...given.slice(junction.messageCount),
+      ];
+      const extension = this.renderer.extend(junction.shownText, junction.answer, messages, tools);
+      const isLast = junction.tokenCount === sample.tokenIds.length;
+      if (extension.kind === "extends") {
+        return {
+          contextIds: [...sample.tokenIds.slice(0, junction.tokenCount), ...extension.addedIds],
+          conversation: isLast ? sample.index : this.#samples.length,
+          kind: isLast ? CallKind.extension : this.#kindOf(given),
+          tools,
+          messages,
+          shownText: extension.text,
+          addedText: extension.addedText,
+          continues: isLast ? { sample, tokenCount: junction.tokenCount } : undefined,
+        };
+      }
+      if (isLast) rewritten = isDeepStrictEqual(sample.tools, tools) ? CallKind.template : CallKind.tools;
+    }
+    const prompt = this.renderer.render(given, tools);
+    return {
+      contextIds: prompt.ids,
+      conversation: this.#samples.length,
+      kind: rewritten ?? this.#kindOf(given),
+      tools,
+      messages: given,
+      shownText: prompt.text,
+      addedText: prompt.text,
+      continues: undefined,
+    };
+  }
+
+  /** Appends what was sampled for a prepared call (T4). At least one token. */
+  commit(call: PreparedCall, generation: Generation, options: CommitOptions = {}): RecordedTurn {
+    const { read, learns = true } = options;
+    const { tokenizer } = this.renderer;
+    const { tokenIds, finishReason } = generation;
+    const sample = this.#sampleFor(call);
+    const sampledBegin = call.contextIds.length;
+    sample.tokenIds = call.contextIds.concat(tokenIds); // T4
+    if (learns) {
+      sample.sampled.push({ begin: sampledBegin, end: sample.tokenIds.length });
+      sample.logprobs = sample.logprobs.concat(generation.logprobs);
+      appendVersions(sample.versions, generation.versions);
+    }
+
+    const stopTokenId = finishReason === FinishReason.stop ? tokenIds.at(-1) : undefined;
+    const answerIds = stopTokenId === undefined ? tokenIds : tokenIds.slice(0, -1);
+    const content = tokenizer.decode(answerIds, { skipSpecialTokens: true });
+    const written = read === undefined ? content : tokenizer.decode(answerIds);
+    const message: ChatMessage =
+      read === undefined
+        ? { role: "assistant", content }
+        : { role: "assistant", ...read(written, content), written };
+    sample.messages = [...call.messages, message];
+    sample.tools = call.tools;
+    sample.junctions.push({
+      messageCount: sample.messages.length,
+      tokenCount: sample.tokenIds.length,
+      shownText: call.shownText,
+      answer: { content: written, stopTokenId, messageIndex: call.messages.length },
+    });
+    // A call made while another went on with its sample branched off after all.
+    const isOvertaken = call.continues !== undefined && call.continues.sample !== sample;
+    const turn: RecordedTurn = {
+      index: this.turns.length,
+      kind: isOvertaken ? CallKind.branch : call.kind,
+      sample: sample.index,
+      sampledBegin,
+      sampledEnd: sample.tokenIds.length,
+      promptText: call.addedText,
+      // Around calls, what was written says more than the message.
+      responseText: message.tool_calls === undefined ? message.content : content,
+      finishReason,
+      reward: undefined,
+      info: undefined,
+    };
+    this.turns.push(turn);
+    return turn;
+  }
+
+  /**
+   * Records a call that the agent gave up before its answer was there: a turn whose tokens are in no sample, as nobody
+   * acted on them.
+   * @param tokenIds what had been told of the answer.
+   */
+  abandon(call: PreparedCall, tokenIds: readonly number[]): RecordedTurn {
+    const turn: RecordedTurn = {
+      index: this.turns.length,
+      kind: call.kind,
+      sample: NO_SAMPLE,
+      sampledBegin: 0,
+      sampledEnd: 0,
+      promptText: call.addedText,
+      responseText: this.renderer.tokenizer.decode(tokenIds, { skipSpecialTokens: true }),
+      finishReason: FinishReason.aborted,
+      reward: undefined,
+      info: undefined,
+    };
+    this.turns.push(turn);
+    return turn;
+  }
+
+  /** All that is worth keeping, so far. */
+  record(): ConversationRecord {
+    const kept = this.#samples.filter(({ sampled }) => sampled.length > 0); // T5
+    const placeOf = new Map(kept.map(({ index }, place) => [index, place]));
+    const samples = kept.map(({ tokenIds, sampled, logprobs, versions }) => {
+      const lossMask = new Uint8Array(tokenIds.length);
+      for (const { begin, end } of sampled) lossMask.fill(1, begin, end);
+      return { tokenIds, lossMask, logprobs, versions };
+    });
+    const turns = this.turns.map((turn) => {
+      const sample = placeOf.get(turn.sample);
+      if (sample === turn.sample) return turn;
+      if (sample !== undefined) return { ...turn, sample };
+      return { ...turn, sample: kept.length, sampledBegin: 0, sampledEnd: 0 };
+    });
+    return { samples, turns };
+  }
+
+  /** The furthest point of any sample that the messages go on from. */
+  #junctionOf(messages: readonly ChatMessage[]): { sample: OpenSample; junction: Junction } | undefined {
+    let best: { sample: OpenSample; junction: Junction } | undefined;
+    for (let index = this.#samples.length - 1; index >= 0; index--) {
+      const sample = this.#samples[index]!;
+      const shared = sharedMessages(sample.messages, messages);
+      const junction = sample.junctions.findLast(
+        ({ messageCount }) => messageCount <= shared && messageCount < messages.length,
+      );
+      if (junction !== undefined && (best === undefined || junction.tokenCount > best.junction.tokenCount)) {
+        best = { sample, junction };
+      }
+    }
+    return best;
+  }
+
+  /** What a call is that does not go on where a sample ends. */
+  #kindOf(given: readonly ChatMessage[]): CallKind {
+    let best: { readonly known: readonly ChatMessage[]; readonly shared: number } | undefined;
+    for (const { messages } of this.#samples) {
+      const shared = sharedMessages(messages, given);
+      // Of several, the longest: the others were made from it.
+      const isBetter =
+        best === undefined ||
+        shared > best.shared ||
+        (shared === best.shared && messages.length >= best.known.length);
+      if (isBetter) best = { known: messages, shared };
+    }
+    return best === undefined ? CallKind.first : kindOfDrift(best.known, given, best.shared);
+  }
+
+  /** The sample that a call's tokens go to; a call made while another went on with its sample branches off (T3). */
+  #sampleFor(call: PreparedCall): OpenSample {
+    const { continues } = call;
+    if (continues !== undefined && continues.sample.tokenIds.length === continues.tokenCount) {
+      return continues.sample;
+    }
+    const started: OpenSample = {
+      index: this.#samples.length,
+      tokenIds: [],
+      sampled: [],
+      logprobs: [],
+      versions: [],
+      messages: [],
+      tools: [],
+      junctions: [],
+    };
+    this.#samples.push(started);
+    return started;
+  }
+}
+
+/** Appends spans, joining neighbours of one version. */
+function appendVersions(to: VersionSpan[], added: readonly VersionSpan[]): void {
+  for (const span of added) {
+    const last = to.at(-1);
+    if (last?.version === span.version) {
+      to[to.length - 1] = { version: last.version, tokenCount: last.tokenCount + span.tokenCount };
+    } else if (span.tokenCount > 0) {
+      to.push(span);
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The environment of one attempt: seeded by its task, each step a span, its reward and info in the record of the turn
+ * that acted.
+ */
+
+import { RetryableError, Turnstile } from "@hone/core";
+import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+import type { AgentEnvironment } from "../definitions/agent.ts";
+import type { Environment, EnvironmentReset, EnvironmentStep } from "../definitions/environment.ts";
+import type { ModelSession } from "../model/model-session.ts";
+import type { RolloutWitness } from "./witness.ts";
+
+/** Behind it the rollouts of this process go on whose environments answered at the same moment. */
+const turnstile = new Turnstile();
+
+export interface RolloutEnvironmentOptions {
+  readonly inner: Environment;
+  /** As the task names it. */
+  readonly name: string;
+  readonly seed: number;
+  readonly trace: Context;
+  readonly witness?: RolloutWitness | undefined;
+}
+
+export class RolloutEnvironment implements AgentEnvironment {
+  /** Sum of the rewards so far. */
+  totalReward = 0;
+  /** A failure outside the agent; an agent that catches it does not change how its rollout ends. */
+  failure: RetryableError | undefined;
+  readonly #inner: Environment;
+  readonly #name: string;
+  readonly #seed: number;
+  readonly #trace: Context;
+  readonly #witness: RolloutWitness | undefined;
+  #session: ModelSession | undefined;
+
+  constructor(options: RolloutEnvironmentOptions) {
+    this.#inner = options.inner;
+    this.#name = options.name;
+    this.#seed = options.seed;
+    this.#trace = options.trace;
+    this.#witness = options.witness;
+  }
+
+  /** The session whose turns the rewards belong to. */
+  attach(session: ModelSession): void {
+    this.#session = session;
+  }
+
+  async reset(): Promise<EnvironmentReset> {
+    const reset = await this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
+    this.#witness?.onReset(reset);
+    return reset;
+  }
+
+  async step(answer: string): Promise<EnvironmentStep> {
+    const step = await this.#traced(SpanName.environmentStep, () => this.#inner.step(answer));
+    this.totalReward += step.reward;
+    const turn = this.#session?.lastTurn;
+    if (turn !== undefined) {
+      turn.reward = (turn.reward ?? 0) + step.reward;
+      // What the call said of itself, such as its role, stays.
+      turn.info = { ...turn.info, ...step.info };
+    }
+    this.#witness?.onStep(answer, step, turn);
+    return step;
+  }
+
+  metrics(): Readonly<Record<string, number>> {
+    return this.#inner.metrics();
+  }
+
+  async close(): Promise<void> {
+    await this.#inner.close?.();
+  }
+
+  async #traced<T extends EnvironmentReset>(name: string, work: () => Promise<T> | T): Promise<T> {
+    const span = startSpan(name, {
+      parent: this.#trace,
+      attributes: { [Attr.environmentName]: this.#name, [Attr.environmentSeed]: this.#seed },
+    });
+    try {
+      const working = work();
+      const result = await working;
+      if (working instanceof Promise) await turnstile.pass();
+      if (span.isRecording()) describe(span, result);
+      return result;
+    } catch (error) {
+      if (error instanceof RetryableError) this.failure = error;
+      recordError(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+}
+
+function describe(span: ReturnType<typeof startSpan>, result: EnvironmentReset | EnvironmentStep): void {
+  if (!("reward" in result)) return;
+  const { action, action_is_valid: isValid } = result.info;
+  span.setAttributes({
+    [Attr.turnReward]: result.reward,
+    [Attr.environmentTerminated]: result.terminated,
+    [Attr.environmentTruncated]: result.truncated,
+    ...(typeof action === "string" && { [Attr.environmentAction]: action }),
+    ...(typeof isValid === "boolean" && { [Attr.environmentActionValid]: isValid }),
+  });
+}

@@ -1,0 +1,63 @@
+/** Finds the token with which a stop text is complete. */
+
+import type { VersionSpan } from "@hone/rl";
+import { StopScanner, StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
+import { FinishReason, type Generation } from "../policies/policy.ts";
+
+export class StopWatch {
+  readonly #tokenizer: Tokenizer;
+  readonly #decoder: StreamingDecoder;
+  readonly #scanner: StopScanner;
+  readonly #readsSpecialTokens: boolean;
+  #tokenCount = 0;
+  #isOver = false;
+
+  /** @param stopTexts none of them empty. */
+  constructor(
+    tokenizer: Tokenizer,
+    stopTexts: readonly string[],
+    options: { readonly readsSpecialTokens: boolean },
+  ) {
+    this.#tokenizer = tokenizer;
+    this.#decoder = new StreamingDecoder(tokenizer);
+    this.#scanner = new StopScanner(stopTexts);
+    this.#readsSpecialTokens = options.readsSpecialTokens;
+  }
+
+  /** Whether a stop text stands in the tokens. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Tokens up to and with the one that completed it. */
+  get tokenCount(): number {
+    return this.#tokenCount;
+  }
+
+  push(tokenIds: readonly number[]): void {
+    const { stopTokenIds } = this.#tokenizer;
+    for (const id of tokenIds) {
+      if (this.#isOver) return;
+      this.#tokenCount++;
+      const isSilent = this.#readsSpecialTokens ? stopTokenIds.includes(id) : this.#tokenizer.isSpecial(id);
+      if (!isSilent) this.#isOver = this.#scanner.push(this.#decoder.push(id)).isStopped;
+    }
+  }
+}
+
+/** The first tokens of a generation, as if the policy had stopped there: each is sampled from those before it alone. */
+export function cutAt(made: Generation, tokenCount: number): Generation {
+  const versions: VersionSpan[] = [];
+  let left = tokenCount;
+  for (const { version, tokenCount: count } of made.versions) {
+    if (left > 0) versions.push({ version, tokenCount: Math.min(count, left) });
+    left -= count;
+  }
+  return {
+    ...made,
+    tokenIds: made.tokenIds.slice(0, tokenCount),
+    logprobs: made.logprobs.slice(0, tokenCount),
+    versions,
+    finishReason: FinishReason.stopText,
+  };
+}

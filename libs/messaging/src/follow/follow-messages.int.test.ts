@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { eventually, startNats } from "@hone/testing";
+import { type Bus, connectBus } from "../bus.ts";
+import { publishBytes } from "../exchange/publish.ts";
+import { StreamsRole } from "../rights/streams-role.ts";
+import { DurableName, durableInfo, makeDurables } from "../streams/durables.ts";
+import { ensureTopology, StreamName } from "../streams/streams.ts";
+import { subjects } from "../subjects.ts";
+import { consumeBytes } from "../work/consume-work.ts";
+import { followMessages, presentMessages } from "./follow-messages.ts";
+
+/** A look comes by itself only after seconds: what is faster was woken. */
+const WOKEN_MS = 1_000;
+
+describe("reading without a consumer", { timeout: 60_000 }, () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "test" });
+    await ensureTopology(bus);
+  });
+  after(async () => {
+    await bus?.close();
+    await nats?.stop();
+  });
+
+  const publish = async (run: string, text: string) =>
+    (await publishBytes(bus, subjects.event(run, "step"), text, undefined)).sequence;
+  const numConsumers = async () => (await bus.manager.streams.info(StreamName.events)).state.consumer_count;
+
+  test("gives what is there and what comes, each once and in order, for its filter, and makes no consumer", async () => {
+    for (const text of ["1", "2", "3"]) await publish("mine", text);
+    await publish("other", "x");
+    const stop = new AbortController();
+    const filter = subjects.event("mine", "*");
+    const texts: string[] = [];
+    const reading = (async () => {
+      for await (const message of followMessages(bus, {
+        stream: StreamName.events,
+        filter,
+        signal: stop.signal,
+      })) {
+        texts.push(message.string());
+      }
+    })();
+    await eventually("what is there", () => texts.length === 3);
+    // Long after the short looks.
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    const sentAt = performance.now();
+    await publish("other", "x");
+    await Promise.all(["4", "5", "6"].map((text) => publish("mine", text)));
+    await eventually("what came", () => texts.length === 6);
+    assert.ok(performance.now() - sentAt < WOKEN_MS, "it was woken");
+    assert.deepEqual(texts, ["1", "2", "3", "4", "5", "6"]);
+    assert.equal(await numConsumers(), 0);
+    stop.abort();
+    await reading;
+    const present: string[] = [];
+    for await (const message of presentMessages(bus, StreamName.events, filter))
+      present.push(message.string());
+    assert.deepEqual(present, texts);
+  });
+
+  test("begins at the position that it is told, and at the beginning of a stream that began again", async () => {
+    const from = await publish("begin", "first wanted");
+    const filter = subjects.event("begin", "*");
+    const first = async (fromSequence: number): Promise<string> => {
+      const stop = new AbortController();
+      const options = { stream: StreamName.events, filter, fromSequence, signal: stop.signal };
+      for await (const message of followMessages(bus, options)) return message.string();
+      return "";
+    };
+    assert.equal(await first(from), "first wanted");
+    // A position that the stream reaches long after: it must have begun again.
+    assert.equal(await first(from + 1_000_000), "first wanted");
+  });
+
+  test("work waits for a shared consumer that somebody else makes, and goes on when it was lost", async () => {
+    const taker = await connectBus({ url: nats.url, name: "taker", streams: StreamsRole.await });
+    const taken: number[] = [];
+    const consumer = consumeBytes(taker, {
+      stream: StreamName.jobs,
+      durable: DurableName.jobs,
+      filter: subjects.rolloutJob("*"),
+      concurrency: 1,
+      handle: async ({ message }) => void taken.push(Number(new TextDecoder().decode(message))),
+      onError: () => undefined,
+    });
+    const send = (text: string) => publishBytes(bus, subjects.rolloutJob("r"), text, undefined);
+    try {
+      await send("1");
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      assert.equal(await durableInfo(bus, StreamName.jobs, DurableName.jobs), undefined, "it makes none");
+      assert.equal(taken.length, 0);
+      await makeDurables(bus);
+      await eventually("the first", () => taken.length === 1);
+      await bus.manager.consumers.delete(StreamName.jobs, DurableName.jobs);
+      await makeDurables(bus);
+      await send("2");
+      await eventually("the second", () => taken.includes(2), { deadlineMs: 30_000 });
+    } finally {
+      await consumer.drain();
+      await taker.close();
+    }
+  });
+});

@@ -1,0 +1,106 @@
+/** Reading a stream in its order from a position, without acknowledging anything. */
+
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { delay, describeError } from "@hone/core";
+import { type ConsumerMessages, DeliverPolicy } from "@nats-io/jetstream";
+import type { Context } from "@opentelemetry/api";
+import type { Bus } from "../bus.ts";
+import { UndecodableMessageError } from "../errors.ts";
+import { extractTrace } from "../exchange/trace-headers.ts";
+import { decodeBody } from "../payloads/payload.ts";
+import { isBeyondStream } from "../streams/stream-reset.ts";
+import type { StreamName } from "../streams/streams.ts";
+import { reportDead } from "../work/dead-letter.ts";
+
+/** One message of the stream. */
+export interface OrderedItem<Message> {
+  readonly message: Message;
+  readonly subject: string;
+  readonly sequence: number;
+  /** Room that it takes in the stream, about: without the object that it may point to. */
+  readonly bytes: number;
+  readonly trace: Context;
+}
+
+/** Options of {@link readOrdered}. */
+export interface ReadOrderedOptions {
+  readonly stream: StreamName;
+  readonly filter: string;
+  /** First sequence wanted; absent = from the beginning. */
+  readonly fromSequence?: number;
+  readonly signal: AbortSignal;
+  /** Told of lost connections, which are mended by themselves, and of messages that went to DEAD. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const RECOVERY_DELAY_MS = 250;
+/** One pull; the server says something at every heartbeat within it. */
+const PULL_EXPIRES_MS = 5_000;
+/** A consumer that a restarted server has forgotten is noticed after two of these. The library's default costs half a minute. */
+const HEARTBEAT_MS = 1_000;
+/** Subject, headers and what the server writes with them: some 300 bytes. */
+export const ENVELOPE_BYTES = 512;
+/** Messages that may wait in this process. */
+const MAX_BUFFERED = 512;
+
+/**
+ * Yields every message from a position on, in order and each once, for as long as the signal allows; a lost server
+ * or a vanished consumer is reopened behind the last message that was yielded. A stream that began again
+ * (stream-reset.ts) is read from its beginning.
+ */
+export async function* readOrdered<Schema extends DescMessage>(
+  bus: Bus,
+  schema: Schema,
+  options: ReadOrderedOptions,
+): AsyncGenerator<OrderedItem<MessageShape<Schema>>> {
+  const { stream, filter, signal, onError } = options;
+  let next = options.fromSequence ?? 1;
+  while (!signal.aborted) {
+    let messages: ConsumerMessages | undefined;
+    const stop = () => void messages?.close();
+    try {
+      if (await isBeyondStream(bus, stream, next)) next = 1;
+      const consumer = await bus.stream.consumers.get(stream, {
+        filter_subjects: filter,
+        deliver_policy: DeliverPolicy.StartSequence,
+        opt_start_seq: next,
+      });
+      messages = await consumer.consume({
+        max_messages: MAX_BUFFERED,
+        expires: PULL_EXPIRES_MS,
+        idle_heartbeat: HEARTBEAT_MS,
+      });
+      signal.addEventListener("abort", stop, { once: true });
+      if (signal.aborted) stop(); // while it was opened; the loop below is what lets the library close it
+      for await (const message of messages) {
+        if (signal.aborted) return;
+        let decoded: MessageShape<Schema>;
+        try {
+          decoded = await decodeBody(bus, schema, message);
+        } catch (error) {
+          // Where the object store is away, this message is the first that is read again.
+          if (!(error instanceof UndecodableMessageError)) throw error;
+          await reportDead(bus, stream, message, describeError(error), message.seq);
+          next = message.seq + 1;
+          onError?.(error);
+          continue;
+        }
+        next = message.seq + 1;
+        yield {
+          message: decoded,
+          subject: message.subject,
+          sequence: message.seq,
+          bytes: message.data.length + ENVELOPE_BYTES,
+          trace: extractTrace(message.headers),
+        };
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      onError?.(error);
+      await delay(RECOVERY_DELAY_MS);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      await messages?.close();
+    }
+  }
+}

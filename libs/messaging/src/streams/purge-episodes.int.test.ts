@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { RolloutJobSchema } from "@hone/proto-gen/rollout";
+import { eventually, startNats } from "@hone/testing";
+import { AckPolicy } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import {
+  type Bus,
+  connectBus,
+  ensureTopology,
+  publishStored,
+  purgeEpisodes,
+  StreamName,
+  subjects,
+} from "../index.ts";
+
+/* A purge of one run must not touch what is on its way to the readers of another. */
+
+const ACK_WAIT_MS = 500;
+
+describe("purging one run", () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "test" });
+    await ensureTopology(bus);
+  });
+  after(async () => {
+    await bus.close();
+    await nats.stop();
+  });
+
+  const publish = (subject: string) =>
+    publishStored(bus, subject, RolloutJobSchema, create(RolloutJobSchema, {}));
+
+  /** A reader of every run, with a message of another run that it did not acknowledge. */
+  async function readerOfAllRuns(stream: StreamName, filter: string) {
+    await bus.manager.consumers.add(stream, {
+      durable_name: "reader",
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(ACK_WAIT_MS),
+      filter_subject: filter,
+    });
+    const consumer = await bus.stream.consumers.get(stream, "reader");
+    const next = async () => (await consumer.next({ expires: 1_000 })) ?? assert.fail("nothing came");
+    return {
+      next,
+      /** Acknowledges what comes until all of these positions have come. */
+      untilGot(...sequences: number[]): Promise<unknown> {
+        const missing = new Set(sequences);
+        return eventually(`${sequences.join(", ")}`, async () => {
+          const message = await next();
+          await message.ackAck();
+          missing.delete(message.seq);
+          return missing.size === 0;
+        });
+      },
+    };
+  }
+
+  test("leaves the deliveries of another run's episodes as they are", async () => {
+    const gone = await publish(subjects.rolloutScored("gone"));
+    const one = await publish(subjects.rolloutScored("other"));
+    const reader = await readerOfAllRuns(StreamName.episodes, subjects.rolloutScored("*"));
+    await (await reader.next()).ackAck();
+    await reader.next();
+    const two = await publish(subjects.rolloutScored("other"));
+    assert.equal(await purgeEpisodes(bus, "gone", gone.sequence + 1), 1);
+    await reader.untilGot(one.sequence, two.sequence);
+  });
+
+  test("leaves the deliveries of another run's jobs as they are", async () => {
+    const one = await publish(subjects.rolloutJob("other"));
+    const reader = await readerOfAllRuns(StreamName.jobs, subjects.rolloutJob("*"));
+    await reader.next();
+    await publish(subjects.rolloutJob("gone"));
+    const two = await publish(subjects.rolloutJob("other"));
+    const { purged } = await bus.manager.streams.purge(StreamName.jobs, {
+      filter: subjects.jobsToPurge("gone"),
+    });
+    assert.equal(purged, 1);
+    await reader.untilGot(one.sequence, two.sequence);
+  });
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { RolloutJobSchema } from "@hone/proto-gen/rollout";
+import { eventually, startNats } from "@hone/testing";
+import {
+  type Bus,
+  connectBus,
+  consumeWork,
+  DurableName,
+  dropUnread,
+  ensureTopology,
+  publishStored,
+  purgeEpisodes,
+  StreamName,
+  subjects,
+  tellUnread,
+  unreadRollouts,
+} from "../index.ts";
+import { UNREAD_SHARE } from "./unread-rollouts.ts";
+
+/* The tracer's backlog is bounded; that of the judge and what the trainer needs are not touched. */
+
+const MAX_BYTES = 64 * 1024;
+const BODY = "x".repeat(1_000);
+const EPISODES = 20;
+
+describe("dropping what the tracer has not read", () => {
+  let nats: Awaited<ReturnType<typeof startNats>>;
+  let bus: Bus;
+  before(async () => {
+    nats = await startNats();
+    bus = await connectBus({ url: nats.url, name: "test" });
+    await ensureTopology(bus);
+    const { config } = await bus.manager.streams.info(StreamName.episodes);
+    await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: MAX_BYTES });
+  });
+  after(async () => {
+    await bus.close();
+    await nats.stop();
+  });
+
+  const publish = (subject: string) =>
+    publishStored(bus, subject, RolloutJobSchema, create(RolloutJobSchema, { runId: BODY }));
+
+  /** Publishes finished and scored episodes in turn. @returns the position of the last. */
+  const publishEpisodes = async (run: string, count = EPISODES): Promise<number> => {
+    let last = 0;
+    for (let index = 0; index < count; index++) {
+      await publish(subjects.rolloutFinished(run));
+      last = (await publish(subjects.rolloutScored(run))).sequence;
+    }
+    return last;
+  };
+
+  /** A shared consumer that works on what comes, or fails at it until it is mended. */
+  const reader = (durable: string, filter: string) => {
+    const seen = new Set<number>();
+    const state = { isBroken: true };
+    const consumer = consumeWork(bus, RolloutJobSchema, {
+      stream: StreamName.episodes,
+      durable,
+      filter,
+      concurrency: 4,
+      retryDelayMs: 50,
+      handle: async ({ sequence }) => {
+        if (state.isBroken) throw new Error("away");
+        seen.add(sequence);
+      },
+      onError: () => undefined,
+    });
+    return { seen, state, consumer };
+  };
+
+  const bytes = async () => (await bus.manager.streams.info(StreamName.episodes)).state.bytes;
+  const begun = (durable: string) =>
+    eventually(`${durable} to begin`, async () => {
+      const { delivered } = await bus.manager.consumers.info(StreamName.episodes, durable);
+      return delivered.consumer_seq > 0;
+    });
+
+  test("dropUnread() leaves what the judge has not read, and bounds what the tracer has not", async () => {
+    const judge = reader(DurableName.finishedEpisodes, subjects.rolloutFinished("*"));
+    const tracer = reader(DurableName.scoredEpisodes, subjects.rolloutScored("*"));
+    const last = await publishEpisodes("lake-1");
+    await begun(DurableName.finishedEpisodes);
+    await begun(DurableName.scoredEpisodes);
+    assert.ok((await bytes()) > MAX_BYTES * UNREAD_SHARE, "the stream must be more than half full");
+
+    assert.equal(await purgeEpisodes(bus, "lake-1", last + 1), 0);
+    assert.equal(await dropUnread(bus, "lake-1", last + 1), 0, "the judge needs them");
+
+    judge.state.isBroken = false;
+    await eventually("the judge to be through", () => judge.seen.size === EPISODES);
+    await judge.consumer.drain();
+    const dropped = await dropUnread(bus, "lake-1", last + 1);
+    assert.ok(dropped > 0 && dropped < EPISODES, `${dropped} were dropped`);
+    const left = await bytes();
+    assert.ok(left <= MAX_BYTES * UNREAD_SHARE && left > 0, `${left} bytes are left`);
+    assert.equal(await dropUnread(bus, "lake-1", last + 1), 0, "there is room again");
+
+    tracer.state.isBroken = false;
+    await eventually("the tracer to have the rest", () => tracer.seen.size === EPISODES - dropped);
+    await tracer.consumer.drain();
+    assert.equal(Math.max(...tracer.seen), last, "the newest stay");
+    await purgeEpisodes(bus, "lake-1", last + 1);
+    assert.equal(await bytes(), 0);
+  });
+
+  test("dropUnread() leaves what the trainer still needs, however full the stream is", async () => {
+    const tracer = reader(DurableName.scoredEpisodes, subjects.rolloutScored("*"));
+    const needed = await publishEpisodes("lake-2", 1);
+    await publishEpisodes("lake-2", EPISODES);
+    await bus.manager.consumers.delete(StreamName.episodes, DurableName.finishedEpisodes);
+    await begun(DurableName.scoredEpisodes);
+    assert.equal(await dropUnread(bus, "lake-2", needed + 1), 1);
+    const { state } = await bus.manager.streams.info(StreamName.episodes);
+    assert.equal(state.messages, EPISODES * 2);
+    tracer.state.isBroken = false;
+    await eventually("the tracer to have the rest", () => tracer.seen.size === EPISODES);
+    await tracer.consumer.drain();
+  });
+
+  test("tellUnread() adds to what was told before", async () => {
+    await tellUnread(bus, "lake-1", 5);
+    await tellUnread(bus, "lake-1", 7);
+    await tellUnread(bus, "lake-2", 1);
+    assert.deepEqual(
+      await unreadRollouts(bus),
+      new Map([
+        ["lake-1", 12],
+        ["lake-2", 1],
+      ]),
+    );
+  });
+});

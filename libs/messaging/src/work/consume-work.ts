@@ -1,0 +1,298 @@
+/**
+ * Taking work from a stream: many messages at once, each acknowledged when its work is stored.
+ *
+ * W1: a message is acknowledged only after its handler resolved; a failed one comes again after a pause.
+ * W2: at most `concurrency` messages are with this process; none waits in a local buffer.
+ * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives. Where
+ *     a report came too late and the message comes here once more, it is not begun twice.
+ * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
+ * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
+ * W6: a message in work is held as what was decoded, and no longer as it came (delivery.ts).
+ * W7: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew, here or by who may make consumers
+ *     (durables.ts); what the stream holds comes again.
+ */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { delay, describeError, pause } from "@hone/core";
+import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import type { Context } from "@opentelemetry/api";
+import type { Bus } from "../bus.ts";
+import { UndecodableMessageError } from "../errors.ts";
+import { extractTrace } from "../exchange/trace-headers.ts";
+import { decodeBody, fetchBody } from "../payloads/payload.ts";
+import { StreamsRole } from "../rights/streams-role.ts";
+import {
+  DEFAULT_ACK_WAIT_MS,
+  DEFAULT_MAX_ACK_PENDING,
+  durableInfo,
+  makeDurable,
+} from "../streams/durables.ts";
+import type { StreamName } from "../streams/streams.ts";
+import { consumerMetrics } from "./consumer-metrics.ts";
+import { reportDead } from "./dead-letter.ts";
+import { Delivery } from "./delivery.ts";
+import { PoisonLane } from "./poison-lane.ts";
+
+/** One piece of work. */
+export interface WorkItem<Message> {
+  readonly message: Message;
+  readonly subject: string;
+  /** Position in the stream. */
+  readonly sequence: number;
+  /** 1 the first time; more when an earlier receiver failed or died. */
+  readonly deliveries: number;
+  readonly trace: Context;
+}
+
+/** Options of {@link consumeWork}. */
+export interface ConsumeWorkOptions<Message> {
+  readonly stream: StreamName;
+  /** Name of the shared consumer: replicas that give the same one share the work. */
+  readonly durable: string;
+  readonly filter: string;
+  /** Most messages that this process works on at once (W2). */
+  readonly concurrency: number;
+  /** Most messages in work over all replicas. @default 20_000 */
+  readonly maxAckPending?: number;
+  /** A dead process's messages come again after this. @default 10_000 */
+  readonly ackWaitMs?: number;
+  /** Pause before a failed message comes again. @default 1_000 */
+  readonly retryDelayMs?: number;
+  readonly handle: (item: WorkItem<Message>) => Promise<void>;
+  /** Ends a message that killed `deaths` processes; it is acknowledged afterwards (W5). Absent = it comes for ever. */
+  readonly putAside?: (item: WorkItem<Message>, deaths: number) => Promise<void>;
+  readonly onError: (error: unknown, item: { subject: string; sequence: number }) => void;
+}
+
+/** A running consumer. */
+export interface WorkConsumer {
+  /** Messages being worked on now. */
+  readonly inFlight: number;
+  /** Takes no new message and waits until those in work are done. */
+  drain(): Promise<void>;
+  /** Takes no new message and gives those in work back at once, for others. */
+  stop(): Promise<void>;
+}
+
+const DEFAULT_RETRY_DELAY_MS = 1_000;
+/** How long one pull stays open on the server; a stop ends it at once. */
+const PULL_EXPIRES_MS = 10_000;
+/**
+ * A pull for a handful of messages costs as much as one for many: it waits until so many may come, or a quarter of
+ * the whole where that is less. Few enough that a process with room for thousands is never far from full.
+ */
+const WORTH_PULLING = 64;
+/**
+ * Most messages of one pull. Those that have arrived and are not begun cannot be reported as in progress (W3), so no more
+ * may arrive than are begun within a fraction of the acknowledgement's time, also where beginning takes milliseconds.
+ */
+const MAX_PULLED = 128;
+/** Beginning many at once leaves the event loop to timers and sockets after so long (W3). */
+const MAX_BUSY_MS = 20;
+/** Pause after the server was not there. */
+const RECOVERY_DELAY_MS = 250;
+
+/** Starts to consume; makes the shared consumer when it is missing, or waits until it is there (bus.streamsRole). */
+export function consumeWork<Schema extends DescMessage>(
+  bus: Bus,
+  schema: Schema,
+  options: ConsumeWorkOptions<MessageShape<Schema>>,
+): WorkConsumer {
+  return consumeDecoded(bus, (message) => decodeBody(bus, schema, message), options);
+}
+
+/** {@link consumeWork} for a stream whose bodies are not always protobuf; the handler gets the bytes. */
+export function consumeBytes(bus: Bus, options: ConsumeWorkOptions<Uint8Array>): WorkConsumer {
+  return consumeDecoded(bus, (message) => fetchBody(bus, message), options);
+}
+
+function consumeDecoded<Message>(
+  bus: Bus,
+  decode: (message: JsMsg) => Promise<Message>,
+  options: ConsumeWorkOptions<Message>,
+): WorkConsumer {
+  const { concurrency, ackWaitMs = DEFAULT_ACK_WAIT_MS, retryDelayMs = DEFAULT_RETRY_DELAY_MS } = options;
+  const stopping = new AbortController();
+  const inWork = new Map<number, InWork>();
+  const metrics = consumerMetrics(bus, options.stream, options.durable, () => inWork.size);
+  const lane = new PoisonLane(bus, options.durable);
+  let isGivingBack = false;
+  let pull: ConsumerMessages | undefined;
+  let onFree: (() => void) | undefined;
+
+  /** @param received forgets the message once it is decoded (W6). */
+  const work = async (entry: InWork, received: { message: JsMsg | undefined }): Promise<void> => {
+    const { subject, sequence, deliveries } = entry.delivery;
+    const where = { subject, sequence };
+    const itemOf = async (): Promise<WorkItem<Message>> => {
+      const item = await decodeReceived(received);
+      return { ...where, ...item, deliveries };
+    };
+    try {
+      const perform = async () => options.handle(await itemOf());
+      const { putAside } = options;
+      await (putAside === undefined
+        ? perform()
+        : lane.run(entry.delivery, {
+            perform,
+            putAside: async (deaths) => putAside(await itemOf(), deaths),
+          }));
+      if (!isGivingBack) entry.delivery.ack();
+      metrics.consumed(deliveries);
+    } catch (error) {
+      options.onError(error, where);
+      if (error instanceof UndecodableMessageError) {
+        metrics.dead();
+        await buryMessage(bus, entry.delivery, received.message, describeError(error));
+        entry.delivery.term();
+      } else if (!isGivingBack) {
+        metrics.failed();
+        entry.delivery.nak(retryDelayMs);
+      }
+    }
+  };
+
+  /** W6 */
+  const decodeReceived = async (received: { message: JsMsg | undefined }) => {
+    const { message } = received;
+    if (message === undefined) throw new TypeError("a message is decoded once");
+    const item = { message: await decode(message), trace: extractTrace(message.headers) };
+    received.message = undefined;
+    return item;
+  };
+
+  /** @param pulledAt when it was asked for: the earliest time that its acknowledgement may be counted from. */
+  const start = (message: JsMsg, pulledAt: number): void => {
+    const delivery = new Delivery(bus, message);
+    const { subject, sequence } = delivery;
+    const known = inWork.get(sequence);
+    if (known !== undefined) {
+      known.delivery = delivery;
+      delivery.working(); // W3
+      return;
+    }
+    const entry: InWork = { delivery, toldAt: pulledAt, done: Promise.resolve() };
+    inWork.set(sequence, entry);
+    entry.done = work(entry, { message })
+      .catch((error: unknown) => options.onError(error, { subject, sequence }))
+      .finally(() => {
+        inWork.delete(sequence);
+        onFree?.();
+      });
+  };
+
+  // Each message at most once in half its time: with ten thousand in work that is what this process says most.
+  const keepAlive = setInterval(() => {
+    const now = performance.now();
+    for (const entry of inWork.values()) {
+      if (now - entry.toldAt < ackWaitMs / 2) continue;
+      entry.toldAt = now;
+      entry.delivery.working();
+    }
+  }, ackWaitMs / 4);
+
+  const run = async (): Promise<void> => {
+    let consumer: Consumer | undefined;
+    const worthPulling = Math.max(1, Math.min(WORTH_PULLING, Math.floor(concurrency / 4)));
+    while (!stopping.signal.aborted) {
+      try {
+        consumer ??= await openConsumer(bus, options, ackWaitMs, stopping.signal);
+        while (!stopping.signal.aborted && concurrency - inWork.size < worthPulling) {
+          await new Promise<void>((resolve) => {
+            onFree = resolve;
+          });
+        }
+        if (stopping.signal.aborted) return;
+        const room = Math.min(concurrency - inWork.size, MAX_PULLED);
+        const pulledAt = performance.now();
+        pull = await consumer.fetch({ max_messages: room, expires: PULL_EXPIRES_MS });
+        if (stopping.signal.aborted) void pull.close(); // while it was opened; the loop below ends by it
+        let busySince = pulledAt;
+        let count = 0;
+        for await (const message of pull) {
+          count++;
+          start(message, pulledAt);
+          if (performance.now() - busySince < MAX_BUSY_MS) continue;
+          await nextTurn();
+          busySince = performance.now();
+        }
+        if (count === 0) consumer = undefined; // W7: silence is looked into
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        options.onError(error, { subject: options.filter, sequence: 0 });
+        consumer = undefined;
+        await delay(RECOVERY_DELAY_MS);
+      }
+    }
+  };
+  const running = run();
+
+  const stopPulling = async (): Promise<void> => {
+    stopping.abort();
+    onFree?.();
+    await pull?.close();
+    await running;
+  };
+  return {
+    get inFlight() {
+      return inWork.size;
+    },
+    async drain() {
+      await stopPulling();
+      await Promise.allSettled([...inWork.values()].map(({ done }) => done));
+      clearInterval(keepAlive);
+      metrics[Symbol.dispose]();
+    },
+    async stop() {
+      isGivingBack = true;
+      await stopPulling();
+      clearInterval(keepAlive);
+      metrics[Symbol.dispose]();
+      for (const { delivery } of inWork.values()) delivery.nak();
+    },
+  };
+}
+
+/** A message that is worked on. */
+interface InWork {
+  /** The latest: the one that the server waits for. */
+  delivery: Delivery;
+  /** When the server was told of it last. */
+  toldAt: number;
+  done: Promise<void>;
+}
+
+/**
+ * Puts a copy of a message into DEAD.
+ * @param message undefined where it was decoded before and let go: it still lies in the stream, as it is not acknowledged.
+ */
+async function buryMessage(
+  bus: Bus,
+  { stream, sequence }: Delivery,
+  message: JsMsg | undefined,
+  reason: string,
+): Promise<void> {
+  if (message !== undefined) return reportDead(bus, stream, message, reason, sequence);
+  const stored = await bus.manager.streams.getMessage(stream, { seq: sequence });
+  if (stored === null) return; // purged meanwhile: nobody misses it
+  const { subject, data, header: headers } = stored;
+  await reportDead(bus, stream, { subject, data, headers }, reason, sequence);
+}
+
+async function openConsumer<Message>(
+  bus: Bus,
+  options: ConsumeWorkOptions<Message>,
+  ackWaitMs: number,
+  signal: AbortSignal,
+): Promise<Consumer> {
+  const { stream, durable, filter, maxAckPending = DEFAULT_MAX_ACK_PENDING } = options;
+  if (bus.streamsRole === StreamsRole.make) {
+    await makeDurable(bus, { stream, durable, filter, ackWaitMs, maxAckPending }); // W7
+  } else {
+    while ((await durableInfo(bus, stream, durable)) === undefined && !signal.aborted) {
+      await pause(RECOVERY_DELAY_MS, signal);
+    }
+  }
+  return bus.stream.consumers.get(stream, durable);
+}

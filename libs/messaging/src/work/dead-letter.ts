@@ -1,0 +1,91 @@
+/** Where a message goes that cannot be decoded: the stream DEAD, as it came and with the reason. */
+
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
+import type { Bus } from "../bus.ts";
+import { translateBusError } from "../errors.ts";
+import { publishBytes } from "../exchange/publish.ts";
+import { HEADROOM_BYTES } from "../payloads/payload.ts";
+import { StreamName } from "../streams/streams.ts";
+import { subjects } from "../subjects.ts";
+
+/** Headers of a dead letter. */
+export const DeadHeader = {
+  reason: "hone-reason",
+  subject: "hone-subject",
+  sequence: "hone-sequence",
+  /** Size of the message where the copy holds its begin only. */
+  clippedFrom: "hone-clipped-from",
+} as const;
+
+/** Enough to know what was wrong. */
+const MAX_REASON_CHARACTERS = 500;
+/** Headers of the message that are copied; with the reason they stay within what is left for headers. */
+const MAX_COPIED_HEADER_BYTES = HEADROOM_BYTES / 2;
+
+/** Publishes a copy of the message with the reason. A failure to do so is a failure of the caller's message. */
+export async function reportDead(
+  bus: Bus,
+  stream: string,
+  message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
+  reason: string,
+  sequence?: number,
+): Promise<void> {
+  const deadHeaders = copiedHeaders(message.headers);
+  deadHeaders.set(DeadHeader.reason, oneLine(reason).slice(0, MAX_REASON_CHARACTERS));
+  deadHeaders.set(DeadHeader.subject, message.subject);
+  if (sequence !== undefined) deadHeaders.set(DeadHeader.sequence, String(sequence));
+  // What came with few headers and just fitted would no longer fit with the reason.
+  const room = Math.max(0, bus.maxPayloadBytes() - HEADROOM_BYTES);
+  const isClipped = message.data.length > room;
+  if (isClipped) deadHeaders.set(DeadHeader.clippedFrom, String(message.data.length));
+  const data = isClipped ? message.data.subarray(0, room) : message.data;
+  await publishBytes(bus, subjects.dead(stream), data, deadHeaders, {
+    ...(sequence === undefined ? {} : { messageId: `${stream}:${sequence}` }),
+  });
+}
+
+function copiedHeaders(from: MsgHdrs | undefined): MsgHdrs {
+  const copied = headers();
+  let bytes = 0;
+  for (const key of from?.keys() ?? []) {
+    // The server's own headers would make it treat the copy as the original (duplicates, expectations).
+    if (/^nats-/i.test(key)) continue;
+    const value = oneLine(from?.get(key) ?? "");
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    if (bytes > MAX_COPIED_HEADER_BYTES) break;
+    copied.set(key, value);
+  }
+  return copied;
+}
+
+/** Header values may hold no line breaks. */
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ");
+}
+
+/** How much lies in DEAD, and the latest of it. */
+export interface DeadLetters {
+  readonly count: number;
+  /** Undefined when nothing lies there. */
+  readonly last: { readonly subject: string; readonly reason: string; readonly timeMs: number } | undefined;
+}
+
+/** @throws {BusUnavailableError} when the server does not answer. */
+export async function readDeadLetters(bus: Bus): Promise<DeadLetters> {
+  try {
+    const { state } = await bus.manager.streams.info(StreamName.dead);
+    if (state.messages === 0) return { count: 0, last: undefined };
+    const last = await bus.manager.streams.getMessage(StreamName.dead, { seq: state.last_seq });
+    if (last === null) return { count: state.messages, last: undefined };
+    return {
+      count: state.messages,
+      last: {
+        subject: last.header.get(DeadHeader.subject),
+        reason: last.header.get(DeadHeader.reason),
+        timeMs: last.time.getTime(),
+      },
+    };
+  } catch (error) {
+    throw translateBusError(error, "look at what cannot be decoded", StreamName.dead);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Attention for generation with small models: the context of each sequence is brought together by copying.
+ *
+ * Letters as in decode-graph.ts, and P pool pages of A = PAGE_ROWS rows. The context is in its order, earlier rows from
+ * the pools and new ones from this run, so that one product gives its scores and one sums its values:
+ *
+ *   D1: the sum over values runs over positions 0, 1, 2, ... of the sequence, however many of them are new. Split into
+ *       [earlier | new] it would depend on where the split lies, and a recomputed context would give other bits.
+ *   D2: masked positions have probability exactly 0 and finite values, so padding L adds nothing; L is padded to
+ *       multiples of {@link CONTEXT_BUCKET}, so that a position always meets the same lane of a vector kernel.
+ *   D3: products with pool rows have two rows of queries or more: onnxruntime's kernel for one row sums in
+ *       another order. See {@link minQueries}.
+ *
+ * Inputs, int32 but for the pools:
+ *
+ *   keys.0, values.0, ...                 pool of each layer [G, P, A*D], float32; page 0 is zero
+ *   contextPages [S, L/A]                 pool page of each A positions; 0 where there is none yet. What it holds for
+ *                                         new positions is replaced, behind them it is masked and must be finite
+ *   queryPositions [S, Q]                 position of each query
+ */
+import {
+  Add,
+  Cast,
+  type Dim,
+  ExpandLike,
+  FusedMatMul,
+  Gather,
+  type Graph,
+  LessOrEqual,
+  MatMul,
+  Mul,
+  multiplyDims,
+  RangeAlong,
+  Reshape,
+  ScatterElements,
+  Softmax,
+  type Tensor,
+  Transpose,
+  Unsqueeze,
+  Where,
+} from "@hone/tensor";
+import type { ModelSpec } from "../model/model-spec.ts";
+import type { Attend } from "../transformer.ts";
+import { MASKED_SCORE } from "./attention.ts";
+import { contextInputs, type Queries } from "./cached-attention.ts";
+
+/** Consecutive positions of a sequence whose rows lie together in a pool; gathering row by row takes three times as long. */
+export const PAGE_ROWS = 16;
+/** Contexts are padded to multiples of this: four vectors of sixteen floats, the widest step of the softmax kernels. */
+export const CONTEXT_BUCKET = 4 * PAGE_ROWS;
+
+/** Fewest queries per sequence that a run is padded to (D3). */
+export function minQueries(spec: ModelSpec): number {
+  return spec.numHeads > spec.numKeyValueHeads ? 1 : 2;
+}
+
+export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries): Attend {
+  const { numHeads, numKeyValueHeads: groups, headDim } = spec;
+  const repeats = numHeads / groups;
+  const queries: Dim = multiplyDims(repeats, "queries");
+  const contextPages = graph.input("contextPages", "int32", ["sequences", "pages"]);
+  const context = multiplyDims(PAGE_ROWS, "pages");
+  const queryPositions = graph.input("queryPositions", "int32", ["sequences", "queries"]);
+
+  const page_P1 = Unsqueeze(Mul(RangeAlong(contextPages, 1), PAGE_ROWS), [1]);
+  const rowsOfPage = graph.constant(
+    "int64",
+    Array.from({ length: PAGE_ROWS }, (_, row) => row),
+  );
+  const position_L = Cast(Reshape(Add(page_P1, rowsOfPage), [context]), "int32");
+  const perHead_SQR = Add(
+    Unsqueeze(queryPositions, [2]),
+    graph.constant("int32", new Array(repeats).fill(0)),
+  );
+  const perHead_SQ = Reshape(perHead_SQR, ["sequences", queries]);
+  const isSeen_SQL = LessOrEqual(position_L, Unsqueeze(perHead_SQ, [2]));
+  const bias_SQL = Where(isSeen_SQL, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+  const places_1SQ1 = Unsqueeze(queryPositions, [0, 3]);
+
+  /** Earlier rows from the pool, new ones in their places: [G, S, L, D]. D1 */
+  const bringTogether = (name: string, fresh: Tensor): Tensor => {
+    const pool = graph.input(name, "float32", [groups, "poolPages", PAGE_ROWS * headDim]);
+    const earlier = Reshape(Gather(pool, contextPages, 1), [groups, "sequences", context, headDim]);
+    const fresh_GSQD = Transpose(queriesOf.split(fresh, [groups]), [2, 0, 1, 3]);
+    return ScatterElements(earlier, ExpandLike(places_1SQ1, fresh_GSQD), fresh_GSQD, 2);
+  };
+
+  return function attendPooled(layer, q, k, v) {
+    const names = contextInputs(layer);
+    const keys_GSLD = bringTogether(names.keys, k);
+    const values_GSLD = bringTogether(names.values, v);
+    const q_SQGRD = queriesOf.split(q, [groups, repeats]);
+    const q_GSQD = Reshape(Transpose(q_SQGRD, [2, 0, 1, 3, 4]), [groups, "sequences", queries, headDim]);
+    const scores_GSQL = FusedMatMul(q_GSQD, keys_GSLD, { transB: true, alpha: 1 / Math.sqrt(headDim) });
+    const mixed_GSQD = MatMul(Softmax(Add(scores_GSQL, bias_SQL)), values_GSLD);
+    const mixed_GSQRD = Reshape(mixed_GSQD, [groups, "sequences", "queries", repeats, headDim]);
+    const mixed_SQGRD = Transpose(mixed_GSQRD, [1, 2, 0, 3, 4]);
+    return queriesOf.join(mixed_SQGRD);
+  };
+}

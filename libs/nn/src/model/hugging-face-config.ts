@@ -1,0 +1,77 @@
+/** Models as Hugging Face's `config.json` describes them. */
+import { architectureOf, architectureOfConfig } from "../architectures/table.ts";
+import { readRope, writeRope } from "../attention/rotary.ts";
+import { ModelSpecError } from "../errors.ts";
+import { booleanOr, type ModelConfig, numberOr, requireNumber, tokenIds } from "./config-fields.ts";
+import { type ModelSpec, resolveModelSpec } from "./model-spec.ts";
+
+const DEFAULT_EPS = 1e-6;
+
+/**
+ * Reads a configuration. Options that would change the computation and are not built are refused by name.
+ * @throws ModelSpecError
+ */
+export function specFromConfig(config: ModelConfig): ModelSpec {
+  const architecture = architectureOfConfig(config);
+  const activation = config.hidden_act ?? "silu";
+  if (activation !== "silu") throw new ModelSpecError("hidden_act", "the activation is silu", activation);
+  if (config.quantization_config !== undefined) {
+    const { quantization_config: current } = config;
+    throw new ModelSpecError("quantization_config", "weights are stored as numbers, not quantized", current);
+  }
+  const rope = readRope(config);
+  const numHeads = requireNumber(config, "num_attention_heads");
+  const initializerRange = numberOr(config, "initializer_range", undefined);
+  return resolveModelSpec({
+    family: architecture.family,
+    ...architecture.readTraits(config),
+    vocabSize: requireNumber(config, "vocab_size"),
+    hiddenSize: requireNumber(config, "hidden_size"),
+    numLayers: requireNumber(config, "num_hidden_layers"),
+    numHeads,
+    numKeyValueHeads: numberOr(config, "num_key_value_heads", numHeads),
+    intermediateSize: requireNumber(config, "intermediate_size"),
+    ropeTheta: rope.theta,
+    ropeScaling: rope.scaling,
+    rmsNormEps: numberOr(config, "rms_norm_eps", DEFAULT_EPS),
+    isTied: booleanOr(config, "tie_word_embeddings", false),
+    maxPositions: requireNumber(config, "max_position_embeddings"),
+    ...(initializerRange !== undefined && initializerRange > 0 ? { initializerRange } : {}),
+    bosTokenId: tokenIds(config, "bos_token_id")[0],
+    eosTokenIds: tokenIds(config, "eos_token_id"),
+    padTokenId: tokenIds(config, "pad_token_id")[0],
+  });
+}
+
+/** The `config.json` of a model, as `transformers` reads it. */
+export function configFromSpec(spec: ModelSpec): Record<string, unknown> {
+  const { family, eosTokenIds } = spec;
+  const architecture = architectureOf(family);
+  return {
+    architectures: [architecture.className],
+    model_type: family,
+    vocab_size: spec.vocabSize,
+    hidden_size: spec.hiddenSize,
+    num_hidden_layers: spec.numLayers,
+    num_attention_heads: spec.numHeads,
+    num_key_value_heads: spec.numKeyValueHeads,
+    intermediate_size: spec.intermediateSize,
+    hidden_act: "silu",
+    attention_dropout: 0,
+    ...architecture.writeTraits(spec),
+    ...writeRope({ theta: spec.ropeTheta, scaling: spec.ropeScaling }),
+    rms_norm_eps: spec.rmsNormEps,
+    tie_word_embeddings: spec.isTied,
+    max_position_embeddings: spec.maxPositions,
+    initializer_range: spec.initializerRange,
+    bos_token_id: spec.bosTokenId ?? null,
+    eos_token_id: eosTokenIds.length > 1 ? eosTokenIds : (eosTokenIds[0] ?? null),
+    pad_token_id: spec.padTokenId ?? null,
+    torch_dtype: "float32",
+  };
+}
+
+/** Name in the checkpoint files of one of Hone's parameters. */
+export function tensorNameOf(spec: ModelSpec, parameter: string): string {
+  return architectureOf(spec.family).tensorName(parameter);
+}

@@ -1,0 +1,114 @@
+/**
+ * The shape of a dense decoder: everything that its graph depends on. What `config.json` says of it is read and written
+ * by hugging-face-config.ts.
+ */
+
+import type { RopeScaling } from "../attention/rotary.ts";
+import { ModelSpecError } from "../errors.ts";
+
+/** Families of checkpoints; each has its file in architectures/. */
+export type ModelFamily = "llama" | "qwen2" | "qwen3";
+
+/** Sizes and constants of a model; everything that its graph depends on. */
+export interface ModelSpec {
+  /** Whose configuration and names its checkpoints have. */
+  readonly family: ModelFamily;
+  readonly vocabSize: number;
+  /** Width of the residual stream. */
+  readonly hiddenSize: number;
+  readonly numLayers: number;
+  /** Query heads. */
+  readonly numHeads: number;
+  /** Key and value heads; divides `numHeads`. */
+  readonly numKeyValueHeads: number;
+  /** Width of one head, even; `numHeads * headDim` may differ from `hiddenSize`. */
+  readonly headDim: number;
+  /** Width of the gated feed-forward layer. */
+  readonly intermediateSize: number;
+  /** Projections of attention that add a bias: none, those of queries, keys and values, or the output as well. */
+  readonly attentionBias: "none" | "inputs" | "all";
+  /** Whether the feed-forward projections add a bias. */
+  readonly hasMlpBias: boolean;
+  /** Whether each head of queries and keys is normed before it is turned. */
+  readonly hasQkNorm: boolean;
+  /** Base of the rotary angles. */
+  readonly ropeTheta: number;
+  readonly ropeScaling: RopeScaling;
+  /** Added to the mean square in every norm. */
+  readonly rmsNormEps: number;
+  /** Whether the head is the embedding table. */
+  readonly isTied: boolean;
+  /** Positions that the model is meant for; stored for other programs, the graph does not depend on it. */
+  readonly maxPositions: number;
+  /**
+   * Standard deviation of fresh weights, by default 1 / sqrt(hiddenSize): a narrow model that starts with the 0.02 of
+   * wide ones needs several times as many updates.
+   */
+  readonly initializerRange: number;
+  readonly bosTokenId: number | undefined;
+  /** Tokens that end a text. */
+  readonly eosTokenIds: readonly number[];
+  readonly padTokenId: number | undefined;
+}
+
+/** What a model's description must state; the rest has defaults. */
+export type ModelSpecInput = Pick<ModelSpec, "vocabSize" | "hiddenSize" | "numLayers" | "numHeads"> &
+  Partial<ModelSpec>;
+
+/**
+ * Completes a description, of a Qwen3 model by default, and checks it: {@link ModelSpecError} names the first field that
+ * is wrong.
+ */
+export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
+  const spec: ModelSpec = {
+    family: "qwen3",
+    numKeyValueHeads: input.numHeads,
+    headDim: Math.floor(input.hiddenSize / input.numHeads),
+    intermediateSize: 3 * input.hiddenSize,
+    attentionBias: "none",
+    hasMlpBias: false,
+    hasQkNorm: (input.family ?? "qwen3") === "qwen3",
+    ropeTheta: 10_000,
+    ropeScaling: { kind: "none" },
+    rmsNormEps: 1e-6,
+    isTied: true,
+    maxPositions: 4096,
+    initializerRange: 1 / Math.sqrt(input.hiddenSize),
+    bosTokenId: undefined,
+    eosTokenIds: [],
+    padTokenId: undefined,
+    ...input,
+  };
+  const sizes = [
+    "vocabSize",
+    "hiddenSize",
+    "numLayers",
+    "numHeads",
+    "numKeyValueHeads",
+    "headDim",
+    "intermediateSize",
+    "maxPositions",
+  ] as const;
+  for (const field of sizes) {
+    if (!Number.isInteger(spec[field]) || spec[field] < 1) {
+      throw new ModelSpecError(field, "sizes are whole numbers above 0", spec[field]);
+    }
+  }
+  for (const field of ["ropeTheta", "rmsNormEps", "initializerRange"] as const) {
+    if (!(spec[field] > 0)) throw new ModelSpecError(field, "constants are above 0", spec[field]);
+  }
+  if (spec.headDim % 2 !== 0) throw new ModelSpecError("headDim", "rotary pairs need it even", spec.headDim);
+  if (spec.numHeads % spec.numKeyValueHeads !== 0) {
+    throw new ModelSpecError(
+      "numKeyValueHeads",
+      `it divides numHeads ${spec.numHeads}`,
+      spec.numKeyValueHeads,
+    );
+  }
+  for (const id of [spec.bosTokenId, spec.padTokenId, ...spec.eosTokenIds]) {
+    if (id !== undefined && !(Number.isInteger(id) && id >= 0 && id < spec.vocabSize)) {
+      throw new ModelSpecError("tokenId", `special tokens lie below vocabSize ${spec.vocabSize}`, id);
+    }
+  }
+  return spec;
+}

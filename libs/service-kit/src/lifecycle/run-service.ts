@@ -1,0 +1,135 @@
+/**
+ * A service as a process: `main.ts` is one call of this.
+ *
+ * R1: SIGTERM or SIGINT starts the stop; more of them change nothing.
+ * R2: an uncaught error is logged and ends the process at once with exit code 1: its state cannot be trusted, and the
+ *     supervisor starts it again. What the stop itself ended (StoppingError) is no failure.
+ * R3: the process ends by itself, always, with a code that says how.
+ * R4: a log that cannot be written, as on a full disk, ends nothing: its lines are lost.
+ */
+
+import { flushCompileCache } from "node:module";
+import { ConfigError } from "@hone/config";
+import { InvalidInputError } from "@hone/core";
+import { createLogger, type Logger, type LogSink, startTelemetry, type Telemetry } from "@hone/telemetry";
+import { SettingError, StoppingError } from "../errors.ts";
+import type { BaseConfig, Environment } from "../settings/environment.ts";
+import type { ServiceDefinition } from "./service.ts";
+import { listenForStop, type SignalSource, type StopReason } from "./signals.ts";
+import { DEFAULT_GRACE_MS, type RunningService, startService } from "./start-service.ts";
+
+/** How a service's process ends. */
+export const ExitCode = {
+  /** It was asked to stop, and everything was drained. */
+  ok: 0,
+  /** It failed, or could not drain within the grace time: start it again. */
+  failed: 1,
+  /** Its settings are wrong: starting it again cannot help. */
+  badSettings: 2,
+} as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/** The process that the runner runs in. */
+export interface ProcessHost extends SignalSource {
+  readonly env: Environment;
+  /** Where the log goes. */
+  readonly stderr: LogSink & { on?(event: "error", listener: (error: Error) => void): unknown };
+  exit(code: number): void;
+}
+
+export interface RunServiceOptions {
+  /** @default process */
+  readonly host?: ProcessHost;
+  /** For draining and closing together, milliseconds. @default 8_000 */
+  readonly graceMs?: number;
+}
+
+/** Of the grace time, for the last spans. */
+const FLUSH_DEADLINE_MS = 1_500;
+
+/**
+ * Runs a service until it is told to stop, then ends the process.
+ * @example
+ * // main.ts
+ * await runService({ name: "judge", readConfig: readJudgeConfig, start: createJudge });
+ */
+export async function runService<Config extends BaseConfig>(
+  definition: ServiceDefinition<Config>,
+  options: RunServiceOptions = {},
+): Promise<void> {
+  const { host = process, graceMs = DEFAULT_GRACE_MS } = options;
+  host.stderr.on?.("error", () => undefined); // R4
+  const asked = Promise.withResolvers<StopReason>();
+  const abandonStart = new AbortController();
+  let logger = createLogger({ service: definition.name, sink: host.stderr });
+
+  using _listening = listenForStop(host, (reason) => {
+    if (reason.kind === "uncaught") {
+      if (reason.error instanceof StoppingError) {
+        logger.debug("ended by the stop", { error: reason.error });
+        return;
+      }
+      logger.error("uncaught error, ending", { error: reason.error });
+      host.exit(ExitCode.failed); // R2
+      return;
+    }
+    logger.info("asked to stop", { signal: reason.signal });
+    abandonStart.abort(reason);
+    asked.resolve(reason); // R1: later ones find it resolved
+  });
+
+  let telemetry: Telemetry | undefined;
+  let running: RunningService;
+  try {
+    const config = definition.readConfig(host.env);
+    logger = createLogger({ service: definition.name, level: config.logLevel, sink: host.stderr });
+    [telemetry, running] = await startBoth(definition, config, logger, abandonStart.signal);
+  } catch (error) {
+    if (abandonStart.signal.aborted) {
+      logger.info("stopped before it had started");
+      host.exit(ExitCode.ok);
+      return;
+    }
+    logger.error("cannot start", { error });
+    host.exit(isSettingsError(error) ? ExitCode.badSettings : ExitCode.failed);
+    return;
+  }
+  // Written now instead of by the first stop, which would be the slower for it. Does nothing where there is no cache.
+  running.becameReady.then(flushCompileCache, () => undefined);
+
+  const failure = await Promise.race([
+    asked.promise.then(() => undefined),
+    running.failed.then((error) => ({ error })),
+  ]);
+  if (failure !== undefined) logger.error("the service cannot go on", { error: failure.error });
+  const report = await running.stop({
+    graceMs,
+    flush: async () => {
+      await telemetry?.shutdown({ deadlineMs: FLUSH_DEADLINE_MS });
+    },
+  });
+  if (!report.isClean) logger.error("not everything ended in time", { problems: report.problems });
+  host.exit(failure === undefined && report.isClean ? ExitCode.ok : ExitCode.failed); // R3
+}
+
+/** Telemetry first, as the service's first spans matter; it loads while nothing else is ready to run. */
+async function startBoth<Config extends BaseConfig>(
+  definition: ServiceDefinition<Config>,
+  config: Config,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<[Telemetry, RunningService]> {
+  const telemetry = await startTelemetry({
+    serviceName: definition.name,
+    instanceId: config.instanceId,
+    otlpEndpoint: config.otlpEndpoint,
+    otlpToken: config.tracerToken,
+    sampleRatio: config.traceSampleRatio,
+    logger,
+  });
+  return [telemetry, await startService(definition, { config, logger, signal })];
+}
+
+function isSettingsError(error: unknown): boolean {
+  return error instanceof ConfigError || error instanceof SettingError || error instanceof InvalidInputError;
+}
