@@ -25,7 +25,7 @@ const STARTERS: Readonly<Record<string, string>> = {
   "libs/testing/src/": "tests",
   "apps/cli/src/commands/up.ts": "Hone: itself in the background",
   "services/trainer/src/fsdp/": "the operator: HONE_TRAINER_PYTHON",
-  "services/dataset/src/files/parquet-rows.ts": "Hone: its own decoder",
+  "services/dataset/src/files/parquet/parquet-rows.ts": "Hone: its own decoder",
   "scripts/": "developers",
 };
 /** They start what the gate let through. */

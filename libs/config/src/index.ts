@@ -22,34 +22,34 @@ export {
 export { MODEL_FOLDERS_VARIABLE, ModelFolders, readModelFolders } from "./gates/model-folders.ts";
 export type { UserModule } from "./gates/user-module.ts";
 export { problemMessage, show } from "./problems.ts";
+export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/parse/inline-files.ts";
+export { type ParsedJudges, parseJudges } from "./run-file/parse/parse-judges.ts";
+export { parseRunFile, resolveRunConfig } from "./run-file/parse/parse-run-file.ts";
+export { parseTaskSource } from "./run-file/parse/parse-task-source.ts";
+export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse/parse-text.ts";
+export { type RunChange, runChanges, tokenizerDigest } from "./run-file/run-changes.ts";
 export {
   type CommandAgentConfig,
   commandAgentSchema,
   type EndpointAgentConfig,
   endpointAgentSchema,
   OutsideAgent,
-} from "./run-file/agent.ts";
-export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/inline-files.ts";
+} from "./run-file/schema/agent.ts";
 export {
   type EpisodeJudgeConfig,
   GROUND_TRUTH_JUDGES,
   type GroupJudgeConfig,
   type JudgeConfig,
   type JudgeKind,
-} from "./run-file/judges.ts";
-export type { Endpoint } from "./run-file/model-endpoint.ts";
-export { type ParsedJudges, parseJudges } from "./run-file/parse-judges.ts";
-export { parseRunFile, resolveRunConfig } from "./run-file/parse-run-file.ts";
-export { parseTaskSource } from "./run-file/parse-task-source.ts";
-export { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./run-file/parse-text.ts";
-export { type RunChange, runChanges, tokenizerDigest } from "./run-file/run-changes.ts";
-export { runFileSchema } from "./run-file/run-file-schema.ts";
-export { hasReference, isTraining, passAtOf } from "./run-file/run-kind.ts";
+} from "./run-file/schema/judges.ts";
+export type { Endpoint } from "./run-file/schema/model-endpoint.ts";
+export { runFileSchema } from "./run-file/schema/run-file-schema.ts";
+export { hasReference, isTraining, passAtOf } from "./run-file/schema/run-kind.ts";
 export type {
   LoraConfig,
   ModelInit,
   PretrainedModel,
   RunConfig,
-} from "./run-file/schema.ts";
-export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/sources.ts";
+} from "./run-file/schema/schema.ts";
+export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/schema/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";

@@ -64,7 +64,7 @@ const ENVIRONMENT = {
   DENO_NO_UPDATE_CHECK: "1",
   NO_COLOR: "1",
 };
-const LAUNCHER = path.join(import.meta.dirname, "kernel-launcher.ts");
+const LAUNCHER = path.join(import.meta.dirname, "walls", "kernel-launcher.ts");
 
 export interface DenoOptions {
   /** JavaScript or TypeScript that imports nothing. */

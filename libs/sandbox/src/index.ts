@@ -9,11 +9,11 @@
 
 export { defaultProcesses } from "./default-processes.ts";
 export { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
-export type { KernelWalls } from "./kernel-walls.ts";
-export { kernelWalls } from "./kernel-walls.ts";
 export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";
 export { runProcessGroup } from "./process-group.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";
 export type { AroundWait, PythonSandboxOptions, PythonSession } from "./python-sandbox.ts";
 export { PythonSandbox } from "./python-sandbox.ts";
 export { ownSnapshots, Snapshots } from "./snapshot/snapshots.ts";
+export type { KernelWalls } from "./walls/kernel-walls.ts";
+export { kernelWalls } from "./walls/kernel-walls.ts";

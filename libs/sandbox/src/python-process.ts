@@ -14,10 +14,10 @@ import { spawnDeno } from "./deno-process.ts";
 import { SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { maxResultBytes, parseFinishedRun, textOf } from "./finished-run.ts";
 import { type Frame, ProtocolError } from "./frame-reader.ts";
-import { kernelWalls, WALLS_LINE } from "./kernel-walls.ts";
 import { type FinishedRun, MAX_SNAPSHOT_BYTES, type RunOrder, type StartOrder } from "./protocol.ts";
 import { readChildFiles } from "./pyodide-files.ts";
 import { readUsage } from "./usage.ts";
+import { kernelWalls, WALLS_LINE } from "./walls/kernel-walls.ts";
 
 /** Bounds of one run, and what it is given. */
 export interface RunLimits {

@@ -12,9 +12,9 @@
 import { pause, raceAbortable } from "@hone/core";
 import { defaultProcesses } from "./default-processes.ts";
 import { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
-import { kernelWalls } from "./kernel-walls.ts";
 import { PythonProcess, type RunLimits, type RunResult } from "./python-process.ts";
 import { ownSnapshots, type Snapshots } from "./snapshot/snapshots.ts";
+import { kernelWalls } from "./walls/kernel-walls.ts";
 
 export interface PythonSandboxOptions {
   /** @default as many as cores, see default-processes.ts */

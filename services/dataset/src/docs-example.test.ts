@@ -9,8 +9,8 @@ import { silentLogger } from "@hone/telemetry";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { problemOfRow } from "./domain/check-rows.ts";
-import { openSource } from "./files/open-source.ts";
 import { RowFiles } from "./files/row-files.ts";
+import { openSource } from "./files/sources/open-source.ts";
 import { testingHub } from "./files/testing-hub.ts";
 import { decodeSource } from "./nats/decode-source.ts";
 

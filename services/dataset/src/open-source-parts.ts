@@ -4,9 +4,9 @@ import path from "node:path";
 import { DatasetHub } from "@hone/hub";
 import type { Logger } from "@hone/telemetry";
 import type { DatasetConfig } from "./config.ts";
-import { HubDatasets } from "./files/hub-datasets.ts";
-import type { SourceParts } from "./files/open-source.ts";
 import { RowFiles } from "./files/row-files.ts";
+import { HubDatasets } from "./files/sources/hub-datasets.ts";
+import type { SourceParts } from "./files/sources/open-source.ts";
 
 /** Dispose ends what is being fetched. */
 export function openSourceParts(

@@ -9,7 +9,7 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { raceAbortable } from "@hone/core";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
-import { pageLink } from "../stack/http-token.ts";
+import { pageLink } from "../stack/secrets/http-token.ts";
 import { connectTo, useStack } from "../stack/use-stack.ts";
 import { followFile, requireCompleted } from "./follow-file.ts";
 import { type LoadedRun, loadRunFile } from "./load-run-file.ts";

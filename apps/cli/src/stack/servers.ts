@@ -21,8 +21,13 @@ import {
 import { connectBus, EPISODES_MAX_BYTES, ensureTopology, makeDurables } from "@hone/messaging";
 import { readEpisodesMaxBytes } from "@hone/service-kit";
 import type { Project } from "../project.ts";
-import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./bus-users.ts";
-import { databaseFileOf, openToRoles, removeDatabaseAddresses, withoutLogin } from "./database-roles.ts";
+import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./secrets/bus-users.ts";
+import {
+  databaseFileOf,
+  openToRoles,
+  removeDatabaseAddresses,
+  withoutLogin,
+} from "./secrets/database-roles.ts";
 import type { BusAddress, ServerAddress } from "./service-process.ts";
 import { isRowKeeper, type ServiceName } from "./services.ts";
 import type { StackEvent } from "./stack-event.ts";

@@ -2,7 +2,7 @@
 
 import { splitCredentials } from "@hone/messaging";
 import { type Project, shownPath } from "../project.ts";
-import { addressFileOf } from "./bus-users.ts";
+import { addressFileOf } from "./secrets/bus-users.ts";
 
 /** Such as `nats://127.0.0.1:4222, with its password in .hone/bus/client.url`. */
 export function shownBus(project: Project, url: string): string {

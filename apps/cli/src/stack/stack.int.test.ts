@@ -9,8 +9,8 @@ import { connectBus, StreamName } from "@hone/messaging";
 import { openDatabase, query, type SQL, sql } from "@hone/storage";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { findProject, type Project } from "../project.ts";
-import { OWNER } from "./bus-users.ts";
-import { databaseFileOf } from "./database-roles.ts";
+import { OWNER } from "./secrets/bus-users.ts";
+import { databaseFileOf } from "./secrets/database-roles.ts";
 import { SERVICES } from "./services.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 

@@ -26,10 +26,10 @@ import {
   supervise,
 } from "@hone/embedded";
 import type { Project } from "../project.ts";
-import { watchAnswers } from "./answer-watch.ts";
-import { httpToken } from "./http-token.ts";
-import { answersHttp, answersNats, answersPostgres } from "./probes.ts";
+import { watchAnswers } from "./health/answer-watch.ts";
+import { answersHttp, answersNats, answersPostgres } from "./health/probes.ts";
 import { type Replicas, replicasOf } from "./replicas.ts";
+import { httpToken } from "./secrets/http-token.ts";
 import { startServers } from "./servers.ts";
 import {
   isBadSettings,

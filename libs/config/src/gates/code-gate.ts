@@ -16,7 +16,7 @@ import { access, constants, stat } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@hone/core";
 import { z } from "zod";
-import { fileBelow } from "../run-file/inline-files.ts";
+import { fileBelow } from "../run-file/parse/inline-files.ts";
 import { readEnvironment } from "../service-env.ts";
 import { UserModule, versionOfFile } from "./user-module.ts";
 

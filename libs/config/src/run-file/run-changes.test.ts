@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
 import { KEYS_THAT_DO_NOT_MATTER, runChanges, tokenizerDigest } from "./run-changes.ts";
-import { runFileSchema } from "./run-file-schema.ts";
+import { runFileSchema } from "./schema/run-file-schema.ts";
 
 /** Paths of all keys that hold no further keys; of a list those of its first element. */
 function leafKeys(schema: z.core.$ZodType, path: readonly (string | 0)[] = []): (string | 0)[][] {

@@ -6,9 +6,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { kernelWalls } from "../kernel-walls.ts";
 import { AttackGround, HAS_REACHED } from "../testing/attack-ground.ts";
 import { JAVASCRIPT_ATTACKS, WITHOUT_CONTROL } from "../testing/javascript-attacks.ts";
+import { kernelWalls } from "../walls/kernel-walls.ts";
 
 /** Their failure does not say why: that nobody was reached is seen at the port. */
 const FAILS_WITHOUT_REASON = new Set([

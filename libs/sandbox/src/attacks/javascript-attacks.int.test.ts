@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { kernelWalls } from "../kernel-walls.ts";
 import { AttackGround, HAS_REACHED } from "../testing/attack-ground.ts";
 import { JAVASCRIPT_ATTACKS, WITHOUT_CONTROL } from "../testing/javascript-attacks.ts";
+import { kernelWalls } from "../walls/kernel-walls.ts";
 
 describe("arbitrary JavaScript in the process of the sandbox", { timeout: 300_000 }, () => {
   let ground: AttackGround;

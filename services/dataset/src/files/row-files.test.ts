@@ -5,8 +5,8 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { silentLogger } from "@hone/telemetry";
 import { SourceError } from "../errors.ts";
-import { fileSource } from "./file-source.ts";
 import { RowFiles } from "./row-files.ts";
+import { fileSource } from "./sources/file-source.ts";
 
 describe("RowFiles", () => {
   let folder: string;

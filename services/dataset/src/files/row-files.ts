@@ -105,7 +105,7 @@ export class RowFiles {
     const existing = (await readdir(folder)).filter((name) => name.startsWith(prefix));
     if (!existing.includes(wanted)) {
       // Its readers take their time to load, and most installations never read such a file.
-      const { parquetToJsonl } = await import("./parquet-rows.ts");
+      const { parquetToJsonl } = await import("./parquet/parquet-rows.ts");
       await parquetToJsonl(real, path.join(folder, wanted), {
         maxMemoryBytes: this.#options.parquetMemoryBytes,
       });

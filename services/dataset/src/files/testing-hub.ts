@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatasetHub, type HubSettings } from "@hone/hub";
 import { silentLogger } from "@hone/telemetry";
-import { HubDatasets } from "./hub-datasets.ts";
+import { HubDatasets } from "./sources/hub-datasets.ts";
 
 export interface TestingHubOptions {
   readonly root: string;

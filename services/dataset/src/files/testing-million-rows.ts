@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { BoundKeys } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
 import { decodeSource } from "../nats/decode-source.ts";
-import { openSource } from "./open-source.ts";
 import { RowFiles } from "./row-files.ts";
+import { openSource } from "./sources/open-source.ts";
 import { testingHub } from "./testing-hub.ts";
 
 /** What was printed. */

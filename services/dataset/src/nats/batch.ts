@@ -5,7 +5,7 @@ import { describeError, RetryableError } from "@hone/core";
 import { type BatchReply, BatchReplySchema, type BatchRequest, TaskSchema } from "@hone/proto-gen/dataset";
 import type { Task } from "../domain/task.ts";
 import { SourceError } from "../errors.ts";
-import { openSource, type SourceParts } from "../files/open-source.ts";
+import { openSource, type SourceParts } from "../files/sources/open-source.ts";
 import { decodeSourceJson } from "./decode-source.ts";
 
 /** Most tasks of one reply; more would make a reply of hundreds of megabytes. */

@@ -4,7 +4,7 @@ import { type Bus, type Responder, respond, subjects, ValidatingService } from "
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { type Logger, SpanKind, SpanName, withSpan } from "@hone/telemetry";
-import type { SourceParts } from "../files/open-source.ts";
+import type { SourceParts } from "../files/sources/open-source.ts";
 import { answerBatch } from "./batch.ts";
 import { answerValidate } from "./validate.ts";
 

@@ -13,7 +13,7 @@ import { problemOfRow, type RowDemands } from "../domain/check-rows.ts";
 import { overlapOf, type SourceProblem, type SourceSpec } from "../domain/source-spec.ts";
 import { SourceError } from "../errors.ts";
 import type { JsonlFile } from "../files/jsonl-file.ts";
-import { openFiles, openSource, type SourceParts } from "../files/open-source.ts";
+import { openFiles, openSource, type SourceParts } from "../files/sources/open-source.ts";
 import { decodeSource } from "./decode-source.ts";
 
 /** Parsed in about a second; what lies behind is checked as it is read. */

@@ -12,7 +12,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SourceError } from "../errors.ts";
-import { chooseFiles, filesBelow } from "../files/hugging-face-folder.ts";
+import { chooseFiles, filesBelow } from "../files/sources/hugging-face-folder.ts";
 import { PREPARATIONS, type Preparation, type PreparationName } from "./preparations.ts";
 import { readRecords } from "./read-records.ts";
 

@@ -3,7 +3,7 @@
 import { open, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { SourceError } from "../errors.ts";
-import { parquetRows } from "../files/parquet-rows.ts";
+import { parquetRows } from "../files/parquet/parquet-rows.ts";
 import { parseRow } from "../files/parse-row.ts";
 import { readLines } from "../files/read-lines.ts";
 import { isParquet } from "../files/row-files.ts";

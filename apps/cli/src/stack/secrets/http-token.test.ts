@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
-import { findProject } from "../project.ts";
+import { findProject } from "../../project.ts";
 import { httpToken } from "./http-token.ts";
 
 describe("httpToken()", () => {

@@ -1,8 +1,8 @@
 /** Tasks that are the rows of files, one file after the other. */
 
-import type { Task, TaskSource } from "../domain/task.ts";
-import { SourceError } from "../errors.ts";
-import type { JsonlFile } from "./jsonl-file.ts";
+import type { Task, TaskSource } from "../../domain/task.ts";
+import { SourceError } from "../../errors.ts";
+import type { JsonlFile } from "../jsonl-file.ts";
 
 /** @throws {SourceError} when no file has a row. */
 export function fileSource(files: readonly JsonlFile[]): TaskSource {

@@ -9,8 +9,8 @@
 import { createRequire } from "node:module";
 import { describeError } from "@hone/core";
 import type * as Yaml from "yaml";
-import { ConfigError } from "../errors.ts";
-import { pathText, problemMessage, show } from "../problems.ts";
+import { ConfigError } from "../../errors.ts";
+import { pathText, problemMessage, show } from "../../problems.ts";
 import { findDuplicateKey } from "./json-keys.ts";
 
 /** Loaded with the first text that is not JSON: services read YAML seldom, and would pay for its 72 files at each start. */

@@ -3,10 +3,10 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { describeError } from "@hone/core";
-import { ConfigError } from "../errors.ts";
-import { problemMessage } from "../problems.ts";
+import { ConfigError } from "../../errors.ts";
+import { problemMessage } from "../../problems.ts";
+import type { RunConfig } from "../schema/schema.ts";
 import { parseYaml, textFromBytes } from "./parse-text.ts";
-import type { RunConfig } from "./schema.ts";
 
 /** Files that make a tokenizer; the first is required. */
 export const TOKENIZER_FILES = [

@@ -7,11 +7,11 @@ import { RetryableError } from "@hone/core";
 import { COMMIT, type HubServer, startHubServer } from "@hone/hub/testing";
 import { silentLogger } from "@hone/telemetry";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import { SourceError } from "../errors.ts";
-import { decodeSource } from "../nats/decode-source.ts";
+import { SourceError } from "../../errors.ts";
+import { decodeSource } from "../../nats/decode-source.ts";
+import { RowFiles } from "../row-files.ts";
+import { testingHub } from "../testing-hub.ts";
 import { openSource } from "./open-source.ts";
-import { RowFiles } from "./row-files.ts";
-import { testingHub } from "./testing-hub.ts";
 
 describe("data sets of the hub", () => {
   let folder: TemporaryFolder;

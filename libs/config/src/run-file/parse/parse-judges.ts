@@ -1,9 +1,9 @@
 /** A list of judges that travels alone: with an episode, or with a request to score again. */
 
 import { z } from "zod";
-import type { ConfigProblem } from "../errors.ts";
-import { problemsOf } from "../problems.ts";
-import { type JudgeConfig, judgesSchema } from "./judges.ts";
+import type { ConfigProblem } from "../../errors.ts";
+import { problemsOf } from "../../problems.ts";
+import { type JudgeConfig, judgesSchema } from "../schema/judges.ts";
 import { knownKeys } from "./known-keys.ts";
 
 export type ParsedJudges =

@@ -1,8 +1,8 @@
 /** What each part of a stack says of itself now. */
 
 import { readText } from "@hone/core";
+import type { StackRecord } from "../stack-file.ts";
 import { ANSWER_TIMEOUT_MS, answersNats, answersPostgres, MAX_ANSWER_BYTES } from "./probes.ts";
-import type { StackRecord } from "./stack-file.ts";
 
 export type PartHealth =
   | { readonly kind: "ready" }

@@ -2,16 +2,16 @@
 
 import type { BoundKeys, RowSource } from "@hone/config";
 import { InvalidInputError, unreachable } from "@hone/core";
-import { environmentSource } from "../domain/environment-source.ts";
-import type { SourceSpec } from "../domain/source-spec.ts";
-import { mixedOrder, plainOrder, type TaskOrder } from "../domain/task-order.ts";
-import { SourceError } from "../errors.ts";
+import { environmentSource } from "../../domain/environment-source.ts";
+import type { SourceSpec } from "../../domain/source-spec.ts";
+import { mixedOrder, plainOrder, type TaskOrder } from "../../domain/task-order.ts";
+import { SourceError } from "../../errors.ts";
+import type { JsonlFile } from "../jsonl-file.ts";
+import { isParquet, type RowFiles } from "../row-files.ts";
 import { fileSource } from "./file-source.ts";
 import { httpSource } from "./http-source.ts";
 import type { HubDatasets } from "./hub-datasets.ts";
 import { filesOfSplit } from "./hugging-face-folder.ts";
-import type { JsonlFile } from "./jsonl-file.ts";
-import { isParquet, type RowFiles } from "./row-files.ts";
 
 /** What sources are opened with. */
 export interface SourceParts {

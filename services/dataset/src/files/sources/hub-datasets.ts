@@ -10,7 +10,7 @@ import path from "node:path";
 import { DeadlineError, deadline, RetryableError } from "@hone/core";
 import { type DatasetHub, HubRefusedError, isRepositoryId } from "@hone/hub";
 import type { Logger } from "@hone/telemetry";
-import { SourceError } from "../errors.ts";
+import { SourceError } from "../../errors.ts";
 import { chooseFiles, type HuggingFaceFolder } from "./hugging-face-folder.ts";
 
 export interface HubDatasetsOptions {

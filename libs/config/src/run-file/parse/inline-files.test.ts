@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../../errors.ts";
 import { inlineFiles } from "./inline-files.ts";
 import { parseRunFile } from "./parse-run-file.ts";
 

@@ -7,7 +7,7 @@ import { temporaryFolder } from "@hone/testing";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { ByteWriter } from "hyparquet-writer/src/bytewriter.js";
 import { serializeTCompactProtocol } from "hyparquet-writer/src/thrift.js";
-import { SourceError } from "../errors.ts";
+import { SourceError } from "../../errors.ts";
 import { linesOfParquet } from "./decode-parquet.ts";
 import { parquetToJsonl } from "./parquet-rows.ts";
 

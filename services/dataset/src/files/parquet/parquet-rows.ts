@@ -15,9 +15,9 @@ import { open, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { SourceError } from "../errors.ts";
-import { parseRow } from "./parse-row.ts";
-import { readLines } from "./read-lines.ts";
+import { SourceError } from "../../errors.ts";
+import { parseRow } from "../parse-row.ts";
+import { readLines } from "../read-lines.ts";
 
 /** What decoding may take. */
 export interface DecodeLimits {

@@ -1,11 +1,11 @@
 /** From the text of a run file to a resolved configuration, or to everything that is wrong with it. */
 
-import { ConfigError } from "../errors.ts";
-import { problemsOf } from "../problems.ts";
+import { ConfigError } from "../../errors.ts";
+import { problemsOf } from "../../problems.ts";
+import { runFileSchema } from "../schema/run-file-schema.ts";
+import type { RunConfig } from "../schema/schema.ts";
 import { knownKeys } from "./known-keys.ts";
 import { parseYaml } from "./parse-text.ts";
-import { runFileSchema } from "./run-file-schema.ts";
-import type { RunConfig } from "./schema.ts";
 
 /**
  * Parses YAML or JSON.

@@ -7,7 +7,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { fileBelow } from "@hone/config";
 import { describeError } from "@hone/core";
-import { SourceError } from "../errors.ts";
+import { SourceError } from "../../errors.ts";
 
 export interface HuggingFaceFolder {
   /** Below `root`. */

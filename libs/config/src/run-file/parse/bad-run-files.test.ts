@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { absurdJson, absurdText, damaged, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
-import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { MAX_PROBLEMS } from "../problems.ts";
+import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import { MAX_PROBLEMS } from "../../problems.ts";
 import { parseRunFile } from "./parse-run-file.ts";
 import { MAX_RUN_FILE_BYTES, MAX_YAML_BYTES, parseYaml, textFromBytes } from "./parse-text.ts";
 

@@ -9,9 +9,9 @@
 
 import { AnswerTooLongError, deadline, describeError, RetryableError, readText } from "@hone/core";
 import { z } from "zod";
-import type { Task, TaskSource } from "../domain/task.ts";
-import { SourceError } from "../errors.ts";
-import { MAX_BATCH_BYTES } from "./jsonl-file.ts";
+import type { Task, TaskSource } from "../../domain/task.ts";
+import { SourceError } from "../../errors.ts";
+import { MAX_BATCH_BYTES } from "../jsonl-file.ts";
 
 export interface HttpSourceOptions {
   readonly url: string;

@@ -8,10 +8,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunningServer } from "@hone/embedded";
-import type { Project } from "../project.ts";
+import type { Project } from "../../project.ts";
+import type { RowKeeper } from "../services.ts";
 import { addressFile, writeAddressFiles } from "./address-files.ts";
 import { OWNER } from "./bus-users.ts";
-import type { RowKeeper } from "./services.ts";
 
 /** The file that holds a role's address. */
 export function databaseFileOf(project: Project, role: RowKeeper | typeof OWNER): string {

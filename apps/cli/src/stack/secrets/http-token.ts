@@ -8,7 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { PRIVATE_FILE } from "@hone/embedded";
-import type { Project } from "../project.ts";
+import type { Project } from "../../project.ts";
 
 const TOKEN_BYTES = 24;
 const TOKEN = /^[A-Za-z0-9_-]{32}$/;

@@ -11,12 +11,12 @@ import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { parquetWriteBuffer } from "hyparquet-writer";
-import type { Task } from "../domain/task.ts";
-import { SourceError } from "../errors.ts";
-import { decodeSource } from "../nats/decode-source.ts";
+import type { Task } from "../../domain/task.ts";
+import { SourceError } from "../../errors.ts";
+import { decodeSource } from "../../nats/decode-source.ts";
+import { RowFiles } from "../row-files.ts";
+import { testingHub } from "../testing-hub.ts";
 import { openSource } from "./open-source.ts";
-import { RowFiles } from "./row-files.ts";
-import { testingHub } from "./testing-hub.ts";
 
 describe("sources of rows", () => {
   let folder: TemporaryFolder;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { parseRunFile } from "./parse-run-file.ts";
 import { parseYaml } from "./parse-text.ts";
 

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from "node:child_process";
 import { deadline, describeError } from "@hone/core";
-import { spawnDeno } from "./deno-process.ts";
+import { spawnDeno } from "../deno-process.ts";
 
 export interface KernelWalls {
   /** Names, such as `Landlock 7`; none = Deno's permissions hold alone. */

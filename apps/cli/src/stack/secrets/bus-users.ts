@@ -8,7 +8,7 @@
 import { rm } from "node:fs/promises";
 import type { NatsUser, RunningNats } from "@hone/embedded";
 import { BUS_USERS, type BusUser, busRights, CLIENT } from "@hone/messaging";
-import type { Project } from "../project.ts";
+import type { Project } from "../../project.ts";
 import { addressFile, writeAddressFiles } from "./address-files.ts";
 
 /** May do everything: for the `nats` program, and for a service that an editor starts. */

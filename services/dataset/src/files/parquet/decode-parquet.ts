@@ -12,7 +12,7 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { asyncBufferFromFile, type Compressors, parquetMetadataAsync, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
-import { MAX_LINE_BYTES } from "./read-lines.ts";
+import { MAX_LINE_BYTES } from "../read-lines.ts";
 
 /** Rows decoded at once: they are all in memory. */
 const SLICE_ROWS = 10_000;

@@ -28,7 +28,7 @@ describe("the kernel's walls", { timeout: 120_000 }, () => {
   test("code without end dies with the process that ordered it, however that dies", async (t) => {
     const { names } = await kernelWalls();
     if (names.length === 0) return t.skip("there are none here");
-    const module = path.join(import.meta.dirname, "python-sandbox.ts");
+    const module = path.join(import.meta.dirname, "..", "python-sandbox.ts");
     const service = spawn(process.execPath, ["--input-type=module", "-e", SERVICE, module], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -1,9 +1,9 @@
 /** A source of tasks that travels alone, with the request for a batch. */
 
-import { ConfigError } from "../errors.ts";
-import { problemsOf } from "../problems.ts";
+import { ConfigError } from "../../errors.ts";
+import { problemsOf } from "../../problems.ts";
+import { type TaskSource, taskSourceSchema } from "../schema/sources.ts";
 import { knownKeys } from "./known-keys.ts";
-import { type TaskSource, taskSourceSchema } from "./sources.ts";
 
 /**
  * Checks a source and fills in every default.
