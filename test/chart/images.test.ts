@@ -240,11 +240,15 @@ describe("the context of the images", () => {
     const modules = new Set([...manifests.matchAll(/"-m","(hone_[\w.]+)"/g)].map(([, name = ""]) => name));
     assert.deepEqual([...modules], ["hone_fsdp.node"]);
     const project = path.join(laidOut.context, "services", "trainer", "torch");
-    const text = readFileSync(path.join(project, "pyproject.toml"), "utf8");
+    const [, listed = ""] =
+      /^packages = (\[.*\])$/m.exec(readFileSync(path.join(project, "pyproject.toml"), "utf8")) ?? [];
+    const packages = JSON.parse(listed) as string[];
     for (const name of modules) {
       const [folder = "", file] = name.split(".");
       assert.ok(existsSync(path.join(project, folder, `${file}.py`)), name);
-      assert.match(text, new RegExp(`packages = \\["${folder}"\\]`));
+      const inside = filesBelow(path.join(project, folder)).filter((found) => found.endsWith("__init__.py"));
+      const folders = inside.map((found) => path.join(folder, path.dirname(found)).split(path.sep).join("."));
+      assert.deepEqual(packages.toSorted(), folders.toSorted());
     }
   });
 
