@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
+
+test("freePort() gives ports that nobody has, and that no connection which goes out gets", async () => {
+  for (let i = 0; i < 20; i++) {
+    const port = await freePort();
+    assert.ok(port >= 20_000 && port < 32_768, String(port));
+    assert.ok(await isPortFree(port), String(port));
+  }
+});
+
+test("isPortFree() is false while somebody listens", async () => {
+  const port = await freePort();
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(port, LOOPBACK, resolve));
+  try {
+    assert.equal(await isPortFree(port), false);
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
