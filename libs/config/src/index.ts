@@ -10,6 +10,7 @@ export { BoundedPattern } from "./bounded/bounded-pattern.ts";
 export { BoundedSchema } from "./bounded/bounded-schema.ts";
 export { TooSlowError } from "./bounded/bounded-work.ts";
 export { type ConversationRow, type RowMessage, readConversationRow } from "./conversation-row.ts";
+export { episodesShape, readEpisodesMaxBytes } from "./episodes-size.ts";
 export { ConfigError, type ConfigProblem } from "./errors.ts";
 export { BoundKeys } from "./gates/bound-keys.ts";
 export {

@@ -45,6 +45,5 @@ export {
   addressIn,
   EnvironmentVariable,
   readBaseConfig,
-  readEpisodesMaxBytes,
 } from "./settings/environment.ts";
 export { readSecretSetting } from "./settings/secret-setting.ts";

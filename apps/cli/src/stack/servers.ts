@@ -9,6 +9,7 @@
  */
 
 import { join } from "node:path";
+import { readEpisodesMaxBytes } from "@hone/config";
 import {
   findNatsServer,
   launchNats,
@@ -19,7 +20,6 @@ import {
   supervise,
 } from "@hone/embedded";
 import { connectBus, EPISODES_MAX_BYTES, ensureTopology, makeDurables } from "@hone/messaging";
-import { readEpisodesMaxBytes } from "@hone/service-kit";
 import type { Project } from "../project.ts";
 import { addressFileOf, busUsers, OWNER, removeAddresses, writeAddresses } from "./secrets/bus-users.ts";
 import {

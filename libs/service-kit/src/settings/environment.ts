@@ -7,7 +7,7 @@
 
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { environmentInteger, readEnvironment } from "@hone/config";
+import { episodesShape, readEnvironment } from "@hone/config";
 import { StreamsRole } from "@hone/messaging";
 import { LOG_LEVELS, LogLevel } from "@hone/telemetry";
 import { z } from "zod";
@@ -98,17 +98,6 @@ const INBOX_PREFIX = /^[A-Za-z0-9_-]{1,64}$/;
 const HOST_NAME = /^\.?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
 /** NATS' own limit. */
 const MAX_STREAM_REPLICAS = 5;
-/** Room for a few episodes of the largest size that travels as it is, which is just under a MiB, finished and scored. */
-const MIN_EPISODES_BYTES = 4 * 1024 ** 2;
-/** More than any disk has. */
-const MAX_EPISODES_BYTES = 1024 ** 5;
-
-const episodesShape = {
-  [EnvironmentVariable.episodesMaxBytes]: environmentInteger(
-    MIN_EPISODES_BYTES,
-    MAX_EPISODES_BYTES,
-  ).optional(),
-};
 
 const baseShape = {
   [EnvironmentVariable.natsUrl]: z.string().optional(),
@@ -167,14 +156,6 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     traceSampleRatio: read.HONE_TRACE_SAMPLE_RATIO,
     instanceId: read.HONE_INSTANCE_ID ?? ownInstanceId(),
   };
-}
-
-/**
- * The size of EPISODES alone, for a program that makes the streams and is no service.
- * @throws {ConfigError} when the variable is wrong.
- */
-export function readEpisodesMaxBytes(environment: Environment): number | undefined {
-  return readEnvironment(z.object(episodesShape), environment).HONE_EPISODES_MAX_BYTES;
 }
 
 /**
