@@ -8,6 +8,7 @@ const MIN_EPISODES_BYTES = 4 * 1024 ** 2;
 /** More than any disk has. */
 const MAX_EPISODES_BYTES = 1024 ** 5;
 
+/** The variable, for the schema of a service that makes the streams. */
 export const episodesShape = {
   HONE_EPISODES_MAX_BYTES: environmentInteger(MIN_EPISODES_BYTES, MAX_EPISODES_BYTES).optional(),
 };

@@ -13,7 +13,7 @@ export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
 export { computeAdvantages } from "./algorithm/advantage/registry.ts";
 export { estimateKl, KlKind } from "./algorithm/kl/estimators.ts";
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
-export { type LossConstants, type LossTerm, TokenInput } from "./algorithm/loss/loss.ts";
+export { type LossConstants, type LossTerm, MAX_LOG_RATIO, TokenInput } from "./algorithm/loss/loss.ts";
 export type { ConstantsOf, InputsOf, LossName } from "./algorithm/loss/registry.ts";
 export { inputsOf, LOSSES, termProblem } from "./algorithm/loss/registry.ts";
 export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";

@@ -1,7 +1,8 @@
 /** The graphs of kl_k1, kl_k2 and kl_k3; their formulas stand in libs/rl/src/algorithm/kl/estimators.ts. */
 
+import { MAX_LOG_RATIO } from "@hone/rl";
 import { Clip, Exp, Mul, Neg, Sub, type Tensor } from "@hone/tensor";
-import { type LossGraph, MAX_LOG_RATIO } from "./loss-graph.ts";
+import type { LossGraph } from "./loss-graph.ts";
 
 /** @param estimate of d, [E], the log-probability under the reference less that under the policy */
 function klGraph(estimate: (d: Tensor) => Tensor): LossGraph<"kl_k1" | "kl_k2" | "kl_k3"> {

@@ -8,9 +8,3 @@ export type LossInputs<N extends LossName> = Readonly<Record<"logprob" | InputsO
 
 /** Builds the loss of every entry, [E]. Weights, which carry the aggregation, and the sum are applied outside. */
 export type LossGraph<N extends LossName> = (inputs: LossInputs<N>, constants: ConstantsOf<N>) => Tensor;
-
-/**
- * Largest |log ratio| that enters an exponential. e^20 is far outside every clip range, and its products stay finite
- * in float32, where an overflow to infinity would make the gradient of the unclipped side NaN.
- */
-export const MAX_LOG_RATIO = 20;

@@ -1,7 +1,8 @@
 /** The graph of ppo_clip; its formula and papers stand in libs/rl/src/algorithm/loss/ppo-clip.ts. */
 
+import { MAX_LOG_RATIO } from "@hone/rl";
 import { Clip, Exp, LessOrEqual, Max, Min, Mul, Neg, Sub, Where } from "@hone/tensor";
-import { type LossGraph, MAX_LOG_RATIO } from "./loss-graph.ts";
+import type { LossGraph } from "./loss-graph.ts";
 
 export const ppoClip: LossGraph<"ppo_clip"> = (
   { logprob, behaviourLogprob, advantage },

@@ -8,7 +8,7 @@
  */
 
 import { z } from "zod";
-import { defineTokenLoss, type LossTerm } from "../loss/loss.ts";
+import { defineTokenLoss, type LossTerm, MAX_LOG_RATIO } from "../loss/loss.ts";
 
 export const KlKind = { k1: "k1", k2: "k2", k3: "k3" } as const;
 export type KlKind = (typeof KlKind)[keyof typeof KlKind];
@@ -39,9 +39,6 @@ export const klLosses = {
 export function klTerm({ kind, coefficient }: KlConfig): LossTerm<keyof typeof klLosses> | undefined {
   return coefficient === 0 ? undefined : { name: `kl_${kind}`, constants: { coefficient } };
 }
-
-/** Largest |d|: its exponential stays finite, in float32 too, where an overflow would make a gradient NaN. */
-const MAX_LOG_RATIO = 20;
 
 const ESTIMATORS: { readonly [K in KlKind]: (d: number) => number } = {
   k1: (d) => -d,

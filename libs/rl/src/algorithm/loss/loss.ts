@@ -18,6 +18,12 @@ export const TokenInput = {
 } as const;
 export type TokenInput = (typeof TokenInput)[keyof typeof TokenInput];
 
+/**
+ * Largest |log ratio| that enters an exponential. e^20 is far outside every clip range, and its products stay finite
+ * in float32, where an overflow to infinity would make the gradient of the unclipped side NaN.
+ */
+export const MAX_LOG_RATIO = 20;
+
 /** The constants of a formula; an absent one leaves its part of the formula out. */
 export type LossConstants = Readonly<Record<string, number>>;
 
