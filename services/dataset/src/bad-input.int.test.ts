@@ -63,7 +63,7 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
   const deadCount = async () => (await bus.manager.streams.info(StreamName.dead)).state.messages;
   const ask = (subject: string, body: Uint8Array) =>
     bus.connection.request(subject, body, { timeout: 10_000 });
-  /** Sends everything at once and waits until each has an answer or lies in DEAD. */
+  /** Sends all requests at once and waits until each is answered or stored in the stream DEAD. */
   const askAll = async (subject: string, bodies: Uint8Array[]) => {
     const before = await deadCount();
     let answered = 0;
@@ -71,14 +71,14 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
     for (const body of bodies) bus.connection.publish(subject, body, { reply: `_INBOX.answers.${subject}` });
     // Several of them ask for the largest batch there may be.
     await eventually(
-      `an end of each request on ${subject}`,
+      `an answer or a dead message for each request on ${subject}`,
       async () => answered + (await deadCount()) - before === bodies.length,
       { deadlineMs: 60_000 },
     );
     inbox.unsubscribe();
   };
 
-  test("every batch is answered or dead, and the next good one is answered", async () => {
+  test("every request for a batch is answered or stored as dead, and the next good one is answered", async () => {
     for (const source of [LAKE, ROWS]) {
       const valid = create(BatchRequestSchema, {
         sourceJson: JSON.stringify(source),
@@ -94,17 +94,20 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
     }
   });
 
-  test("a batch that ends beyond the last safe position is refused, instead of being counted for ever", async () => {
+  test("a batch that ends beyond the last safe integer is refused and not counted without end", async () => {
     const request = create(BatchRequestSchema, {
       sourceJson: JSON.stringify(LAKE),
       cursor: BigInt(Number.MAX_SAFE_INTEGER),
       count: 1_000,
     });
     const answer = await ask(subjects.datasetBatch(), toBinary(BatchRequestSchema, request));
-    assert.match(fromBinary(BatchReplySchema, answer.data).error, /end of the batch must lie below 2\^53/);
+    assert.match(
+      fromBinary(BatchReplySchema, answer.data).error,
+      /end of the batch is \d+; it must be below 2\^53/,
+    );
   });
 
-  test("every check of a run is answered or dead, and the next good one is answered", async () => {
+  test("every request to validate a run is answered or stored as dead, and the next good one is answered", async () => {
     const subject = subjects.validate(ValidatingService.dataset);
     const valid = create(ValidateRequestSchema, {
       configJson: JSON.stringify({ dataset: { train: LAKE, eval: ROWS } }),
@@ -114,7 +117,7 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
     assert.deepEqual(fromBinary(ValidateReplySchema, answer.data).problems, []);
   });
 
-  test("a path of any text names a file below the folder, or is refused", async () => {
+  test("any text as a path names a file below the folder or is refused", async () => {
     const files = new RowFiles({
       root: folder.path,
       cacheFolder: path.join(folder.path, "cache"),
@@ -130,7 +133,7 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
     );
   });
 
-  test("a file of any bytes is read row by row, or refused with the line", async () => {
+  test("a file of any bytes is read row by row or refused with the line's number", async () => {
     const good = Buffer.from(`${'{"q":"a","n":[1,{"x":null}]}\n'.repeat(5)}{"agent_name":"b"}`);
     const file = path.join(folder.path, "any.jsonl");
     await fc.assert(

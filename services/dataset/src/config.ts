@@ -1,4 +1,4 @@
-/** What the dataset service is configured with. */
+/** The configuration of the dataset service. */
 
 import { homedir, totalmem } from "node:os";
 import { BoundKeys } from "@hone/config";
@@ -6,18 +6,18 @@ import { type HubSettings, readHubSettings } from "@hone/hub";
 import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 
 export interface DatasetConfig extends BaseConfig {
-  /** Of task servers. */
+  /** The keys of task servers. */
   readonly keys: BoundKeys;
-  /** Of the process that decodes a Parquet file; undefined = as the machine has it. */
+  /** Most memory of the process that decodes a Parquet file; undefined = the default of parquetToJsonl(). */
   readonly parquetMemoryBytes: number | undefined;
   /** Where data sets of the hub come from. */
   readonly hub: HubSettings;
 }
 
-/** Run files name variables: no other may be named. */
+/** Run files name the variable that holds a key; they may only name variables that begin with this. */
 const KEY_PREFIX = "HONE_DATASET_KEY";
 
-/** @throws {ConfigError} with every variable that is wrong. */
+/** @throws {ConfigError} that names every variable that is wrong. */
 export function readDatasetConfig(environment: Environment): DatasetConfig {
   return {
     ...readBaseConfig(environment),
@@ -27,10 +27,10 @@ export function readDatasetConfig(environment: Environment): DatasetConfig {
   };
 }
 
-/** Of a container: beside it lives the service itself. */
+/** Share of a container's memory that decoding may take; the service itself needs the rest. */
 const PARQUET_SHARE = 0.6;
 
-/** Undefined where no container bounds this process. */
+/** @returns undefined where no container limits the memory of this process. */
 function parquetMemory(): number | undefined {
   const constrained = process.constrainedMemory();
   return constrained > 0 && constrained < totalmem() ? PARQUET_SHARE * constrained : undefined;

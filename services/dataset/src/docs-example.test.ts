@@ -14,7 +14,7 @@ import { openSource } from "./files/sources/open-source.ts";
 import { testingHub } from "./files/testing-hub.ts";
 import { decodeSource } from "./nats/decode-source.ts";
 
-/* What docs/data.md shows is run as it stands there. */
+/* Runs the examples of docs/data.md as they stand there. */
 
 const PAGE = path.join(import.meta.dirname, "..", "..", "..", "docs", "data.md");
 
@@ -24,7 +24,7 @@ describe("docs/data.md", async () => {
   const row = JSON.parse(block("json")) as Record<string, unknown>;
   const { dataset } = parseYaml(block("yaml"), "data.md") as { dataset: { train: unknown; eval: unknown } };
 
-  test("its row is one that any run takes", () =>
+  test("its row is accepted by every run", () =>
     assert.equal(problemOfRow(row, { groundTruthFor: undefined }), undefined));
 
   test("its sources give the rows of the files that they name", async () => {
@@ -52,7 +52,7 @@ describe("docs/data.md", async () => {
       keys: BoundKeys.none,
     };
     const train = await openSource(decodeSource(dataset.train), parts);
-    // Of its own three rows one comes twice.
+    // One of the three rows in own.jsonl is a duplicate.
     assert.equal(train.size, 5 + 2);
     const tasks = await train.take({ runSeed: 1, cursor: 0, count: 1_024, isShuffled: true });
     const share = tasks.filter(({ id }) => id.startsWith("gsm8k-train.parquet:")).length / tasks.length;
@@ -61,7 +61,7 @@ describe("docs/data.md", async () => {
     assert.equal(evaluation.size, 1);
   });
 
-  test("its server gives tasks that a run takes", async () => {
+  test("its server gives tasks that a run accepts", async () => {
     await using folder = await temporaryFolder("data-server");
     const { path: root } = folder;
     const program = block("js");

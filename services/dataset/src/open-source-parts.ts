@@ -1,4 +1,4 @@
-/** What sources are opened with, from the service's configuration. */
+/** Makes what sources are opened with, from the service's configuration. */
 
 import path from "node:path";
 import { DatasetHub } from "@hone/hub";
@@ -8,7 +8,7 @@ import { RowFiles } from "./files/row-files.ts";
 import { HubDatasets } from "./files/sources/hub-datasets.ts";
 import type { SourceParts } from "./files/sources/open-source.ts";
 
-/** Dispose ends what is being fetched. */
+/** Disposing of the result ends the downloads that are under way. */
 export function openSourceParts(
   { stateDir, filesDir, hub, keys, parquetMemoryBytes }: DatasetConfig,
   logger: Logger,

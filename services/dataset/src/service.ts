@@ -1,7 +1,7 @@
 /**
  * The dataset service: tasks as a pure function of (source, run seed, cursor, count).
  *
- * It keeps nothing but what it made of files (indices, Parquet as JSON Lines), so any number of replicas answer alike.
+ * The only state it keeps is derived from files (indices, and Parquet as JSON Lines), so all replicas give the same answers.
  */
 
 import { READY, type ServiceDefinition } from "@hone/service-kit";

@@ -1,4 +1,4 @@
-/** Tasks without a bus: what the command line plays, and checks a run file's rows with. */
+/** Tasks without a message bus: the command line plays them, and checks the rows of a run file. */
 
 export { readDatasetConfig } from "./config.ts";
 export type { Task } from "./domain/task.ts";

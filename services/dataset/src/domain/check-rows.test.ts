@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { problemOfRow } from "./check-rows.ts";
 
-/** No judge compares. */
+/** No judge compares with a ground truth. */
 const NONE = { groundTruthFor: [] };
 
 describe("problemOfRow()", () => {
@@ -11,10 +11,10 @@ describe("problemOfRow()", () => {
     { prompt: [{ role: "user", content: "2+2?" }], agent_name: "tool_agent", agent_cfg_path: "a.yaml" },
     { prompt: [{ role: "user", content: [{ type: "text", text: "a" }] }] },
     { prompt: [{ role: "assistant", content: null, tool_calls: [{ function: { name: "f" } }] }] },
-    // Not every agent reads a prompt.
+    // Some agents read no prompt.
     { question: "2+2?", prompt: null, agent_name: null },
   ]) {
-    test(`takes ${JSON.stringify(row)}`, () => assert.equal(problemOfRow(row, NONE), undefined));
+    test(`accepts the row ${JSON.stringify(row)}`, () => assert.equal(problemOfRow(row, NONE), undefined));
   }
 
   for (const [row, rule] of [
@@ -25,10 +25,10 @@ describe("problemOfRow()", () => {
     [{ prompt: ["2+2?"] }, /as prompt/],
     [{ prompt: [{ content: "2+2?" }] }, /as prompt/],
   ] as const) {
-    test(`refuses ${JSON.stringify(row)}`, () => assert.match(problemOfRow(row, NONE) ?? "", rule));
+    test(`refuses the row ${JSON.stringify(row)}`, () => assert.match(problemOfRow(row, NONE) ?? "", rule));
   }
 
-  test("asks for a ground truth where a judge compares with that of the row's source", () => {
+  test("requires a ground truth only in rows of the data sources that a judge compares", () => {
     const row = { data_source: "openai/gsm8k", prompt: "2+2?" };
     const right = { ...row, reward_model: { style: "rule", ground_truth: 4 } };
     for (const groundTruthFor of [undefined, ["openai/gsm8k"]]) {

@@ -1,17 +1,17 @@
 /** What the rows of a dataset must have before a run may start on them. */
 
-/** The part of a row that says which agent plays it; both win over the run's own agent. */
+/** The columns that say which agent plays a row; they take precedence over the run's own agent. */
 const AGENT_COLUMNS = ["agent_name", "agent_cfg_path"] as const;
 
-/** What a run asks of its rows. */
+/** What a run requires of its rows. */
 export interface RowDemands {
-  /** A judge compares with the ground truth of the rows of these sources; undefined = of all rows; none = of no row. */
+  /** Rows of these data sources need a ground truth, as a judge compares with it; undefined = all rows; empty = no row. */
   readonly groundTruthFor: readonly string[] | undefined;
 }
 
 /**
  * Checks one row.
- * @returns what is wrong with it, as "must …", or undefined.
+ * @returns the rule that the row breaks, beginning with "must", or undefined where it breaks none.
  */
 export function problemOfRow(
   row: Readonly<Record<string, unknown>>,
@@ -20,7 +20,7 @@ export function problemOfRow(
   if (Object.keys(row).length === 0) return "must have at least one column";
   for (const column of AGENT_COLUMNS) {
     const value = row[column];
-    // Parquet's files say nothing with a null.
+    // In rows of Parquet files an absent value is a null.
     if (value !== undefined && value !== null && (typeof value !== "string" || value === "")) {
       return `must have a non-empty text as ${column}, or no ${column}`;
     }
@@ -44,7 +44,7 @@ function isMessage(message: unknown): boolean {
     "role" in message &&
     typeof message.role === "string" &&
     (("content" in message && (typeof message.content === "string" || Array.isArray(message.content))) ||
-      // Calls of tools may stand in the place of a text.
+      // A message that calls tools needs no text.
       ("tool_calls" in message && Array.isArray(message.tool_calls) && message.tool_calls.length > 0))
   );
 }

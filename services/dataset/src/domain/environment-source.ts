@@ -4,7 +4,7 @@ import { SourceError } from "../errors.ts";
 import type { SourceSpec } from "./source-spec.ts";
 import type { Task, TaskSource } from "./task.ts";
 
-/** The part of a run file that names an environment and its seeds: from, up to but not including to. */
+/** The part of a run file that names an environment and its seeds, `from` included and `to` excluded. */
 export type EnvironmentTasks = Extract<SourceSpec, { source: "environment" }>;
 
 /** @throws {SourceError} when the range of seeds is empty. */
@@ -13,7 +13,7 @@ export function environmentSource(tasks: EnvironmentTasks): TaskSource {
   const size = seeds.to - seeds.from;
   if (!Number.isSafeInteger(size) || size < 1) {
     throw new SourceError(
-      `Cannot make tasks as the range of seeds must not be empty: current value is ${seeds.from} to ${seeds.to}`,
+      `the range of seeds ${seeds.from} to ${seeds.to} is empty; give a \`to\` above ${seeds.from} (it is excluded)`,
       { path: "seeds.to", allowed: `an integer above ${seeds.from}` },
     );
   }

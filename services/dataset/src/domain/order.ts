@@ -1,14 +1,14 @@
 /**
- * The order in which a run meets the elements of a source: a pure function of (size, run seed, cursor).
+ * The order in which a run takes the elements of a source: a pure function of (size, run seed, cursor).
  *
- * The order goes round for ever. A pass is once round; a shuffled source gets a new permutation with each pass, and
- * every pass holds every element once.
+ * The order consists of passes without end. Every pass holds every element once, and a shuffled source gets a new
+ * permutation in each pass.
  */
 
 import { deriveSeed } from "@hone/core";
 import { makePermutation } from "./permutation.ts";
 
-/** Which stretch of the order. */
+/** A range of positions in the order. */
 export interface Stretch {
   /** Number of distinct elements of the source, at least 1. */
   readonly size: number;
@@ -28,7 +28,7 @@ export function elementsOf(stretch: Stretch): number[] {
   let elementAt = (position: number): number => position;
   for (let position = cursor; position < cursor + count; position++) {
     const current = Math.floor(position / size);
-    // One element has one order; a batch of many passes over it would make a permutation for each.
+    // A source of one element has one order only, so no permutation is made for each of its passes.
     if (stretch.isShuffled && size > 1 && current !== pass) {
       pass = current;
       elementAt = makePermutation(size, deriveSeed(stretch.runSeed, "dataset", pass));

@@ -31,11 +31,11 @@ describe("makePermutation()", () => {
       const elementAt = makePermutation(size, key);
       for (let position = 0; position < size; position++) counts[position * size + elementAt(position)]!++;
     }
-    // Expected 2000 each with a standard deviation of 42: six of them.
+    // 2000 are expected of each, with a standard deviation of 42; six of these are tolerated.
     for (const count of counts) assert.ok(Math.abs(count - keys / size) < 260, `${count}`);
   });
 
-  test("looks elements up in a range of 2^52 without walking it", () => {
+  test("looks up elements in a range of 2^52 without visiting all of it", () => {
     const size = 2 ** 52;
     const elementAt = makePermutation(size, 1);
     const seen = new Set<number>();
@@ -45,7 +45,7 @@ describe("makePermutation()", () => {
     assert.ok(Math.abs(mean - 0.5) < 0.06, `mean ${mean}`);
   });
 
-  test("refuses a position outside the range", () => {
+  test("refuses a position outside the range and a size of zero", () => {
     assert.throws(() => makePermutation(5, 0)(5), RangeError);
     assert.throws(() => makePermutation(0, 0), RangeError);
   });

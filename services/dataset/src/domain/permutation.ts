@@ -3,26 +3,26 @@
  *
  * A balanced Feistel network over 2h bits is a bijection whatever its round function is (Luby and Rackoff, "How to
  * construct pseudorandom permutations from pseudorandom functions", 1988). Cycle walking (Black and Rogaway, "Ciphers
- * with arbitrary finite domains", 2002) brings it down to 0..size-1: whatever leaves the range is permuted again. As
- * 2^2h < 4 * size, an element takes fewer than four walks on average.
+ * with arbitrary finite domains", 2002) restricts it to 0..size-1: a value outside the range is permuted again. As
+ * 2^2h < 4 * size, an element takes fewer than four steps on average.
  */
 
 import { deriveSeed } from "@hone/core";
 
-/** Four rounds make a strong pseudorandom permutation of wide halves; small domains have narrow ones and need more. */
+/** Four rounds make a strong pseudorandom permutation when the halves are wide; small domains have narrow halves and need more. */
 const ROUNDS = 8;
 
 /**
- * The permutation that `key` picks.
+ * Makes the permutation that belongs to `key`.
  * @param size number of elements, 1 to 2^53 - 1.
  * @param key any non-negative safe integer; another key gives an unrelated order.
  * @returns the function from a position in 0..size-1 to the element that stands there.
- * @throws {RangeError} when the size is no positive safe integer, or, from the function, when a position lies outside.
+ * @throws {RangeError} when the size is not a positive safe integer; the function throws one when a position lies outside.
  */
 export function makePermutation(size: number, key: number): (position: number) => number {
   if (!Number.isSafeInteger(size) || size < 1) {
     throw new RangeError(
-      `Cannot shuffle as the size must be a positive safe integer: current value is ${size}`,
+      `a permutation of ${size} elements cannot be made; the size must be a positive safe integer`,
     );
   }
   const halfBits = Math.max(1, Math.ceil(Math.log2(size) / 2));
@@ -44,7 +44,7 @@ export function makePermutation(size: number, key: number): (position: number) =
   return function elementAt(position: number): number {
     if (!Number.isInteger(position) || position < 0 || position >= size) {
       throw new RangeError(
-        `Cannot look up a shuffled element as positions lie in 0..${size - 1}: current value is ${position}`,
+        `a permutation of ${size} elements has no position ${position}; positions are 0 to ${size - 1}`,
       );
     }
     let element = encrypt(position);

@@ -1,6 +1,6 @@
-/** The text of a row's prompt, for filters. */
+/** The text of a row's prompt, which filters look at. */
 
-/** A text as it is, messages one after the other with their roles; empty where the row has no prompt. */
+/** @returns a prompt that is a text as it is, messages one after the other with their roles, or "" where there is no prompt. */
 export function promptTextOf(row: Readonly<Record<string, unknown>>): string {
   const { prompt } = row;
   if (typeof prompt === "string") return prompt;
@@ -10,12 +10,12 @@ export function promptTextOf(row: Readonly<Record<string, unknown>>): string {
       ? { role: textOf(Reflect.get(message, "role")), content: textOf(Reflect.get(message, "content")) }
       : { role: "", content: textOf(message) },
   );
-  // Roles alone are no prompt.
+  // Messages that have roles and no content count as an empty prompt.
   if (texts.every(({ content }) => content.trim() === "")) return "";
   return texts.map(({ role, content }) => `${role}\n${content}\n`).join("");
 }
 
-/** Parts of a message other than text (images) count by their JSON. */
+/** Content that is not text, such as images, is represented by its JSON. */
 function textOf(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -1,4 +1,4 @@
-/** What a run file says of one split's tasks. */
+/** The description of one split's tasks in a run file, and what can be wrong with it. */
 
 import type { TaskSource as SourceSpec } from "@hone/config";
 
@@ -14,8 +14,8 @@ export interface SourceProblem {
 }
 
 /**
- * What no single source shows: a run must not be evaluated on the tasks that it trains on.
- * @returns at most one problem, at the evaluation's seeds.
+ * Checks that a run is not evaluated on tasks that it trains on, which only both sources together show.
+ * @returns a problem with the evaluation's seeds, or undefined.
  */
 export function overlapOf(train: SourceSpec, evaluation: SourceSpec): SourceProblem | undefined {
   if (train.source !== "environment" || evaluation.source !== "environment") return undefined;
@@ -28,6 +28,6 @@ export function overlapOf(train: SourceSpec, evaluation: SourceSpec): SourceProb
     key: "dataset.eval.seeds",
     value: evaluation.seeds,
     allowed,
-    message: `Cannot evaluate as held-out seeds must not be trained on: current value shares seeds ${begin} to ${end} with dataset.train`,
+    message: `dataset.eval shares seeds ${begin} to ${end} with dataset.train, but held-out tasks must not be trained on; give it ${allowed}`,
   };
 }

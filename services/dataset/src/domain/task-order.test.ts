@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Task } from "./task.ts";
 import { mixedOrder, plainOrder } from "./task-order.ts";
 
-/** A source whose tasks are named after it and their number. */
+/** A source whose tasks have its name and their number as id. */
 const sourceOf = (name: string, size: number) =>
   plainOrder({
     size,
@@ -26,13 +26,13 @@ describe("mixedOrder()", () => {
     const ids = idsOf(await mix.take(stretch));
     const share = ids.filter((id) => id.startsWith("a:")).length / ids.length;
     assert.ok(Math.abs(share - 0.75) < 0.002, `${share}`);
-    // No stretch is without the rare one for long.
+    // The rare part never stays away for long.
     const places = ids.flatMap((id, index) => (id.startsWith("b:") ? [index] : []));
     const longest = Math.max(...places.slice(1).map((place, index) => place - places[index]!));
     assert.ok(longest < 60, `${longest}`);
   });
 
-  test("each part goes round on its own, every task once a pass", async () => {
+  test("repeats each part on its own, with every task once in each pass", async () => {
     const mix = mixedOrder([
       { weight: 1, order: sourceOf("a", 100) },
       { weight: 1, order: sourceOf("b", 100) },
@@ -46,7 +46,7 @@ describe("mixedOrder()", () => {
     }
   });
 
-  test("gives the same tasks however the stretch is cut into batches, and others for another seed", async () => {
+  test("gives the same tasks however the range is divided into batches, and others for another seed", async () => {
     const parts = fc.array(
       fc.record({
         weight: fc.double({ min: 0.01, max: 9, noNaN: true }),
@@ -85,7 +85,7 @@ describe("mixedOrder()", () => {
     assert.notDeepEqual(idsOf(one), idsOf(other));
   });
 
-  test("unshuffled, the parts follow each other, each task once", async () => {
+  test("gives one part after the other, each task once, when it is not shuffled", async () => {
     const mix = mixedOrder([
       { weight: 5, order: sourceOf("a", 2) },
       { weight: 1, order: sourceOf("b", 3) },

@@ -1,11 +1,11 @@
 /**
- * The order in which a run meets its tasks.
+ * The order in which a run takes its tasks.
  *
- * A mix takes from each of its parts in proportion to the weights, each part going round in an order of its own. The
- * positions of a mix come in cycles: within one, each part has a fixed number of places (largest remainders), and the
- * places are shuffled anew for each cycle. So which part stands at a position, and which of the part's tasks, is a
- * function of the position alone, and a restart goes on where it was. Unshuffled, the parts follow each other, each
- * task once: that is how a mix is evaluated.
+ * A mix takes tasks from each of its parts in proportion to the weights, and each part has an order of its own that
+ * repeats. The positions of a mix are divided into cycles. In a cycle each part has a fixed number of places (by the
+ * largest remainder method), and the places are shuffled differently in each cycle. So which part stands at a position,
+ * and which of the part's tasks, is a function of the position alone, and a restarted run continues where it was.
+ * A mix that is not shuffled, as in an evaluation, gives one part after the other, each task once.
  */
 
 import { deriveSeed } from "@hone/core";
@@ -17,7 +17,7 @@ import type { Task, TaskSource } from "./task.ts";
 export interface TaskOrder {
   /** Number of distinct tasks. */
   readonly size: number;
-  /** The tasks of a stretch, in order. @throws {SourceError} when one cannot be read. */
+  /** The tasks of a range of positions, in order. @throws {SourceError} when one cannot be read. */
   take(stretch: Omit<Stretch, "size">): Promise<Task[]>;
 }
 
@@ -36,10 +36,10 @@ export function plainOrder(source: TaskSource): TaskOrder {
   };
 }
 
-/** Places of a cycle: shares are kept to a thousandth, and a batch is not far from them. */
+/** Places of a cycle. Shares are exact to a thousandth, and already a batch comes close to them. */
 const CYCLE = 1_024;
 
-/** The order of several, by weight. */
+/** The order of a mix of several sources, by weight. */
 export function mixedOrder(parts: readonly MixPart[]): TaskOrder {
   const size = parts.reduce((sum, { order }) => sum + order.size, 0);
   const places = placesOf(parts.map(({ weight }) => weight));
@@ -73,7 +73,7 @@ interface Draw {
   readonly position: number;
 }
 
-/** Places of each part in a cycle, at least one each; they sum to CYCLE. */
+/** The number of places of each part in a cycle: at least one each, CYCLE in total. */
 function placesOf(weights: readonly number[]): number[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const free = CYCLE - weights.length;
@@ -114,7 +114,7 @@ function unshuffledDraws(sizes: readonly number[], { cursor, count }: Omit<Stret
   });
 }
 
-/** A part's positions, in order, as stretches of neighbours. */
+/** The positions of one part, in order, as ranges of consecutive positions. */
 function stretchesOf(draws: readonly Draw[], wanted: number): { cursor: number; count: number }[] {
   const stretches: { cursor: number; count: number }[] = [];
   for (const { part, position } of draws) {

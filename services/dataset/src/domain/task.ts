@@ -1,4 +1,4 @@
-/** What a rollout is about. */
+/** A task, which one or more rollouts try to solve. */
 
 export type Task =
   | {
@@ -17,7 +17,7 @@ export type Task =
       readonly rowJson: string;
     };
 
-/** Where tasks come from. Elements are numbered 0..size-1 in the source's own order. */
+/** A source of tasks, numbered 0..size-1 in the source's own order. */
 export interface TaskSource {
   /** Number of distinct tasks, at least 1. */
   readonly size: number;

@@ -1,9 +1,9 @@
 /**
- * Indices on disk, so that a restart and other replicas need not read a large file again.
+ * Row indices on disk, so that a restart and other replicas need not read a large file again.
  *
- * I1: an index file names the version of the rows and the filter that it is for; any other is not used.
- * I2: it is written to a temporary file and renamed, so a reader sees the whole or nothing.
- * I3: it is a copy of what can be made again: one that is broken or cannot be written costs time, nothing else.
+ * I1: an index file says which version of the rows and which filter it was made for, and is used for no other.
+ * I2: it is written to a temporary file and renamed, so a reader never sees a part of it.
+ * I3: it can always be made again. An index file that is broken or cannot be written costs time and nothing else.
  */
 
 import { randomUUID } from "node:crypto";
@@ -13,7 +13,7 @@ import { z } from "zod";
 import { RowIndex } from "./row-index.ts";
 
 const MAGIC = "hone-row-index-1";
-/** Bytes of a block: three doubles and a word. */
+/** Bytes of a block: three 64-bit floats and one 32-bit integer. */
 const BLOCK_BYTES = 28;
 const MAX_HEADER_BYTES = 65_536;
 
@@ -25,7 +25,7 @@ const headerSchema = z.object({
   blocks: z.int().min(0),
 });
 
-/** @param key names the version of the rows and the filter (I1). @returns undefined where there is none to use. */
+/** @param key names the version of the rows and the filter (I1). @returns undefined where there is no usable index. */
 export async function loadIndex(file: string, key: string): Promise<RowIndex | undefined> {
   let bytes: Buffer;
   try {
@@ -39,7 +39,7 @@ export async function loadIndex(file: string, key: string): Promise<RowIndex | u
   const { size, dropped, blocks } = header.data;
   const begin = end + 1;
   if (bytes.length !== begin + blocks * BLOCK_BYTES) return undefined;
-  // Copied to a start that typed arrays accept.
+  // Copied, as typed arrays require an aligned start.
   const body = new Uint8Array(bytes.subarray(begin)).buffer;
   const doubles = (part: number) => new Float64Array(body, part * blocks * 8, blocks);
   return new RowIndex(size, dropped, {
@@ -50,7 +50,7 @@ export async function loadIndex(file: string, key: string): Promise<RowIndex | u
   });
 }
 
-/** @throws the disk's error; the index is as good without the file (I3). */
+/** @throws the error of the disk, which the caller may ignore (I3). */
 export async function saveIndex(file: string, key: string, index: RowIndex): Promise<void> {
   const { offsets, lines, before, kept } = index.parts;
   const header = { magic: MAGIC, key, size: index.size, dropped: index.dropped, blocks: offsets.length };

@@ -1,8 +1,8 @@
 /**
  * Random access to the rows of a JSON Lines file.
  *
- * One pass over the file makes its index (row-index.ts); a file of a million rows takes seconds once, and 0.9 MB. Empty
- * lines are no rows. An index belongs to one version of the file (device, inode, size, time of change).
+ * One pass over the file makes its index (row-index.ts). For a million rows the pass takes seconds and the index 0.9 MB.
+ * Empty lines do not count as rows. An index belongs to one version of the file (device, inode, size, time of change).
  */
 
 import { open } from "node:fs/promises";
@@ -14,10 +14,10 @@ import { readLines } from "./read-lines.ts";
 import { makeRowFilter } from "./row-filter.ts";
 import { type RowIndex, RowIndexBuilder } from "./row-index.ts";
 
-/** Rows of one batch together: they are in memory at once, and travel as one object. */
+/** Most bytes of the rows of one batch, which are in memory at once and are sent as one object. */
 export const MAX_BATCH_BYTES = 128 * 1024 * 1024;
 
-/** Reads a file once. @throws {SourceError} when a line is too long, or, with a filter, no JSON object. */
+/** Reads a file once and makes its index. @throws {SourceError} when a line is too long or, with a filter, not a JSON object. */
 export async function indexRows(
   file: string,
   name: string,
@@ -38,12 +38,12 @@ export async function indexRows(
 
 /** A file with its index. */
 export class JsonlFile {
-  /** As people know it. */
+  /** The name that errors and task ids show. */
   readonly name: string;
   readonly #path: string;
   readonly #index: RowIndex;
 
-  /** @param name of the file that a run names, where the rows were made from another one. */
+  /** @param name name of the file in the run file, where `file` holds rows that were made from it. */
   constructor(file: string, index: RowIndex, name = path.basename(file)) {
     this.name = name;
     this.#path = file;
@@ -55,12 +55,12 @@ export class JsonlFile {
     return this.#index.size;
   }
 
-  /** Rows that the filter left out. */
+  /** Number of rows that the filter left out. */
   get dropped(): number {
     return this.#index.dropped;
   }
 
-  /** Every row from the first on. @throws {SourceError} as {@link read} does. */
+  /** All rows, in the file's order. @throws {SourceError} as {@link read} does. */
   async *rows(): AsyncGenerator<JsonlRow> {
     const handle = await open(this.#path);
     let row = 0;
@@ -76,7 +76,7 @@ export class JsonlFile {
 
   /**
    * The rows at the given indices (0..size-1), in the order asked for.
-   * @throws {SourceError} when a row is no JSON object, with the file and the line, or the rows are too large together.
+   * @throws {SourceError} when a row is not a JSON object (the message names file and line), or the rows are too large together.
    */
   async read(indices: readonly number[]): Promise<JsonlRow[]> {
     const blocks = Map.groupBy(new Set(indices), (index) => this.#index.blockOf(index));
@@ -108,7 +108,7 @@ export class JsonlFile {
       const row = rows.get(index);
       if (row === undefined) {
         throw new SourceError(
-          `Cannot read row ${index} as ${this.name} became shorter while it was read: current value is ${this.size} rows`,
+          `row ${index} of ${this.name} is missing: the file had ${this.size} rows and became shorter; start again with a file that does not change`,
           { path: "path", allowed: "a file that does not change" },
         );
       }
@@ -119,7 +119,7 @@ export class JsonlFile {
 
 function tooLarge(name: string, rowCount: number): SourceError {
   return new SourceError(
-    `Cannot read the rows as they may have ${MAX_BATCH_BYTES} bytes together: current value is more, in ${rowCount} rows of ${name}`,
+    `${rowCount} rows of ${name} have more than ${MAX_BATCH_BYTES} bytes together, which is the limit of a batch; use smaller rows or ask for fewer at once`,
     { path: "path", allowed: "smaller rows, or fewer at once" },
   );
 }

@@ -1,4 +1,4 @@
-/** A million rows start in seconds, and take no more memory than a few. */
+/** A file of a million rows is ready in seconds, and takes hardly more memory than a small one. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -15,13 +15,13 @@ import type { RowsCost } from "./testing-million-rows.ts";
 const FEW = 1_000;
 const MANY = 1_000_000;
 const CHUNK_ROWS = 10_000;
-/** Beside what the program takes for a few rows: buffers, and the index of less than a byte a row. */
+/** Allowed in addition to what the program takes for a few rows: buffers, and the index of less than a byte a row. */
 const MAX_MORE_BYTES = 100 * 2 ** 20;
-/** Several times what is measured, for busy machines; of CPU, so that others do not count. */
+/** Several times what is measured, to allow for busy machines; CPU time, so that other programs do not count. */
 const MAX_FIRST_CPU_MS = 10_000;
 const MAX_LATER_CPU_MS = 2_000;
 
-/** Texts of many lines each. */
+/** The lines of `count` rows, many in each text. */
 function* linesOf(count: number): Generator<string> {
   for (let from = 0; from < count; from += CHUNK_ROWS) {
     const rows = Array.from(
@@ -56,7 +56,7 @@ describe("a file of a million rows", { timeout: 120_000 }, () => {
     return JSON.parse(stdout) as RowsCost;
   }
 
-  test("starts in seconds, takes no more memory than one of a thousand, and starts at once the next time", async () => {
+  test("is ready in seconds, takes hardly more memory than one of a thousand rows, and is ready at once the next time", async () => {
     const few = await costOf("few.jsonl");
     const first = await costOf("many.jsonl");
     const later = await costOf("many.jsonl");

@@ -1,9 +1,9 @@
-/** One line of a file as a row. */
+/** Reads one line of a file as a row. */
 
 import { parseJson } from "@hone/core";
 import { SourceError } from "../errors.ts";
 
-/** One row with where it stands. */
+/** One row and its place in the file. */
 export interface JsonlRow {
   /** Line in the file, from 1. */
   readonly line: number;
@@ -12,7 +12,7 @@ export interface JsonlRow {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** @throws {SourceError} when the line is no JSON object, with the file and the line. */
+/** @throws {SourceError} when the line is not a JSON object; the message names file and line. */
 export function parseRow(bytes: Buffer, name: string, line: number): JsonlRow {
   // A byte order mark may stand before the first row.
   const json = bytes
@@ -21,7 +21,7 @@ export function parseRow(bytes: Buffer, name: string, line: number): JsonlRow {
     .trim();
   const refuse = (found: string, cause?: unknown) =>
     new SourceError(
-      `Cannot read the dataset as each line must be a JSON object: current value at ${name}:${line} is ${found}`,
+      `${name}:${line} is not a JSON object, as each line must be: ${found}`,
       { path: "path", allowed: "one JSON object a line" },
       { cause },
     );
@@ -35,7 +35,7 @@ export function parseRow(bytes: Buffer, name: string, line: number): JsonlRow {
   return { line, json, value: value as Record<string, unknown> };
 }
 
-/** Enough of a broken line to recognise it. */
+/** The beginning of a broken line, by which it is recognised. */
 function excerpt(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

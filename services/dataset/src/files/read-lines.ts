@@ -1,11 +1,11 @@
-/** The lines of a file, a chunk at a time. */
+/** Reads the lines of a file in chunks. */
 
 import type { FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { SourceError } from "../errors.ts";
 
 const CHUNK_BYTES = 256 * 1024;
-/** A longer line is more likely the wrong file than a row: a million tokens of context have half of it. */
+/** A longer line is more likely a wrong file than a row: a context of a million tokens has half as many bytes. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 /** A line that is not blank. */
@@ -20,7 +20,7 @@ export interface FoundLine {
 const NEWLINE = 0x0a;
 
 /**
- * The non-empty lines from `offset` on, which is the begin of line number `line`.
+ * Gives the lines that are not blank, from `offset` on, where line number `line` begins.
  * @throws {SourceError} when a line is longer than MAX_LINE_BYTES.
  */
 export async function* readLines(
@@ -54,7 +54,7 @@ export async function* readLines(
     }
     if (pending.length > MAX_LINE_BYTES) {
       throw new SourceError(
-        `Cannot index ${path.basename(file)} as a line may have ${MAX_LINE_BYTES} bytes: current value is more on line ${line}`,
+        `line ${line} of ${path.basename(file)} is longer than ${MAX_LINE_BYTES} bytes; give a JSON Lines file with one row on each line`,
         { path: "path", allowed: "a JSON Lines file" },
       );
     }

@@ -1,9 +1,9 @@
 /**
  * The indexed files of this replica.
  *
- * F1: one index per version of a file and filter; concurrent requests for it share the one pass that builds it.
- * F2: at most MAX_FILES indices are kept in memory; the least recently used one goes. On disk they lie below the cache
- *     folder, with the rows of Parquet files as JSON Lines.
+ * F1: there is one index for each version of a file and filter; concurrent requests for it share the pass that builds it.
+ * F2: at most MAX_FILES indices are kept in memory, and the least recently used one is dropped. On disk all of them are
+ *     kept below the cache folder, with the rows of Parquet files as JSON Lines.
  */
 
 import { createHash } from "node:crypto";
@@ -16,16 +16,15 @@ import { loadIndex, saveIndex } from "./index-file.ts";
 import { indexRows, JsonlFile } from "./jsonl-file.ts";
 import { resolvePath } from "./resolve-path.ts";
 
-/** More than the files that the runs of one installation train on at once. */
+/** More files than the runs of one installation train on at the same time. */
 const MAX_FILES = 256;
 
-/** Where things are, and who is told. */
 export interface RowFilesOptions {
-  /** HONE_FILES: what run files name lies below it. */
+  /** HONE_FILES: the folder that holds the files which run files name. */
   readonly root: string;
-  /** What is made of the files. */
+  /** Folder for indices and for the rows of Parquet files. */
   readonly cacheFolder: string;
-  /** Of the process that decodes a Parquet file. @default see parquetToJsonl() */
+  /** Most memory of the process that decodes a Parquet file. @default see parquetToJsonl() */
   readonly parquetMemoryBytes?: number | undefined;
   readonly logger: Logger;
 }
@@ -44,20 +43,20 @@ export class RowFiles {
   }
 
   /**
-   * The file that a run names, indexed: Parquet where its name ends so, JSON Lines otherwise.
+   * Opens a file that a run names, with its index. A name that ends in .parquet is a Parquet file, any other JSON Lines.
    * @throws {SourceError} see resolvePath(), parquetToJsonl() and indexRows().
    */
   async open(named: string, filter?: RowFilter): Promise<JsonlFile> {
     return this.openReal(await resolvePath(this.root, named), filter);
   }
 
-  /** The same for a file that no run file names: one of the hub's cache. */
+  /** Opens a file by its real path, such as one in the hub's cache. */
   async openReal(real: string, filter?: RowFilter): Promise<JsonlFile> {
     const { dev, ino, size, mtimeNs } = await stat(real, { bigint: true });
     const version = `${dev}/${ino}/${size}/${mtimeNs}`;
     const key = JSON.stringify([real, filter ?? null]);
     const known = this.#files.get(key);
-    // Moves it to the young end (F2).
+    // Marks it as the most recently used (F2).
     this.#files.delete(key);
     const file = known?.version === version ? known.file : this.#index(real, version, filter);
     this.#files.set(key, { version, file });
@@ -82,7 +81,7 @@ export class RowFiles {
     if (known !== undefined) return new JsonlFile(rows, known, name);
     const startedAt = performance.now();
     const index = await indexRows(rows, name, filter);
-    logger.info("a dataset file is indexed", {
+    logger.info("a dataset file was indexed", {
       file: name,
       rows: index.size,
       dropped: index.dropped,
@@ -91,12 +90,12 @@ export class RowFiles {
     try {
       await saveIndex(stored, version, index);
     } catch (error) {
-      logger.warn("an index is not kept on disk", { file: name, reason: describeError(error) });
+      logger.warn("an index could not be written to disk", { file: name, reason: describeError(error) });
     }
     return new JsonlFile(rows, index, name);
   }
 
-  /** A Parquet file's rows as JSON Lines; those of older versions of it are removed. */
+  /** Writes a Parquet file's rows as JSON Lines, and removes those of its older versions. @returns the path. */
   async #rowsOf(real: string, version: string): Promise<string> {
     const folder = path.join(this.#options.cacheFolder, "rows");
     await mkdir(folder, { recursive: true });
@@ -104,12 +103,12 @@ export class RowFiles {
     const wanted = `${prefix}-${digestOf(version)}.jsonl`;
     const existing = (await readdir(folder)).filter((name) => name.startsWith(prefix));
     if (!existing.includes(wanted)) {
-      // Its readers take their time to load, and most installations never read such a file.
+      // The Parquet library takes long to load, and most installations never read such a file.
       const { parquetToJsonl } = await import("./parquet/parquet-rows.ts");
       await parquetToJsonl(real, path.join(folder, wanted), {
         maxMemoryBytes: this.#options.parquetMemoryBytes,
       });
-      // Who still reads an older one keeps it open.
+      // A reader that still uses an older one has it open, so removing it does no harm.
       const older = existing.filter((name) => name.endsWith(".jsonl"));
       await Promise.all(older.map((name) => rm(path.join(folder, name), { force: true })));
     }

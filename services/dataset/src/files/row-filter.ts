@@ -1,13 +1,13 @@
-/** Which rows of a file are left out: empty, too long, or there already. */
+/** Decides which rows of a file are left out: those with a prompt that is empty, too long or a duplicate. */
 
 import { hash } from "node:crypto";
 import type { RowFilter } from "@hone/config";
 import { promptTextOf } from "../domain/prompt-text.ts";
 
-/** Tells of each row in the file's order whether it is kept. */
+/** Says whether a row is kept; it is called with the rows in the file's order. */
 export type KeepRow = (row: Readonly<Record<string, unknown>>) => boolean;
 
-/** A filter of one pass over a file: it remembers what it has seen. */
+/** Makes the filter for one pass over a file; it remembers the prompts that it has seen. */
 export function makeRowFilter({ maxPromptCharacters, dropDuplicates, dropEmpty }: RowFilter): KeepRow {
   const seen = dropDuplicates ? new SeenTexts() : undefined;
   return function keepRow(row) {
@@ -21,18 +21,18 @@ export function makeRowFilter({ maxPromptCharacters, dropDuplicates, dropEmpty }
 const FIRST_SLOTS = 1_024;
 
 /**
- * Texts by 64 bits of their SHA-1, in open addressing: 16 to 32 bytes a text, where a Set of them takes the texts
- * themselves. Among ten million texts two share their bits with a probability of 3 in a million.
+ * A set of texts that keeps only 64 bits of each text's SHA-1, in a hash table with open addressing. It takes 16 to 32
+ * bytes a text. Among ten million texts two have the same bits with a probability of 3 in a million.
  */
 class SeenTexts {
-  /** Two words a slot; 0, 0 = free. */
+  /** Two 32-bit words a slot; 0, 0 = free. */
   #slots = new Uint32Array(FIRST_SLOTS * 2);
   #count = 0;
 
-  /** @returns false where the text was there. */
+  /** @returns false where the text was in the set already. */
   add(text: string): boolean {
     const digest = hash("sha1", text, "buffer");
-    // 0, 0 means free.
+    // 0, 0 would mean a free slot.
     if (!this.#insert(digest.readUInt32LE(0), digest.readUInt32LE(4) || 1)) return false;
     if (++this.#count * 4 > this.#slots.length) this.#grow();
     return true;

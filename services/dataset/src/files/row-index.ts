@@ -1,11 +1,12 @@
 /**
- * Where the rows of a file stand, in less than a byte a row.
+ * Where the rows of a file begin, in less than a byte of memory a row.
  *
- * Every STRIDE-th row is noted (byte offset and line number); a row is found by reading on from the note before it. Of the
- * rows of such a block a bit each tells whether the row is kept, so a filtered file is as quick as a whole one.
+ * The rows are divided into blocks of STRIDE. The index holds the byte offset and the line number of the first row of each
+ * block, and a row is found by reading on from there. One bit for each row of a block says whether the filter keeps it, so
+ * reading from a filtered file is as fast as from a whole one.
  */
 
-/** Rows between two notes, for at most 31 rows read over; the bits of a block fill one 32-bit word. */
+/** Rows of a block: at most 31 rows are skipped to reach one, and the bits of a block fill one 32-bit word. */
 export const STRIDE = 32;
 
 /** Where to begin reading, and which row from there on is meant. */
@@ -13,7 +14,7 @@ export interface RowPlace {
   readonly offset: number;
   /** Line at the offset, from 1. */
   readonly line: number;
-  /** Rows to read over. */
+  /** Number of rows to skip. */
   readonly skip: number;
 }
 
@@ -21,9 +22,9 @@ export interface RowPlace {
 export interface RowIndexParts {
   /** Where the block's first row begins, in bytes. */
   readonly offsets: Float64Array;
-  /** Its line, from 1. */
+  /** Line number of the block's first row, from 1. */
   readonly lines: Float64Array;
-  /** Kept rows of all blocks before. */
+  /** Number of kept rows in all blocks before it. */
   readonly before: Float64Array;
   /** Bit r = the block's row r is kept. */
   readonly kept: Uint32Array;
@@ -32,7 +33,7 @@ export interface RowIndexParts {
 export class RowIndex {
   /** Number of kept rows. */
   readonly size: number;
-  /** Rows that a filter left out. */
+  /** Number of rows that the filter left out. */
   readonly dropped: number;
   readonly parts: RowIndexParts;
 
@@ -47,7 +48,7 @@ export class RowIndex {
     const { before } = this.parts;
     if (!Number.isInteger(element) || element < 0 || element >= this.size) {
       throw new RangeError(
-        `Cannot read a row as rows lie in 0..${this.size - 1}: current value is ${element}`,
+        `there is no row ${element} among ${this.size} rows; rows are 0 to ${this.size - 1}`,
       );
     }
     // The last block that begins at or before the element.
@@ -61,17 +62,17 @@ export class RowIndex {
     return low;
   }
 
-  /** Where a kept row stands. @throws {RangeError} when there is no such row. */
+  /** Where a kept row is found. @throws {RangeError} when there is no such row. */
   placeOf(element: number): RowPlace {
     const block = this.blockOf(element);
     const { offsets, lines, before, kept } = this.parts;
     let bits = kept[block]!;
     for (let rest = element - before[block]!; rest > 0; rest--) bits &= bits - 1;
-    // The lowest bit that is left is the row.
+    // The lowest remaining bit is that of the row.
     return { offset: offsets[block]!, line: lines[block]!, skip: 31 - Math.clz32(bits & -bits) };
   }
 
-  /** Whether a row (counted over all of the file) is kept. */
+  /** Whether a row is kept; rows are numbered over the whole file. */
   isKept(row: number): boolean {
     const bits = this.parts.kept[Math.floor(row / STRIDE)] ?? 0;
     return ((bits >>> (row % STRIDE)) & 1) === 1;

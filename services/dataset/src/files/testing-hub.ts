@@ -1,4 +1,4 @@
-/** The hub as tests have it: nothing but what a test gives it. */
+/** A client of the hub for tests. By default it is offline and its cache is empty. */
 
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -8,7 +8,7 @@ import { HubDatasets } from "./sources/hub-datasets.ts";
 
 export interface TestingHubOptions {
   readonly root: string;
-  /** Offline and empty by default. */
+  /** Settings that differ from the default. */
   readonly settings?: Partial<HubSettings>;
   readonly patienceMs?: number;
 }

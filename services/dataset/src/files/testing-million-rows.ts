@@ -1,4 +1,4 @@
-/** Development only. Opens a file of rows as a run does, takes one batch, and prints as JSON what it cost. */
+/** For tests only: opens a file of rows as a run does, takes one batch, and prints as JSON what that cost. */
 
 import { readFileSync } from "node:fs";
 import { BoundKeys } from "@hone/config";
@@ -8,13 +8,13 @@ import { RowFiles } from "./row-files.ts";
 import { openSource } from "./sources/open-source.ts";
 import { testingHub } from "./testing-hub.ts";
 
-/** What was printed. */
+/** What this program prints. */
 export interface RowsCost {
   readonly size: number;
   readonly cpuMs: number;
   /** Largest resident set of the process. */
   readonly peakBytes: number;
-  /** Row numbers of the batch. */
+  /** Ids of the batch's tasks. */
   readonly taken: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const order = await openSource(decodeSource({ source: "jsonl", path }), {
 });
 const tasks = await order.take({ runSeed: 1, cursor: 0, count: 256, isShuffled: true });
 const { user, system } = process.cpuUsage(before);
-// That of this program alone: the one of getrusage() begins with the parent's.
+// Linux resets this peak when a program starts; that of getrusage() includes the parent's.
 const peakKib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
 const cost: RowsCost = {
   size: order.size,

@@ -8,15 +8,15 @@ import { SourceError } from "../errors.ts";
 import { openSource, type SourceParts } from "../files/sources/open-source.ts";
 import { decodeSourceJson } from "./decode-source.ts";
 
-/** Most tasks of one reply; more would make a reply of hundreds of megabytes. */
+/** Most tasks of one reply; more could make a reply of hundreds of megabytes. */
 const MAX_COUNT = 100_000;
 
-/** Never rejects: what goes wrong is said in the reply. */
+/** Never rejects: an error is put into the reply. */
 export async function answerBatch(request: BatchRequest, parts: SourceParts): Promise<BatchReply> {
   try {
     const order = await openSource(decodeSourceJson(request.sourceJson), parts);
     const count = checkedCount(request.count);
-    // The last position too: counting on from 2^53 would not get anywhere.
+    // The last position is checked too, as adding 1 to 2^53 gives 2^53 again.
     safeInteger(request.cursor + BigInt(count), "end of the batch");
     const tasks = await order.take({
       runSeed: safeInteger(request.runSeed, "run seed"),
@@ -26,7 +26,7 @@ export async function answerBatch(request: BatchRequest, parts: SourceParts): Pr
     });
     return create(BatchReplySchema, { tasks: tasks.map(taskToWire), size: BigInt(order.size) });
   } catch (error) {
-    return create(BatchReplySchema, { error: describeError(error), isRetryable: mayPass(error) });
+    return create(BatchReplySchema, { error: describeError(error), isRetryable: isRetryable(error) });
   }
 }
 
@@ -43,32 +43,26 @@ function taskToWire(task: Task) {
 
 function safeInteger(value: bigint, name: string): number {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new SourceError(
-      `Cannot make a batch as the ${name} must lie below 2^53: current value is ${value}`,
-      {
-        path: "",
-        allowed: "0 to 2^53 - 1",
-      },
-    );
+    throw new SourceError(`the ${name} is ${value}; it must be below 2^53`, {
+      path: "",
+      allowed: "0 to 2^53 - 1",
+    });
   }
   return Number(value);
 }
 
 function checkedCount(count: number): number {
   if (count < 1 || count > MAX_COUNT) {
-    throw new SourceError(
-      `Cannot make a batch as it may hold 1 to ${MAX_COUNT} tasks: current value is ${count}`,
-      {
-        path: "",
-        allowed: `1 to ${MAX_COUNT}`,
-      },
-    );
+    throw new SourceError(`a batch of ${count} tasks cannot be made; ask for 1 to ${MAX_COUNT} tasks`, {
+      path: "",
+      allowed: `1 to ${MAX_COUNT}`,
+    });
   }
   return count;
 }
 
-/** Errors of the disk that pass when a mount or a limit recovers. */
-const PASSING_CODES: ReadonlySet<string> = new Set([
+/** Codes of disk errors that end when a mount or a limit recovers. */
+const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   "EIO",
   "EMFILE",
   "ENFILE",
@@ -78,8 +72,8 @@ const PASSING_CODES: ReadonlySet<string> = new Set([
   "ENOMEM",
 ]);
 
-function mayPass(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (error instanceof RetryableError) return true;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" && PASSING_CODES.has(code);
+  return typeof code === "string" && RETRYABLE_CODES.has(code);
 }

@@ -10,7 +10,7 @@ import { answerValidate } from "./validate.ts";
 
 const QUEUE_GROUP = "dataset";
 
-/** Starts answering. @returns the responders, to be drained at the end. */
+/** Starts answering. @returns the responders, which the caller drains at the end. */
 export function serveDataset(bus: Bus, parts: SourceParts, logger: Logger): Responder[] {
   const onError = (error: unknown, subject: string) => logger.error("a request failed", { subject, error });
   return [

@@ -16,10 +16,10 @@ import type { JsonlFile } from "../files/jsonl-file.ts";
 import { openFiles, openSource, type SourceParts } from "../files/sources/open-source.ts";
 import { decodeSource } from "./decode-source.ts";
 
-/** Parsed in about a second; what lies behind is checked as it is read. */
+/** Parsed in about a second; rows beyond this are checked when the run reads them. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 
-/** Never rejects but when the disk fails. */
+/** Rejects only when the disk fails. */
 export async function answerValidate(request: ValidateRequest, parts: SourceParts): Promise<ValidateReply> {
   const problems = await problemsOfDataset(request.configJson, parts);
   return create(ValidateReplySchema, {
@@ -48,7 +48,7 @@ async function problemsOfDataset(configJson: string, parts: SourceParts): Promis
   return overlap === undefined ? problems : [...problems, overlap];
 }
 
-/** What the run's judges read of rows; judges that are no judges are the judge service's to refuse. */
+/** What the run's judges need in rows. Wrong judges are left for the judge service to refuse. */
 function demandsOf(judges: unknown): RowDemands {
   const parsed = parseJudges(judges);
   if (parsed.kind === "problems") return { groundTruthFor: [] };
@@ -68,7 +68,7 @@ async function checkWarmStart(value: unknown, parts: SourceParts): Promise<Sourc
   return checked.problems;
 }
 
-/** What is wrong with a row, as "must …". */
+/** @returns the rule that a row breaks, beginning with "must", or undefined. */
 type RowRule = (row: Readonly<Record<string, unknown>>) => string | undefined;
 
 async function checkSplit(
@@ -95,7 +95,7 @@ async function checkSplit(
   }
 }
 
-/** The files of a source, each with its key below the source; a server's rows are checked as they come. */
+/** The files of a source, each with its key below the source. The rows of a server are checked when they are read. */
 async function filesOf(
   spec: SourceSpec,
   parts: SourceParts,
@@ -111,14 +111,14 @@ async function filesOf(
   return (await Promise.all(opened)).flat();
 }
 
-/** @throws {SourceError} at the first row that does not parse or lacks something. */
+/** @throws {SourceError} at the first row that does not parse or breaks the rule. */
 async function checkRows(file: JsonlFile, key: string, problemOf: RowRule): Promise<void> {
   let checkedBytes = 0;
   for await (const row of file.rows()) {
     const problem = problemOf(row.value);
     if (problem !== undefined) {
       throw new SourceError(
-        `Cannot use the dataset as each row ${problem}: current value at ${file.name}:${row.line} is ${row.json.slice(0, 200)}`,
+        `${file.name}:${row.line} cannot be used: each row ${problem}, and this one is ${row.json.slice(0, 200)}`,
         { path: key, allowed: "a file whose rows are complete" },
       );
     }
@@ -131,7 +131,7 @@ function parse(json: string): unknown {
   try {
     return parseJson(json);
   } catch {
-    // No JSON names no dataset either; the problems below say so.
+    // Treated like a run file without a dataset, which is reported as a problem below.
     return undefined;
   }
 }

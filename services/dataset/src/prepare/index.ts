@@ -1,4 +1,4 @@
-/** Public data sets, from their own layouts to files of rows that a run trains on. */
+/** Turns public data sets, in the layouts of their publishers, into files of rows that a run trains on. */
 
 export { PREPARATIONS, type PreparationName } from "./preparations.ts";
 export {

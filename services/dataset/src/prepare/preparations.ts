@@ -1,35 +1,35 @@
 /**
- * What becomes of a record of a public data set. Rows are those that verl and ChatLearn make of the same records.
+ * How records of public data sets become rows. The rows are the same as verl and ChatLearn make from these records.
  *
- * Adding one: a function from record to row, and a line in PREPARATIONS.
+ * To add a data set, write a function from record to row and add a line to PREPARATIONS.
  */
 
 import { lastBoxed } from "@hone/rl";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Where a record stands. */
+/** The place of a record in its data set. */
 export interface RecordPlace {
   readonly split: string;
   /** Among the records of the split, from 0. */
   readonly index: number;
 }
 
-/** One public data set. */
+/** How one public data set is prepared. */
 export interface Preparation {
-  /** Appended to the question after a space, so that answers have the form that the judge reads. */
+  /** Appended to the question after a space, so that answers take the form that the judge reads. */
   readonly instruction: string;
-  /** Folder that holds the configuration to take, where the data set has several; absent = all files. */
+  /** Folder of the configuration to use, where the data set has several; absent = all files. */
   readonly subset?: string;
-  /** Files beside the data set's own whose names tell a split too. */
+  /** Files to ignore although their names name a split too. */
   readonly exclude?: RegExp;
-  /** The judge for its rows. */
+  /** The judge that scores answers to its rows. */
   readonly judge: string;
   /** @returns undefined for a record that has no question or no answer. */
   rowOf(record: JsonObject, place: RecordPlace, instruction: string): JsonObject | undefined;
 }
 
-/** `openai/gsm8k`: records `{ question, answer }`, the answer's last line `#### 72`. */
+/** `openai/gsm8k`: records `{ question, answer }`, where the answer's last line is like `#### 72`. */
 const gsm8k: Preparation = {
   instruction: 'Let\'s think step by step and output the final answer after "####".',
   subset: "main",
@@ -43,7 +43,7 @@ const gsm8k: Preparation = {
   },
 };
 
-/** The MATH data set: records `{ problem, level, type, solution }`, the solution's last box holding the answer. */
+/** The MATH data set: records `{ problem, level, type, solution }`, where the last `\boxed{}` of the solution holds the answer. */
 const math: Preparation = {
   instruction: "Let's think step by step and output the final answer within \\boxed{}.",
   judge: "math",

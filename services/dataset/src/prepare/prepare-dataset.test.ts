@@ -8,7 +8,7 @@ import { problemOfRow } from "../domain/check-rows.ts";
 import { SourceError } from "../errors.ts";
 import { filesToPrepare, prepareDataset } from "./prepare-dataset.ts";
 
-/* The layouts are those of the public data sets; the questions are made here. */
+/* The layouts are those of the public data sets; the questions are made up. */
 
 const SUMS = [
   { question: "Ann has 2 apples and buys 3. How many?", answer: "2 + 3 = <<2+3=5>>5\n#### 5" },
@@ -59,7 +59,7 @@ describe("prepareDataset()", () => {
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, never>);
 
-  test("gsm8k as the hub has it: Parquet in a folder for each configuration", async () => {
+  test("gsm8k is read as the hub has it, in Parquet with a folder for each configuration", async () => {
     await put("main/train-00000-of-00001.parquet", parquetOf(SUMS));
     await put("main/test-00000-of-00001.parquet", parquetOf(SUMS.slice(0, 1)));
     await put("socratic/train-00000-of-00001.parquet", parquetOf([{ question: "no", answer: "#### 0" }]));
@@ -87,7 +87,7 @@ describe("prepareDataset()", () => {
     for (const row of rows) assert.equal(problemOfRow(row, { groundTruthFor: undefined }), undefined);
   });
 
-  test("gsm8k as its authors publish it: JSON Lines, without those of other kinds beside them", async () => {
+  test("gsm8k is read from the JSON Lines of its authors, and their files of other kinds are ignored", async () => {
     const lines = (records: readonly object[]) =>
       records.map((record) => `${JSON.stringify(record)}\n`).join("");
     await put("grade_school_math/data/train.jsonl", lines([...SUMS, { question: "?", answer: "none" }]));
@@ -102,7 +102,7 @@ describe("prepareDataset()", () => {
     assert.match(JSON.stringify(row?.prompt), /How many\? Be brief\./);
   });
 
-  test("math as its authors publish it: one JSON file a problem", async () => {
+  test("math is read as its authors publish it, with one JSON file for each problem", async () => {
     for (const [index, record] of MATHS.entries()) {
       await put(`train/algebra/${index}.json`, JSON.stringify(record, null, 2));
     }
@@ -119,15 +119,15 @@ describe("prepareDataset()", () => {
     assert.deepEqual(row?.extra_info, { split: "test", index: 0, level: "Level 1", type: "Algebra" });
   });
 
-  test("math as the hub has it: Parquet", async () => {
+  test("math is read as the hub has it, in Parquet", async () => {
     await put("data/train-00000-of-00001.parquet", parquetOf(MATHS));
     const [split] = await prepare("math");
     assert.equal(split?.rows, 2);
   });
 
-  test("a folder of something else is refused, and nothing is written", async () => {
+  test("a folder that holds another data set is refused, and nothing is written", async () => {
     await put("train.jsonl", '{"text":"a"}\n');
-    await assert.rejects(prepare("gsm8k"), /question and answer: current value is 1 without/);
+    await assert.rejects(prepare("gsm8k"), /question and answer, but all 1 lack one/);
     await assert.rejects(
       prepareDataset({ name: "math", from: folder.path, to: path.join(folder.path, "to") }),
       SourceError,
@@ -135,7 +135,7 @@ describe("prepareDataset()", () => {
     assert.deepEqual(await readdir(path.join(folder.path, "to")), []);
   });
 
-  test("of a repository with several configurations the files of both splits of one are taken", () => {
+  test("from a repository with several configurations the files of both splits of one are taken", () => {
     const paths = ["README.md", "main/test-0.parquet", "main/train-0.parquet", "socratic/train-0.parquet"];
     assert.deepEqual(filesToPrepare("gsm8k", paths), ["main/train-0.parquet", "main/test-0.parquet"]);
     assert.throws(() => filesToPrepare("gsm8k", ["README.md"]), SourceError);

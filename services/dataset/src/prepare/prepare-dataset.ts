@@ -1,8 +1,8 @@
 /**
- * Turns a public data set, in a folder as it is published, into `train.jsonl` and `test.jsonl`.
+ * Turns a public data set, in a folder as it was published, into `train.jsonl` and `test.jsonl`.
  *
- * P1: a file is there only when it is whole; what was there before stays until then.
- * P2: records without question or answer are left out and counted, never made up.
+ * P1: a file appears only when it is complete; an older one stays until then.
+ * P2: records without question or answer are left out and counted.
  */
 
 import { randomUUID } from "node:crypto";
@@ -20,11 +20,11 @@ export interface PrepareOptions {
   readonly name: PreparationName;
   /** Folder of the data set. */
   readonly from: string;
-  /** Folder of the files that are written. */
+  /** Folder to write the files to. */
   readonly to: string;
-  /** In place of the data set's usual one. */
+  /** Replaces the data set's usual instruction. */
   readonly instruction?: string | undefined;
-  /** `agent_name` of every row; absent = the run's agent plays them. */
+  /** `agent_name` of every row; absent = the rows name none, and the run's agent plays them. */
   readonly agentName?: string | undefined;
 }
 
@@ -33,15 +33,15 @@ export interface PreparedSplit {
   /** The file that was written. */
   readonly file: string;
   readonly rows: number;
-  /** Records without a question or an answer. */
+  /** Number of records without a question or an answer. */
   readonly leftOut: number;
 }
 
 const SPLITS = ["train", "test"] as const;
 
 /**
- * @returns the splits that are there, at least one.
- * @throws {SourceError} when the folder holds none, or a file cannot be read.
+ * @returns the splits that the folder holds, at least one.
+ * @throws {SourceError} when it holds none, or a file cannot be read.
  */
 export async function prepareDataset(options: PrepareOptions): Promise<PreparedSplit[]> {
   const { from, to } = options;
@@ -66,7 +66,7 @@ export async function prepareDataset(options: PrepareOptions): Promise<PreparedS
 }
 
 /**
- * Out of all files of a public data set those that are read, of every split.
+ * Chooses the files that are read, those of every split, from all files of a public data set.
  * @throws {SourceError} when there is none.
  */
 export function filesToPrepare(name: PreparationName, paths: readonly string[]): string[] {
@@ -83,7 +83,7 @@ export function filesToPrepare(name: PreparationName, paths: readonly string[]):
   return files;
 }
 
-/** The subset's files where there are some, all of the split otherwise. */
+/** The subset's files of the split where there are some, otherwise all files of the split. */
 function chooseOf(paths: readonly string[], split: string, { subset, exclude }: Preparation): string[] {
   const candidates = paths.filter((file) => exclude?.test(file) !== true);
   const all = chooseFiles(candidates, { path: "the data set", split });
@@ -119,7 +119,7 @@ async function writeSplit(
     await pipeline(Readable.from(lines()), createWriteStream(temporary));
     if (rows === 0) {
       throw new SourceError(
-        `Cannot prepare the split "${split}" as its files must hold records with question and answer: current value is ${leftOut} without`,
+        `the split "${split}" cannot be prepared: its records must have question and answer, but all ${leftOut} lack one`,
         { path: "from", allowed: "the folder of the public data set" },
       );
     }

@@ -1,4 +1,4 @@
-/** The records of one file of a public data set: Parquet, JSON Lines, one JSON object, or a JSON list of them. */
+/** Reads the records of one file of a public data set: Parquet, JSON Lines, one JSON object, or a JSON list of objects. */
 
 import { open, readFile, stat } from "node:fs/promises";
 import path from "node:path";
@@ -10,7 +10,7 @@ import { isParquet } from "../files/row-files.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A file that is one value is read whole. */
+/** Largest file that is read at once, to see whether it is one JSON value. */
 const MAX_VALUE_BYTES = 256 * 1024 * 1024;
 
 /** @throws {SourceError} when the file holds something else. */
@@ -36,7 +36,7 @@ export async function* readRecords(file: string): AsyncGenerator<JsonObject> {
   }
 }
 
-/** Undefined where the file is not one value of JSON: then it is one a line. */
+/** @returns undefined where the file is not one JSON value, as it then has one value on each line. */
 async function wholeValue(file: string): Promise<unknown> {
   if ((await stat(file)).size > MAX_VALUE_BYTES) return undefined;
   try {
@@ -50,7 +50,7 @@ async function wholeValue(file: string): Promise<unknown> {
 function objectIn(value: unknown, file: string): JsonObject {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw new SourceError(
-    `Cannot read records as each must be a JSON object: current value in ${path.basename(file)} is ${JSON.stringify(value).slice(0, 80)}`,
+    `${path.basename(file)} holds a record that is not a JSON object: ${JSON.stringify(value).slice(0, 80)}`,
     { path: "path", allowed: "JSON objects" },
   );
 }

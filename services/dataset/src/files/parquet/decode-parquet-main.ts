@@ -1,4 +1,4 @@
-/** The process that decodes one Parquet file: `decode-parquet-main.ts FROM TO LIMITS`. Its parent is told how it went. */
+/** The process that decodes one Parquet file: `decode-parquet-main.ts FROM TO LIMITS`. It sends its parent a DecodeEnd. */
 
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
@@ -23,7 +23,7 @@ async function decode(): Promise<DecodeEnd> {
     await pipeline(Readable.from(linesOfParquet(from, maxBytes)), createWriteStream(to, { flags: "wx" }));
     return { kind: "done" };
   } catch (error) {
-    // A disk without room is no fault of the file.
+    // The operating system failed, as when the disk is full; the file is not at fault.
     if (error instanceof Error && "syscall" in error && "code" in error) {
       return { kind: "failed", code: String(error.code), message: error.message };
     }

@@ -1,12 +1,12 @@
 /**
- * The lines that a Parquet file becomes, made in a process of its own (decode-parquet-main.ts).
+ * Decodes a Parquet file to lines of JSON, in a process of its own (decode-parquet-main.ts).
  *
- * Such a file comes from anybody, and two kilobytes of it can stand for gigabytes: a page may say that it decompresses to any
- * length, a run of equal values may have any number, a dictionary's one long text may stand in each of a million rows.
+ * Anybody may have made such a file, and two kilobytes of it can expand to gigabytes: a page may claim to decompress to any
+ * length, a run of equal values may be of any length, one long text of a dictionary may be used in a million rows.
  *
- * L1: what is written has a bound, by the size of the file; so has each line, as in every file of rows.
- * L2: what a page decompresses to has a bound, and no codec gives more than the page's header says.
- * L3: what decoding takes in between cannot be told beforehand: its process has a bound of memory and of time.
+ * L1: the bytes written are limited in proportion to the size of the file; each line is limited as in every file of rows.
+ * L2: the bytes that a page decompresses to are limited, and no codec gives more than the page's header says.
+ * L3: the memory that decoding takes in between cannot be computed beforehand, so its process has a limit of memory and time.
  */
 
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
@@ -14,34 +14,36 @@ import { asyncBufferFromFile, type Compressors, parquetMetadataAsync, parquetRea
 import { compressors } from "hyparquet-compressors";
 import { MAX_LINE_BYTES } from "../read-lines.ts";
 
-/** Rows decoded at once: they are all in memory. */
+/** Rows that are decoded, and in memory, at once. */
 const SLICE_ROWS = 10_000;
-/** Writers make pages of one megabyte; those of one row group in one page exist. */
+/** Most writers make pages of one megabyte, but some put a whole row group into one page. */
 const MAX_PAGE_BYTES = 512 * 1024 * 1024;
-/** Of the metadata at the end: some hundred bytes for each column of each row group. */
+/** Limit of the metadata at the end of the file, which has some hundred bytes for each column of each row group. */
 const MAX_METADATA_BYTES = 64 * 1024 * 1024;
-/** `{}` and the end of the line. */
+/** The shortest line: `{}` and a line feed. */
 const MIN_LINE_BYTES = 3;
-/** Written at once. */
+/** Length from which a text is handed on to be written. */
 const PIECE_CHARACTERS = 1024 * 1024;
 
-/** The file is not what it says, or too much. */
+/** The file exceeds a limit or contradicts itself. */
 export class ParquetLimitError extends Error {}
 
 /**
- * Texts of many lines each, a row a line.
- * @param maxBytes of all of them.
- * @throws {ParquetLimitError} beyond a bound, and what the library throws for a file that is no Parquet.
+ * Gives the file's rows as texts of many lines, one line for each row.
+ * @param maxBytes limit of all lines together.
+ * @throws {ParquetLimitError} when a limit is exceeded, and the library's error for a file that is not Parquet.
  */
 export async function* linesOfParquet(from: string, maxBytes: number): AsyncGenerator<string> {
   const file = await asyncBufferFromFile(from);
   const end = new DataView(await file.slice(Math.max(0, file.byteLength - 8), file.byteLength));
   const metadataBytes = end.byteLength < 8 ? 0 : end.getUint32(0, true);
-  if (metadataBytes > MAX_METADATA_BYTES) throw beyond("metadata", metadataBytes, MAX_METADATA_BYTES);
+  if (metadataBytes > MAX_METADATA_BYTES) throw beyond("its metadata", metadataBytes, MAX_METADATA_BYTES);
   const metadata = await parquetMetadataAsync(file);
   const numRows = metadata.row_groups.reduce((sum, group) => sum + Number(group.num_rows), 0);
   if (numRows * MIN_LINE_BYTES > maxBytes) {
-    throw new ParquetLimitError(`${numRows} rows in ${file.byteLength} bytes, more than can be meant`);
+    throw new ParquetLimitError(
+      `its metadata claims ${numRows} rows, more than a file of ${file.byteLength} bytes may have`,
+    );
   }
   let written = 0;
   let groupStart = 0;
@@ -55,7 +57,7 @@ export async function* linesOfParquet(from: string, maxBytes: number): AsyncGene
         written += Buffer.byteLength(piece);
         // L1
         if (written > maxBytes)
-          throw beyond(`rows for a file of ${file.byteLength} bytes`, written, maxBytes);
+          throw beyond(`the rows of a file of ${file.byteLength} bytes`, written, maxBytes);
         yield piece;
       }
     }
@@ -76,7 +78,7 @@ function* piecesOf(rows: readonly unknown[]): Generator<string> {
   if (piece !== "") yield piece;
 }
 
-/** What JSON has no word for: 64-bit integers as numbers (as text beyond 2^53), times as ISO 8601, bytes in base 64. */
+/** Turns values that JSON does not have: 64-bit integers into numbers (into text beyond 2^53), times into ISO 8601, bytes into base 64. */
 function jsonValue(value: unknown): unknown {
   if (typeof value === "bigint") {
     const number = Number(value);
@@ -89,7 +91,7 @@ function jsonValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, jsonValue(each)]));
 }
 
-/** L2: Node's own where it has them, as they stop at a length. */
+/** L2: Node's own decompressors where there are some, as they stop at a given length. */
 const BOUNDED: Compressors = Object.fromEntries(
   Object.entries({
     ...compressors,
@@ -100,12 +102,12 @@ const BOUNDED: Compressors = Object.fromEntries(
     codec,
     (input: Uint8Array, length: number) => {
       if (!(length >= 0 && length <= MAX_PAGE_BYTES)) throw beyond("a page", length, MAX_PAGE_BYTES);
-      // An empty page has no bound that Node takes.
+      // Node accepts no limit of 0 bytes, which an empty page would need.
       return length === 0 ? new Uint8Array(0) : decompress!(input, length);
     },
   ]),
 );
 
 function beyond(what: string, bytes: number, maxBytes: number): ParquetLimitError {
-  return new ParquetLimitError(`${bytes} bytes of ${what}, where at most ${maxBytes} are taken`);
+  return new ParquetLimitError(`${what} would take ${bytes} bytes, and at most ${maxBytes} are allowed`);
 }

@@ -1,19 +1,19 @@
 /**
- * A thread that ends its process when that takes too much memory, or when its parent is gone.
+ * A thread that kills its process when the process takes too much memory or when the parent process has ended.
  *
- * The process itself cannot: while it decodes, no timer of its own runs, and V8's limits do not count what lies outside its
- * heap, as the bytes of pages do.
+ * The main thread cannot do this: none of its timers runs while it decodes. V8's own limits do not help either, as they do
+ * not count memory outside V8's heap, where the bytes of pages are.
  */
 
 import { setInterval } from "node:timers";
 import { workerData } from "node:worker_threads";
 
-/** A process fills some hundred megabytes in this time. */
-const LOOK_EVERY_MS = 20;
+/** A process can fill some hundred megabytes in this time. */
+const CHECK_INTERVAL_MS = 20;
 
 const { maxMemoryBytes, parent } = workerData as { readonly maxMemoryBytes: number; readonly parent: number };
 
 setInterval(() => {
   const isTooLarge = process.memoryUsage.rss() > maxMemoryBytes;
   if (isTooLarge || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
-}, LOOK_EVERY_MS);
+}, CHECK_INTERVAL_MS);

@@ -11,10 +11,10 @@ import { SourceError } from "../../errors.ts";
 import { linesOfParquet } from "./decode-parquet.ts";
 import { parquetToJsonl } from "./parquet-rows.ts";
 
-/* The attacker writes the file: some hundred bytes that stand for gigabytes. */
+/* Files as an attacker may write them: some hundred bytes that expand to gigabytes. */
 
 const MIB = 1024 * 1024;
-/** Enough for an honest file; what the process itself takes is some 150 MiB. */
+/** Enough for an honest file; the process itself takes some 150 MiB. */
 const MEMORY_BYTES = 400 * MIB;
 
 const Codec = { none: 0, snappy: 1, gzip: 2, brotli: 4, zstd: 6, lz4Raw: 7 } as const;
@@ -26,12 +26,12 @@ interface Page {
   readonly type?: number;
   readonly codec?: number;
   readonly encoding: number;
-  /** As its header says. */
+  /** The number of values that the page's header states. */
   readonly numValues: number;
   readonly bytes: Uint8Array;
-  /** @default those that it has */
+  /** The length that the page's header states. @default that of `bytes` */
   readonly uncompressedBytes?: number;
-  /** Of the dictionary before it, plain. */
+  /** Bytes of the dictionary page before it, in plain encoding. */
   readonly dictionary?: Uint8Array;
 }
 
@@ -103,7 +103,7 @@ function varint(value: number): number[] {
   return [...bytes, rest];
 }
 
-describe("Parquet files that stand for more than they may", { timeout: 120_000 }, () => {
+describe("Parquet files that expand to more than is allowed", { timeout: 120_000 }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   before(async () => {
     folder = await temporaryFolder("bombs");
@@ -127,19 +127,19 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
       return true;
     });
     assert.ok(performance.now() - startedAt < 60_000);
-    // What it took was another process's.
+    // The memory was taken in another process, and not in this one.
     assert.ok(process.memoryUsage.rss() - memory < 200 * MIB);
     assert.deepEqual(await readdir(folder.path), ["rows.parquet"]);
   };
 
-  test("an honest file of this making is read", async () => {
+  test("an honest file that this test made is read", async () => {
     const bytes = Uint8Array.from([3, 0, 0, 0, 9, 0, 0, 0]);
     await decode(fileOf({ encoding: Encoding.plain, numValues: 2, bytes }, 2));
     assert.equal((await stat(place("rows.jsonl"))).size, '{"a":3}\n{"a":9}\n'.length);
     await rm(place("rows.jsonl"));
   });
 
-  test("a run of equal values that is longer than its page", async () => {
+  test("a run of equal values that is longer than its page is refused", async () => {
     const bytes = Uint8Array.from([1, ...varint(2 ** 30 * 2), 0]);
     const dictionary = Uint8Array.from([7, 0, 0, 0]);
     const bomb = fileOf({ encoding: Encoding.rleDictionary, numValues: 1, bytes, dictionary });
@@ -147,7 +147,7 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
     await refused(bomb, /more than 400 MiB of memory/);
   });
 
-  test("a page of a billion values without bits", async () => {
+  test("a page of a billion values of zero bits each is refused", async () => {
     const dictionary = Uint8Array.from([7, 0, 0, 0]);
     const numValues = 2 ** 30;
     const bytes = Uint8Array.from([0]);
@@ -157,7 +157,7 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
     );
   });
 
-  test("texts that each begin with all of the one before", async () => {
+  test("texts that each begin with the whole text before them are refused", async () => {
     // Delta encoding: lengths of prefixes 0, 1000, 2000 …, each with a suffix of 1000 bytes.
     const count = 4_000;
     const zigzag = (value: number) => varint(value * 2);
@@ -179,18 +179,18 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
       count,
     );
     assert.ok(bomb.length < 10_000);
-    await refused(bomb, /more than 400 MiB of memory|bytes of rows for a file of/);
+    await refused(bomb, /more than 400 MiB of memory|the rows of a file of \d+ bytes would take/);
   });
 
-  test("more rows than a file can hold", () =>
+  test("a file that claims more rows than it can hold is refused", () =>
     refused(
       fileOf({ encoding: Encoding.plain, numValues: 1, bytes: new Uint8Array(4) }, 2 ** 40),
-      /1099511627776 rows in \d+ bytes, more than can be meant/,
+      /claims 1099511627776 rows, more than a file of \d+ bytes may have/,
     ));
 
   for (const [name, codec] of Object.entries(Codec)) {
     if (name === "none") continue;
-    test(`a page that says it decompresses to two gigabytes: ${name}`, () =>
+    test(`a page that claims to decompress to two gigabytes is refused: ${name}`, () =>
       refused(
         fileOf({
           codec,
@@ -199,7 +199,7 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
           bytes: new Uint8Array(8),
           uncompressedBytes: 2 ** 31 - 1,
         }),
-        /2147483647 bytes of a page, where at most 536870912 are taken/,
+        /a page would take 2147483647 bytes, and at most 536870912 are allowed/,
       ));
   }
 
@@ -208,7 +208,7 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
     ["brotli", Codec.brotli, brotliCompressSync],
     ["zstd", Codec.zstd, zstdCompressSync],
   ] as const) {
-    test(`a page that decompresses to more than it says: ${name}`, async () => {
+    test(`a page that decompresses to more than its header states is refused: ${name}`, async () => {
       const bytes = compress(new Uint8Array(64 * MIB));
       assert.ok(bytes.length < MIB);
       await refused(
@@ -218,7 +218,7 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
     });
   }
 
-  test("one long text in every row: what is written has a bound", async () => {
+  test("a file with one long text in every row is refused once the bytes written reach the limit", async () => {
     const text = "x".repeat(100_000);
     const data = Array.from({ length: 10_000 }, () => text);
     const file = new Uint8Array(parquetWriteBuffer({ columnData: [{ name: "a", data, type: "STRING" }] }));
@@ -226,15 +226,15 @@ describe("Parquet files that stand for more than they may", { timeout: 120_000 }
     let written = 0;
     await assert.rejects(async () => {
       for await (const piece of linesOfParquet(place("rows.parquet"), 20 * MIB)) written += piece.length;
-    }, /bytes of rows for a file of \d+ bytes, where at most 20971520 are taken/);
+    }, /the rows of a file of \d+ bytes would take \d+ bytes, and at most 20971520 are allowed/);
     assert.ok(written <= 20 * MIB);
   });
 
-  test("a row that is longer than a line may be", async () => {
+  test("a row that is longer than a line may be is refused", async () => {
     const data = ["x".repeat(9 * MIB)];
     await refused(
       new Uint8Array(parquetWriteBuffer({ columnData: [{ name: "a", data, type: "STRING" }] })),
-      /bytes of a row, where at most 8388608 are taken/,
+      /a row would take \d+ bytes, and at most 8388608 are allowed/,
     );
   });
 });

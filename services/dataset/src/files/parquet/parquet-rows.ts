@@ -1,11 +1,11 @@
 /**
- * Rows of a Parquet file as JSON Lines.
+ * Turns the rows of a Parquet file into JSON Lines.
  *
- * A run asks for its rows in a shuffled order, and a single row of Parquet costs the decoding of thousands. So a file is
- * turned once, a slice at a time, and read from there.
+ * A run asks for its rows in a shuffled order, and reading a single row of Parquet means decoding thousands. So a file is
+ * turned into JSON Lines once, a slice at a time, and its rows are read from there.
  *
- * R1: it is decoded in a process of its own, within bounds of memory, time and what it writes (decode-parquet.ts): a file
- *     that would fill memory or disk is refused, and nobody else's work suffers.
+ * R1: a file is decoded in a process of its own, with limits of memory, time and bytes written (decode-parquet.ts). A file
+ *     that would fill memory or disk is refused, and other requests are not affected.
  */
 
 import { fork } from "node:child_process";
@@ -19,50 +19,50 @@ import { SourceError } from "../../errors.ts";
 import { parseRow } from "../parse-row.ts";
 import { readLines } from "../read-lines.ts";
 
-/** What decoding may take. */
+/** Limits of decoding. */
 export interface DecodeLimits {
-  /** Of the lines. */
+  /** Most bytes of all lines together. */
   readonly maxBytes: number;
-  /** Of the process that decodes. */
+  /** Most memory of the process that decodes. */
   readonly maxMemoryBytes: number;
 }
 
-/** How decoding ended, as its process tells it. */
+/** How decoding ended; the decoding process sends it to its parent. */
 export type DecodeEnd =
   | { readonly kind: "done" }
-  /** The file is none, or beyond a bound. */
+  /** The file is not Parquet, or exceeds a limit. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** The disk, and not the file. */
+  /** The operating system failed, and the file is not at fault. */
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
 export interface ParquetOptions {
-  /** Of the process that decodes; at most, and by default, 2 GiB. */
+  /** Most memory of the process that decodes; the default, and the most, is 2 GiB. */
   readonly maxMemoryBytes?: number | undefined;
-  /** @default by the size of the file */
+  /** @default grows with the size of the file */
   readonly deadlineMs?: number | undefined;
 }
 
 const MAIN = fileURLToPath(new URL("./decode-parquet-main.ts", import.meta.url));
 const MIB = 1024 * 1024;
-/** A row group, which writers make of 128 MiB to 1 GiB, and what is made of its values. */
+/** Enough for a row group, which writers make of 128 MiB to 1 GiB, and for the values that are decoded from it. */
 const DEFAULT_MEMORY_BYTES = 2_048 * MIB;
 /**
- * What the lines may have: columns of equal values, such as one long system prompt in each row, shrink by some hundred times;
- * nothing that is meant shrinks by more than a thousand.
+ * The limit of the lines grows with the file. A column of equal values, such as one long system prompt in each row, is
+ * compressed some hundred times; no honest file is compressed more than a thousand times.
  */
 const FREE_BYTES = 256 * MIB;
 const BYTES_PER_BYTE = 1_000;
-/** A disk holds it, and nobody trains on more rows. */
+/** More rows than anybody trains on, and few enough for a disk. */
 const MAX_BYTES = 256 * 1024 * MIB;
-/** Decoding takes a second for ten megabytes and more; a starved machine is slower by far. */
+/** Decoding ten megabytes takes less than a second; a busy machine is far slower. */
 const FREE_MS = 300_000;
 const MS_PER_MIB = 2_000;
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Writes the rows of `from` to `to`, one a line; `to` is there only when it is whole.
- * @throws {SourceError} when the file is no Parquet that can be read within the bounds.
+ * Writes the rows of `from` to `to`, one on each line; `to` appears only when it is complete.
+ * @throws {SourceError} when the file is not Parquet or cannot be decoded within the limits.
  */
 export async function parquetToJsonl(from: string, to: string, options: ParquetOptions = {}): Promise<void> {
   const temporary = `${to}.${randomUUID()}.tmp`;
@@ -76,8 +76,8 @@ export async function parquetToJsonl(from: string, to: string, options: ParquetO
 }
 
 /**
- * The rows of a Parquet file as JSON values.
- * @throws {SourceError} when the file is no Parquet that can be read within the bounds.
+ * Gives the rows of a Parquet file as JSON values.
+ * @throws {SourceError} when the file is not Parquet or cannot be decoded within the limits.
  */
 export async function* parquetRows(from: string): AsyncGenerator<JsonObject> {
   const rows = path.join(tmpdir(), `hone-parquet-${randomUUID()}.jsonl`);
@@ -123,8 +123,8 @@ async function decode(from: string, to: string, options: ParquetOptions): Promis
   if (end?.kind === "done") return;
   if (end?.kind === "failed") throw Object.assign(new Error(end.message), { code: end.code });
   const mib = Math.round(maxMemoryBytes / MIB);
-  const bound = isLate ? `${deadlineMs} ms` : `${mib} MiB of memory`;
-  const reason = end?.reason ?? `it takes more than ${bound} to decode`;
+  const limit = isLate ? `${deadlineMs} ms` : `${mib} MiB of memory`;
+  const reason = end?.reason ?? `it takes more than ${limit} to decode`;
   throw new SourceError(
     `${path.basename(from)} cannot be read as Parquet: ${reason}; give a Parquet file with smaller row groups, or JSON Lines`,
     { path: "path", allowed: "a Parquet file" },

@@ -1,10 +1,10 @@
-/** Tasks that are the rows of files, one file after the other. */
+/** A source whose tasks are the rows of files, one file after the other. */
 
 import type { Task, TaskSource } from "../../domain/task.ts";
 import { SourceError } from "../../errors.ts";
 import type { JsonlFile } from "../jsonl-file.ts";
 
-/** @throws {SourceError} when no file has a row. */
+/** @throws {SourceError} when the files have no rows. */
 export function fileSource(files: readonly JsonlFile[]): TaskSource {
   const starts = files.map((_, index) => files.slice(0, index).reduce((sum, { size }) => sum + size, 0));
   const size = files.reduce((sum, file) => sum + file.size, 0);
@@ -12,7 +12,7 @@ export function fileSource(files: readonly JsonlFile[]): TaskSource {
     const dropped = files.reduce((sum, file) => sum + file.dropped, 0);
     const why = dropped === 0 ? "" : ` (the filter leaves out all ${dropped})`;
     throw new SourceError(
-      `Cannot make tasks as ${files.map(({ name }) => name).join(", ")} must hold rows: current value is 0 rows${why}`,
+      `${files.map(({ name }) => name).join(", ")} has 0 rows${why}; give a file with at least one row`,
       { path: "path", allowed: "a file with at least one row" },
     );
   }

@@ -1,10 +1,10 @@
 /**
- * Tasks from a server:
+ * A source whose tasks come from a server:
  *
  *     GET  <url>                             -> { "size": 1000 }
  *     POST <url>  { "elements": [7, 3] }     -> { "rows": [{…}, {…}] }
  *
- * Rows are numbered from 0, and each number is one row for ever: a run that goes on asks for the same ones again.
+ * Rows are numbered from 0, and a number must always give the same row: a run that is resumed asks for the same rows again.
  */
 
 import { AnswerTooLongError, deadline, describeError, RetryableError, readText } from "@hone/core";
@@ -15,11 +15,11 @@ import { MAX_BATCH_BYTES } from "../jsonl-file.ts";
 
 export interface HttpSourceOptions {
   readonly url: string;
-  /** Bearer token; undefined = none. */
+  /** The bearer token; undefined = none is sent. */
   readonly key: string | undefined;
 }
 
-/** The trainer waits no longer for a batch; it asks again. */
+/** The trainer waits no longer than this for a batch; after that it asks again. */
 const ANSWER_DEADLINE_MS = 8_000;
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 const SHOWN_CHARACTERS = 200;
@@ -27,14 +27,14 @@ const SHOWN_CHARACTERS = 200;
 const sizeSchema = z.looseObject({ size: z.int().min(1).max(Number.MAX_SAFE_INTEGER) });
 const rowsSchema = z.looseObject({ rows: z.array(z.record(z.string(), z.unknown())) });
 
-/** The server is away, busy or confused. */
+/** The server cannot be reached, is busy or has an error of its own. */
 class TaskServerUnavailableError extends RetryableError {
   constructor(message: string, options?: ErrorOptions) {
     super("TASK_SERVER_UNAVAILABLE", message, options);
   }
 }
 
-/** @throws {SourceError | RetryableError} when the server does not tell its size. */
+/** @throws {SourceError | RetryableError} when the server does not give its size. */
 export async function httpSource(options: HttpSourceOptions): Promise<TaskSource> {
   const { url } = options;
   const { size } = await ask(options, undefined, sizeSchema, '{ "size": number of rows }');
@@ -44,7 +44,7 @@ export async function httpSource(options: HttpSourceOptions): Promise<TaskSource
     async read(elements) {
       const { rows } = await ask(options, { elements }, rowsSchema, '{ "rows": [one object a row] }');
       if (rows.length !== elements.length) {
-        throw refusal(url, `${elements.length} rows, as asked for`, `${rows.length}`);
+        throw refusal(url, `the ${elements.length} rows that it was asked for`, `${rows.length} rows`);
       }
       return rows.map(
         (row, index): Task => ({
@@ -77,15 +77,18 @@ function ask<Answer>(
       text = await readText(response, MAX_BATCH_BYTES);
     } catch (cause) {
       if (cause instanceof AnswerTooLongError) throw refusal(url, `at most ${MAX_BATCH_BYTES} bytes`, "more");
-      throw new TaskServerUnavailableError(`Cannot reach ${url} (${describeError(cause)})`, { cause });
+      throw new TaskServerUnavailableError(
+        `the task server ${url} cannot be reached (${describeError(cause)}); it is asked again later`,
+        { cause },
+      );
     }
     const shown = text.slice(0, SHOWN_CHARACTERS);
     if (response.status >= 500 || PASSING_STATUS.has(response.status)) {
       throw new TaskServerUnavailableError(
-        `Cannot get tasks of ${url}: it answers ${response.status} ${shown}`,
+        `the task server ${url} is not available: it answered with status ${response.status} ${shown}`,
       );
     }
-    if (!response.ok) throw refusal(url, "status 2xx", `${response.status} ${shown}`);
+    if (!response.ok) throw refusal(url, "status 2xx", `status ${response.status} ${shown}`);
     const parsed = schema.safeParse(jsonOf(text));
     if (!parsed.success) throw refusal(url, allowed, shown);
     return parsed.data;
@@ -93,13 +96,10 @@ function ask<Answer>(
 }
 
 function refusal(url: string, allowed: string, found: string): SourceError {
-  return new SourceError(
-    `Cannot get tasks as ${url} must answer with ${allowed}: current value is ${found}`,
-    {
-      path: "url",
-      allowed,
-    },
-  );
+  return new SourceError(`the task server ${url} must answer with ${allowed}, but answered with ${found}`, {
+    path: "url",
+    allowed,
+  });
 }
 
 function jsonOf(text: string): unknown {

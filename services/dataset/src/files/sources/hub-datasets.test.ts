@@ -43,7 +43,7 @@ describe("data sets of the hub", () => {
   };
   const downloads = () => server.requests.filter((request) => request.includes("/resolve/"));
 
-  test("fetches the files of the split, and no others, once", async () => {
+  test("only the files of the split are fetched, and only once", async () => {
     const open = openerOf();
     const order = await open({});
     assert.equal(order.size, 2);
@@ -56,14 +56,14 @@ describe("data sets of the hub", () => {
     assert.equal((await open({ split: "test", subset: "main" })).size, 1);
   });
 
-  test("a folder of the project goes before the hub", async () => {
+  test("a folder of the project takes precedence over a data set of the hub", async () => {
     await mkdir(path.join(folder.path, "owner/name"), { recursive: true });
     await writeFile(path.join(folder.path, "owner/name/train.jsonl"), "{}\n{}\n{}\n");
     assert.equal((await openerOf()({})).size, 3);
     assert.deepEqual(server.requests, []);
   });
 
-  test("a split or a data set that is not there is refused, a hub that is away is asked again", async () => {
+  test("a split or a data set that does not exist is refused, a hub that does not answer is asked again", async () => {
     const open = openerOf();
     await assert.rejects(open({ split: "validation" }), SourceError);
     await assert.rejects(open({ path: "owner/other" }), SourceError);
@@ -73,9 +73,9 @@ describe("data sets of the hub", () => {
     assert.equal((await open({ split: "test" })).size, 1);
   });
 
-  test("who waits for a long download is told how far it is, and finds it done later", async () => {
+  test("a request during a long download gets its progress, and a later one gets the rows", async () => {
     const open = openerOf({ patienceMs: 0 });
-    await assert.rejects(open({}), /owner\/name is being fetched: current value is \d+ of \d+ MiB/);
+    await assert.rejects(open({}), /owner\/name is still being fetched: \d+ of \d+ MiB/);
     for (;;) {
       const order = await open({}).catch((error: unknown) => {
         assert.ok(error instanceof RetryableError);

@@ -1,8 +1,10 @@
 /**
  * Data sets of the Hugging Face hub, by their id.
  *
- * D1: one download for a revision and split; whoever asks meanwhile is told how far it is, and asks again.
- * D2: what was fetched is kept for the life of the process: a branch that moves does not move a run's rows under it.
+ * D1: there is one download for each revision and split. A request in the meantime gets its progress in an error, and is
+ *     made again later.
+ * D2: while the process runs, a download is used again and never repeated, so the rows of a run stay the same when a
+ *     branch of the hub moves on.
  */
 
 import { stat } from "node:fs/promises";
@@ -14,7 +16,7 @@ import { SourceError } from "../../errors.ts";
 import { chooseFiles, type HuggingFaceFolder } from "./hugging-face-folder.ts";
 
 export interface HubDatasetsOptions {
-  /** HONE_FILES: a folder of that name goes before the hub. */
+  /** HONE_FILES: a folder with the data set's name in it takes precedence over the hub. */
   readonly root: string;
   readonly hub: DatasetHub;
   /** Ends downloads. */
@@ -30,16 +32,16 @@ interface Download {
   totalBytes: number;
 }
 
-/** Below what the trainer waits for a batch. */
+/** Shorter than the trainer waits for a batch. */
 const DEFAULT_PATIENCE_MS = 5_000;
 
-/** The data set is on its way. */
+/** The data set is still being downloaded. */
 class StillFetchingError extends RetryableError {
   constructor(name: string, { doneBytes, totalBytes }: Download) {
     const mib = (bytes: number) => Math.round(bytes / 2 ** 20);
     super(
       "STILL_FETCHING",
-      `Cannot make tasks yet as ${name} is being fetched: current value is ${mib(doneBytes)} of ${mib(totalBytes)} MiB`,
+      `${name} is still being fetched: ${mib(doneBytes)} of ${mib(totalBytes)} MiB are here`,
     );
   }
 }
@@ -52,8 +54,8 @@ export class HubDatasets {
     this.#options = options;
   }
 
-  /** Whether a path is an id of the hub, and no folder of the project. */
-  async isOfHub(named: string): Promise<boolean> {
+  /** Whether a path is the id of a data set of the hub; false where the project has a folder of that name. */
+  async isHubId(named: string): Promise<boolean> {
     if (!named.includes("/") || !isRepositoryId(named)) return false;
     return stat(path.join(this.#options.root, named)).then(
       () => false,
@@ -62,9 +64,9 @@ export class HubDatasets {
   }
 
   /**
-   * The split's files, on this machine.
+   * Fetches the split's files. @returns their paths on this machine.
    * @throws {SourceError} when there is no such data set, or no such split in it.
-   * @throws {RetryableError} when the hub is away, or the download takes longer than an answer may.
+   * @throws {RetryableError} when the hub does not answer, or the download takes longer than an answer may wait.
    */
   async filesOf(source: HuggingFaceFolder & { readonly revision: string }): Promise<string[]> {
     const { patienceMs = DEFAULT_PATIENCE_MS } = this.#options;
@@ -105,7 +107,7 @@ export class HubDatasets {
         onProgress: (doneBytes, totalBytes) => Object.assign(progress, { doneBytes, totalBytes }),
       })
       .then((folder) => {
-        logger.info("a data set of the hub is here", { name, revision, files: chosen.length });
+        logger.info("a data set of the hub was fetched", { name, revision, files: chosen.length });
         return chosen.map((file) => path.join(folder, file));
       });
     return Object.assign(progress, { files });

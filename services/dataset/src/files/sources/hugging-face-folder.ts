@@ -17,14 +17,14 @@ export interface HuggingFaceFolder {
 }
 
 const ROWS = /\.(parquet|jsonl|json|ndjson)$/i;
-/** Not of rows, though they end so. */
+/** Files that hold no rows although their names end like those that do. */
 const NOT_ROWS = /(^|\/)(dataset_infos?|state|config)\.json$|(^|\/)\./;
-/** Of those that are there, in an error. */
+/** Most files that an error lists. */
 const SHOWN_FILES = 10;
 
 /**
- * The split's files, in order of their paths, below `root`.
- * @throws {SourceError} when the folder is not there or holds no file of the split.
+ * Lists the split's files, ordered by their paths below `root`.
+ * @throws {SourceError} when the folder does not exist or holds no file of the split.
  */
 export async function filesOfSplit(root: string, folder: HuggingFaceFolder): Promise<string[]> {
   const all = await filesBelow(root, folder.path);
@@ -32,7 +32,7 @@ export async function filesOfSplit(root: string, folder: HuggingFaceFolder): Pro
 }
 
 /**
- * Out of all files of a data set those of a split, in order.
+ * Chooses the files of a split from all files of a data set, in order.
  * @throws {SourceError} when there is none.
  */
 export function chooseFiles(paths: readonly string[], folder: HuggingFaceFolder): string[] {
@@ -41,14 +41,14 @@ export function chooseFiles(paths: readonly string[], folder: HuggingFaceFolder)
   const ofSubset = subset === undefined ? all : all.filter((file) => namesPart(file, subset));
   const files = ofSubset.filter((file) => namesPart(file, split));
   if (files.length > 0) return files;
-  const shown = all.slice(0, SHOWN_FILES).join(", ") || "no file of rows";
+  const shown = all.slice(0, SHOWN_FILES).join(", ") || "no files of rows";
   throw new SourceError(
-    `Cannot make tasks as ${folder.path} must hold files of the split "${split}"${subset === undefined ? "" : ` of "${subset}"`}: current value is ${shown}`,
+    `${folder.path} has no files of the split "${split}"${subset === undefined ? "" : ` of the subset "${subset}"`}; it has ${shown}`,
     { path: "split", allowed: "the name of a split that the data set holds" },
   );
 }
 
-/** Every file below a folder below `root`. @throws {SourceError} when there is no such folder. */
+/** Lists every file in a folder below `root`, and in its own folders. @throws {SourceError} when there is no such folder. */
 export async function filesBelow(root: string, named: string): Promise<string[]> {
   try {
     const folder = await fileBelow(root, named, "path");
@@ -56,7 +56,7 @@ export async function filesBelow(root: string, named: string): Promise<string[]>
     return names.map((name) => name.replaceAll(path.sep, "/"));
   } catch (cause) {
     throw new SourceError(
-      `Cannot make tasks as the dataset must be a folder below HONE_FILES: current value is "${named}" (${describeError(cause)})`,
+      `the dataset "${named}" cannot be read (${describeError(cause)}); give a folder below HONE_FILES`,
       { path: "path", allowed: "a folder below HONE_FILES" },
       { cause },
     );

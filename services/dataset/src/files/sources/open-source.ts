@@ -1,4 +1,4 @@
-/** From what a run file says to tasks in their order. */
+/** Opens the source of tasks that a run file describes. */
 
 import type { BoundKeys, RowSource } from "@hone/config";
 import { InvalidInputError, unreachable } from "@hone/core";
@@ -17,11 +17,11 @@ import { filesOfSplit } from "./hugging-face-folder.ts";
 export interface SourceParts {
   readonly files: RowFiles;
   readonly hub: HubDatasets;
-  /** Of task servers. */
+  /** The keys of task servers. */
   readonly keys: BoundKeys;
 }
 
-/** @throws {SourceError} when the source is empty or cannot be read, {RetryableError} when that may pass. */
+/** @throws {SourceError} when the source is empty or cannot be read; {RetryableError} when it may be readable later. */
 export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<TaskOrder> {
   switch (spec.source) {
     case "environment":
@@ -30,7 +30,7 @@ export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<
       const orders = await Promise.all(
         spec.parts.map(async ({ weight, tasks }, index) => ({
           weight,
-          order: await within(`parts[${index}].tasks`, () => openRows(tasks, parts)),
+          order: await atKey(`parts[${index}].tasks`, () => openRows(tasks, parts)),
         })),
       );
       return mixedOrder(orders);
@@ -57,7 +57,7 @@ function keyFor(variable: string, url: string, keys: BoundKeys): string {
   }
 }
 
-/** The files of a source that reads some. */
+/** Opens the files of a source that reads files. */
 export async function openFiles(
   spec: Exclude<RowSource, { source: "http" }>,
   { files, hub }: Pick<SourceParts, "files" | "hub">,
@@ -67,13 +67,15 @@ export async function openFiles(
     case "parquet":
       if ((spec.source === "parquet") !== isParquet(spec.path)) {
         throw new SourceError(
-          `Cannot read the dataset as the name of a Parquet file, and of no other, ends in .parquet: current value is "${spec.path}" as ${spec.source}`,
+          spec.source === "parquet"
+            ? `"${spec.path}" is not a Parquet file by its name, which ends in .parquet; give such a file, or the source jsonl`
+            : `"${spec.path}" is a Parquet file by its name, which ends in .parquet; give the source parquet, or a JSON Lines file`,
           { path: "path", allowed: `a file of the kind ${spec.source}` },
         );
       }
       return [await files.open(spec.path, spec.filter)];
     case "hugging_face": {
-      if (await hub.isOfHub(spec.path)) {
+      if (await hub.isHubId(spec.path)) {
         const fetched = await hub.filesOf(spec);
         return Promise.all(fetched.map((file) => files.openReal(file, spec.filter)));
       }
@@ -85,8 +87,8 @@ export async function openFiles(
   }
 }
 
-/** Tells where in the run file a part's problem stands. */
-async function within<T>(key: string, work: () => Promise<T>): Promise<T> {
+/** Runs `work`, and puts `key` before the path of a SourceError that it throws. */
+async function atKey<T>(key: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

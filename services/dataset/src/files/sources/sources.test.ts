@@ -95,7 +95,7 @@ describe("sources of rows", () => {
       assert.match(tasks[0]!.id, /^rows\.parquet:\d+$/);
     });
 
-    test("a file that has changed is read anew, and what was made of the older one is removed", async () => {
+    test("a file that has changed is read again, and the rows made from its older version are removed", async () => {
       await write("changing.parquet", 3);
       assert.equal((await open({ source: "parquet", path: "changing.parquet" })).size, 3);
       const before = await readdir(path.join(cacheFolder, "rows"));
@@ -104,7 +104,7 @@ describe("sources of rows", () => {
       assert.equal((await readdir(path.join(cacheFolder, "rows"))).length, before.length);
     });
 
-    test("what is no Parquet is refused, as is a name of another kind", async () => {
+    test("a file that is not Parquet is refused, as is a name that does not fit the kind of source", async () => {
       await put("broken.parquet", "PAR1 no, not really PAR1");
       await assert.rejects(
         open({ source: "parquet", path: "broken.parquet" }),
@@ -119,7 +119,7 @@ describe("sources of rows", () => {
   describe("filters", () => {
     const prompt = (content: string) => ({ prompt: [{ role: "user", content }] });
 
-    test("leave out what is empty, too long or there already", async () => {
+    test("leave out prompts that are empty, too long or duplicates", async () => {
       await putRows("filter.jsonl", [
         prompt("a"),
         prompt(" "),
@@ -137,7 +137,7 @@ describe("sources of rows", () => {
       assert.equal((await all({ source: "jsonl", path: "filter.jsonl" })).length, 6);
     });
 
-    test("a filter that leaves nothing is refused with what it left out", async () => {
+    test("a filter that leaves out every row is refused with their number", async () => {
       await putRows("long.jsonl", [prompt("long"), prompt("longer")]);
       await assert.rejects(
         open({ source: "jsonl", path: "long.jsonl", filter: { maxPromptCharacters: 1 } }),
@@ -145,7 +145,7 @@ describe("sources of rows", () => {
       );
     });
 
-    test("keep exactly the first of equal prompts, whatever the rows are", async () => {
+    test("keep exactly the first of equal prompts, in any file", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.nat(30), { minLength: 1, maxLength: 200 }), async (numbers) => {
           await putRows(
@@ -167,7 +167,7 @@ describe("sources of rows", () => {
   });
 
   describe("indices on disk", () => {
-    test("a restart reads the index, not the file", async () => {
+    test("a restart reads the index and not the file", async () => {
       await putRows(
         "kept.jsonl",
         Array.from({ length: 100 }, (_, index) => ({ index })),
@@ -184,7 +184,7 @@ describe("sources of rows", () => {
       assert.deepEqual(logged, []);
     });
 
-    test("one that is cut short or of another version is made again", async () => {
+    test("an index that is cut short is made again", async () => {
       await putRows(
         "cut.jsonl",
         Array.from({ length: 100 }, (_, index) => ({ index })),
@@ -197,7 +197,7 @@ describe("sources of rows", () => {
       assert.equal((await all({ source: "jsonl", path: "cut.jsonl" })).length, 100);
     });
 
-    test("a cache folder that cannot be written costs the copy, nothing else", async () => {
+    test("rows are served even where the cache folder cannot be written", async () => {
       await putRows("plain.jsonl", [{ a: 1 }]);
       await writeFile(path.join(folder.path, "no-folder"), "");
       files = new RowFiles({
@@ -281,7 +281,7 @@ describe("sources of rows", () => {
       await assert.rejects(open(spec), /HONE_DATASET_KEY, which is not set for the dataset service/);
     });
 
-    test("a key that is bound to another host is not sent", async () => {
+    test("a key is not sent to a host that it is not meant for", async () => {
       answer = () => assert.fail("asked");
       const environment = { HONE_DATASET_KEY: "secret", HONE_DATASET_KEY_HOSTS: "tasks.example.com" };
       await assert.rejects(
@@ -301,11 +301,11 @@ describe("sources of rows", () => {
       const order = await open({ source: "http", url });
       await assert.rejects(
         order.take({ runSeed: 1, cursor: 0, count: 2, isShuffled: false }),
-        /2 rows, as asked for/,
+        /2 rows that it was asked for, but answered with 0 rows/,
       );
     });
 
-    test("an answer without end is refused, and no more of it is read", { timeout: 30_000 }, async () => {
+    test("an endless answer is refused, and reading it stops", { timeout: 30_000 }, async () => {
       const closed = Promise.withResolvers<void>();
       const endless = createServer((_request, response) => {
         response.once("close", closed.resolve);
