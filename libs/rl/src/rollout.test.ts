@@ -12,12 +12,12 @@ describe("checkSample()", () => {
 
   test("names the part that does not fit", () => {
     const broken: Array<[Partial<typeof sample>, RegExp]> = [
-      [{ lossMask: Uint8Array.of(0, 1) }, /one entry per token \(3\): current value is 2/],
+      [{ lossMask: Uint8Array.of(0, 1) }, /has 3 tokens and a mask of 2 entries/],
       [{ lossMask: Uint8Array.of(1, 1, 0) }, /first token/],
-      [{ lossMask: Uint8Array.of(0, 1, 2) }, /0 and 1 only: current value is 2/],
-      [{ logprobs: [-1] }, /one logprob per sampled token \(2\): current value is 1/],
-      [{ logprobs: [-1, Number.NaN] }, /finite: current value is NaN at 1/],
-      [{ versions: [{ version: 0, tokenCount: 1 }] }, /cover its 2 sampled tokens: current value is 1/],
+      [{ lossMask: Uint8Array.of(0, 1, 2) }, /holds 2; only 0 and 1/],
+      [{ logprobs: [-1] }, /has 2 sampled tokens and 1 logprobs/],
+      [{ logprobs: [-1, Number.NaN] }, /sampled token 1 of train.1.0.0 is NaN; it must be finite/],
+      [{ versions: [{ version: 0, tokenCount: 1 }] }, /cover 1 tokens; they must cover its 2 sampled tokens/],
     ];
     for (const [changes, message] of broken) {
       assert.throws(() => checkSample({ ...sample, ...changes }, "train.1.0.0"), message);

@@ -57,7 +57,7 @@ export interface Score {
 export interface ToolUse {
   readonly name: string;
   readonly calls: number;
-  /** Of these, how many failed. */
+  /** How many of these failed. */
   readonly failed: number;
   /** What the last one that failed said; empty = none did. */
   readonly error: string;
@@ -110,36 +110,36 @@ export function checkSample(sample: Sample, name: string): void {
   const tokenCount = sample.tokenIds.length;
   if (sample.lossMask.length !== tokenCount) {
     throw new BrokenRecordError(
-      `Cannot train on ${name} as its mask must have one entry per token (${tokenCount}): current value is ${sample.lossMask.length}`,
+      `${name} has ${tokenCount} tokens and a mask of ${sample.lossMask.length} entries; a mask has one entry for each token`,
     );
   }
   if (sample.lossMask.some((bit) => bit > 1)) {
     throw new BrokenRecordError(
-      `Cannot train on ${name} as its mask must hold 0 and 1 only: current value is ${sample.lossMask.find((bit) => bit > 1)}`,
+      `the mask of ${name} holds ${sample.lossMask.find((bit) => bit > 1)}; only 0 and 1 are allowed`,
     );
   }
   if (sample.lossMask[0] === 1) {
     throw new BrokenRecordError(
-      `Cannot train on ${name} as its first token has no context to be sampled from: current value is mask 1`,
+      `the first token of ${name} has mask 1; it has no context to be sampled from, so its mask must be 0`,
     );
   }
   const sampled = sampledTokenCount(sample);
   if (sample.logprobs.length !== sampled) {
     throw new BrokenRecordError(
-      `Cannot train on ${name} as it must have one logprob per sampled token (${sampled}): current value is ${sample.logprobs.length}`,
+      `${name} has ${sampled} sampled tokens and ${sample.logprobs.length} logprobs; each sampled token has one`,
     );
   }
   for (let i = 0; i < sampled; i++) {
     if (!Number.isFinite(sample.logprobs[i])) {
       throw new BrokenRecordError(
-        `Cannot train on ${name} as logprobs must be finite: current value is ${sample.logprobs[i]} at ${i}`,
+        `the logprob of sampled token ${i} of ${name} is ${sample.logprobs[i]}; it must be finite`,
       );
     }
   }
   const versioned = sample.versions.reduce((total, span) => total + span.tokenCount, 0);
   if (versioned !== sampled) {
     throw new BrokenRecordError(
-      `Cannot train on ${name} as its version spans must cover its ${sampled} sampled tokens: current value is ${versioned}`,
+      `the version spans of ${name} cover ${versioned} tokens; they must cover its ${sampled} sampled tokens`,
     );
   }
 }

@@ -33,7 +33,7 @@ describe("MetricSet", () => {
   test("refuses a name with two reductions", () => {
     const metrics = new MetricSet();
     metrics.add("loss", Reduction.mean, 1);
-    assert.throws(() => metrics.add("loss", Reduction.sum, 1), /Cannot add to metric loss/);
+    assert.throws(() => metrics.add("loss", Reduction.sum, 1), /the metric loss is reduced by mean/);
   });
 });
 

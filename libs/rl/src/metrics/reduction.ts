@@ -38,7 +38,7 @@ export class MetricSet {
     }
     if (metric.reduction !== reduction) {
       throw new BrokenRecordError(
-        `Cannot add to metric ${name} as it reduces by ${metric.reduction}: current value is ${reduction}`,
+        `the metric ${name} is reduced by ${metric.reduction}, and a value was added that reduces by ${reduction}`,
       );
     }
     metric.weight += weight;

@@ -56,7 +56,7 @@ export function packSamples(samples: readonly PackableSample[], options: PackOpt
   const ordered = orderByPrefix(samples);
   if (ordered.length === 0) {
     throw new BrokenRecordError(
-      `Cannot pack samples as one of them must have a trained token: current value is ${samples.length} samples without`,
+      `none of the ${samples.length} samples to pack has a trained token; at least one must have one`,
     );
   }
   const longest = ordered.reduce((max, { computedLength }) => Math.max(max, computedLength), 0);
@@ -150,8 +150,8 @@ function layOut(
 function checkPackable(sample: PackableSample, index: number): void {
   if (sample.lossMask.length !== sample.tokenIds.length || sample.lossMask[0] === 1) {
     throw new BrokenRecordError(
-      `Cannot pack sample ${index} as its mask has an entry per token and its first token is not trained: ` +
-        `current value is ${sample.lossMask.length} entries for ${sample.tokenIds.length} tokens`,
+      `sample ${index} has ${sample.tokenIds.length} tokens and a mask of ${sample.lossMask.length} entries that begins with ` +
+        `${sample.lossMask[0]}; a mask has one entry for each token and begins with 0`,
     );
   }
 }

@@ -12,7 +12,7 @@ const READ_BEGIN = 1_000;
 const READ_END = 3_000;
 /** Characters of a line for people. */
 const MAX_LINE = 400;
-/** Of these, what is kept of the beginning where a line is too long. */
+/** Characters kept from the beginning of a line that is too long. */
 const KEPT_BEGIN = 120;
 
 /** Lines that name an error: `ModuleNotFoundError: …`, `java.lang.IllegalStateException: …`, `panic: …`. */

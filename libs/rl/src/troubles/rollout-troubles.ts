@@ -31,7 +31,7 @@ export interface RolloutTroubles {
   readonly tools: readonly ToolTrouble[];
 }
 
-/** Of one step: a model that makes up names of tools must not make a message of any size. */
+/** Most tools of one step: a model that makes up names of tools must not make a message of any size. */
 const MAX_TOOLS = 16;
 
 /** @returns undefined where nothing went wrong. */

@@ -93,7 +93,7 @@ describe("decodeRollout()", () => {
   test("refuses a sample of the model that has no logprobs", () => {
     assert.throws(
       () => decodeRollout(message("train", { logprobs: [], versions: [] }), "run-1"),
-      /one logprob per sampled token/,
+      /2 sampled tokens and 0 logprobs/,
     );
   });
 
