@@ -72,7 +72,7 @@ export {
   subjectCount,
 } from "./streams/backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./streams/bucket.ts";
-export { DurableName, makeDurables } from "./streams/durables.ts";
+export { DurableName, EventSinkDurable, type EventSinkName, makeDurables } from "./streams/durables.ts";
 export { purgeEpisodes } from "./streams/purge-episodes.ts";
 export type { OldSize, TopologyOptions } from "./streams/streams.ts";
 export {

@@ -1,7 +1,8 @@
 /**
  * The tracer: what happens in runs, every rollout and every span, stored and shown.
  *
- *   EVENTS, EPISODES (scored), RUN_STATE ─▶ batched writes ─▶ PostgreSQL ─▶ API and page
+ *   EVENTS ─▶ batched writes ─▶ sinks, of which the database is one
+ *   EPISODES (scored), RUN_STATE ─▶ batched writes ─▶ PostgreSQL ─▶ API and page
  *   OTLP/HTTP ─▶ span intake ─▶ batched writes ─▶ PostgreSQL
  *             └▶ forwarder (HONE_OTLP_FORWARD)
  *
@@ -9,7 +10,7 @@
  */
 
 import { pause, TerminalError } from "@hone/core";
-import { BucketName, openBucket } from "@hone/messaging";
+import { BucketName, type EventSinkName, openBucket } from "@hone/messaging";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import type { Database } from "@hone/storage";
@@ -18,11 +19,11 @@ import { readTracerConfig, type TracerConfig } from "./config.ts";
 import { migrations } from "./db/migrations.ts";
 import { enforceRetention, type RetentionLimits } from "./db/retention.ts";
 import { createStore } from "./db/store.ts";
-import { writeEvents } from "./db/write-events.ts";
 import { writeRollouts, writeTrainings } from "./db/write-rollouts.ts";
 import { writeSpans } from "./db/write-spans.ts";
 import { writeStates } from "./db/write-states.ts";
 import { BatchWriter } from "./domain/batch-writer.ts";
+import type { EventSink } from "./domain/event-sink.ts";
 import type { TracePiece } from "./domain/otlp/split-by-trace.ts";
 import type { TrainFigures } from "./domain/otlp/train-figures.ts";
 import type { StoredRollout } from "./domain/ports.ts";
@@ -36,6 +37,7 @@ import { consumeEvents } from "./nats/consume-events.ts";
 import { consumeRollouts } from "./nats/consume-rollouts.ts";
 import { watchStack } from "./nats/watch-stack.ts";
 import { watchStates } from "./nats/watch-states.ts";
+import { openSinks } from "./sinks/open-sinks.ts";
 
 /** Rows of one write: large enough that its cost per row is small, small enough that it takes milliseconds. */
 const MAX_BATCH = 256;
@@ -60,7 +62,6 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
   const stopping = new AbortController();
   const { signal } = stopping;
 
-  const events = writerOf<RunFact>(EVENT_DELAY_MS, (items) => writeEvents(database, items));
   const rollouts = writerOf<StoredRollout>(ROLLOUT_DELAY_MS, (items) => writeRollouts(database, items));
   const pieces = writerOf<TracePiece>(SPAN_DELAY_MS, (items) => writeSpans(database, items), MAX_SPAN_BATCH);
   const trainings = writerOf<TrainFigures>(TRAINING_DELAY_MS, (items) => writeTrainings(database, items));
@@ -80,7 +81,15 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     observeMetric(Instrument.spanPiecesWaiting, () => [{ labels: {}, value: pieces.waiting }]),
   ];
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
-  const consumers = [consumeEvents(bus, events, logger), consumeRollouts(bus, rollouts, logger)];
+  const sinks = Object.entries(openSinks({ config, database })) as [EventSinkName, EventSink | undefined][];
+  const consumers = [
+    ...sinks.flatMap(([name, sink]) => {
+      if (sink === undefined) return [];
+      const writer = writerOf<RunFact>(EVENT_DELAY_MS, (facts) => sink.write(facts));
+      return [consumeEvents(bus, name, writer, logger)];
+    }),
+    consumeRollouts(bus, rollouts, logger),
+  ];
   const background = [
     watchStates({ bucket, write: (states) => writeStates(database, states), logger, signal }),
     retain(database, config, logger, signal),

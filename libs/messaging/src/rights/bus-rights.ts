@@ -21,6 +21,7 @@ import {
   payloadStoreOf,
   streamOfStore,
 } from "../payloads/payload-stores.ts";
+import { EventSinkDurable } from "../streams/durables.ts";
 import { StreamName } from "../streams/streams.ts";
 import { RunControl, ServiceName, subjects, ValidatingService } from "../subjects.ts";
 
@@ -133,7 +134,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common("tracer"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "tracer-rollouts"),
-        ...durable(StreamName.events, "tracer-events"),
+        ...Object.values(EventSinkDurable).flatMap((sink) => durable(StreamName.events, sink)),
         ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
         ...health,

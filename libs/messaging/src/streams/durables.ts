@@ -12,15 +12,21 @@ import { subjects } from "../subjects.ts";
 import { isBeyondStream } from "./stream-reset.ts";
 import type { StreamName } from "./streams.ts";
 
+/** The shared consumer of each sink that the tracer writes events to. Each has its own, so that a slow one holds up no other. */
+export const EventSinkDurable = { database: "tracer-events" } as const;
+export type EventSinkName = keyof typeof EventSinkDurable;
+
 /** Shared consumers by name: replicas of a service share one, and others look at what waits there. */
 export const DurableName = {
   runRequests: "trainer",
   jobs: "agent-rollout",
   finishedEpisodes: "judge",
   scoredEpisodes: "tracer-rollouts",
-  events: "tracer-events",
+  events: EventSinkDurable.database,
 } as const;
-export type DurableName = (typeof DurableName)[keyof typeof DurableName];
+export type DurableName =
+  | (typeof DurableName)[keyof typeof DurableName]
+  | (typeof EventSinkDurable)[EventSinkName];
 
 /** A shared consumer. */
 export interface Durable {
@@ -51,7 +57,9 @@ const DURABLES: readonly Durable[] = [
     filter: subjects.rolloutFinished("*"),
   },
   { ...common, stream: "EPISODES", durable: DurableName.scoredEpisodes, filter: subjects.rolloutScored("*") },
-  { ...common, stream: "EVENTS", durable: DurableName.events, filter: subjects.event("*", "*") },
+  ...Object.values(EventSinkDurable).map(
+    (durable): Durable => ({ ...common, stream: "EVENTS", durable, filter: subjects.event("*", "*") }),
+  ),
 ];
 
 /** Makes every shared consumer that is missing, and makes anew what can be of no use any more. */

@@ -64,7 +64,10 @@ describe("RowFiles", () => {
   test("refuses an empty file", async () => {
     await put("empty.jsonl", "\n\n");
     const file = await files.open("empty.jsonl");
-    assert.throws(() => fileSource([file]), refusal(/empty\.jsonl has 0 rows; give a file with at least one row/));
+    assert.throws(
+      () => fileSource([file]),
+      refusal(/empty\.jsonl has 0 rows; give a file with at least one row/),
+    );
   });
 
   test("refuses every path that leads out of its folder", async () => {

@@ -1,10 +1,11 @@
-/** Stores what happens in runs; an event is acknowledged after it is written. */
+/** Hands what happens in runs to a sink; an event is acknowledged after the sink has written it. */
 
 import { describeError, TerminalError } from "@hone/core";
 import {
   type Bus,
   consumeWork,
-  DurableName,
+  EventSinkDurable,
+  type EventSinkName,
   runOfEvent,
   StreamName,
   subjects,
@@ -21,10 +22,15 @@ import { storedOrGivenUp } from "./give-up.ts";
 /** Events that wait for one write together; a busy run makes a handful a second. */
 const CONCURRENCY = 256;
 
-export function consumeEvents(bus: Bus, writer: BatchWriter<RunFact>, logger: Logger): WorkConsumer {
+export function consumeEvents(
+  bus: Bus,
+  sink: EventSinkName,
+  writer: BatchWriter<RunFact>,
+  logger: Logger,
+): WorkConsumer {
   return consumeWork(bus, RunEventSchema, {
     stream: StreamName.events,
-    durable: DurableName.events,
+    durable: EventSinkDurable[sink],
     filter: subjects.event("*", "*"),
     concurrency: CONCURRENCY,
     handle: async (item) => {
@@ -32,7 +38,7 @@ export function consumeEvents(bus: Bus, writer: BatchWriter<RunFact>, logger: Lo
       if (fact !== undefined) await storedOrGivenUp(item, writer.add(fact), logger);
     },
     onError: (error, { subject, sequence }) =>
-      logger.error("an event could not be stored", { subject, sequence, error }),
+      logger.error("an event could not be stored", { sink, subject, sequence, error }),
   });
 }
 

@@ -1,0 +1,21 @@
+/**
+ * The sinks of events by name. A sink is a file beside this one that exports a function which makes an {@link EventSink}; each
+ * has a shared consumer of its own (`EventSinkDurable` in libs/messaging), so that none waits for another.
+ */
+
+import type { EventSinkName } from "@hone/messaging";
+import type { Database } from "@hone/storage";
+import type { TracerConfig } from "../config.ts";
+import { writeEvents } from "../db/write-events.ts";
+import type { EventSink } from "../domain/event-sink.ts";
+
+/** What sinks are made from. */
+export interface SinkContext {
+  readonly config: TracerConfig;
+  readonly database: Database;
+}
+
+/** @returns undefined for a sink that the operator has not set up: nothing reads its consumer. */
+export function openSinks({ database }: SinkContext): Record<EventSinkName, EventSink | undefined> {
+  return { database: { write: (facts) => writeEvents(database, facts) } };
+}
