@@ -36,19 +36,72 @@ console.log(JSON.stringify({
 }));
 `;
 
+/** In the copy: a judge's words on two answers, an episode of the environment, and what the sink wrote of two steps. */
+const ADDITIONS = `
+import { readFile } from "node:fs/promises";
+import { environmentOf } from "@hone/agents";
+import { parseJudges } from "@hone/config";
+import "./services/agent-rollout/src/domain/built-ins.ts";
+import { makeJudge } from "./services/judge/src/domain/registry.ts";
+import { readTracerConfig } from "./services/tracer/src/config.ts";
+import { openSinks } from "./services/tracer/src/sinks/open-sinks.ts";
+
+const parsed = parseJudges([{ kind: "contains" }]);
+const [config] = parsed.kind === "judges" ? parsed.judges : [];
+const judge = await makeJudge(config as never, {} as never);
+const judged = ["It is 72.", "It is 27."].map((solution) =>
+  judge({ metadata: { solution }, turns: [], row: { groundTruth: "72" } } as never, {} as never));
+
+const definition = environmentOf("repeat")!;
+const environment = definition.create(definition.configSchema.parse({ highest: 5 }));
+const { observation } = await environment.reset(3);
+const right = await environment.step(observation.replace("Repeat: ", ""));
+
+const { metricsFile } = readTracerConfig({
+  HONE_NATS_URL: "nats://127.0.0.1:1",
+  HONE_DATABASE_URL: "postgres://127.0.0.1:1/none",
+  HONE_STATE_DIR: ".",
+  HONE_TRACER_METRICS_FILE: "steps.jsonl",
+} as never);
+const { jsonLines } = openSinks({ config: { metricsFile } as never, database: {} as never });
+const fact = { runId: "lake-1", sequence: 1, timeMs: 1, kind: "step_completed", totalSteps: 2, version: 1 } as const;
+await jsonLines!.write([1, 2].map((step) => ({ ...fact, step, metrics: { reward: step / 2 } })));
+console.log(JSON.stringify({
+  judged,
+  rewards: [right.reward, environment.metrics()],
+  steps: (await readFile("steps.jsonl", "utf8")).trimEnd().split("\\n").map((line) => JSON.parse(line)),
+}));
+`;
+
 describe("docs/extending.md", () => {
   let copy: TemporaryFolder;
   before(async () => {
     copy = await temporaryFolder("extending");
     await copyTree(copy.path);
     await applyBlocks(copy.path);
+    await writeFile(path.join(copy.path, "program.ts"), PROGRAM);
+    await writeFile(path.join(copy.path, "additions.ts"), ADDITIONS);
   });
   after(() => copy?.[Symbol.asyncDispose]());
 
-  test("adds a loss and an advantage that compile, and that the embedded engine computes", async () => {
-    await writeFile(path.join(copy.path, "program.ts"), PROGRAM);
+  test("adds what compiles", async () => {
     const tsc = path.join(REPOSITORY, "node_modules", "typescript", "bin", "tsc");
     await run(process.execPath, [tsc, "--noEmit", "-p", "tsconfig.json"], copy.path);
+  });
+
+  test("adds a judge, an environment and a sink that work", async () => {
+    const output = await run(process.execPath, ["additions.ts"], copy.path);
+    assert.deepEqual(JSON.parse(output), {
+      judged: [1, 0],
+      rewards: [1, { success: 1 }],
+      steps: [
+        { run: "lake-1", step: 1, reward: 0.5 },
+        { run: "lake-1", step: 2, reward: 1 },
+      ],
+    });
+  });
+
+  test("adds a loss and an advantage that the embedded engine computes", async () => {
     const output = await run(process.execPath, ["program.ts"], copy.path);
     const { advantages, loss, logprobs } = JSON.parse(output) as {
       advantages: number[];
@@ -77,7 +130,7 @@ async function copyTree(target: string): Promise<void> {
   for (const part of ["libs", "services", "tsconfig.base.json"]) {
     await cp(path.join(REPOSITORY, part), path.join(target, part), { recursive: true, filter: isWanted });
   }
-  const compiled = ["libs/config/src", "libs/rl/src", "libs/train/src", "services/trainer/src", "program.ts"];
+  const compiled = ["libs/*/src", "services/*/src", "program.ts", "additions.ts"];
   const tsconfig = { extends: "./tsconfig.base.json", include: compiled };
   await writeFile(path.join(target, "tsconfig.json"), JSON.stringify(tsconfig));
   await writeFile(path.join(target, "package.json"), JSON.stringify({ type: "module" }));
@@ -96,25 +149,27 @@ async function copyTree(target: string): Promise<void> {
 async function applyBlocks(target: string): Promise<void> {
   const page = await readFile(PAGE, "utf8");
   const blocks = [...page.matchAll(/^```(ts|python|diff)\n(?:\/\/|#) (\S+)\n([\s\S]*?)^```$/gm)];
-  assert.ok(blocks.length >= 7, `the page has ${blocks.length} blocks that name their file`);
+  assert.ok(blocks.length >= 17, `the page has ${blocks.length} blocks that name their file`);
   for (const [, kind, name, text] of blocks) {
     const file = path.join(target, name!);
+    await mkdir(path.dirname(file), { recursive: true });
     if (kind === "diff") await writeFile(file, changed(await readFile(file, "utf8"), text!, name!));
     else await writeFile(file, text!);
   }
 }
 
-/** Lines with + after a line with - take its place; those before the first one are imports. */
+/** In each hunk, lines with + after the line with - take its place; those before it are imports. */
 function changed(before: string, diff: string, name: string): string {
-  const lines = diff.trimEnd().split("\n");
-  const removed = lines.findIndex((line) => line.startsWith("-"));
-  const old = lines[removed]?.slice(1);
-  assert.ok(old !== undefined && before.includes(`${old}\n`), `${name} has the line ${old}`);
-  const added = (part: readonly string[]) => part.map((line) => line.slice(1)).join("\n");
-  const after = before.replace(`${old}\n`, `${added(lines.slice(removed + 1))}\n`);
-  const imports = added(lines.slice(0, removed));
-  const at = after.search(/^(import|from) .*(\n.*)*?/m);
-  return `${after.slice(0, at)}${imports}\n${after.slice(at)}`;
+  return diff.split(/^@@\n/m).reduce((text, hunk) => {
+    const lines = hunk.trimEnd().split("\n");
+    const removed = lines.findIndex((line) => line.startsWith("-"));
+    const old = lines[removed]?.slice(1);
+    assert.ok(old !== undefined && text.includes(`${old}\n`), `${name} has no line ${old}`);
+    const added = (part: readonly string[]) => part.map((line) => `${line.slice(1)}\n`).join("");
+    const after = text.replace(`${old}\n`, added(lines.slice(removed + 1)));
+    const at = after.search(/^(import|from) /m);
+    return `${after.slice(0, at)}${added(lines.slice(0, removed))}${after.slice(at)}`;
+  }, before);
 }
 
 async function run(program: string, args: readonly string[], cwd: string): Promise<string> {
