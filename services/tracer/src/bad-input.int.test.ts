@@ -10,7 +10,7 @@ import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
 import { absurdText, badBodies, withInputs } from "@hone/testing/fuzz";
 import fc from "fast-check";
-import { tellEvent } from "./testing/sample-run.ts";
+import { publishEvent } from "./testing/sample-run.ts";
 import { startStack, type TracerStack } from "./testing/testing-stack.ts";
 
 const RUN = "fuzz-1";
@@ -33,11 +33,11 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     fetch(`${tracer.http.url}${route}`, {
       method: "POST",
       body: Uint8Array.from(body),
-      // A kept connection may be closed by the server while the next inputs are made.
+      // Not kept alive, as the server may close an idle connection while the next inputs are made.
       headers: { "content-type": contentType, connection: "close" },
     });
   const deadCount = async () => (await stack.bus.manager.streams.info(StreamName.dead)).state.messages;
-  /** Every view of what was stored answers, whatever was stored. */
+  /** Checks that all views of a run answer. */
   const checkViews = async (run: string) => {
     for (const route of [
       "/api/runs",
@@ -54,7 +54,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     }
   };
 
-  test("every event is stored or dead, and the next good one is stored", async () => {
+  test("every event is stored or goes to the stream DEAD, and the next good one is stored", async () => {
     const metrics = { success: 1 };
     const kinds: NonNullable<MessageInitShape<typeof RunEventSchema>["kind"]>[] = [
       { case: "stepCompleted", value: { step: 1, totalSteps: 3, version: 1, metrics } },
@@ -73,7 +73,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     }
     assert.ok((await deadCount()) > 0);
     await checkViews(RUN);
-    await tellEvent(stack.bus, "after-1", 1_000, kinds[0]!);
+    await publishEvent(stack.bus, "after-1", 1_000, kinds[0]!);
     await stack.stored();
     assert.deepEqual(
       ((await (await get("/api/runs/after-1/steps")).json()) as { steps: number[] }).steps,
@@ -81,7 +81,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     );
   });
 
-  test("every scored episode is stored and can be looked at, or is dead", async () => {
+  test("every scored episode is stored and can be shown, or goes to the stream DEAD", async () => {
     const valid = create(ScoredEpisodeSchema, {
       episode: {
         runId: RUN,
@@ -118,7 +118,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     });
   });
 
-  test("states of runs that no row can hold hold up no other", async () => {
+  test("a state that the database cannot hold does not keep other states from being stored", async () => {
     const raw = await stack.bus.keyValue.open(BucketName.runState);
     const valid = create(RunStateSchema, {
       runId: RUN,
@@ -133,7 +133,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     await eventually("the good one", async () => (await get("/api/runs/state-good")).status === 200);
   });
 
-  test("any body on the intake is answered below 500, in either encoding", async () => {
+  test("any body on the intake is answered with a status below 500, in either encoding", async () => {
     const valid = create(ExportTraceServiceRequestSchema, {
       resourceSpans: [
         {
@@ -174,7 +174,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     await eventually("the good span", async () => (await get(trace)).status === 200, { deadlineMs: 15_000 });
   });
 
-  test("any path and query is answered below 500", async () => {
+  test("any path and query is answered with a status below 500", async () => {
     const segment = fc.oneof(
       absurdText.filter((text) => text.length < 500),
       fc.constantFrom("runs", RUN, "rollouts", "steps", "train.1.2.3", "trace"),
@@ -194,7 +194,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     });
   });
 
-  test("a client that sends its head byte by byte, or a head that is huge, holds up nobody and is cut off", async () => {
+  test("clients that send their headers slowly, or huge headers, do not keep others from being served", async () => {
     const { hostname, port } = new URL(tracer.http.url);
     const slow = Array.from({ length: 50 }, () => {
       const socket = connect(Number(port), hostname);
@@ -209,7 +209,7 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
     assert.equal((await get("/api/runs")).status, 200);
   });
 
-  test("pages beyond what the live feed takes are refused, and the rest are served", async () => {
+  test("the live feed refuses more than 256 pages and serves the others", async () => {
     const gone = new AbortController();
     const opened = await Promise.all(
       Array.from({ length: 300 }, () => fetch(`${tracer.http.url}/api/live`, { signal: gone.signal })),

@@ -7,7 +7,7 @@ describe("readTracerConfig()", () => {
   const shared = "postgres://hone@there/hone";
   const own = "postgres://tracer@elsewhere/page";
 
-  test("keeps rows in the shared database unless the tracer has one of its own", () => {
+  test("names the shared database unless the tracer has a database of its own", () => {
     assert.deepEqual(readTracerConfig({ HONE_DATABASE_URL: shared }).database, {
       kind: "known",
       url: shared,
@@ -21,7 +21,7 @@ describe("readTracerConfig()", () => {
     });
   });
 
-  test("refuses an address of its own that is given twice", () => {
+  test("refuses the address of its own database when it is given both directly and by a file", () => {
     assert.throws(
       () => readTracerConfig({ HONE_TRACER_DATABASE_URL: own, HONE_TRACER_DATABASE_URL_FILE: "/there/url" }),
       (error) =>

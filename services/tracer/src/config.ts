@@ -1,4 +1,4 @@
-/** What the tracer is configured with. */
+/** The configuration of the tracer. */
 
 import { environmentInteger, readEnvironment } from "@hone/config";
 import { addressIn, type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
@@ -9,28 +9,28 @@ export interface TracerConfig extends BaseConfig {
   readonly otlpForward: string | undefined;
   /** Jaeger's UI as a browser reaches it, for links to the same trace there; without a slash at its end. Absent = no links. */
   readonly jaegerUrl: string | undefined;
-  /** Largest body that the intake takes, unpacked. */
+  /** Largest body that the intake accepts, measured after decompression. */
   readonly maxBodyBytes: number;
-  /** Spans kept; the oldest go. */
+  /** Most spans that are kept; the oldest are removed. */
   readonly maxSpans: number;
-  /** Rollouts kept; the oldest go. */
+  /** Most rollouts that are kept; the oldest are removed. */
   readonly maxRollouts: number;
-  /** What spans and rollouts may take in the database, bytes; those of the runs that ended first go first. */
+  /** Most bytes of spans and rollouts in the database; those of the runs that ended first are removed first. */
   readonly maxBytes: number;
 }
 
 /** An export of Hone's own services has 250 kB; collectors in front of it may batch more. */
 const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** Some 300 MB on disk. */
+/** These take some 300 MB on disk. */
 const DEFAULT_MAX_SPANS = 1_000_000;
-/** Some 300 MB on disk for small episodes: several runs of the first example. */
+/** These take some 300 MB on disk if the episodes are small, as in several runs of the first example. */
 const DEFAULT_MAX_ROLLOUTS = 100_000;
-/** Long episodes take a hundred times what small ones do: these are 40,000 of a hundred kilobytes. */
+/** Enough for 40,000 long episodes of a hundred kilobytes, which is a hundred times what small ones take. */
 const DEFAULT_MAX_BYTES = 4 * 1024 ** 3;
-/** Room for a few episodes. */
+/** Enough for a few episodes. */
 const MIN_MAX_BYTES = 4 * 1024 ** 2;
 
-/** A database of the tracer's own, in place of the one that HONE_DATABASE_URL names. */
+/** Names a database for the tracer alone, instead of the one that HONE_DATABASE_URL names. */
 const OWN_DATABASE_VARIABLE = "HONE_TRACER_DATABASE_URL";
 const OWN_DATABASE_FILE_VARIABLE = "HONE_TRACER_DATABASE_URL_FILE";
 
@@ -46,7 +46,7 @@ const shape = z.object({
 });
 
 /**
- * @throws {ConfigError} with every variable that is wrong.
+ * @throws {ConfigError} that names every variable that is wrong.
  * @throws {SettingError} for an address that is given twice.
  */
 export function readTracerConfig(environment: Environment): TracerConfig {

@@ -1,26 +1,26 @@
-/** What the tracer throws. */
+/** Errors of the tracer. */
 
 import { TerminalError } from "@hone/core";
 
-/** A body that was sent to the intake is no such message. The sender must not try again. */
+/** A body that was sent to the intake is not an OTLP trace export. The sender must not send it again. */
 export class BadBodyError extends TerminalError {
   constructor(reason: string, options?: ErrorOptions) {
     super(
       "BAD_BODY",
-      `Cannot take the spans as the body must be an OTLP trace export: current value ${reason}`,
+      `the spans are refused: the body must be an OTLP trace export, but it ${reason}`,
       options,
     );
   }
 }
 
-/** A body is larger than the intake takes. */
+/** A body is larger than the intake accepts. */
 export class BodyTooLargeError extends TerminalError {
   readonly maxBytes: number;
 
   constructor(maxBytes: number) {
     super(
       "BODY_TOO_LARGE",
-      `Cannot take the spans as a body may have ${maxBytes} bytes: current value is more`,
+      `the spans are refused: the body has more than ${maxBytes} bytes, which is the limit (HONE_TRACER_MAX_BODY_BYTES)`,
     );
     this.maxBytes = maxBytes;
   }

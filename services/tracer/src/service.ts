@@ -1,12 +1,12 @@
 /**
- * The tracer: what happens in runs, every rollout and every span, stored and shown.
+ * The tracer stores and shows the events of runs, every rollout and every span.
  *
  *   EVENTS ─▶ batched writes ─▶ sinks, of which the database is one
  *   EPISODES (scored), RUN_STATE ─▶ batched writes ─▶ PostgreSQL ─▶ API and page
  *   OTLP/HTTP ─▶ span intake ─▶ batched writes ─▶ PostgreSQL
  *             └▶ forwarder (HONE_OTLP_FORWARD)
  *
- * It keeps nothing but rows. Replicas share the streams by durable consumers, and each answers from the database.
+ * All its state is in the database. Replicas share the streams by durable consumers, and each answers from the database.
  */
 
 import { pause, TerminalError } from "@hone/core";
@@ -39,15 +39,15 @@ import { watchStack } from "./nats/watch-stack.ts";
 import { watchStates } from "./nats/watch-states.ts";
 import { openSinks } from "./sinks/open-sinks.ts";
 
-/** Rows of one write: large enough that its cost per row is small, small enough that it takes milliseconds. */
+/** Rows of one write: enough that the cost for each row is small, and few enough that a write takes milliseconds. */
 const MAX_BATCH = 256;
-/** What a page shows is at most this much older than what happened, plus the write. */
+/** What a page shows is behind by at most this time and the time of a write. */
 const EVENT_DELAY_MS = 100;
 const ROLLOUT_DELAY_MS = 250;
 const TRAINING_DELAY_MS = 1_000;
-/** Spans are looked at after the fact, and those of one rollout, which come within seconds, become one row. */
+/** Spans need not be shown at once. Those of one rollout come within seconds, and this delay lets them become one row. */
 const SPAN_DELAY_MS = 4_000;
-/** A few megabytes. */
+/** These have a few megabytes. */
 const MAX_SPAN_BATCH = 2_048;
 const RETENTION_INTERVAL_MS = 60_000;
 
@@ -95,7 +95,9 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     retain(database, config, logger, signal),
   ];
   if (config.tracerToken === undefined)
-    logger.warn("whoever reaches this address may read runs and send spans: HONE_TRACER_TOKEN is not set");
+    logger.warn(
+      "anybody who reaches this address may read runs and send spans, as HONE_TRACER_TOKEN is not set",
+    );
   const store = createStore(database);
   const watch = watchStack(bus, database, logger, signal);
   const routes = await createApp({
@@ -117,7 +119,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     routes,
     readiness: () => READY,
     drain: async (drainSignal: AbortSignal) => {
-      stopping.abort(new TerminalError("STOPPING", "Cannot go on as the tracer stops"));
+      stopping.abort(new TerminalError("STOPPING", "the tracer is stopping"));
       await Promise.all(consumers.map((consumer) => consumer.drain()));
       await Promise.all([pieces.flush(), trainings.flush(), forwarder?.close(drainSignal), ...background]);
     },
@@ -128,7 +130,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
   };
 }
 
-/** As Prometheus' labels are written. */
+/** Turns a name into the form of Prometheus labels. */
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -138,7 +140,7 @@ function writerOf<Item>(
   write: (items: readonly Item[]) => Promise<void>,
   maxItems = MAX_BATCH,
 ): BatchWriter<Item> {
-  // A refusal that time does not mend is due to what was written.
+  // An error that is not retryable is due to the items that were written.
   return new BatchWriter({
     write,
     maxItems,
@@ -147,7 +149,7 @@ function writerOf<Item>(
   });
 }
 
-/** Deletes what is too old, every now and then, until the signal aborts. */
+/** Deletes rows beyond the limits at regular intervals, until the signal aborts. */
 async function retain(
   database: Database,
   limits: RetentionLimits,
@@ -155,14 +157,13 @@ async function retain(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    // An aborted pause ends the loop by its condition.
     await pause(RETENTION_INTERVAL_MS, signal);
     if (signal.aborted) return;
     try {
       const gone = await enforceRetention(database, limits);
       if (gone.spans + gone.rollouts > 0) logger.debug("old rows were deleted", { ...gone });
     } catch (error) {
-      logger.warn("old rows could not be deleted for now", { error });
+      logger.warn("old rows could not be deleted; this is tried again in a minute", { error });
     }
   }
 }

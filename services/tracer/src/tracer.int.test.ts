@@ -6,10 +6,10 @@ import { publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
-import { type SampleRun, tellEvent, tellSampleRun, tellState } from "./testing/sample-run.ts";
+import { publishEvent, publishSampleRun, publishState, type SampleRun } from "./testing/sample-run.ts";
 import { startStack, type TracerStack } from "./testing/testing-stack.ts";
 
-/** An OTLP receiver that takes everything. */
+/** Starts an OTLP receiver that accepts everything. */
 async function startReceiver(received: string[]) {
   const server = createServer(async (request, response) => {
     let body = "";
@@ -44,7 +44,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     stack = await startStack(Date.UTC(2026, 10, 20, 9));
     run = stack.run;
     tracer = await start();
-    await tellSampleRun(stack.bus, run, tracer.http.url);
+    await publishSampleRun(stack.bus, run, tracer.http.url);
     await stack.stored();
   });
   after(async () => {
@@ -58,7 +58,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     return { status: answer.status, body: (await answer.json()) as any };
   };
 
-  test("shows a run with its state, its wait, its figures and its evaluations", async () => {
+  test("shows a run with its state, what it waits for, its metrics and its evaluations", async () => {
     const { body } = await get("/api/runs");
     assert.equal(body.runs.length, 1);
     const [listed] = body.runs;
@@ -89,8 +89,8 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal(series.body.metrics.unknown[0], null);
   });
 
-  test("tells which parts answer, and what could not be decoded", async () => {
-    const before = await eventually("a look at the stack", async () => {
+  test("shows which parts answer, and how many messages could not be decoded", async () => {
+    const before = await eventually("a check of the stack", async () => {
       const { body } = await get("/api/health");
       return body.services.every(({ instances }: { instances: number }) => instances === 1) && body;
     });
@@ -116,7 +116,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.match(dead.lastReason, /^Cannot decode a message/);
   });
 
-  test("lists rollouts by what is asked for, page by page", async () => {
+  test("lists rollouts by a filter, page by page", async () => {
     const all = `/api/runs/${run.runId}/rollouts`;
     const first = await get(`${all}?limit=40`);
     assert.equal(first.body.rollouts.length, 40);
@@ -179,7 +179,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual([first, second], [new Set([1.25]), new Set([-0.75])]);
   });
 
-  test("shows the trace of a rollout, joined over the services that took part", async () => {
+  test("shows the trace of a rollout with the spans of all services that took part", async () => {
     const route = `/api/runs/${run.runId}/rollouts/train.40.1.2/trace`;
     await eventually("the trace", async () => (await get(route)).status === 200);
     const { body } = await get(route);
@@ -194,14 +194,14 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual(byTrace.body, body);
   });
 
-  test("stores what comes again once", async () => {
-    await tellSampleRun(stack.bus, { ...run, stepsWithRollouts: 0 }, undefined);
+  test("stores events only once that come twice", async () => {
+    await publishSampleRun(stack.bus, { ...run, stepsWithRollouts: 0 }, undefined);
     await stack.stored();
     const { body } = await get(`/api/runs/${run.runId}/steps`);
     assert.equal(body.steps.length, 40);
   });
 
-  test("tells open pages of a run that changed", async () => {
+  test("reports to open pages a run that has changed", async () => {
     const gone = new AbortController();
     const stream = await fetch(`${tracer.http.url}/api/live?run=${run.runId}`, { signal: gone.signal });
     const decoder = new TextDecoder();
@@ -209,7 +209,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     for await (const chunk of stream.body!) {
       const isFirst = heard === "";
       heard += decoder.decode(chunk, { stream: true });
-      if (isFirst) await tellState(stack.bus, run, RunPhase.TRAIN);
+      if (isFirst) await publishState(stack.bus, run, RunPhase.TRAIN);
       if (heard.includes("event: changed")) break;
     }
     assert.match(heard, /"frozen-lake-1"/);
@@ -217,16 +217,16 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal((await get(`/api/runs/${run.runId}`)).body.phase, "train");
   });
 
-  test("keeps the end of a run, and the reasons of a refused request", async () => {
-    await tellEvent(stack.bus, run.runId, run.startedAtMs + 200_000, {
+  test("shows the end of a run, and the problems of a refused request", async () => {
+    await publishEvent(stack.bus, run.runId, run.startedAtMs + 200_000, {
       case: "ended",
       value: { phase: RunPhase.COMPLETED, reason: "", checkpoint: "runs/frozen-lake-1/checkpoints/step-60" },
     });
-    await tellEvent(stack.bus, "", run.startedAtMs, {
+    await publishEvent(stack.bus, "", run.startedAtMs, {
       case: "refused",
       value: {
         requestSequence: 9n,
-        problems: [{ key: "agent.name", message: "Cannot accept `agent.name` …\u0000" }],
+        problems: [{ key: "agent.name", message: "`agent.name` is wrong …\u0000" }],
       },
     });
     await stack.stored();
@@ -236,7 +236,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal(body.refusals[0].problems[0].key, "agent.name");
   });
 
-  test("refuses parameters that break their rule, and says which", async () => {
+  test("refuses wrong parameters and names them", async () => {
     for (const [route, name] of [
       ["/api/runs/a%20b", "run"],
       [`/api/runs/${run.runId}/rollouts?step=-1`, "step"],
@@ -255,7 +255,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal((await get(`/api/traces/${"0".repeat(31)}1`)).status, 404);
   });
 
-  test("answers bodies that are no spans with 400, oversized ones with 413, and goes on", async () => {
+  test("answers 400 for bodies that are not spans and 413 for oversized ones, and then accepts a good one", async () => {
     const send = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
       fetch(`${tracer.http.url}/v1/traces`, { method: "POST", body, headers });
     const protobuf = { "content-type": "application/x-protobuf" };
@@ -279,37 +279,37 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     await eventually("the span", async () => (await get(`/api/traces/${span.traceId}`)).status === 200);
   });
 
-  test("takes a failed run that was resumed for what it is, in whichever order it hears of it", async () => {
+  test("shows a resumed run correctly in whatever order its ends and resumptions arrive", async () => {
     const runId = "resumed-4";
     const failed = (reason: string, resumption: number) =>
       ({ case: "ended", value: { phase: RunPhase.FAILED, reason, checkpoint: "", resumption } }) as const;
-    const tell = async (kind: Parameters<typeof tellEvent>[3]) => {
-      await tellEvent(stack.bus, runId, run.startedAtMs, kind);
+    const publish = async (kind: Parameters<typeof publishEvent>[3]) => {
+      await publishEvent(stack.bus, runId, run.startedAtMs, kind);
       await stack.stored();
       const { body } = await get(`/api/runs/${runId}`);
       return [body.endReason, body.endedAtMs !== null];
     };
-    assert.deepEqual(await tell(failed("no module", 0)), ["no module", true]);
-    assert.deepEqual(await tell({ case: "resumed", value: { resumption: 1 } }), ["", false]);
-    assert.deepEqual(await tell(failed("no module", 0)), ["", false]);
-    assert.deepEqual(await tell(failed("no disk", 1)), ["no disk", true]);
-    assert.deepEqual(await tell({ case: "resumed", value: { resumption: 1 } }), ["no disk", true]);
+    assert.deepEqual(await publish(failed("no module", 0)), ["no module", true]);
+    assert.deepEqual(await publish({ case: "resumed", value: { resumption: 1 } }), ["", false]);
+    assert.deepEqual(await publish(failed("no module", 0)), ["", false]);
+    assert.deepEqual(await publish(failed("no disk", 1)), ["no disk", true]);
+    assert.deepEqual(await publish({ case: "resumed", value: { resumption: 1 } }), ["no disk", true]);
   });
 
-  test("shows how many rollouts left the bus before they were read, in whichever order it hears of it", async () => {
+  test("shows how many rollouts were removed from the bus unread, in whatever order the events arrive", async () => {
     const runId = "left-behind-5";
-    const tell = async (rollouts: bigint) => {
-      await tellEvent(stack.bus, runId, run.startedAtMs, { case: "rolloutsUnread", value: { rollouts } });
+    const publish = async (rollouts: bigint) => {
+      await publishEvent(stack.bus, runId, run.startedAtMs, { case: "rolloutsUnread", value: { rollouts } });
       await stack.stored();
       return (await get(`/api/runs/${runId}`)).body.unreadRollouts;
     };
-    assert.equal(await tell(12n), 12);
-    assert.equal(await tell(7n), 12);
-    assert.equal(await tell(30n), 30);
+    assert.equal(await publish(12n), 12);
+    assert.equal(await publish(7n), 12);
+    assert.equal(await publish(30n), 30);
     assert.equal((await get(`/api/runs/${run.runId}`)).body.unreadRollouts, 0);
   });
 
-  test("sends accepted exports on to another receiver, and refused ones not", async () => {
+  test("forwards accepted exports to another receiver, and does not forward refused ones", async () => {
     const received: string[] = [];
     await using receiver = await startReceiver(received);
     const forwarding = await stack.startTracer({ HONE_OTLP_FORWARD: receiver.url });
@@ -326,9 +326,9 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual(received, ['/v1/traces {"resourceSpans":[]}']);
   });
 
-  test("loses nothing while the database is away", async () => {
+  test("stores an event later that comes while the database is down", async () => {
     await stack.stopDatabase();
-    await tellEvent(stack.bus, "while-away-3", run.startedAtMs, {
+    await publishEvent(stack.bus, "while-away-3", run.startedAtMs, {
       case: "stepCompleted",
       value: { step: 1, totalSteps: 1, version: 1, metrics: { success: 1 } },
     });
@@ -339,7 +339,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual(body.steps, [1]);
   });
 
-  test("a tracer that comes back shows what it had stored", async () => {
+  test("a restarted tracer shows what it had stored before", async () => {
     const report = await tracer.stop();
     assert.deepEqual(report.problems, []);
     tracer = await start();

@@ -1,2 +1,2 @@
-/** Somebody looks at a page that waits: better a clear error soon than an answer late. */
+/** A reader of the page waits meanwhile, and gets a clear error rather than a late answer. */
 export const READ_DEADLINE_MS = 5_000;

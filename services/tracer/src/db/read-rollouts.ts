@@ -31,7 +31,7 @@ const row = {
 
 const sameRollout = and(eq(trainings.runId, rollouts.runId), eq(trainings.slot, rollouts.slot));
 
-/** Newest first. */
+/** Reads one page of a run's rollouts, newest first. */
 export async function readRollouts(database: Database, runId: string, filter: RolloutFilter) {
   const conditions: (SQL | undefined)[] = [
     eq(rollouts.runId, runId),
@@ -59,7 +59,7 @@ export async function readRollouts(database: Database, runId: string, filter: Ro
   return { rollouts: page, nextBeforeId: rows.length > filter.limit ? (page.at(-1)?.id ?? null) : null };
 }
 
-/** How many rollouts there are of each split and outcome. */
+/** Counts the rollouts of each split and outcome. */
 export async function readRolloutCounts(database: Database, runId: string) {
   return query(
     database,
@@ -79,7 +79,7 @@ export async function readRolloutCounts(database: Database, runId: string) {
   );
 }
 
-/** One rollout with its bytes and the others of its group; undefined when it is not stored. */
+/** Reads one rollout, with its bytes and the others of its group; undefined when it is not stored. */
 export async function readRollout(database: Database, runId: string, slot: string) {
   return query(
     database,

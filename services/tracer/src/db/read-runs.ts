@@ -1,21 +1,21 @@
-/** Reads runs and their figures. */
+/** Reads runs and their metrics. */
 
 import { and, asc, type Database, desc, eq, gt, inArray, query, sql } from "@hone/storage";
 import type { CurvePoint } from "../domain/ports.ts";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { evaluations, refusals, removals, runs, steps } from "./schema.ts";
 
-/** More than a page shows; older runs are found by their address. */
+/** Most runs of the list; older ones can still be opened by their address. */
 const MAX_RUNS = 200;
 const MAX_REFUSALS = 10;
-/** Points of a run's small curve in the list. */
+/** Most points of a run's small curve in the list. */
 const MAX_CURVE_POINTS = 100;
-/** Of one answer; a longer run is read in several. */
+/** Most steps of one answer; a longer run takes several. */
 const MAX_STEPS = 5_000;
 
 const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 
-/** All of a run but its file, which is read with the run alone. */
+/** All columns of a run that lists need; its file is read only when a single run is. */
 const summary = {
   runId: runs.runId,
   acceptedAtMs: runs.acceptedAtMs,
@@ -34,7 +34,7 @@ const summary = {
   unreadRollouts: runs.unreadRollouts,
 } as const;
 
-/** Newest first, each with its latest steps. */
+/** Reads runs, newest first, each with the curve of its latest steps. */
 export async function readRuns(database: Database) {
   return query(
     database,
@@ -82,7 +82,7 @@ async function readCurves(
   return curves;
 }
 
-/** The latest requests that never became runs. */
+/** Reads the latest requests that never became runs. */
 export async function readRefusals(database: Database) {
   return query(
     database,
@@ -91,7 +91,7 @@ export async function readRefusals(database: Database) {
   );
 }
 
-/** One run with its file and evaluations; undefined when it is not known. */
+/** Reads one run with its file and evaluations; undefined when it is not known. */
 export async function readRun(database: Database, runId: string) {
   return query(
     database,
@@ -122,7 +122,7 @@ export async function readRun(database: Database, runId: string) {
   );
 }
 
-/** The completed steps behind `afterStep`, in order; `hasMore` when the answer stops short of the last. */
+/** Reads the completed steps after `afterStep`, in order; `hasMore` says whether there are more than the answer holds. */
 export async function readSteps(database: Database, runId: string, afterStep: number) {
   const rows = await query(
     database,
@@ -138,7 +138,7 @@ export async function readSteps(database: Database, runId: string, afterStep: nu
   return { steps: rows.slice(0, MAX_STEPS), hasMore: rows.length > MAX_STEPS };
 }
 
-/** Revision of each run, for live views: a run whose revision moved has changed. */
+/** Reads the revision of each run; a run whose revision has grown has changed. */
 export async function readRevisions(database: Database): Promise<Map<string, number>> {
   const rows = await query(
     database,

@@ -4,10 +4,10 @@ import { asc, type Database, eq, query, sql } from "@hone/storage";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { spanPieces } from "./schema.ts";
 
-/** A trace of a rollout has a handful; this bounds what a hostile one may cost. */
+/** A trace of a rollout has a handful of pieces; this limits what a hostile trace may cost. */
 const MAX_PIECES = 2_000;
 
-/** The pieces of a trace in the order in which they came. */
+/** Reads the pieces of a trace in the order in which they came. */
 export async function readPieces(database: Database, traceId: string): Promise<Uint8Array[]> {
   const rows = await query(
     database,
@@ -23,7 +23,7 @@ export async function readPieces(database: Database, traceId: string): Promise<U
   return rows.map(({ data }) => data);
 }
 
-/** Whether spans were ever removed: the first that were stored are not there any more. */
+/** Whether spans were ever removed. If so, the first row that was stored is missing. */
 export async function areSpansRemoved(database: Database): Promise<boolean> {
   const [first] = await query(
     database,

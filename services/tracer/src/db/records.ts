@@ -1,8 +1,8 @@
 /**
- * Many rows as one parameter: a JSON array that the server turns into rows.
+ * Passes many rows as one parameter: a JSON array that the server turns into rows.
  *
- * A statement with a parameter per column and row costs more time here, in building it, than the rest of a write; this one is
- * the same text however many rows there are, so the server keeps its plan too.
+ * Building a statement with a parameter for each column of each row takes more time than the rest of a write. The text of
+ * this statement does not depend on the number of rows, so the server can also reuse its plan.
  */
 
 import { type SQL, sql } from "@hone/storage";
@@ -12,7 +12,7 @@ export function recordsOf(rows: readonly object[], definition: SQL): SQL {
   return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as records(${definition})`;
 }
 
-/** Bytes as JSON can carry them; `decode(…, 'base64')` in the statement makes them bytes again. */
+/** Encodes bytes for JSON; `decode(…, 'base64')` in the statement decodes them. */
 export function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
 }

@@ -15,12 +15,12 @@ import { writeEvents } from "./write-events.ts";
 import { writeRollouts, writeTrainings } from "./write-rollouts.ts";
 import { writeSpans } from "./write-spans.ts";
 
-/* Retention by bytes: which steps go, what stays, and what views say of what went. */
+/* Retention by bytes: which steps are removed, what stays, and what views answer for what was removed. */
 
 const KILOBYTE = 1_024;
 const ROLLOUT_BYTES = 8 * KILOBYTE;
 const SPAN_BYTES = 2 * KILOBYTE;
-/** Of one step: two rollouts, each with spans, and some hundred bytes around each. */
+/** Bytes of one step: two rollouts with their spans, and some hundred bytes for the other columns of each. */
 const STEP_BYTES = 2 * (ROLLOUT_BYTES + SPAN_BYTES + 2 * KILOBYTE);
 const NO_LIMIT = { maxSpans: 1_000_000, maxRollouts: 1_000_000 };
 
@@ -115,7 +115,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
     return `${answer.status} ${error?.code ?? ""}`.trim();
   };
 
-  test("whole steps go: of ended runs first, in the order of their ends, then the oldest", async () => {
+  test("whole steps are removed: first those of ended runs in the order of their ends, then the oldest", async () => {
     for (const step of [1, 2]) await storeStep("goes-on", step);
     for (const run of ["ended-second", "ended-first"]) await storeStep(run, 1);
     await storeEnd("ended-first");
@@ -137,7 +137,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
     assert.equal(await counted("steps"), 5, "the curves stay");
   });
 
-  test("views tell what is no longer kept from what never was there", async () => {
+  test("views answer 410 for what is no longer kept and 404 for what never existed", async () => {
     for (const step of [1, 2]) await storeStep("lake-1", step);
     await enforceRetention(database, { ...NO_LIMIT, maxBytes: STEP_BYTES });
     assert.equal(await asked("/runs/lake-1/rollouts/train.1.0.0"), "410 NO_LONGER_KEPT");
@@ -150,14 +150,14 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
     assert.equal((await createStore(database).readRun("lake-1"))?.removedRollouts, 2);
   });
 
-  test("a rollout whose spans went by their number says so too", async () => {
+  test("the trace of a rollout answers 410 when its spans were removed by count", async () => {
     await storeStep("lake-1", 1);
     await enforceRetention(database, { ...NO_LIMIT, maxSpans: 3, maxBytes: 100 * STEP_BYTES });
     assert.equal(await asked("/runs/lake-1/rollouts/train.1.0.0/trace"), "410 NO_LONGER_KEPT");
     assert.equal((await createStore(database).readRollout("lake-1", "train.1.0.1"))?.spansRemoved, false);
   });
 
-  test("spans of no rollout make room before rollouts do, and keep a quarter", async () => {
+  test("spans that belong to no rollout are removed before rollouts are, down to a quarter of the bytes", async () => {
     await storeStep("lake-1", 1);
     const count = 40;
     for (let n = 0; n < count; n++)

@@ -54,7 +54,7 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
     assert.deepEqual(await enforceRetention(database, limits), { spans: 0, rollouts: 0 });
   });
 
-  test("keeps the newest rollouts, and what training did with them", async () => {
+  test("keeps the newest rollouts, with their training figures", async () => {
     for (let index = 0; index < 5; index++) {
       await writeRollouts(database, [rollout(index)]);
       await writeTrainings(database, [

@@ -1,44 +1,44 @@
 /**
- * What is kept: the newest spans and rollouts, by count and by bytes. Runs, steps and evaluations are small and stay.
+ * Retention: the newest spans and rollouts are kept, limited by count and by bytes. Runs, steps and evaluations are small and
+ * always stay.
  *
- * K1: by bytes, whole steps go: rollouts with their texts, what training did with them, and their spans. First those of runs
- *     that have ended, the run that ended first before the others; then the oldest of the runs that go on.
- * K2: spans of no stored rollout, such as those of training steps, take at most a quarter of the bytes.
- * K3: what went is marked by step, and at a rollout whose spans went: views say so, rather than that there never was any.
+ * K1: to save bytes, whole steps are removed: rollouts, their training figures and their spans. Those of ended runs are removed
+ *     first, beginning with the run that ended first; then the oldest steps of the other runs.
+ * K2: spans that belong to no stored rollout, such as those of training steps, take at most a quarter of the bytes.
+ * K3: removals are recorded for each step, and on a rollout whose spans were removed, so that views can say so.
  *
- * Bytes are those of live rows as PostgreSQL stores them, compressed where that helps; files shrink later or never, as their room is
- * used again. Replicas may all do this: deleting what is gone already does nothing.
+ * Bytes are those of live rows as PostgreSQL stores them, compressed where that helps. Its files shrink later or never, as their
+ * space is used again. All replicas may do this at once, as deleting a row that is already deleted does nothing.
  */
 
 import { type Database, query, type SQL, sql } from "@hone/storage";
 
-/** Most of each kind. */
 export interface RetentionLimits {
   readonly maxSpans: number;
   readonly maxRollouts: number;
-  /** Of rollouts and spans together. */
+  /** Limit of rollouts and spans together. */
   readonly maxBytes: number;
 }
 
-/** What went; spans in whole pieces. */
+/** How much was removed. Spans are removed in whole pieces. */
 export interface Removed {
   readonly spans: number;
   readonly rollouts: number;
 }
 
-/** Of a row beside its large value: the other columns, its entries in indexes, and what training did with a rollout. */
+/** Bytes of a row without its large value: the other columns, its index entries, and the training figures of a rollout. */
 const ROW_BYTES = 500;
 /** K2 */
-const LOOSE_SHARE = 0.25;
-/** Of one statement, so that it takes seconds where gigabytes are to go. */
+const UNOWNED_SHARE = 0.25;
+/** Most bytes that one statement deletes, so that each takes seconds even where gigabytes must be deleted. */
 const MAX_STATEMENT_BYTES = 128 * 1024 ** 2;
-/** What training did with a rollout comes seconds before or after it; one that never came was dropped (ADR 022). */
+/** Training figures come seconds before or after their rollout. After this time the rollout was dropped (ADR 022). */
 const ORPHAN_MS = 3_600_000;
 
 const rolloutBytes = sql`pg_column_size(rollouts.scored) + ${sql.raw(String(ROW_BYTES))}`;
 const pieceBytes = sql`pg_column_size(span_pieces.data) + ${sql.raw(String(ROW_BYTES))}`;
 
-/** What deleting rollouts brings with it, after a `gone` that returns run_id, slot, split, step (K3). */
+/** Deletes and records what belongs to deleted rollouts; follows a `gone` that returns run_id, slot, split, step (K3). */
 const withRollouts = sql`
   figures as (
     delete from trainings using gone where trainings.run_id = gone.run_id and trainings.slot = gone.slot
@@ -48,7 +48,7 @@ const withRollouts = sql`
     on conflict (run_id, split, step) do update set rollouts = removals.rollouts + excluded.rollouts
   )`;
 
-/** Deletes what is beyond the limits. @returns how much went. */
+/** Deletes what exceeds the limits. */
 export async function enforceRetention(database: Database, limits: RetentionLimits): Promise<Removed> {
   const byCount = await enforceCounts(database, limits);
   const byBytes = await enforceBytes(database, limits.maxBytes);
@@ -93,7 +93,7 @@ async function enforceCounts(database: Database, limits: RetentionLimits): Promi
         delete from trainings where stored_at_ms < ${Date.now() - ORPHAN_MS}::bigint and not exists (
           select from rollouts where rollouts.run_id = trainings.run_id and rollouts.slot = trainings.slot
         )`),
-    { action: "delete what training did with rollouts that are not kept" },
+    { action: "delete training figures of rollouts that are not kept" },
   );
   return { spans: spans.spans, rollouts: rollouts.rollouts };
 }
@@ -102,7 +102,7 @@ async function enforceBytes(database: Database, maxBytes: number): Promise<Remov
   const total = { spans: 0, rollouts: 0 };
   let excess = (await storedBytes(database)) - maxBytes;
   if (excess <= 0) return total;
-  total.spans += (await removeLoose(database, Math.floor(maxBytes * LOOSE_SHARE))).spans;
+  total.spans += (await removeUnownedSpans(database, Math.floor(maxBytes * UNOWNED_SHARE))).spans;
   excess = (await storedBytes(database)) - maxBytes;
   while (excess > 0) {
     const gone = await removeSteps(database, Math.min(excess, MAX_STATEMENT_BYTES));
@@ -114,7 +114,7 @@ async function enforceBytes(database: Database, maxBytes: number): Promise<Remov
   return total;
 }
 
-/** What the rows of rollouts and spans take; no value is read for it. */
+/** Bytes of the rows of rollouts and spans. The large values themselves are not read for this. */
 export async function storedBytes(database: Database): Promise<number> {
   const [row] = await query(
     database,
@@ -122,28 +122,28 @@ export async function storedBytes(database: Database): Promise<number> {
       db.execute<{ bytes: string }>(sql`
         select (select coalesce(sum(${rolloutBytes}), 0) from rollouts)
           + (select coalesce(sum(${pieceBytes}), 0) from span_pieces) as bytes`),
-    { action: "measure what is stored", isRepeatable: true },
+    { action: "measure the stored rows", isRepeatable: true },
   );
   return Number(row?.bytes ?? 0);
 }
 
 /** K2 */
-function removeLoose(database: Database, maxBytes: number): Promise<Removed> {
+function removeUnownedSpans(database: Database, maxBytes: number): Promise<Removed> {
   return removed(
     database,
     "delete old spans of no rollout",
     sql`
-      with loose as (
+      with unowned as (
         select id, sum(${pieceBytes}) over (order by id desc) as newer from span_pieces
         where not exists (select from rollouts where rollouts.trace_id = span_pieces.trace_id)
       ), gone as (
-        delete from span_pieces where id in (select id from loose where newer > ${maxBytes}) returning span_count
+        delete from span_pieces where id in (select id from unowned where newer > ${maxBytes}) returning span_count
       )
       select 0 as rollouts, coalesce(sum(span_count), 0) as spans from gone`,
   );
 }
 
-/** K1: the first steps that make up so many bytes. */
+/** K1: removes steps until they make up `bytes`. */
 function removeSteps(database: Database, bytes: number): Promise<Removed> {
   return removed(
     database,

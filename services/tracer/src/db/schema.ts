@@ -1,4 +1,4 @@
-/** The tables of the tracer, as drizzle sees them. What creates them is `migrations.ts`; both must agree. */
+/** The tables of the tracer for drizzle. `migrations.ts` creates them; both files must agree. */
 
 import {
   bigint,
@@ -18,40 +18,40 @@ import type { RunTroubles } from "../domain/run-troubles.ts";
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
 
-/** Unix milliseconds; the page and the wire speak the same. */
+/** Unix milliseconds, as on the page and on the wire. */
 const timeMs = (name: string) => bigint(name, { mode: "number" });
 
 /** One row per run. */
 export const runs = pgTable("runs", {
   runId: text("run_id").primaryKey(),
-  /** The resolved run file. Text, as jsonb cannot hold every string that JSON can. */
+  /** The resolved run file. It is a text, as jsonb cannot hold every string that JSON can. */
   configJson: text("config_json"),
   acceptedAtMs: timeMs("accepted_at_ms"),
-  /** Position of its first event: orders runs whose acceptance was not seen. */
+  /** Position of its first event in the stream; orders runs whose acceptance was not seen. */
   firstSequence: bigint("first_sequence", { mode: "number" }).notNull(),
   phase: text("phase").notNull().default("waiting"),
   step: integer("step").notNull().default(0),
   totalSteps: integer("total_steps").notNull().default(0),
   version: integer("version").notNull().default(0),
   waitingFor: text("waiting_for").notNull().default(""),
-  /** Whose turn it is; empty = nothing is waited for. */
+  /** Who must act for the run to continue; empty = it waits for nothing. */
   waitingOwner: text("waiting_owner").notNull().default(""),
   waitingSinceMs: timeMs("waiting_since_ms"),
   progress: jsonb("progress").$type<RunProgress>(),
-  /** What went wrong in the rollouts that were gathered last; null = nothing did. */
+  /** What went wrong in the most recent rollouts; null = nothing did. */
   troubles: jsonb("troubles").$type<RunTroubles>(),
   endedAtMs: timeMs("ended_at_ms"),
   endReason: text("end_reason").notNull().default(""),
   checkpoint: text("checkpoint").notNull().default(""),
-  /** How often it was resumed after a failure. */
+  /** How often the run was resumed after a failure. */
   resumption: integer("resumption").notNull().default(0),
-  /** Rollouts that left the bus before this service had read them. */
+  /** Number of rollouts that were removed from the bus before this service had read them. */
   unreadRollouts: bigint("unread_rollouts", { mode: "number" }).notNull().default(0),
-  /** Event that the progress and the step are from; older ones change nothing. */
+  /** Position of the event that set progress and step; older events change nothing. */
   progressSequence: bigint("progress_sequence", { mode: "number" }).notNull().default(0),
-  /** Revision in RUN_STATE that phase, version and wait are from. */
+  /** Revision in RUN_STATE that set phase, version and wait; older ones change nothing. */
   stateRevision: bigint("state_revision", { mode: "number" }).notNull().default(0),
-  /** Moves whenever anything of the run is written: what live views compare. */
+  /** Grows whenever anything of the run is written, by which open pages notice changes. */
   revision: bigint("revision", { mode: "number" }).notNull().default(0),
 });
 
@@ -93,7 +93,7 @@ export const evaluations = pgTable(
 export const rollouts = pgTable(
   "rollouts",
   {
-    /** Grows in the order of storing: pages and retention go by it. */
+    /** Grows in the order of storing, in which lists and retention proceed. */
     id: bigserial("id", { mode: "number" }),
     runId: text("run_id").notNull(),
     /** `<split>.<step>.<task>.<index>` */
@@ -102,19 +102,19 @@ export const rollouts = pgTable(
     step: integer("step").notNull(),
     task: integer("task").notNull(),
     index: integer("index").notNull(),
-    /** How often its run had been resumed after a failure when it was asked for: the latest stays. */
+    /** How often its run had been resumed when it was requested; a rollout of a later resumption replaces it. */
     resumption: integer("resumption").notNull().default(0),
     attempt: integer("attempt").notNull(),
     outcome: text("outcome").notNull(),
     reason: text("reason").notNull(),
-    /** Null where the outcome leaves the rollout out. */
+    /** Null where the outcome excludes the rollout from training. */
     reward: doublePrecision("reward"),
     /** The agent's own `success`, where it reports one. */
     success: doublePrecision("success"),
     turns: integer("turns").notNull(),
-    /** Tokens that the model sampled. */
+    /** Number of tokens that the model sampled. */
     sampledTokens: integer("sampled_tokens").notNull(),
-    /** All tokens of its samples. */
+    /** Number of all tokens of its samples. */
     totalTokens: integer("total_tokens").notNull(),
     durationMs: doublePrecision("duration_ms").notNull(),
     taskId: text("task_id").notNull(),
@@ -141,7 +141,7 @@ export const removals = pgTable(
   (table) => [primaryKey({ columns: [table.runId, table.split, table.step] })],
 );
 
-/** What training did with a rollout; comes apart from the rollout, and may come first. */
+/** Training figures of a rollout, from its `train` span. They come separately from the rollout and may come first. */
 export const trainings = pgTable(
   "trainings",
   {
@@ -154,7 +154,7 @@ export const trainings = pgTable(
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],
 );
 
-/** Spans of one trace that came in one export. */
+/** Spans of one trace that were written together. */
 export const spanPieces = pgTable("span_pieces", {
   id: bigserial("id", { mode: "number" }).primaryKey(),
   traceId: text("trace_id").notNull(),

@@ -1,4 +1,4 @@
-/** The store of the views, on PostgreSQL. */
+/** The store that the views read, on PostgreSQL. */
 
 import type { Database } from "@hone/storage";
 import type { TracerStore } from "../domain/ports.ts";

@@ -1,9 +1,9 @@
 /**
- * Stores facts of runs, a batch in one transaction.
+ * Stores facts about runs, a batch in one transaction.
  *
- * E1: doing it twice is the same as doing it once: what happens once is inserted where it is missing, what changes is
- *     written only by a later event than the one it is from.
- * E2: every run that a batch touches gets a new revision, which is what live views compare.
+ * E1: storing a fact twice has the same effect as storing it once: what happens once is inserted where it is missing, and
+ *     what changes is overwritten only by a later event than the one that set it.
+ * E2: every run that a batch changes gets a new revision, by which open pages notice the change.
  */
 
 import { type Database, type Queryable, sql, transaction } from "@hone/storage";
@@ -33,7 +33,7 @@ export async function writeEvents(database: Database, facts: readonly RunFact[])
   );
 }
 
-/** A row for each run, in one order everywhere, so that replicas do not lock each other out; and a revision (E2). */
+/** Makes sure that each run has a row and a new revision (E2). All replicas write runs in the same order, which prevents deadlocks. */
 async function ensureRuns(tx: Queryable, facts: readonly RunFact[]): Promise<void> {
   const first = new Map<string, number>();
   for (const fact of facts) {
@@ -115,7 +115,7 @@ async function writeEnded(tx: Queryable, fact: Fact<"ended">): Promise<void> {
     .where(sql`${runs.runId} = ${fact.runId} and ${runs.resumption} <= ${fact.resumption}`);
 }
 
-/** An end that was told before is none any more; one that was told of this resumption stays. */
+/** Clears an earlier end of the run, unless that end belongs to this resumption. */
 async function writeResumed(tx: Queryable, { runId, resumption }: Fact<"resumed">): Promise<void> {
   await tx
     .update(runs)
@@ -142,7 +142,7 @@ function ofKind<Kind extends RunFact["kind"]>(facts: readonly RunFact[], kind: K
   return facts.filter((fact): fact is Fact<Kind> => fact.kind === kind);
 }
 
-/** The last fact of these kinds for each run, runs in one order everywhere. */
+/** The last fact of these kinds for each run, sorted by run so that all replicas write in the same order. */
 function latestPerRun<Kind extends RunFact["kind"]>(
   facts: readonly RunFact[],
   ...kinds: Kind[]

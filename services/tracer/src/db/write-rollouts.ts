@@ -1,6 +1,6 @@
 /**
- * Stores scored rollouts and what training did with them. The first scored episode of a rollout stays,
- * but for that of a failed run which was resumed: its rollouts are made anew.
+ * Stores scored rollouts and their training figures. The first scored episode of a rollout stays, except when a failed run
+ * was resumed: its rollouts are made again and replace the earlier ones.
  */
 
 import { slotKey } from "@hone/core";
@@ -42,7 +42,7 @@ export async function writeRollouts(database: Database, items: readonly StoredRo
   );
 }
 
-/** One statement may touch a row once only: of each rollout the latest resumption, and of that the first. */
+/** One statement may write a row only once, so this takes the first episode of the latest resumption of each rollout. */
 function latestOf(items: readonly StoredRollout[]): StoredRollout[] {
   const latest = new Map<string, StoredRollout>();
   for (const item of items) {
@@ -54,9 +54,9 @@ function latestOf(items: readonly StoredRollout[]): StoredRollout[] {
   return [...latest.values()];
 }
 
-/** Writes all of them or none; the latest figures of a rollout stay. */
+/** Writes all of them or none; the latest figures of a rollout replace earlier ones. */
 export async function writeTrainings(database: Database, items: readonly TrainFigures[]): Promise<void> {
-  // One statement may touch a row once only.
+  // One statement may write a row only once.
   const rows = new Map(
     items.map(({ runId, slot, advantage, figures }) => [
       `${runId}/${slotKey(slot)}`,
@@ -76,6 +76,6 @@ export async function writeTrainings(database: Database, items: readonly TrainFi
         from ${records}
         on conflict (run_id, slot) do update
           set advantage = excluded.advantage, figures = excluded.figures, stored_at_ms = excluded.stored_at_ms`),
-    { action: "store what training did" },
+    { action: "store training figures" },
   );
 }

@@ -1,10 +1,10 @@
-/** Stores pieces of traces, as they came. */
+/** Stores pieces of traces without decoding them. */
 
 import { type Database, query, sql } from "@hone/storage";
 import type { TracePiece } from "../domain/otlp/split-by-trace.ts";
 import { base64Of, recordsOf } from "./records.ts";
 
-/** Writes all of them or none; the pieces of one trace become one row, as encoded messages one after another are one. */
+/** Writes all of them or none. The pieces of one trace become one row, as concatenated protobuf messages are one message. */
 export async function writeSpans(database: Database, pieces: readonly TracePiece[]): Promise<void> {
   const rows = Array.from(
     Map.groupBy(pieces, ({ traceId }) => traceId),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BatchWriter } from "./batch-writer.ts";
 
-/** A store whose writes end when the test says so. */
+/** A store whose writes end when the test ends them. */
 function heldStore() {
   const writes: { items: readonly number[]; end: (error?: unknown) => void }[] = [];
   const write = (items: readonly number[]) =>
@@ -15,7 +15,7 @@ function heldStore() {
 const options = { maxItems: 3, maxDelayMs: 5, isItemsFault: () => false };
 
 describe("BatchWriter", () => {
-  test("resolves an item only after its write ended, and gathers what comes meanwhile", async () => {
+  test("resolves an item only after its write has ended, and collects items in the meantime", async () => {
     const { writes, write } = heldStore();
     const writer = new BatchWriter({ ...options, write });
     const done: number[] = [];
@@ -50,14 +50,14 @@ describe("BatchWriter", () => {
     assert.deepEqual(written, [1]);
   });
 
-  test("rejects every item of a batch when the database is away", async () => {
+  test("rejects every item of a batch when the database does not answer", async () => {
     const away = new Error("away");
     const writer = new BatchWriter<number>({ ...options, write: () => Promise.reject(away) });
     const outcomes = await Promise.allSettled([1, 2, 3].map((item) => writer.add(item)));
     assert.ok(outcomes.every((outcome) => outcome.status === "rejected" && outcome.reason === away));
   });
 
-  test("rejects only the item that cannot be written when the fault is its own", async () => {
+  test("rejects only the one item of a batch that cannot be written", async () => {
     const bad = new Error("bad");
     const stored: number[] = [];
     const writer = new BatchWriter<number>({

@@ -1,24 +1,25 @@
 /**
- * Many small writes, made as few large ones.
+ * Combines many small writes into few large ones.
  *
- * B1: `add` resolves after its item is written, and rejects when it could not be: whoever acknowledges waits for it.
- * B2: one write at a time, in the order in which items came.
- * B3: a batch is written when it is full, or after a short delay: the first item never waits longer than that and the
- *     write before it.
- * B4: where a batch is refused because of what it holds, its items are written one by one, so that one bad item
- *     does not hold up the others.
- * B5: nothing is dropped here; a caller that must not wait looks at `waiting` first.
+ * B1: `add` resolves after its item is written, and rejects when it could not be written, so a caller can acknowledge a
+ *     message after it.
+ * B2: there is one write at a time, in the order in which items came.
+ * B3: a batch is written when it is full or after a short delay. The first item never waits longer than this delay and
+ *     the previous write.
+ * B4: when a batch is refused because of its items, they are written one by one, so that one bad item does not keep the
+ *     others from being stored.
+ * B5: nothing is dropped here; a caller that must not wait checks `waiting` first.
  */
 
 /** Options of {@link BatchWriter}. */
 export interface BatchWriterOptions<Item> {
   /** Writes all of the items or none. */
   readonly write: (items: readonly Item[]) => Promise<void>;
-  /** Items in one write at most. */
+  /** Most items of one write. */
   readonly maxItems: number;
   /** Longest wait for more items. */
   readonly maxDelayMs: number;
-  /** Whether a failure is due to what was written, not to the database being away (B4). */
+  /** Whether a failure is due to the items, and not to a database that does not answer (B4). */
   readonly isItemsFault: (error: unknown) => boolean;
 }
 
@@ -38,7 +39,7 @@ export class BatchWriter<Item> {
     this.#options = options;
   }
 
-  /** Items that are not being written yet. */
+  /** Number of items that are not being written yet. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -51,7 +52,7 @@ export class BatchWriter<Item> {
     return promise;
   }
 
-  /** Writes what waits and resolves when nothing does; failures are those of the items. */
+  /** Writes all waiting items and resolves when none is left. A failure rejects the promise of its item, not this one. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -59,7 +60,7 @@ export class BatchWriter<Item> {
   }
 
   #schedule(): void {
-    if (this.#writing !== undefined) return; // B2: the end of the running write schedules anew
+    if (this.#writing !== undefined) return; // B2: the next write is scheduled when the running one ends
     if (this.#waiting.length >= this.#options.maxItems) {
       clearTimeout(this.#timer);
       this.#timer = undefined;

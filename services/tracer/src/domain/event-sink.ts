@@ -1,12 +1,12 @@
-/** Where the tracer writes what happens in runs. Adding one: docs/extending.md. */
+/** A sink, to which the tracer writes the events of runs. docs/extending.md says how to add one. */
 
 import type { RunFact } from "./run-event.ts";
 
 export interface EventSink {
   /**
-   * Writes all of the facts or none. A fact may come twice, and after later ones: its `sequence` is its place in the stream.
-   * @throws {TerminalError} where another try cannot help: the facts are tried one by one, and one that is refused again and
-   *   again is left out. Every other error is taken for a sink that is away, and tried until it is back.
+   * Writes all of the facts or none. A fact may come twice and after later ones; its `sequence` is its position in the stream.
+   * @throws {TerminalError} where another try cannot help. The facts are then written one by one, and a fact that is refused
+   *   several times is left out. After any other error the write is tried until it succeeds.
    */
   write(facts: readonly RunFact[]): Promise<void>;
 }

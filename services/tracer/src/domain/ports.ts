@@ -1,4 +1,4 @@
-/** What the views of this service ask of its store, and what they get. */
+/** The store that the views of this service read, and the types of what they get from it. */
 
 import type { RolloutRecord } from "./rollout-record.ts";
 import type { RunPhase } from "./run-phase.ts";
@@ -6,7 +6,7 @@ import type { RunProgress } from "./run-progress.ts";
 import type { RunTroubles } from "./run-troubles.ts";
 import type { StepFigures } from "./series.ts";
 
-/** Figures by name; a figure that is no finite number is null. */
+/** Numbers by name; one that is not finite is null. */
 export type Figures = Readonly<Record<string, number | null>>;
 
 /** A run as lists show it. Times are Unix milliseconds. */
@@ -18,22 +18,22 @@ export interface RunSummary {
   readonly step: number;
   readonly totalSteps: number;
   readonly version: number;
-  /** Empty = nothing. */
+  /** What the run waits for; empty = nothing. */
   readonly waitingFor: string;
-  /** Whose turn it is: a service, `database`, `bus` or `you`; empty = nothing is waited for. */
+  /** Who must act for the run to continue: a service, `database`, `bus` or `you`; empty = it waits for nothing. */
   readonly waitingOwner: string;
   readonly waitingSinceMs: number | null;
   readonly progress: RunProgress | null;
-  /** Null = nothing went wrong in the rollouts that were gathered last. */
+  /** Null = nothing went wrong in the most recent rollouts. */
   readonly troubles: RunTroubles | null;
   readonly endedAtMs: number | null;
   readonly endReason: string;
   readonly checkpoint: string;
-  /** Rollouts that left the bus before the tracer had read them: trained, and not to be shown. */
+  /** Number of rollouts that were removed from the bus before the tracer had read them; they were trained but cannot be shown. */
   readonly unreadRollouts: number;
 }
 
-/** One point of a run's small curve; null where the step had no such figure. */
+/** One point of a run's small curve; null where the step had no such metric. */
 export interface CurvePoint {
   readonly step: number;
   readonly success: number | null;
@@ -55,7 +55,7 @@ export interface Refusal {
   readonly problems: ReadonlyArray<{ readonly key: string; readonly message: string }>;
 }
 
-/** What a list of rollouts may ask for; absent = any. */
+/** The filter of a list of rollouts; absent = any. */
 export interface RolloutFilter {
   readonly split?: string | undefined;
   readonly step?: number | undefined;
@@ -63,7 +63,7 @@ export interface RolloutFilter {
   readonly outcome?: string | undefined;
   readonly minReward?: number | undefined;
   readonly maxReward?: number | undefined;
-  /** Only rollouts that were stored before the one with this id: the next page. */
+  /** Only rollouts that were stored before the one with this id, for the next page. */
   readonly beforeId?: number | undefined;
   readonly limit: number;
 }
@@ -87,10 +87,10 @@ export interface RolloutRow {
   readonly totalTokens: number;
   readonly durationMs: number;
   readonly taskId: string;
-  /** Empty where it was not traced. */
+  /** Empty where the rollout was not traced. */
   readonly traceId: string;
   readonly storedAtMs: number;
-  /** Null where it was not trained, or what training did is not known. */
+  /** Null where the rollout was not trained or its train span did not arrive. */
   readonly advantage: number | null;
 }
 
@@ -104,32 +104,32 @@ export interface RolloutDetail extends RolloutRow {
   readonly group: ReadonlyArray<Pick<RolloutRow, "slot" | "index" | "reward" | "outcome" | "advantage">>;
 }
 
-/** Reads what was stored. Every method throws the errors of @hone/storage. */
+/** Reads the store. Every method throws the errors of @hone/storage. */
 export interface TracerStore {
-  /** Newest first, each with its latest steps. */
+  /** Newest first, each with the curve of its latest steps. */
   readRuns(): Promise<ReadonlyArray<RunSummary & { readonly curve: readonly CurvePoint[] }>>;
   /** Newest first. */
   readRefusals(): Promise<readonly Refusal[]>;
   readRun(runId: string): Promise<
     | (RunSummary & {
         readonly configJson: string | null;
-        /** Rollouts that retention removed. */
+        /** Number of rollouts that retention removed. */
         readonly removedRollouts: number;
         readonly evaluations: readonly Evaluation[];
       })
     | undefined
   >;
-  /** The completed steps behind `afterStep`, in order; `hasMore` when the answer stops short of the last. */
+  /** The completed steps after `afterStep`, in order; `hasMore` says whether there are more than the answer holds. */
   readSteps(
     runId: string,
     afterStep: number,
   ): Promise<{ readonly steps: readonly StepFigures[]; readonly hasMore: boolean }>;
-  /** Newest first, with the filter's `beforeId` of the next page, if there is one. */
+  /** Newest first, with the `beforeId` of the next page if there is one. */
   readRollouts(
     runId: string,
     filter: RolloutFilter,
   ): Promise<{ readonly rollouts: readonly RolloutRow[]; readonly nextBeforeId: number | null }>;
-  /** By split and outcome. */
+  /** Numbers of rollouts by split and outcome. */
   readRolloutCounts(runId: string): Promise<
     ReadonlyArray<{
       readonly split: string;
@@ -143,9 +143,9 @@ export interface TracerStore {
   areRolloutsRemoved(runId: string, split: string, step: number): Promise<boolean>;
   /** Whether retention ever removed spans. */
   areSpansRemoved(): Promise<boolean>;
-  /** Pieces of a trace in the order in which they came. */
+  /** The pieces of a trace in the order in which they came. */
   readPieces(traceId: string): Promise<readonly Uint8Array[]>;
-  /** Revision of each run: a run whose revision moved has changed. */
+  /** The revision of each run; a run whose revision has grown has changed. */
   readRevisions(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -158,18 +158,18 @@ export interface StoredRollout {
   readonly scored: Uint8Array;
 }
 
-/** What RUN_STATE says of a run. */
+/** The state of a run in the bucket RUN_STATE. */
 export interface PublishedState {
   readonly runId: string;
-  /** Of the key in the bucket. */
+  /** Revision of the run's key in the bucket. */
   readonly revision: number;
   readonly phase: RunPhase;
   readonly troubles: RunTroubles | null;
   readonly version: number;
   readonly totalSteps: number;
-  /** Empty = nothing. */
+  /** What the run waits for; empty = nothing. */
   readonly waitingFor: string;
-  /** Whose turn it is: a service, `database`, `bus` or `you`; empty = nothing is waited for. */
+  /** Who must act for the run to continue: a service, `database`, `bus` or `you`; empty = it waits for nothing. */
   readonly waitingOwner: string;
   readonly waitingSinceMs: number | null;
 }

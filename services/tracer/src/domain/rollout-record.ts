@@ -1,4 +1,4 @@
-/** What is kept of a scored episode beside its bytes: the columns that lists show and filters ask. */
+/** The columns that are stored with the bytes of a scored episode, which lists show and filters use. */
 
 import { isScorable, type Outcome, type Slot } from "@hone/core";
 import type { Episode, ScoredEpisode } from "@hone/proto-gen/rollout";
@@ -8,11 +8,11 @@ export interface RolloutRecord {
   readonly runId: string;
   readonly slot: Slot;
   readonly attempt: number;
-  /** How often its run had been resumed after a failure when it was asked for. */
+  /** How often its run had been resumed after a failure when the rollout was requested. */
   readonly resumption: number;
   readonly outcome: Outcome;
   readonly reason: string;
-  /** Null where the outcome leaves the rollout out: it has no reward, not even 0. */
+  /** Null where the outcome excludes the rollout from training; it then has no reward, not even 0. */
   readonly reward: number | null;
   readonly success: number | null;
   readonly turns: number;

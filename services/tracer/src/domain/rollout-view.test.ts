@@ -52,7 +52,7 @@ const scored = create(ScoredEpisodeSchema, {
 describe("rolloutViewOf()", () => {
   const view = rolloutViewOf(scored, episode, (id) => (id === 30 ? undefined : `<${id}>`));
 
-  test("gives each turn the context that came before it and what it sampled", () => {
+  test("gives each turn the context since the previous turn and the tokens that it sampled", () => {
     assert.deepEqual(
       view.turns.map((turn) => turn.tokens.map((token) => token.id)),
       [
@@ -68,7 +68,7 @@ describe("rolloutViewOf()", () => {
     assert.deepEqual([view.numSamples, view.turns.map((turn) => turn.sample)], [2, [0, 0, 1]]);
   });
 
-  test("gives each turn what the judges gave it", () => {
+  test("gives each turn the rewards of the judges for it", () => {
     assert.deepEqual(
       view.turns.map(({ judged }) => judged),
       [
@@ -82,7 +82,7 @@ describe("rolloutViewOf()", () => {
     );
   });
 
-  test("joins logprobs and versions to the sampled tokens alone", () => {
+  test("gives a logprob and a version to sampled tokens only", () => {
     assert.deepEqual(view.turns[0]!.tokens[1], { id: 11, text: "<11>", isSampled: false });
     assert.deepEqual(view.turns[0]!.tokens[3], {
       id: 21,
@@ -101,7 +101,7 @@ describe("rolloutViewOf()", () => {
     assert.deepEqual(view.turns[2]!.tokens[1], { id: 30, isSampled: true, logprob: -0.25, version: 4 });
   });
 
-  test("gives each sampled token what it was trained with: its turn's advantage, or the rollout's", () => {
+  test("gives each sampled token the advantage of its turn, or else that of the rollout", () => {
     const advantagesOf = (figures: Record<string, number>) =>
       rolloutViewOf(scored, episode, () => undefined, { advantage: -1.5, figures }).turns.map(({ tokens }) =>
         tokens.map(({ advantage }) => advantage),
@@ -120,7 +120,7 @@ describe("rolloutViewOf()", () => {
     assert.equal(view.turns[0]!.tokens[2]!.advantage, undefined);
   });
 
-  test("shows what a turn says of itself as it is", () => {
+  test("shows a turn's info as JSON, or as text where it is not JSON", () => {
     assert.deepEqual(view.turns[0]!.info, { isValid: true });
     assert.equal(view.turns[1]!.info, "not json");
     assert.equal(view.turns[2]!.info, null);
@@ -141,7 +141,7 @@ describe("rolloutRecordOf()", () => {
     assert.equal(record.taskId, "frozen_lake:7");
   });
 
-  test("has no reward for what was left out", () => {
+  test("has no reward for a rollout that is excluded from training", () => {
     assert.equal(rolloutRecordOf(scored, episode, { slot, outcome: "infra_failed" }).reward, null);
   });
 });

@@ -1,30 +1,31 @@
 /**
- * A stored rollout, laid out for reading: per turn the tokens that it added, each with what is known of it.
+ * A stored rollout, arranged for reading: for each turn the tokens that it added, each with its details.
  *
- * A sample is one row of T tokens; a turn points to the tokens that it sampled there, [begin, end). What stands between
- * the turn before and `begin` is its context: prompt, observation, tool results. What follows the last turn is the tail.
+ * A sample is one row of T tokens, and a turn refers to the tokens that it sampled in it, [begin, end). The tokens between
+ * the previous turn and `begin` are the turn's context: prompt, observation, tool results. The tokens after the last turn
+ * are the tail.
  */
 
 import { parseJson } from "@hone/core";
 import type { Episode, Sample, Score, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
 import { Attr } from "@hone/telemetry";
 
-/** One token. Arrays of these are what a page draws, so the names are short. */
+/** One token, as the page draws it. */
 export interface TokenView {
   readonly id: number;
-  /** Undefined where no tokenizer is at hand. */
+  /** Absent where the run's tokenizer cannot be read. */
   readonly text?: string;
-  /** Sampled by the model and trained, or given to it. */
+  /** Whether the model sampled the token; only such tokens are trained. */
   readonly isSampled: boolean;
-  /** Log-probability under the sampling distribution; of sampled tokens. */
+  /** Log-probability under the sampling distribution; only for sampled tokens. */
   readonly logprob?: number;
   /** Policy version that sampled it. */
   readonly version?: number;
-  /** What it was trained with: its turn's advantage where turns have their own, else the rollout's; absent = not known. */
+  /** The advantage that it was trained with: its turn's where turns have their own, else the rollout's; absent = not known. */
   readonly advantage?: number;
 }
 
-/** What training did with a rollout, as its `train` span tells. */
+/** Training figures of a rollout, from its `train` span. */
 export interface TrainedWith {
   readonly advantage: number;
   /** The span's other numbers; the advantages of turns are among them where turns have their own. */
@@ -39,18 +40,18 @@ export interface TurnView {
   readonly finishReason: string;
   /** Given by the environment or a tool. */
   readonly reward: number | null;
-  /** What each judge gave it, apart from the episode's value. */
+  /** What each judge gave this turn, in addition to its value for the episode. */
   readonly judged: ReadonlyArray<{ readonly judge: string; readonly value: number }>;
   readonly info: unknown;
-  /** Context since the turn before, then what was sampled. */
+  /** The context since the previous turn, then the sampled tokens. */
   readonly tokens: readonly TokenView[];
 }
 
 export interface RolloutView {
   readonly turns: readonly TurnView[];
-  /** A turn whose sample is not below this was given up, or is not trained and in none. */
+  /** A turn whose `sample` is not below this number is in no sample: it was given up, or it is not trained. */
   readonly numSamples: number;
-  /** Tokens behind the last turn of each sample that has any. */
+  /** The tokens after the last turn, of each sample that has some. */
   readonly tails: ReadonlyArray<{ readonly sample: number; readonly tokens: readonly TokenView[] }>;
   readonly scores: ReadonlyArray<{ readonly judge: string; readonly weight: number; readonly value: number }>;
   readonly environmentReturn: number;
@@ -70,7 +71,7 @@ export interface RolloutView {
 /** Text of one token, decoded alone; undefined where it is not known. */
 export type TokenText = (id: number) => string | undefined;
 
-/** @param trained absent where it was not trained, or what training did is not known. */
+/** @param trained absent where the rollout was not trained or its `train` span did not arrive. */
 export function rolloutViewOf(
   scored: ScoredEpisode,
   episode: Episode,
@@ -128,7 +129,7 @@ function tokensOf(sample: Sample, textOf: TokenText): TokenView[] {
   });
 }
 
-/** As `tokenAdvantages` of @hone/rl gives them to the loss: what lies in no turn has the rollout's. */
+/** Gives each sampled token the advantage that `tokenAdvantages` of @hone/rl gives to the loss: a token in no turn has the rollout's. */
 function withAdvantages(
   tokens: readonly TokenView[],
   sample: number,
@@ -147,7 +148,7 @@ function withAdvantages(
   );
 }
 
-/** The version of the n-th sampled token; asked for n = 0, 1, 2 … */
+/** Makes a function that gives the version of the n-th sampled token; it must be called with n = 0, 1, 2 … */
 function versionReader(sample: Sample): (sampled: number) => number | undefined {
   let span = 0;
   let end = sample.versions[0]?.tokenCount ?? 0;
@@ -176,7 +177,7 @@ function turnViewOf(turn: Turn, scores: readonly Score[], tokens: readonly Token
   };
 }
 
-/** What a JSON text holds; a text that is no JSON is shown as it is. */
+/** The value of a JSON text; a text that is not JSON is returned as it is. */
 function jsonOrText(json: string): unknown {
   if (json === "") return null;
   try {

@@ -8,7 +8,7 @@ const event = (kind: Parameters<typeof create<typeof RunEventSchema>>[1]) =>
   create(RunEventSchema, { runId: "lake-1", timeMs: 5n, ...kind });
 
 describe("factOf()", () => {
-  test("keeps figures that JSON can hold and makes the others null", () => {
+  test("keeps finite metrics and makes the others null, as JSON cannot hold them", () => {
     const fact = factOf(
       event({
         kind: {
@@ -35,7 +35,7 @@ describe("factOf()", () => {
     });
   });
 
-  test("has no loss before the first update of a warm start", () => {
+  test("has a loss of null before the first update of a warm start", () => {
     const fact = factOf(
       event({
         kind: { case: "warmStartProgress", value: { rolloutsDone: 3, rolloutsTotal: 8, loss: Number.NaN } },
@@ -46,7 +46,7 @@ describe("factOf()", () => {
     assert.equal(fact.progress.loss, null);
   });
 
-  test("replaces what PostgreSQL cannot store in a text", () => {
+  test("replaces the character that PostgreSQL cannot store in a text", () => {
     const fact = factOf(
       event({ kind: { case: "ended", value: { phase: RunPhase.FAILED, reason: "a\0b" } } }),
       1,
@@ -56,7 +56,7 @@ describe("factOf()", () => {
     assert.equal(fact.phase, "failed");
   });
 
-  test("tells of a run that was resumed, and which end is meant", () => {
+  test("says that a run was resumed, and to which resumption an end belongs", () => {
     const resumed = factOf(event({ kind: { case: "resumed", value: { resumption: 2 } } }), 1);
     assert.ok(resumed?.kind === "resumed" && resumed.resumption === 2);
     const ended = factOf(
@@ -66,7 +66,7 @@ describe("factOf()", () => {
     assert.ok(ended?.kind === "ended" && ended.resumption === 2);
   });
 
-  test("tells nothing of an event that a newer version knows", () => {
+  test("gives no fact for an event of an unknown kind", () => {
     assert.equal(factOf(event({}), 1), undefined);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * Events of runs, as the facts that are stored of them.
+ * Turns events of runs into the facts that are stored.
  *
- * Events may come twice and, as several are in work at once, in any order. So a fact is either about something that
- * happens once (inserted where it is missing) or carries its position in the stream (older ones change nothing).
+ * Events may come twice and, as several are processed at once, in any order. So a fact is either about something that
+ * happens once, and is inserted where it is missing, or it has its position in the stream, and an older one changes nothing.
  */
 
 import { parseJson, TerminalError } from "@hone/core";
@@ -46,11 +46,11 @@ export type RunFact = { readonly runId: string; readonly sequence: number; reado
       readonly resumption: number;
     }
   | { readonly kind: "resumed"; readonly resumption: number }
-  /** In all, those told before included. */
+  /** The total number, including rollouts of earlier events. */
   | { readonly kind: "unread"; readonly rollouts: number }
 );
 
-/** The fact that an event tells; undefined for one of a kind that this version does not know. */
+/** @returns the fact of an event, or undefined for an event of an unknown kind, as a newer version may send. */
 export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
   const base = { runId: storable(event.runId), sequence, timeMs: Number(event.timeMs) };
   switch (event.kind.case) {
@@ -109,27 +109,27 @@ export function factOf(event: RunEvent, sequence: number): RunFact | undefined {
   }
 }
 
-/** What a column of type integer holds. */
+/** The largest number that a column of type integer holds. */
 export const MAX_COLUMN = 2 ** 31 - 1;
-/** Times, positions and sequences stand in wider columns, and are numbers here. */
+/** Fields with wider columns; they are limited by JavaScript's safe integers. */
 const WIDE: ReadonlySet<string> = new Set(["sequence", "timeMs", "requestSequence", "rollouts"]);
 
-/** @throws {TerminalError} when no row could hold the fact. */
+/** @throws {TerminalError} when the database cannot hold the fact. */
 export function checkStorable(fact: RunFact): void {
   for (const [name, value] of Object.entries(fact)) {
     const most = WIDE.has(name) ? Number.MAX_SAFE_INTEGER : MAX_COLUMN;
     if (typeof value !== "number" || value <= most) continue;
     throw new TerminalError(
       "TOO_LARGE",
-      `Cannot store an event as its ${name} must be at most ${most}: current value is ${value}`,
+      `an event cannot be stored: its ${name} is ${value}, and at most ${most} is allowed`,
     );
   }
   if (fact.kind === "accepted" && jsonObjectOf(fact.configJson) === undefined) {
-    throw new TerminalError("NO_RUN_FILE", "Cannot store an event as its run file must be a JSON object");
+    throw new TerminalError("NO_RUN_FILE", "an event cannot be stored: its run file is not a JSON object");
   }
 }
 
-/** What a JSON text holds if that is an object; undefined for anything else. */
+/** The value of a JSON text if that is an object; undefined for anything else. */
 export function jsonObjectOf(json: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parseJson(json);
@@ -141,14 +141,14 @@ export function jsonObjectOf(json: string): Readonly<Record<string, unknown>> | 
   }
 }
 
-/** JSON has no NaN and no infinity: such a figure is null, which the page shows as missing. */
+/** JSON has no NaN and no infinity, so such a metric becomes null, which the page shows as missing. */
 export function finiteMetrics(metrics: Readonly<Record<string, number>>): Record<string, number | null> {
   return Object.fromEntries(
     Object.entries(metrics).map(([name, value]) => [storable(name), Number.isFinite(value) ? value : null]),
   );
 }
 
-/** PostgreSQL's text cannot hold the character NUL. */
+/** Replaces the character NUL, which a text of PostgreSQL cannot hold. */
 export function storable(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }

@@ -1,4 +1,4 @@
-/** Phases of a run, in words. */
+/** The names of a run's phases. */
 
 import { RunPhase as WirePhase } from "@hone/proto-gen/run";
 
@@ -22,7 +22,7 @@ const BY_NUMBER: ReadonlyMap<number, RunPhase> = new Map(
   Object.entries(WORDS).map(([name, word]) => [WirePhase[name as keyof typeof WirePhase], word]),
 );
 
-/** The word for a phase; a phase of a newer version reads as "waiting". */
+/** The name of a phase; an unknown phase, as a newer version may send, is "waiting". */
 export function phaseWord(phase: WirePhase): RunPhase {
   return BY_NUMBER.get(phase) ?? "waiting";
 }

@@ -1,4 +1,4 @@
-/** How far a run is within what it does now. */
+/** How far a run is within its current phase. */
 
 export type RunProgress =
   | { readonly kind: "rollouts"; readonly step: number; readonly done: number; readonly total: number }

@@ -1,10 +1,10 @@
-/** What went wrong in the rollouts of a run that were gathered last, as its published state tells it. */
+/** What went wrong in the most recent rollouts of a run, from its published state. */
 
 import type { RolloutTroubles } from "@hone/proto-gen/run";
 import { storable } from "./run-event.ts";
 
 export interface RunTroubles {
-  /** Such as "step 3". */
+  /** What the rollouts were made for, such as "step 3". */
   readonly madeFor: string;
   readonly rollouts: number;
   readonly outcomes: ReadonlyArray<{
@@ -13,15 +13,15 @@ export interface RunTroubles {
     readonly reason: string;
     readonly reasonCount: number;
   }>;
-  /** Of which every call failed. */
+  /** Tools of which every call failed. */
   readonly tools: ReadonlyArray<{ readonly name: string; readonly calls: number; readonly error: string }>;
 }
 
-/** What the trainer sends at most; a client of the bus may send more. */
+/** The trainer sends at most this; another client of the bus may send more. */
 const MAX_CHARACTERS = 400;
 const MAX_ITEMS = 16;
 
-/** Bounded, as any client of the bus can write a state. */
+/** Reads the troubles of a state and limits their size, as any client of the bus can write a state. */
 export function runTroublesOf({ madeFor, rollouts, outcomes, tools }: RolloutTroubles): RunTroubles {
   return {
     madeFor: textOf(madeFor),

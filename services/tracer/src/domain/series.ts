@@ -1,4 +1,4 @@
-/** Figures of many steps, turned from rows into columns: a name is sent once, not once a step. */
+/** Turns the metrics of many steps from rows into columns, so that a name is sent once and not with every step. */
 
 /** One completed step. */
 export interface StepFigures {
@@ -12,7 +12,7 @@ export interface StepFigures {
 export interface Series {
   readonly steps: readonly number[];
   readonly timesMs: readonly number[];
-  /** By name; null where a step had no such figure. */
+  /** By name; null where a step had no such metric. */
   readonly metrics: Readonly<Record<string, readonly (number | null)[]>>;
 }
 

@@ -29,7 +29,7 @@ function intakeOn(write: (pieces: readonly TracePiece[]) => Promise<void>) {
 }
 
 describe("SpanIntake", () => {
-  test("counts what it took and writes one piece per trace", async () => {
+  test("counts the accepted spans and writes one piece for each trace", async () => {
     const written: string[] = [];
     const { intake, pieces } = intakeOn(async (batch) => {
       written.push(...batch.map(({ traceId }) => traceId));
@@ -40,11 +40,11 @@ describe("SpanIntake", () => {
     assert.deepEqual(intake.counts, { accepted: 3, invalid: 0, dropped: 0 });
   });
 
-  test("drops and counts what the database cannot take in time, and says so once", () => {
+  test("drops and counts spans that the database cannot take in time, and logs that once", () => {
     const { intake, lines } = intakeOn(() => new Promise(() => undefined));
     const body = exportOf(2_000);
     for (let i = 0; i < 10; i++) assert.equal(intake.take(body).rejected, 0);
-    // 2000 are being written or gathered by now; the rest waits.
+    // By now the queue is full but for the spans that are being written.
     const refused = [1, 2, 3].map(() => intake.take(body)).filter(({ rejected }) => rejected > 0);
     assert.ok(refused.length >= 2);
     assert.equal(refused[0]!.rejected, 2_000);

@@ -1,8 +1,9 @@
 /**
- * Takes exports of spans without ever making their sender wait for the database.
+ * Accepts exports of spans without ever making their sender wait for the database.
  *
- * I1: at most MAX_WAITING_PIECES pieces wait to be written; what comes on top is dropped and counted.
- * I2: spans are a view: what the database refuses or what is lost with the process is not asked for again.
+ * I1: at most MAX_WAITING_PIECES pieces wait to be written; further spans are dropped and counted.
+ * I2: spans are only shown and nothing depends on them, so those that the database refuses, or that are lost with the
+ *     process, are not requested again.
  */
 
 import { describeError } from "@hone/core";
@@ -12,12 +13,12 @@ import type { BatchWriter } from "./batch-writer.ts";
 import { splitByTrace, type TracePiece } from "./otlp/split-by-trace.ts";
 import { type TrainFigures, trainFiguresOf } from "./otlp/train-figures.ts";
 
-/** At 8 spans and 3 kB a piece: 160,000 spans, 60 MB. */
+/** With 8 spans and 3 kB in a piece, these are 160,000 spans and 60 MB. */
 const MAX_WAITING_PIECES = 20_000;
-/** A database that is away would otherwise fill the log. */
+/** Without this pause a database that does not answer would fill the log. */
 const REPORT_INTERVAL_MS = 30_000;
 
-/** What became of the spans of one export. */
+/** How many spans of one export were accepted. */
 export interface TakenSpans {
   readonly accepted: number;
   readonly rejected: number;
@@ -25,7 +26,7 @@ export interface TakenSpans {
   readonly reason: string;
 }
 
-/** Totals since the start. */
+/** Numbers of spans since the start. */
 export interface IntakeCounts {
   readonly accepted: number;
   readonly invalid: number;
@@ -51,24 +52,24 @@ export class SpanIntake {
     return { accepted: this.#accepted, invalid: this.#invalid, dropped: this.#dropped };
   }
 
-  /** @param body encoded ExportTraceServiceRequest. @throws {BadBodyError} when it is none. */
+  /** @param body an encoded ExportTraceServiceRequest. @throws {BadBodyError} when it is something else. */
   take(body: Uint8Array): TakenSpans {
     const { pieces, picked, spanCount, invalidCount } = splitByTrace(body, SpanName.train);
     this.#invalid += invalidCount;
     const isFull = this.#pieces.waiting + pieces.length > MAX_WAITING_PIECES; // I1
     if (isFull) {
-      this.#drop(spanCount, "the database is slower than the spans come");
+      this.#drop(spanCount, "spans come faster than the database stores them");
     } else {
       this.#accepted += spanCount;
       for (const piece of pieces) {
-        // The body's memory is the request's: what waits must be its own. `data` is, as it was written anew.
+        // `data` is a copy, so a waiting piece does not keep the memory of the whole body.
         this.#pieces.add(piece).catch((error: unknown) => this.#drop(piece.spanCount, describeError(error))); // I2
       }
       for (const span of picked) this.#takeTraining(span);
     }
     const rejected = invalidCount + (isFull ? spanCount : 0);
     const reason = isFull
-      ? "the store is full for the moment"
+      ? "the queue of spans is full at the moment"
       : invalidCount > 0
         ? "spans need a trace id and a span id"
         : "";
@@ -81,7 +82,7 @@ export class SpanIntake {
     this.#trainings
       .add(figures)
       .catch((error: unknown) =>
-        this.#report("what training did with a rollout was not stored", describeError(error)),
+        this.#report("training figures of a rollout could not be stored", describeError(error)),
       );
   }
 

@@ -36,11 +36,11 @@ function health(silent: { bus?: number; trainer?: number; judge?: number }): Sta
 }
 
 describe("withOwnersHealth()", () => {
-  test("leaves what the trainer says as it is while the trainer answers", () => {
+  test("leaves a run unchanged while its trainer answers", () => {
     assert.equal(withOwnersHealth(RUN, health({ judge: 70 })), RUN);
   });
 
-  test("names a silent trainer instead of what it said last", () => {
+  test("says that a run waits for its trainer when the trainer does not answer", () => {
     const { waitingFor, waitingOwner, waitingSinceMs } = withOwnersHealth(RUN, health({ trainer: 70 }));
     assert.deepEqual(
       { waitingFor, waitingOwner, waitingSinceMs },
@@ -48,11 +48,11 @@ describe("withOwnersHealth()", () => {
     );
   });
 
-  test("names a silent bus before a trainer that cannot be heard over it", () => {
+  test("says that a run waits for the bus when neither bus nor trainer answers", () => {
     assert.equal(withOwnersHealth(RUN, health({ bus: 60, trainer: 70 })).waitingOwner, "bus");
   });
 
-  test("leaves an ended run alone", () => {
+  test("leaves a run that has ended unchanged", () => {
     const ended = { ...RUN, endedAtMs: 90 };
     assert.equal(withOwnersHealth(ended, health({ trainer: 70 })), ended);
   });

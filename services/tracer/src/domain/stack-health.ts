@@ -1,15 +1,15 @@
-/** Which parts of Hone answer, and what that means for the runs that are shown. */
+/** Which parts of Hone answer, and what that means for the state of runs. */
 
 import type { RunSummary } from "./ports.ts";
 
-/** A part that does not answer, since when (Unix milliseconds); null = it answers. */
 export interface PartHealth {
+  /** Since when the part has not answered, Unix milliseconds; null = it answers. */
   readonly silentSinceMs: number | null;
 }
 
 export interface StackServiceHealth extends PartHealth {
   readonly service: string;
-  /** Processes that answered last. */
+  /** Number of processes that answered the last request. */
   readonly instances: number;
   /** What keeps them from being ready, one sentence each. */
   readonly reasons: readonly string[];
@@ -19,17 +19,17 @@ export interface StackHealth {
   readonly bus: PartHealth;
   readonly database: PartHealth;
   readonly services: readonly StackServiceHealth[];
-  /** What could not be decoded and lies in the stream DEAD. */
+  /** Messages that could not be decoded; they are in the stream DEAD. */
   readonly dead: { readonly count: number; readonly lastReason: string; readonly lastSubject: string };
 }
 
-/** Whose turn it is where the trainer itself cannot say so. */
+/** The parts that a run waits for when its trainer cannot report a state. */
 const TRAINER = "trainer";
 const BUS = "bus";
 
 /**
- * A run as its trainer published it, unless the trainer or the bus does not answer: then that is what it waits for, as
- * what was published last is no longer true.
+ * Replaces what a run waits for when its trainer or the bus does not answer: the run then waits for that part, and the
+ * state that the trainer published last is no longer true.
  */
 export function withOwnersHealth<Run extends RunSummary>(run: Run, health: StackHealth): Run {
   if (run.endedAtMs !== null) return run;

@@ -1,19 +1,19 @@
 /**
- * The page's API: JSON, read only.
+ * The API of the page: JSON, and only for reading.
  *
  *   GET /api/runs                                    runs, newest first, with a small curve each; refused requests
  *   GET /api/runs/:run                               one run with its file and evaluations
- *   GET /api/runs/:run/steps?after=                  figures of its completed steps, by name
+ *   GET /api/runs/:run/steps?after=                  metrics of its completed steps, by name
  *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&before=&limit=
  *   GET /api/runs/:run/rollout-counts                rollouts by split and outcome
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
  *   GET /api/runs/:run/rollouts/:slot/trace          the spans of its trace
  *   GET /api/traces/:trace                           the spans of any trace
- *   GET /api/metrics                                 unit and description of the figures that have one
+ *   GET /api/metrics                                 unit and description of known metrics
  *   GET /api/health                                  which parts answer, and what could not be decoded
- *   GET /api/intake                                  spans taken, dropped and forwarded since the start
+ *   GET /api/intake                                  spans accepted, dropped and forwarded since the start
  *
- * What never was stored is answered with 404, what retention removed with 410.
+ * The answer is 404 for what was never stored and 410 for what retention removed.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
@@ -35,11 +35,11 @@ import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.t
 export interface ApiOptions {
   readonly store: TracerStore;
   readonly tokenTexts: TokenTexts;
-  /** Which parts of Hone answer now. */
+  /** Gives which parts of Hone answer at the moment. */
   readonly health: () => StackHealth;
-  /** Totals of the intake, for whoever looks after this service. */
+  /** Gives the totals of the intake, for the operators of this service. */
   readonly intakeCounts: () => Readonly<Record<string, number>>;
-  /** Jaeger's UI as a browser reaches it; answers then say where it has the same trace. */
+  /** Address of Jaeger's UI as a browser reaches it; where it is set, answers link to the same trace there. */
   readonly jaegerUrl: string | undefined;
   readonly logger: Logger;
 }
@@ -152,7 +152,7 @@ async function traceAnswer(
   return traceId !== "" && (await areRemoved()) ? noLongerKept(c, what) : notFound(c, what);
 }
 
-/** There never was one, or retention removed those of its step. */
+/** The answer for a rollout that is not in the store: it never was, or retention removed the rollouts of its step. */
 async function noRollout(c: Context, store: TracerStore, run: string, slot: string): Promise<Response> {
   const [split = "", step = ""] = slot.split(".");
   const isRemoved = Number(step) <= MAX_COLUMN && (await store.areRolloutsRemoved(run, split, Number(step)));
@@ -160,10 +160,10 @@ async function noRollout(c: Context, store: TracerStore, run: string, slot: stri
 }
 
 function notFound(c: Context, what: string): Response {
-  return c.json(errorBody("NOT_FOUND", `Cannot show ${what} as it is not stored`), 404);
+  return c.json(errorBody("NOT_FOUND", `${what} cannot be shown: nothing is stored under this name`), 404);
 }
 
 function noLongerKept(c: Context, what: string): Response {
-  const text = `Cannot show ${what} as it is no longer kept: the oldest make room for the newest (HONE_TRACER_MAX_BYTES, HONE_TRACER_MAX_ROLLOUTS, HONE_TRACER_MAX_SPANS)`;
+  const text = `${what} cannot be shown: it is no longer kept, as the oldest are removed when a limit is reached (HONE_TRACER_MAX_BYTES, HONE_TRACER_MAX_ROLLOUTS, HONE_TRACER_MAX_SPANS)`;
   return c.json(errorBody("NO_LONGER_KEPT", text), 410);
 }

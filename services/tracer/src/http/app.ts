@@ -1,4 +1,4 @@
-/** Everything that this service answers over HTTP, beside the probes. */
+/** All routes of this service except the probes. */
 
 import { createHttpApp } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
@@ -15,7 +15,7 @@ export interface AppOptions {
   readonly otlp: OtlpRoutesOptions;
   readonly feed: LiveFeed;
   readonly logger: Logger;
-  /** What whoever looks or sends spans must know; undefined = nothing. */
+  /** The token that readers of the page and senders of spans must present; undefined = none is required. */
   readonly token: string | undefined;
 }
 

@@ -4,7 +4,7 @@ import { silentLogger } from "@hone/telemetry";
 import { LiveFeed } from "./live-feed.ts";
 
 describe("LiveFeed", () => {
-  test("tells every page of each run that changed after it came", async () => {
+  test("reports to every page each run that changed after the page was opened", async () => {
     const revisions = new Map([["a", 1]]);
     const ending = new AbortController();
     const feed = new LiveFeed(async () => new Map(revisions), silentLogger(), ending.signal);
@@ -15,7 +15,7 @@ describe("LiveFeed", () => {
     for (const page of pages) assert.equal((await page.next()).done, true);
   });
 
-  test("asks nothing while no page is open", async () => {
+  test("does not read the database while no page is open", async () => {
     let reads = 0;
     const ending = new AbortController();
     const feed = new LiveFeed(
@@ -37,7 +37,7 @@ describe("LiveFeed", () => {
     ending.abort();
   });
 
-  test("goes on after the database was away", async () => {
+  test("continues after a failed read of the database", async () => {
     let reads = 0;
     const ending = new AbortController();
     const feed = new LiveFeed(

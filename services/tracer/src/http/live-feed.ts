@@ -1,16 +1,16 @@
 /**
- * Tells open pages which runs have changed.
+ * Reports to open pages which runs have changed.
  *
- * L1: the database is asked, not this process's memory, so a page sees what every replica writes.
- * L2: it is asked only while a page is open, once for all pages, at most once per interval.
- * L3: a page that reads too slowly misses nothing: it is told the set of runs that changed since it was told last.
- * L4: what changes after `open` resolved is told; a page that then reads everything once misses nothing either.
+ * L1: changes are read from the database and not from memory, so a page sees what every replica writes.
+ * L2: the database is read only while a page is open, once for all pages and at most once in each interval.
+ * L3: a page that reads slowly misses nothing: it gets the set of all runs that changed since its last report.
+ * L4: every change after `open` has resolved is reported, so a page that then reads everything once misses nothing.
  */
 
 import { pause } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 
-/** A reward that appears within this time feels live. */
+/** A reader has the impression of seeing changes at once. */
 const POLL_INTERVAL_MS = 500;
 
 export class LiveFeed {
@@ -20,14 +20,14 @@ export class LiveFeed {
   readonly #listeners = new Set<(changed: ReadonlySet<string>) => void>();
   #polling: { readonly begun: Promise<void> } | undefined;
 
-  /** @param read revision of each run. @param signal ends the feed. */
+  /** @param read reads the revision of each run. @param signal ends the feed. */
   constructor(read: () => Promise<ReadonlyMap<string, number>>, logger: Logger, signal: AbortSignal) {
     this.#read = read;
     this.#logger = logger;
     this.#signal = signal;
   }
 
-  /** The sets of runs that change from now on (L4), until the signal aborts. */
+  /** Gives the sets of runs that change from now on (L4), until the signal aborts. */
   async open(signal: AbortSignal): Promise<AsyncGenerator<ReadonlySet<string>>> {
     const ended = AbortSignal.any([signal, this.#signal]);
     const pending = new Set<string>();
@@ -63,14 +63,13 @@ export class LiveFeed {
     })();
   }
 
-  /** Asks until nobody listens (L2); `begun` resolves when it is known what later changes are compared with. */
+  /** Reads until no page listens any more (L2); `begun` resolves after the first read, with which later ones are compared. */
   #poll(): { begun: Promise<void> } {
     const begun = Promise.withResolvers<void>();
     const run = async () => {
       let known = await this.#tryRead(new Map());
       begun.resolve();
       while (this.#listeners.size > 0 && !this.#signal.aborted) {
-        // An aborted pause ends the loop by its condition.
         await pause(POLL_INTERVAL_MS, this.#signal);
         const revisions = await this.#tryRead(known);
         const changed = new Set<string>();
@@ -88,7 +87,7 @@ export class LiveFeed {
     try {
       return await this.#read();
     } catch (error) {
-      this.#logger.warn("open pages are not told of changes for a moment", { error });
+      this.#logger.warn("open pages get no reports of changes for the moment", { error });
       return before;
     }
   }

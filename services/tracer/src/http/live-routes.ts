@@ -1,6 +1,6 @@
 /**
- * GET /api/live?run=: Server-Sent Events. `ready` once, when changes are told from now on, then one `changed` with the ids
- * of the runs whenever some have changed.
+ * GET /api/live?run=: Server-Sent Events. The event `ready` comes once, when changes are reported from then on; an event
+ * `changed` with the ids of the runs comes whenever some have changed.
  */
 
 import { Hono } from "hono";
@@ -9,9 +9,9 @@ import { z } from "zod";
 import type { LiveFeed } from "./live-feed.ts";
 import { parseParameters } from "./validate-query.ts";
 
-/** Proxies cut connections that are silent for long. */
+/** Proxies close connections that are silent for long. */
 const HEARTBEAT_MS = 15_000;
-/** A page has one; a browser allows six a site. Beyond this somebody does something else. */
+/** A page has one, and a browser allows six for a site; more than this do not come from people who look at pages. */
 const MAX_LISTENERS = 256;
 
 const query = z.object({ run: z.string().max(128).optional() });
@@ -21,7 +21,8 @@ export function liveRoutes(feed: LiveFeed): Hono {
   let listeners = 0;
   app.get("/live", (c) => {
     const { run } = parseParameters(query, c.req.query());
-    if (listeners >= MAX_LISTENERS) return c.text("too many open pages", 503);
+    if (listeners >= MAX_LISTENERS)
+      return c.text(`more than ${MAX_LISTENERS} pages are open; close some`, 503);
     c.header("cache-control", "no-store");
     c.header("x-accel-buffering", "no");
     return streamSSE(c, async (stream) => {

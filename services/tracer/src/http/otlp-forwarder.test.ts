@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { silentLogger } from "@hone/telemetry";
 import { OtlpForwarder } from "./otlp-forwarder.ts";
 
-/** An OTLP receiver whose answers the test gives. */
+/** Starts an OTLP receiver that answers as the test says. */
 async function startReceiver(answer: (request: number, response: ServerResponse) => void) {
   const received: {
     url: string | undefined;
@@ -35,7 +35,7 @@ async function startReceiver(answer: (request: number, response: ServerResponse)
 const item = { body: Buffer.from("spans"), contentType: "application/x-protobuf", contentEncoding: "gzip" };
 
 describe("OtlpForwarder", () => {
-  test("sends an export on as it came", async () => {
+  test("forwards an export unchanged", async () => {
     await using receiver = await startReceiver((_, response) => response.end("{}"));
     const forwarder = new OtlpForwarder(`${receiver.url}/`, silentLogger());
     forwarder.offer(item);
@@ -46,7 +46,7 @@ describe("OtlpForwarder", () => {
     assert.deepEqual(forwarder.counts, { forwarded: 1, dropped: 0 });
   });
 
-  test("tries again when the receiver asks for it, after the pause that it asks for", async () => {
+  test("tries again after an answer that allows it, after the pause that the answer asks for", async () => {
     await using receiver = await startReceiver((request, response) => {
       if (request > 2) response.end("{}");
       else response.writeHead(request === 1 ? 503 : 429, { "retry-after": "0" }).end();
@@ -58,7 +58,7 @@ describe("OtlpForwarder", () => {
     assert.deepEqual(forwarder.counts, { forwarded: 1, dropped: 0 });
   });
 
-  test("does not send again what the receiver refuses", async () => {
+  test("does not send an export again that the receiver refuses", async () => {
     await using receiver = await startReceiver((_, response) => response.writeHead(400).end());
     const forwarder = new OtlpForwarder(receiver.url, silentLogger());
     forwarder.offer(item);
@@ -67,7 +67,7 @@ describe("OtlpForwarder", () => {
     assert.deepEqual(forwarder.counts, { forwarded: 0, dropped: 1 });
   });
 
-  test("drops and counts what its queue cannot hold, without waiting", async () => {
+  test("drops and counts exports that its queue cannot hold, without waiting", async () => {
     const held: ServerResponse[] = [];
     await using receiver = await startReceiver((_, response) => held.push(response));
     const forwarder = new OtlpForwarder(receiver.url, silentLogger());
@@ -78,7 +78,7 @@ describe("OtlpForwarder", () => {
     assert.deepEqual(forwarder.counts, { forwarded: 0, dropped: 100 });
   });
 
-  test("ends in time when the receiver is away", async () => {
+  test("closes when the signal aborts, even if the receiver cannot be reached", async () => {
     const forwarder = new OtlpForwarder("http://127.0.0.1:9", silentLogger());
     forwarder.offer(item);
     const closing = new AbortController();

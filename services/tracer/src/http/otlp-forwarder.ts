@@ -1,16 +1,18 @@
 /**
- * Sends every accepted export on to another OTLP/HTTP receiver, as it came.
+ * Forwards every accepted export, unchanged, to another OTLP/HTTP receiver.
  *
- * F1: the sender of the spans never waits for it: at most MAX_QUEUED_BYTES wait, what comes on top is dropped and counted.
- * F2: only 429, 502, 503, 504 and a receiver that is away are worth another try (OTLP specification, "Failures"), after
- *     the pause that the answer asks for, or a growing one; after MAX_ATTEMPTS the export is dropped and counted.
- * F3: exports go in their order, a few at a time.
+ * F1: the sender of the spans never waits for the receiver: at most MAX_QUEUED_BYTES are queued, and more is dropped and
+ *     counted.
+ * F2: an export is sent again only after 429, 502, 503, 504 and when the receiver cannot be reached (OTLP specification,
+ *     "Failures"), after the pause that the answer asks for or else a growing one. After MAX_ATTEMPTS it is dropped and
+ *     counted.
+ * F3: exports are sent in the order in which they came, a few at a time.
  */
 
 import { BoundedQueue, delay, describeError } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 
-/** An export as it came. */
+/** An export as it was received. */
 export interface ForwardedExport {
   readonly body: Uint8Array;
   readonly contentType: string;
@@ -51,7 +53,7 @@ export class OtlpForwarder {
     this.#running = this.#run();
   }
 
-  /** Exports sent and exports given up, since the start. */
+  /** Numbers of exports that were forwarded and dropped since the start. */
   get counts(): { readonly forwarded: number; readonly dropped: number } {
     return { forwarded: this.#forwarded, dropped: this.#dropped };
   }
@@ -65,7 +67,7 @@ export class OtlpForwarder {
     this.#queuedBytes += item.body.length;
   }
 
-  /** Sends what is queued while the signal allows, then ends. */
+  /** Sends what is queued and ends; when the signal aborts, drops the rest. */
   async close(signal: AbortSignal): Promise<void> {
     this.#queue.close();
     const stop = () => this.#stopping.abort();
@@ -101,7 +103,7 @@ export class OtlpForwarder {
       if (outcome.kind === "refused") break;
       const pauseMs = outcome.pauseMs ?? MIN_PAUSE_MS * 2 ** (attempt - 1);
       if (attempt < MAX_ATTEMPTS) {
-        // An aborted pause ends the loop by its condition.
+        // When the signal aborts, the condition of the loop ends it.
         await delay(Math.min(pauseMs, MAX_PAUSE_MS), { signal: this.#stopping.signal }).catch(
           () => undefined,
         );
@@ -140,7 +142,7 @@ export class OtlpForwarder {
   }
 }
 
-/** Retry-After in its two forms: seconds, or a date. */
+/** Reads the header Retry-After, which is a number of seconds or a date. */
 function retryAfterMs(header: string | null): number | undefined {
   if (header === null) return undefined;
   const seconds = Number(header);

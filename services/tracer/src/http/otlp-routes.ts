@@ -1,8 +1,8 @@
 /**
  * The OTLP/HTTP intake: POST /v1/traces, protobuf or JSON, plain or gzip.
  *
- * Answers as the OTLP specification wants them: in the encoding of the request; 400 for what must not be sent again,
- * 413 for what is too large, 200 with a partial success where some spans were left out.
+ * The answers are those of the OTLP specification, in the encoding of the request: 400 for a body that must not be sent
+ * again, 413 for one that is too large, 200 with a partial success where some spans were rejected.
  */
 
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
@@ -37,7 +37,7 @@ export function otlpRoutes(options: OtlpRoutesOptions): Hono {
       return refusal(
         JSON_TYPE,
         415,
-        `Cannot take the spans as their type must be ${PROTOBUF} or ${JSON_TYPE}: current value is "${header}"`,
+        `the spans are refused: their content type is "${header}"; send ${PROTOBUF} or ${JSON_TYPE}`,
       );
     }
     try {
@@ -67,7 +67,7 @@ export function otlpRoutes(options: OtlpRoutesOptions): Hono {
   return app;
 }
 
-/** A google.rpc.Status, as the specification wants it. */
+/** An error as a google.rpc.Status, which the specification requires. */
 function refusal(contentType: string, status: number, message: string): Response {
   const isJson = contentType === JSON_TYPE;
   const body = isJson
@@ -83,7 +83,7 @@ function refusal(contentType: string, status: number, message: string): Response
   return new Response(body, { status, headers: { "content-type": contentType } });
 }
 
-/** A buffer of its own, which is what responses take. */
+/** Copies bytes into a buffer of their own, as responses require. */
 function bytesOf(bytes: Uint8Array): ArrayBuffer {
   return Uint8Array.from(bytes).buffer;
 }

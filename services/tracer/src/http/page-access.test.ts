@@ -17,7 +17,7 @@ describe("pageAccess()", () => {
   const paths = ["/", "/runs/lake-1?step=3", "/page/main.js", "/api/runs", "/v1/traces"];
 
   for (const path of paths) {
-    test(`${path} is closed without the token, with another one, and with a part of it`, async () => {
+    test(`${path} is refused without the token, with another one, and with a part of it`, async () => {
       const wrong: Record<string, string>[] = [
         {},
         { authorization: "Bearer other" },
@@ -32,13 +32,13 @@ describe("pageAccess()", () => {
       }
     });
 
-    test(`${path} is open with the token as a bearer token`, async () => {
+    test(`${path} is answered with the token as a bearer token`, async () => {
       const answer = await app.request(path, { headers: { authorization: `Bearer ${TOKEN}` } });
       assert.equal(await answer.text(), "let in");
     });
   }
 
-  test("a link with the token gives the browser a cookie and takes the token out of the address", async () => {
+  test("a link with the token sets a cookie and redirects to the address without the token", async () => {
     const answer = await app.request(`/runs/lake-1?step=3&token=${TOKEN}`);
     assert.equal(answer.status, 303);
     assert.equal(answer.headers.get("location"), "/runs/lake-1?step=3");
@@ -51,7 +51,7 @@ describe("pageAccess()", () => {
     }
   });
 
-  test("a link with another token gives none, and programs have no token in their address", async () => {
+  test("a link with another token sets no cookie, and paths of programs accept no token in the address", async () => {
     for (const path of ["/?token=other", `/api/runs?token=${TOKEN}`, `/v1/traces?token=${TOKEN}`]) {
       const answer = await app.request(path);
       assert.equal(answer.status, 401);
@@ -59,12 +59,12 @@ describe("pageAccess()", () => {
     }
   });
 
-  test("a redirect leads to this server, whatever the path looks like", async () => {
+  test("a redirect leads to this server even if the path begins with two slashes", async () => {
     const answer = await app.request(`http://127.0.0.1//evil.example/?token=${TOKEN}`);
     assert.doesNotMatch(answer.headers.get("location") ?? "", /^\/\//);
   });
 
-  test("without a token set, whoever reaches the address is let in", async () => {
+  test("every path is answered to everybody when no token is set", async () => {
     for (const path of paths) assert.equal(await (await appWith(undefined).request(path)).text(), "let in");
   });
 });

@@ -1,11 +1,12 @@
 /**
- * Who may see the page, read its API and send spans: whoever knows the tracer's token.
+ * Restricts the page, its API and the intake of spans to those who know the tracer's token.
  *
- * A program sends it as a bearer token. A browser gets it by the link that the command line prints (`/?token=…`), which is
- * answered with a cookie and the same address without the token, so that it stays in no bookmark and no `Referer`.
+ * A program sends it as a bearer token. A browser gets it by the link that the command line prints (`/?token=…`). The
+ * answer sets a cookie and redirects to the same address without the token, so that no bookmark and no `Referer` holds it.
  *
- * A1: the cookie is the browser's alone (HttpOnly) and is not sent with what pages of other sites load or post (SameSite).
- * A2: cookies know no ports: its name is made of the token, so that two tracers on one machine do not take each other's.
+ * A1: scripts cannot read the cookie (HttpOnly), and it is not sent with what pages of other sites load or post (SameSite).
+ * A2: browsers do not separate cookies by port, so the cookie's name is derived from the token: two tracers on one machine
+ *     do not overwrite each other's cookie.
  */
 
 import { createHash } from "node:crypto";
@@ -15,21 +16,21 @@ import type { MiddlewareHandler } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 
 const PARAMETER = "token";
-/** After it, the link is needed again. */
+/** After this time the link is needed again. */
 const COOKIE_SECONDS = 30 * 86_400;
-/** Paths of programs: they are refused in their own format, and take no token in the address. */
+/** Paths that programs use: errors are JSON there, and a token in the address is not accepted. */
 const PROGRAMS = /^\/(api|v1)\//;
 
 const CLOSED_PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Hone</title>
-<h1>This page asks for a token</h1>
-<p>Open the link that <code>hone up</code>, <code>hone run</code> and <code>hone status</code> print; it holds the token.
+<h1>This page needs a token</h1>
+<p>Open the link that <code>hone up</code>, <code>hone run</code> and <code>hone status</code> print; it contains the token.
 On a cluster the notes of <code>helm install</code> say how to read it.</p></html>
 `;
 
-/** @param token undefined = whoever reaches the address may look. */
+/** @param token undefined = everybody who reaches the address may look. */
 export function pageAccess(token: string | undefined): MiddlewareHandler {
   if (token === undefined) {
-    return async function letEverybodyPass(_c, next) {
+    return async function allowEverybody(_c, next) {
       await next();
     };
   }
@@ -48,7 +49,7 @@ export function pageAccess(token: string | undefined): MiddlewareHandler {
         maxAge: COOKIE_SECONDS,
       }); // A1
       c.header("cache-control", "no-store");
-      // A path that begins with two slashes would name another server.
+      // A location that begins with two slashes would name another server.
       return c.redirect(`${url.pathname.replace(/^\/+/, "/")}${url.search}`, 303);
     }
     const known = [bearerToken(c.req.header("authorization")), getCookie(c, cookie)];
@@ -56,7 +57,7 @@ export function pageAccess(token: string | undefined): MiddlewareHandler {
     c.header("cache-control", "no-store");
     if (!isProgram) return c.html(CLOSED_PAGE, 401);
     const message =
-      "The tracer asks for its token as a bearer token; hone status prints a link that holds it, and a cluster has it as a secret";
+      "the tracer needs its token as a bearer token; hone status prints a link that contains it, and a cluster keeps it in a secret";
     return c.json(errorBody("UNAUTHORIZED", message), 401, { "www-authenticate": "Bearer" });
   };
 }

@@ -1,8 +1,8 @@
 /**
- * The web page: files of `page/`, as they are, read once at the start.
+ * The web page: the files of `page/`, unchanged, which are read once at the start.
  *
- * The page is plain ES modules and CSS from this origin alone; the policy below forbids everything else, inline scripts
- * and styles included, so that model output which slipped past the escaping could still do nothing.
+ * The page consists of plain ES modules and CSS from this origin. The policy below forbids everything else, inline scripts
+ * and styles included, so model output could do no harm even if it were not escaped correctly.
  */
 
 import { createHash } from "node:crypto";
@@ -31,7 +31,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Of every answer of this origin that a browser may show. */
+/** Headers of every answer, as a browser may show any of them. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": POLICY,
   "x-content-type-options": "nosniff",
@@ -46,7 +46,7 @@ interface PageFile {
   readonly etag: string;
 }
 
-/** Reads the page's files and makes its routes. Paths of views all answer with the start file, which routes by itself. */
+/** Reads the page's files and makes its routes. The paths of all views answer with the start file, which chooses the view. */
 export async function pageRoutes(): Promise<Hono> {
   const files = await readFiles();
   const start = files.get(START_FILE);

@@ -1,4 +1,4 @@
-/** The page in a real browser, against a tracer with stored data. */
+/** Tests the page in a real browser, with a tracer that has stored data. */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { eventually } from "@hone/testing";
 import type { Browser, Page } from "playwright-core";
 import { findChromium, launchChromium } from "../testing/find-chromium.ts";
 import { sampleEpisode } from "../testing/sample-episode.ts";
-import { sampleMetrics, tellEvent, tellSampleRun } from "../testing/sample-run.ts";
+import { publishEvent, publishSampleRun, sampleMetrics } from "../testing/sample-run.ts";
 import { startStack, type TracerStack } from "../testing/testing-stack.ts";
 
 const chromium = await findChromium(process.env.HONE_CHROMIUM);
@@ -23,7 +23,7 @@ const skip =
 if (skip !== false) console.warn(`SKIPPED: the page is not tested in a browser, as there is ${skip}`);
 
 const RUN = "/runs/frozen-lake-1";
-/** Where a browser reaches Jaeger's UI; what the test answers there has the links that Jaeger would make. */
+/** Address of Jaeger's UI; the test answers there, with the links that Jaeger would make. */
 const JAEGER = "https://jaeger.example.org";
 const JAEGER_CONFIG = path.join(import.meta.dirname, "../../../../helm/hone/templates/jaeger/_config.tpl");
 interface Extent {
@@ -63,10 +63,10 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
 
   const rows = (count: number) =>
     eventually(`${count} rows`, async () => (await page.locator(".rollouts tbody tr").count()) === count);
-  /** Evaluates an expression in the page; text, as the compiler knows no DOM here. */
+  /** Evaluates an expression in the page. It is a text, as the compiler does not know the DOM here. */
   const look = async <T>(expression: string) => (await page.evaluate(expression)) as T;
   const open = (place: string) => page.goto(`${tracer.http.url}${place}`);
-  /** Tells of a scored episode of the run, and waits until it is kept. */
+  /** Publishes a scored episode of the run, and waits until it is stored. */
   const store = async (scored: ReturnType<typeof sampleEpisode>) => {
     await publishStored(
       stack.bus,
@@ -77,18 +77,18 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await stack.stored();
   };
 
-  test("says what to do while there is no run, and shows the first one by itself", async () => {
+  test("says what to do while there is no run, and shows the first run without a reload", async () => {
     await open("/");
     await page.getByText("No runs yet").waitFor();
     await page.getByRole("status").filter({ hasText: "live" }).waitFor();
-    await tellSampleRun(stack.bus, stack.run, tracer.http.url);
+    await publishSampleRun(stack.bus, stack.run, tracer.http.url);
     const row = page.locator(".run-row");
     await row.waitFor();
     await row.getByText("40 of 60 steps").waitFor();
-    assert.match(await row.innerText(), /Waits for rollouts of step 41: 160 of 256 are there since/);
+    assert.match(await row.innerText(), /Waiting for rollouts of step 41: 160 of 256 are there, for \d/);
   });
 
-  test("draws the learning curve and goes on drawing as steps complete", async () => {
+  test("draws the learning curve and extends it as steps complete", async () => {
     await stack.stored();
     await page.locator(".run-row").click();
     const chart = page.locator("#learning-curve .chart");
@@ -104,7 +104,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.ok(before.end.x - before.begin.x > 700, JSON.stringify(before));
     assert.ok(before.begin.y - before.end.y > 80, JSON.stringify(before));
     assert.match((await chart.getAttribute("aria-label")) ?? "", /success in training: .* at step 40/);
-    await tellEvent(stack.bus, stack.run.runId, Date.now(), {
+    await publishEvent(stack.bus, stack.run.runId, Date.now(), {
       case: "stepCompleted",
       value: { step: 41, totalSteps: 60, version: 41, metrics: sampleMetrics(41) },
     });
@@ -113,10 +113,10 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     );
   });
 
-  test("draws a run of few steps too", async () => {
+  test("draws the learning curve of a run of only two steps", async () => {
     const runId = "short-2";
     for (const step of [1, 2]) {
-      await tellEvent(stack.bus, runId, Date.now(), {
+      await publishEvent(stack.bus, runId, Date.now(), {
         case: "stepCompleted",
         value: { step, totalSteps: 2, version: step, metrics: sampleMetrics(step) },
       });
@@ -132,7 +132,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await page.locator("#learning-curve path.line-raw").first().waitFor();
   });
 
-  test("tells the values at a step by the keyboard", async () => {
+  test("shows the values at a step that is chosen by the keyboard", async () => {
     const chart = page.locator("#learning-curve .chart");
     await chart.focus();
     await page.keyboard.press("Home");
@@ -145,7 +145,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.equal(await card.isHidden(), true);
   });
 
-  test("shows a figure small for every metric that came", async () => {
+  test("shows a small chart for every metric that has a value", async () => {
     const names = await page.locator(".multiple-name").allInnerTexts();
     for (const name of ["entropy", "loss", "clip fraction", "time rollout", "outcome completed"]) {
       assert.ok(names.includes(name), `${name} is missing in ${names.join(", ")}`);
@@ -153,7 +153,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.ok(!names.includes("unknown"), "a figure without any value is not shown");
   });
 
-  test("filters rollouts, keeps the filter in the address, and opens one", async () => {
+  test("filters rollouts, keeps the filter in the address, and opens a rollout", async () => {
     await page.locator("select[name=outcome]").selectOption("infra_failed");
     await rows(2);
     assert.match(page.url(), /\?outcome=infra_failed$/);
@@ -167,7 +167,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.match(page.url(), /\/rollouts\/train\.40\.3\.7$/);
   });
 
-  test("colours tokens by mask and advantage, and tells of each under the pointer", async () => {
+  test("colours tokens by mask and advantage, and shows details of the token under the pointer", async () => {
     const slot = "train.40.1.2";
     await eventually("the advantage to be stored", async () => {
       const answer = await fetch(`${tracer.http.url}/api${RUN}/rollouts/${slot}`);
@@ -192,7 +192,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await eventually("the colour of the mask", async () => (await color(1)) !== pushed);
   });
 
-  test("colours and tells the tokens of each turn by the turn's own advantage where turns have one", async () => {
+  test("uses a turn's own advantage for its tokens where turns have advantages of their own", async () => {
     await open(`${RUN}/rollouts/train.40.2.0`);
     for (const [index, [sign, shown]] of (
       [
@@ -209,7 +209,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
   });
 
   test("moves through tokens by the arrow keys", async () => {
-    // The first stop of the tab key behind the colours.
+    // The tokens are the first stop of the tab key after the choice of colours.
     await page.getByText("Mask", { exact: true }).click();
     await page.keyboard.press("Tab");
     assert.ok(await look<boolean>(`document.activeElement === document.querySelector(".tokens")`));
@@ -223,7 +223,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     await page.waitForURL(/train\.40\.1\.3$/);
   });
 
-  test("leads to the trace of the rollout", async () => {
+  test("links to the trace of the rollout", async () => {
     await eventually("its spans to be stored", async () => {
       const answer = await fetch(`${tracer.http.url}/api${RUN}/rollouts/train.40.1.3/trace`);
       return answer.ok;
@@ -235,12 +235,12 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.match(await page.locator(".span-panel").innerText(), /hone\.advantage/);
   });
 
-  test("tells in which sample a turn stands, and why a session's call began another", async () => {
+  test("shows in which sample a turn is, and why a session's call began a new sample", async () => {
     const slot = { split: "eval", step: 40, task: 1, index: 0 } as const;
     const scored = sampleEpisode(stack.run.runId, slot, stack.run.tokenizer);
     assert.ok(scored.episode !== undefined);
     const { samples, turns } = scored.episode;
-    // An answer, another one that the agent took back to an earlier point, and a call that it gave up.
+    // An answer, another one after the agent went back to an earlier point, and a call that was given up.
     samples.splice(2);
     turns.splice(2);
     turns[0]!.infoJson = JSON.stringify({ role: "solver" });
@@ -256,7 +256,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.match(await side(2).innerText(), /in no sample/);
     assert.match(
       (await side(1).getByText("drift: branch").getAttribute("title")) ?? "",
-      /goes on from an earlier point/,
+      /continues from an earlier point/,
     );
     assert.match(await page.locator(".tiles").innerText(), /in 2 samples/);
     await open(`${RUN}/rollouts/train.40.1.2`);
@@ -264,7 +264,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.equal(await page.getByText(/drift/).count(), 0);
   });
 
-  test("leads to the same trace in Jaeger, whose links lead back to the rollout, the run and the trace", async () => {
+  test("links to the same trace in Jaeger, whose links lead back to the rollout, the run and the trace", async () => {
     const slot = "train.40.1.3";
     const answer = await fetch(`${tracer.http.url}/api${RUN}/rollouts/${slot}/trace`);
     const { traceId, spans } = (await answer.json()) as {
@@ -292,7 +292,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.equal(await page.locator(".span-name").first().innerText(), "rollout");
   });
 
-  test("shows what models write as text, never as markup", async () => {
+  test("shows the output of models as text and never as markup", async () => {
     const slot = { split: "eval", step: 40, task: 0, index: 0 } as const;
     const scored = sampleEpisode(stack.run.runId, slot, stack.run.tokenizer);
     const turn = scored.episode?.turns[0];
@@ -311,7 +311,7 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.equal(await page.title(), "eval.40.0.0 · Hone");
   });
 
-  test("forbids everything that is not its own, by policy", async () => {
+  test("forbids by its policy everything that is not from its own origin", async () => {
     const answer = await fetch(tracer.http.url);
     const policy = answer.headers.get("content-security-policy") ?? "";
     assert.match(policy, /default-src 'none'/);
@@ -328,23 +328,23 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     complaints = complaints.filter((complaint) => !/Content Security Policy/.test(complaint));
   });
 
-  test("keeps the chosen colours, and says what is not stored", async () => {
+  test("keeps the chosen colours after a reload, and says that a run is not stored", async () => {
     await page.getByRole("button", { name: "Colours: system" }).click();
     await page.getByRole("button", { name: "Colours: light" }).click();
     await page.reload();
     assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
     assert.deepEqual(complaints, []);
     await open("/runs/other-7");
-    await page.getByText("Cannot show run other-7 as it is not stored").waitFor();
+    await page.getByText("run other-7 cannot be shown: nothing is stored under this name").waitFor();
   });
 });
 
-/** Addresses of the chart's link patterns, as its template has them. */
+/** The addresses of the link patterns in the chart's template. */
 function linkPatterns(template: string): string[] {
   return [...template.matchAll(/"url": "([^"]+)"/g)].map(([, url = ""]) => url);
 }
 
-/** As Jaeger makes a link: `#{name}` is the value of the span or one above it, or of the trace. */
+/** Makes a link as Jaeger does: `#{name}` is a value of the span, of one above it, or of the trace. */
 function linkOf(pattern: string, page: string, values: Readonly<Record<string, string>>): string {
   return pattern
     .replace("{{ $page }}", page)

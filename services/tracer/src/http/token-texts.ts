@@ -1,8 +1,8 @@
 /**
- * Texts of token ids, by the tokenizer of a run.
+ * The texts of token ids, from the tokenizer of a run.
  *
- * The run's resolved file names the tokenizer's folder below the state folder. Where it cannot be read (another machine,
- * a run that was cleaned up), tokens are shown by their ids: a view must not fail for that.
+ * The run's resolved file names the tokenizer's folder below the state folder. Where that cannot be read, as on another
+ * machine or after a run was cleaned up, tokens are shown by their ids and the view does not fail.
  */
 
 import { realpath } from "node:fs/promises";
@@ -11,7 +11,7 @@ import type { Logger } from "@hone/telemetry";
 import type { Tokenizer } from "@hone/tokenizer";
 import type { TokenText } from "../domain/rollout-view.ts";
 
-/** Tokenizers in memory; a large vocabulary takes some 100 MB. */
+/** Most tokenizers in memory; one with a large vocabulary takes some 100 MB. */
 const MAX_TOKENIZERS = 3;
 
 const UNKNOWN: TokenText = () => undefined;
@@ -27,14 +27,14 @@ export class TokenTexts {
     this.#logger = logger;
   }
 
-  /** The texts for a run. Never rejects. */
+  /** Gives the texts for a run. Never rejects. */
   of(configJson: string | null): Promise<TokenText> {
     const folder = tokenizerFolderOf(configJson);
     if (folder === undefined) return Promise.resolve(UNKNOWN);
     const known = this.#loaded.get(folder);
     const loading = known ?? this.#load(folder);
     this.#loaded.delete(folder);
-    this.#loaded.set(folder, loading); // the youngest comes last
+    this.#loaded.set(folder, loading); // the most recently used comes last
     for (const oldest of this.#loaded.keys()) {
       if (this.#loaded.size <= MAX_TOKENIZERS) break;
       this.#loaded.delete(oldest);
@@ -47,7 +47,7 @@ export class TokenTexts {
       const root = await realpath(this.#stateDir);
       const real = await realpath(path.resolve(root, folder));
       if (!real.startsWith(root + path.sep)) return UNKNOWN;
-      // Loaded when the first rollout is looked at: most tracers start without anybody looking.
+      // Imported only when somebody looks at a rollout, so that the service starts faster.
       const { loadTokenizer } = await import("@hone/tokenizer");
       return textsOf(await loadTokenizer(real));
     } catch (error) {
@@ -55,7 +55,7 @@ export class TokenTexts {
         folder,
         error,
       });
-      // Asked again the next time: the run may be writing it just now.
+      // Forgotten, so that it is read again the next time: the run may be writing it at the moment.
       this.#loaded.delete(folder);
       return UNKNOWN;
     }
@@ -70,7 +70,7 @@ function textsOf(tokenizer: Tokenizer): TokenText {
   };
 }
 
-/** What the token spells; a token that is part of a character only is shown as the vocabulary writes it. */
+/** The text of a token. One that is only a part of a character is shown as the vocabulary writes it. */
 function textOf(tokenizer: Tokenizer, id: number): string | undefined {
   const token = tokenizer.tokenOf(id);
   if (token === undefined) return undefined;
@@ -84,7 +84,7 @@ function tokenizerFolderOf(configJson: string | null): string | undefined {
     typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
   try {
     const model = below(JSON.parse(configJson), "model");
-    // A model made from scratch names it below `init`.
+    // For a model that is made from scratch the tokenizer is below `init`.
     const folder = below(below(model, "init") ?? model, "tokenizer");
     return typeof folder === "string" && folder !== "" ? folder : undefined;
   } catch (error) {

@@ -1,11 +1,11 @@
-/** Query and path parameters, checked. */
+/** Checks the parameters of queries and paths. */
 
 import { InvalidInputError } from "@hone/core";
 import { z } from "zod";
 
 /**
  * Reads parameters by a schema; unknown ones are refused.
- * @throws {InvalidInputError} naming the first parameter that is wrong; the HTTP app answers 400.
+ * @throws {InvalidInputError} that names the first wrong parameter; the HTTP app answers 400.
  */
 export function parseParameters<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
@@ -18,7 +18,7 @@ export function parseParameters<Shape extends z.ZodRawShape>(
   const allowed =
     issue?.code === "unrecognized_keys" ? Object.keys(schema.shape).join(", ") : (issue?.message ?? "");
   throw new InvalidInputError(
-    `Cannot answer as the parameter "${name}" breaks its rule (${allowed}): current value is ${JSON.stringify(parameters[name] ?? null)}`,
+    `the parameter "${name}" has the value ${JSON.stringify(parameters[name] ?? null)}; allowed is ${allowed}`,
     { path: name, allowed },
   );
 }
@@ -32,7 +32,7 @@ export const wholeNumber = z
   .transform(Number)
   .refine((value) => value <= MAX_INTEGER, "a whole number below 2^31");
 
-/** Position of a row; larger than what `wholeNumber` takes. */
+/** The id of a row, which may be larger than a `wholeNumber`. */
 export const rowId = z
   .string()
   .regex(/^\d{1,15}$/, "a whole number")

@@ -1,4 +1,4 @@
-/** Hands what happens in runs to a sink; an event is acknowledged after the sink has written it. */
+/** Hands the events of runs to a sink; an event is acknowledged after the sink has written it. */
 
 import { describeError, TerminalError } from "@hone/core";
 import {
@@ -17,9 +17,9 @@ import { type RunEvent, RunEventSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import { checkStorable, factOf, type RunFact } from "../domain/run-event.ts";
-import { storedOrGivenUp } from "./give-up.ts";
+import { waitOrGiveUp } from "./give-up.ts";
 
-/** Events that wait for one write together; a busy run makes a handful a second. */
+/** Most events that wait for a write at once; a busy run makes a handful a second. */
 const CONCURRENCY = 256;
 
 export function consumeEvents(
@@ -35,14 +35,14 @@ export function consumeEvents(
     concurrency: CONCURRENCY,
     handle: async (item) => {
       const fact = storableFactOf(item);
-      if (fact !== undefined) await storedOrGivenUp(item, writer.add(fact), logger);
+      if (fact !== undefined) await waitOrGiveUp(item, writer.add(fact), logger);
     },
     onError: (error, { subject, sequence }) =>
       logger.error("an event could not be stored", { sink, subject, sequence, error }),
   });
 }
 
-/** @throws {UndecodableMessageError} when no row could hold it, or it is one of another run than its subject says. */
+/** @throws {UndecodableMessageError} when the database cannot hold the event, or its subject names another run. */
 function storableFactOf({ message, subject, sequence }: WorkItem<RunEvent>): RunFact | undefined {
   const fact = factOf(message, sequence);
   if (fact === undefined) return undefined;
@@ -54,5 +54,8 @@ function storableFactOf({ message, subject, sequence }: WorkItem<RunEvent>): Run
   }
   const run = runOfEvent(subject);
   if (fact.kind === "refused" || fact.runId === run) return fact;
-  throw new UndecodableMessageError(subject, `an event on this subject is one of ${run}`);
+  throw new UndecodableMessageError(
+    subject,
+    `the event is of the run ${fact.runId}, but its subject names ${run}`,
+  );
 }

@@ -1,4 +1,4 @@
-/** Stores scored episodes; one is acknowledged after it is written. */
+/** Stores scored episodes; an episode is acknowledged after it is written. */
 
 import { describeError, type Slot, TerminalError } from "@hone/core";
 import {
@@ -21,9 +21,9 @@ import type { BatchWriter } from "../domain/batch-writer.ts";
 import type { StoredRollout } from "../domain/ports.ts";
 import { rolloutRecordOf } from "../domain/rollout-record.ts";
 import { MAX_COLUMN } from "../domain/run-event.ts";
-import { storedOrGivenUp } from "./give-up.ts";
+import { waitOrGiveUp } from "./give-up.ts";
 
-/** Two full writes: one is written while the other gathers. */
+/** Enough for two full writes, so that one is collected while the other is written. */
 const CONCURRENCY = 512;
 /** `traceparent` of W3C Trace Context: version, trace id, span id, flags. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})/;
@@ -35,50 +35,56 @@ export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, lo
     durable: DurableName.scoredEpisodes,
     filter: subjects.rolloutScored("*"),
     concurrency: CONCURRENCY,
-    handle: (item) => storedOrGivenUp(item, writer.add(storedRolloutOf(item)), logger),
+    handle: (item) => waitOrGiveUp(item, writer.add(storedRolloutOf(item)), logger),
     onError: (error, { subject, sequence }) =>
       logger.error("a rollout could not be stored", { subject, sequence, error }),
   });
 }
 
-/** @throws {UndecodableMessageError} when it is no scored episode, or does not say which rollout it is. */
+/** @throws {UndecodableMessageError} when it is not a scored episode, or does not name its rollout. */
 function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Array>): StoredRollout {
   const message = decodeBytes(ScoredEpisodeSchema, scored, subject);
   const { episode } = message;
   try {
     if (episode === undefined)
-      throw new TerminalError("NO_EPISODE", "Cannot store a rollout as it has no episode");
+      throw new TerminalError("NO_EPISODE", "a rollout cannot be stored: it has no episode");
     const identity = { slot: slotFromWire(episode.slot), outcome: outcomeFromWire(episode.outcome) };
     checkStorable(episode, identity.slot, lastKeyOf(subject));
     return {
       record: rolloutRecordOf(message, episode, identity),
       traceId: traceIdOf(trace),
-      scored, // as it came: encoding it anew would cost as much as all the rest
+      scored, // the bytes as they came, as encoding them again would cost as much as everything else here
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;
-    throw new UndecodableMessageError(subject, `it names no rollout (${describeError(error)})`, {
+    throw new UndecodableMessageError(subject, `it does not name a rollout (${describeError(error)})`, {
       cause: error,
     });
   }
 }
 
-/** @throws {TerminalError} when no row could hold it, or it is one of another run than its subject says. */
+/** @throws {TerminalError} when the database cannot hold the episode, or its subject names another run. */
 function checkStorable(
   { runId, attempt, resumption }: Episode,
   { step, task, index }: Slot,
   run: string,
 ): void {
-  if (runId !== run) throw new TerminalError("OTHER_RUN", `Cannot store a rollout as its run must be ${run}`);
-  if (Math.max(attempt, resumption, step, task, index) > MAX_COLUMN) {
+  if (runId !== run) {
+    throw new TerminalError(
+      "OTHER_RUN",
+      `a rollout cannot be stored: it is of the run ${runId}, but its subject names ${run}`,
+    );
+  }
+  const largest = Math.max(attempt, resumption, step, task, index);
+  if (largest > MAX_COLUMN) {
     throw new TerminalError(
       "TOO_LARGE",
-      `Cannot store a rollout as its numbers must lie below ${MAX_COLUMN + 1}`,
+      `a rollout cannot be stored: one of its numbers is ${largest}, and at most ${MAX_COLUMN} is allowed`,
     );
   }
 }
 
-/** Trace of the rollout; empty when there is none or it was not recorded. */
+/** The rollout's trace id; empty when there is no trace or it was not recorded. */
 function traceIdOf(trace: Context): string {
   const headers = new Map<string, string>();
   injectContext(

@@ -3,16 +3,16 @@
 import { TerminalError } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 
-/** A fault in this program, which a newer one may not have, gets some time; a message that cannot be stored at all does not
- * hold back the purge of its stream for ever. */
+/** Most deliveries of a message that cannot be stored. A bug of this program may be corrected meanwhile, but the message must
+ * not keep its stream from being purged for ever. */
 const MAX_DELIVERIES = 10;
 
 /**
- * Waits for a write. One that is refused for good, again and again, is given up: the message counts as done and is missing
- * from the views, which are no record that training reads.
- * @throws what the write throws, as long as another try makes sense.
+ * Waits for a write. When the write fails with a terminal error at the last delivery, the message is given up: it counts as
+ * done and is missing from the views. Training does not read them.
+ * @throws the error of the write, as long as it should be tried again.
  */
-export async function storedOrGivenUp(
+export async function waitOrGiveUp(
   item: { readonly subject: string; readonly sequence: number; readonly deliveries: number },
   write: Promise<void>,
   logger: Logger,
@@ -22,6 +22,6 @@ export async function storedOrGivenUp(
   } catch (error) {
     if (!(error instanceof TerminalError) || item.deliveries < MAX_DELIVERIES) throw error;
     const { subject, sequence, deliveries } = item;
-    logger.error("given up a message that cannot be stored", { subject, sequence, deliveries, error });
+    logger.error("a message was given up, as it cannot be stored", { subject, sequence, deliveries, error });
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Looks every few seconds who answers: the services, the bus, the database.
+ * Checks every few seconds which parts answer: the services, the bus, the database.
  *
- * W1: a part is silent since its last answer, so the time since when is right although it is noticed later.
- * W2: what was not heard of yet is silent since the watch began, and is only called so after a grace time: a stack
- *     that starts is not a stack that hangs.
+ * W1: the silence of a part counts from its last answer, so its begin is right although it is noticed later.
+ * W2: the silence of a part that has not answered yet counts from the begin of the watch. A part is reported as silent only
+ *     after a grace time, so that a stack which is starting is not reported.
  */
 
 import { pause } from "@hone/core";
@@ -19,9 +19,8 @@ import type { Database } from "@hone/storage";
 import type { Logger } from "@hone/telemetry";
 import type { PartHealth, StackHealth } from "../domain/stack-health.ts";
 
-/** With the two seconds that an answer may take, silence is told within six. */
-const LOOK_EVERY_MS = 3_000;
-/** Longer than a look and a pause: one answer that comes late is no silence (W2). */
+const CHECK_INTERVAL_MS = 3_000;
+/** Longer than a check and a pause, so that one late answer is not reported as silence (W2). */
 const GRACE_MS = 4_000;
 
 export interface StackWatch {
@@ -35,7 +34,7 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
   let answered: ServiceHealth["replies"] = [];
   let dead: StackHealth["dead"] = { count: 0, lastReason: "", lastSubject: "" };
 
-  const lookAtBus = async (): Promise<void> => {
+  const checkBus = async (): Promise<void> => {
     try {
       const { replies } = await askHealth(bus);
       const now = Date.now();
@@ -44,24 +43,25 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
       const { count, last } = await readDeadLetters(bus);
       dead = { count, lastReason: last?.reason ?? "", lastSubject: last?.subject ?? "" };
     } catch (error) {
-      if (!(error instanceof BusUnavailableError)) logger.warn("cannot look who answers", { error });
+      if (!(error instanceof BusUnavailableError))
+        logger.warn("the health of the services could not be checked", { error });
     }
   };
-  const lookAtDatabase = async (): Promise<void> => {
+  const checkDatabase = async (): Promise<void> => {
     const { isUp } = await database.ping();
     if (isUp) heardMs.set("database", Date.now());
   };
   const watch = async (): Promise<void> => {
     while (!signal.aborted) {
-      await Promise.all([lookAtBus(), lookAtDatabase()]);
-      await pause(LOOK_EVERY_MS, signal);
+      await Promise.all([checkBus(), checkDatabase()]);
+      await pause(CHECK_INTERVAL_MS, signal);
     }
   };
   void watch();
 
   const partHealth = (part: string): PartHealth => {
     const since = heardMs.get(part) ?? beganMs;
-    return { silentSinceMs: Date.now() - since > LOOK_EVERY_MS + GRACE_MS ? since : null };
+    return { silentSinceMs: Date.now() - since > CHECK_INTERVAL_MS + GRACE_MS ? since : null };
   };
   return {
     get health() {
@@ -73,7 +73,7 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
           const own = answered.filter((reply) => reply.service === service);
           return {
             service,
-            // Nobody can answer over a bus that does not.
+            // While the bus does not answer, nothing is known about the services.
             ...(bus.silentSinceMs === null ? partHealth(service) : { silentSinceMs: null }),
             instances: own.length,
             reasons: own.flatMap(({ reasons }) => reasons),

@@ -1,4 +1,4 @@
-/** Follows RUN_STATE: what each run does now, what it waits for and since when. */
+/** Follows the bucket RUN_STATE: what each run is doing, what it waits for and since when. */
 
 import { pause } from "@hone/core";
 import type { Bucket } from "@hone/messaging";
@@ -12,7 +12,6 @@ import { runTroublesOf } from "../domain/run-troubles.ts";
 /** Pause before a failed write is tried again. */
 const RETRY_DELAY_MS = 1_000;
 
-/** What following needs. */
 export interface WatchStatesOptions {
   readonly bucket: Bucket<RunState>;
   readonly write: (states: readonly PublishedState[]) => Promise<void>;
@@ -21,8 +20,8 @@ export interface WatchStatesOptions {
 }
 
 /**
- * Stores every change until the signal aborts. Of several changes of one run only the latest is written, so a slow or
- * absent database holds at most one state per run in memory.
+ * Stores every change until the signal aborts. When several changes of one run wait, only the latest is written, so at
+ * most one state of each run is in memory while the database is slow or does not answer.
  */
 export async function watchStates(options: WatchStatesOptions): Promise<void> {
   const { bucket, write, logger, signal } = options;
@@ -38,13 +37,13 @@ export async function watchStates(options: WatchStatesOptions): Promise<void> {
       } catch (error) {
         for (const state of batch) if (!pending.has(state.runId)) pending.set(state.runId, state);
         logger.error("the states of runs could not be stored", { runs: batch.length, error });
-        await pause(RETRY_DELAY_MS, signal); // the loop sees the signal
+        await pause(RETRY_DELAY_MS, signal);
       }
     }
   };
 
   const onError = (error: unknown) =>
-    logger.warn("the states of runs are not followed for a moment", { error });
+    logger.warn("the states of runs cannot be followed at the moment", { error });
   for await (const { key, value, revision } of bucket.watch(signal, onError)) {
     if (value === undefined) continue;
     const state = publishedStateOf(key, value, revision);
@@ -74,7 +73,7 @@ function publishedStateOf(runId: string, state: RunState, revision: number): Pub
   };
 }
 
-/** One that no row can hold would hold up those that are written with it. */
+/** A state that the database cannot hold must not be written, as all states of its batch would fail with it. */
 function isStorable({ version, totalSteps, waitingSinceMs }: PublishedState): boolean {
   return Math.max(version, totalSteps) <= MAX_COLUMN && (waitingSinceMs ?? 0) <= Number.MAX_SAFE_INTEGER;
 }

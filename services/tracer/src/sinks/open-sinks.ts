@@ -1,6 +1,6 @@
 /**
- * The sinks of events by name. A sink is a file beside this one that exports a function which makes an {@link EventSink}; each
- * has a shared consumer of its own (`EventSinkDurable` in libs/messaging), so that none waits for another.
+ * The sinks of events by name. A sink is a file in this folder that exports a function which makes an {@link EventSink}. Each
+ * sink has its own consumer, which replicas share (`EventSinkDurable` in libs/messaging), so that no sink waits for another.
  */
 
 import type { EventSinkName } from "@hone/messaging";
@@ -15,7 +15,7 @@ export interface SinkContext {
   readonly database: Database;
 }
 
-/** @returns undefined for a sink that the operator has not set up: nothing reads its consumer. */
+/** @returns undefined for a sink that the operator has not configured; nothing reads its consumer then. */
 export function openSinks({ database }: SinkContext): Record<EventSinkName, EventSink | undefined> {
   return { database: { write: (facts) => writeEvents(database, facts) } };
 }

@@ -1,11 +1,11 @@
-/** The browser that tests of the page drive: Debian's chromium, or the one that HONE_CHROMIUM names. */
+/** Finds the browser for tests of the page: Debian's chromium, or the one that HONE_CHROMIUM names. */
 
 import { access, constants } from "node:fs/promises";
 import { type Browser, chromium } from "playwright-core";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** It runs as root in containers, without a screen and without asking anybody for anything. */
+/** For containers, where it runs as root, without a screen and without network requests of its own. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -15,8 +15,8 @@ const FLAGS = [
 ];
 
 /**
- * Path of the browser; undefined when there is none.
- * @param wanted what HONE_CHROMIUM says; it is looked for first.
+ * @param wanted the path in HONE_CHROMIUM, which is tried first.
+ * @returns the path of the browser, or undefined when there is none.
  */
 export async function findChromium(wanted: string | undefined): Promise<string | undefined> {
   for (const place of [wanted, ...PLACES]) {

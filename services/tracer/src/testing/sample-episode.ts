@@ -1,4 +1,4 @@
-/** Scored episodes of the sample run, in the words of the first example's agent. */
+/** Scored episodes of the sample run, with the texts of the first example's agent. */
 
 import { create } from "@bufbuild/protobuf";
 import { Outcome as OutcomeWord, Random, type Slot } from "@hone/core";
@@ -8,7 +8,7 @@ import type { Tokenizer } from "@hone/tokenizer";
 
 const MOVES = ["Left", "Down", "Right", "Up"] as const;
 
-/** Plays some moves at random; what is said is what the first example's agent would say. */
+/** Makes an episode of random moves, with prompts and answers as the first example's agent has them. */
 export function sampleEpisode(runId: string, slot: Slot, tokenizer: Tokenizer): ScoredEpisode {
   const random = new Random(slot.step * 10_000 + slot.task * 100 + slot.index);
   const moves = 2 + random.nextInt(6);

@@ -1,6 +1,6 @@
 /**
- * A run as the other services would tell of it, for tests of this service and for looking at the page: events, a state,
- * scored episodes and spans, sent over the real bus and the real intake. The same run each time.
+ * A sample run for tests of this service and for looking at the page. Its events, state, scored episodes and spans are
+ * published as the other services would publish them, over a real bus and a real intake. It is the same run each time.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -18,7 +18,7 @@ type EventInit = NonNullable<MessageInitShape<typeof RunEventSchema>["kind"]>;
 export interface SampleRun {
   readonly runId: string;
   readonly steps: number;
-  /** Train steps, from the last one back, whose rollouts are told too. */
+  /** Number of train steps, counted back from the last one, whose rollouts are published too. */
   readonly stepsWithRollouts: number;
   readonly tokenizer: Tokenizer;
   readonly startedAtMs: number;
@@ -26,21 +26,21 @@ export interface SampleRun {
 
 const GROUPS = 4;
 const GROUP_SIZE = 8;
-/** Whose turns have advantages of their own. */
+/** The task whose rollouts have an advantage for each turn. */
 const TASK_WITH_TURNS = 2;
 const STEP_MS = 2_400;
 
-/** Tells the whole run. @param otlpUrl base address of the tracer, or undefined to send no spans. */
-export async function tellSampleRun(bus: Bus, run: SampleRun, otlpUrl: string | undefined): Promise<void> {
-  await tellEvents(bus, run);
-  await tellState(bus, run, RunPhase.ROLLOUT);
+/** Publishes the whole run. @param otlpUrl base address of the tracer, or undefined to send no spans. */
+export async function publishSampleRun(bus: Bus, run: SampleRun, otlpUrl: string | undefined): Promise<void> {
+  await publishEvents(bus, run);
+  await publishState(bus, run, RunPhase.ROLLOUT);
   for (let step = run.steps - run.stepsWithRollouts + 1; step <= run.steps; step++) {
-    for (let task = 0; task < GROUPS; task++) await tellGroup(bus, run, step, task, otlpUrl);
+    for (let task = 0; task < GROUPS; task++) await publishGroup(bus, run, step, task, otlpUrl);
   }
 }
 
 /** Publishes the state of a run as its trainer would. */
-export async function tellState(bus: Bus, run: SampleRun, phase: RunPhase): Promise<void> {
+export async function publishState(bus: Bus, run: SampleRun, phase: RunPhase): Promise<void> {
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
   const isWaiting = phase === RunPhase.ROLLOUT;
   await bucket.put(
@@ -58,7 +58,7 @@ export async function tellState(bus: Bus, run: SampleRun, phase: RunPhase): Prom
 }
 
 /** Publishes one event of a run. */
-export async function tellEvent(bus: Bus, runId: string, timeMs: number, kind: EventInit): Promise<void> {
+export async function publishEvent(bus: Bus, runId: string, timeMs: number, kind: EventInit): Promise<void> {
   const event = create(RunEventSchema, { runId, timeMs: BigInt(timeMs), kind });
   const subject =
     event.kind.case === "refused"
@@ -67,7 +67,7 @@ export async function tellEvent(bus: Bus, runId: string, timeMs: number, kind: E
   await publishStored(bus, subject, RunEventSchema, event);
 }
 
-/** Figures of one step of the sample run. */
+/** Metrics of one step of the sample run. */
 export function sampleMetrics(step: number): Record<string, number> {
   const random = new Random(step);
   const success = 0.86 - 0.62 * Math.exp(-step / 14) + (random.next() - 0.5) * 0.09;
@@ -101,9 +101,9 @@ export function sampleMetrics(step: number): Record<string, number> {
   };
 }
 
-async function tellEvents(bus: Bus, run: SampleRun): Promise<void> {
+async function publishEvents(bus: Bus, run: SampleRun): Promise<void> {
   const at = (step: number) => run.startedAtMs + step * STEP_MS;
-  const tell = (timeMs: number, kind: EventInit) => tellEvent(bus, run.runId, timeMs, kind);
+  const publish = (timeMs: number, kind: EventInit) => publishEvent(bus, run.runId, timeMs, kind);
   const config = {
     name: "frozen-lake",
     seed: 7,
@@ -113,28 +113,28 @@ async function tellEvents(bus: Bus, run: SampleRun): Promise<void> {
     rollout: { tasksPerStep: 32, groupSize: 8, maxTurns: 10 },
     judge: [{ kind: "environment", weight: 1 }],
   };
-  await tell(at(-4), {
+  await publish(at(-4), {
     case: "accepted",
     value: { requestSequence: 1n, configJson: JSON.stringify(config) },
   });
-  await tell(at(-3), {
+  await publish(at(-3), {
     case: "warmStartProgress",
     value: { rolloutsDone: 2_000, rolloutsTotal: 2_000, updatesDone: 12, updatesTotal: 32, loss: 0.9 },
   });
   for (const [mode, success] of [["sampled", 0.21] as const, ["greedy", 0.18] as const]) {
-    await tell(at(0), {
+    await publish(at(0), {
       case: "evaluated",
       value: { version: 0, mode, episodes: 1_000, metrics: { success } },
     });
   }
   for (let step = 1; step <= run.steps; step++) {
-    await tell(at(step), {
+    await publish(at(step), {
       case: "stepCompleted",
       value: { step, totalSteps: 60, version: step, metrics: sampleMetrics(step) },
     });
     if (step % 20 === 0) {
       const success = 0.85 - 0.62 * Math.exp(-step / 14);
-      await tell(at(step), {
+      await publish(at(step), {
         case: "evaluated",
         value: {
           version: step,
@@ -145,14 +145,20 @@ async function tellEvents(bus: Bus, run: SampleRun): Promise<void> {
       });
     }
   }
-  await tell(at(run.steps) + 900, {
+  await publish(at(run.steps) + 900, {
     case: "stepProgress",
     value: { step: run.steps + 1, rolloutsDone: 160, rolloutsTotal: 256 },
   });
 }
 
-/** The rollouts of one task, their advantages and, for each, its trace. */
-async function tellGroup(bus: Bus, run: SampleRun, step: number, task: number, otlpUrl: string | undefined) {
+/** Publishes the rollouts of one task with their traces, which hold their advantages. */
+async function publishGroup(
+  bus: Bus,
+  run: SampleRun,
+  step: number,
+  task: number,
+  otlpUrl: string | undefined,
+) {
   const episodes = Array.from({ length: GROUP_SIZE }, (_, index) =>
     sampleEpisode(run.runId, { split: "train", step, task, index }, run.tokenizer),
   );

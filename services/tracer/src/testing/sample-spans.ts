@@ -1,4 +1,4 @@
-/** Spans of the sample run, as the services below a rollout make them. */
+/** Spans of the sample run, as the services that take part in a rollout make them. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { rolloutIdOf, type Slot, slotKey } from "@hone/core";
@@ -12,15 +12,15 @@ export interface TracedRollout {
   readonly runId: string;
   readonly slot: Slot;
   readonly scored: ScoredEpisode;
-  /** Undefined where it was left out of training. */
+  /** Undefined where the rollout was excluded from training. */
   readonly advantage: number | undefined;
-  /** Of each turn, where turns have their own. */
+  /** Advantages of the turns, where turns have their own. */
   readonly turnAdvantages?: readonly number[] | undefined;
   /** Begin of the rollout; Unix milliseconds. */
   readonly beginMs: number;
 }
 
-/** One export with the trace of a rollout. */
+/** Encodes one export with the trace of a rollout. */
 export function encodeTrace({
   runId,
   slot,

@@ -1,4 +1,4 @@
-/** A tracer on a real bus and database, and the sample run's tokenizer where a trainer would have put it. */
+/** Starts a real bus and database for a tracer, and puts the sample run's tokenizer where a trainer would put it. */
 
 import { cp, mkdir } from "node:fs/promises";
 import path from "node:path";
@@ -23,7 +23,7 @@ const EXAMPLE = path.join(import.meta.dirname, "../../../../examples/01-frozen-l
 export interface TracerStack extends AsyncDisposable {
   readonly bus: Bus;
   readonly run: SampleRun;
-  /** Takes the database away, and brings it back with what it holds on the same port. */
+  /** Stops the database; startDatabase() starts it again with its data and on the same port. */
   stopDatabase(): Promise<unknown>;
   startDatabase(): Promise<void>;
   /** Starts a tracer; the caller stops it. */
@@ -39,7 +39,7 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
   const { url: databaseUrl } = postgres;
   const bus = await connectBus({ url: nats.url, name: "tracer-test" });
   await ensureTopology(bus);
-  // The others answer, so that runs are shown as their trainer told.
+  // The other services answer requests for their health, so that runs are shown as their trainer published them.
   for (const service of Object.values(ServiceName).filter((name) => name !== ServiceName.tracer)) {
     respondToHealth(
       bus,
@@ -82,7 +82,7 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
         logger: silentLogger(),
       }),
     stored: () =>
-      eventually("the tracer to store what it was told", async () => {
+      eventually("the tracer to store all messages", async () => {
         const events = await unacknowledged(StreamName.events, "tracer-events");
         return events + (await unacknowledged(StreamName.episodes, "tracer-rollouts")) === 0;
       }),

@@ -1,8 +1,8 @@
 /**
- * OTLP's JSON encoding, to the bytes of the protobuf encoding.
+ * Converts OTLP's JSON encoding to the protobuf encoding.
  *
- * It is proto3 JSON but for the ids, which are hexadecimal instead of base64 (opentelemetry-proto, docs/specification.md,
- * "JSON Protobuf Encoding"). Unknown fields are ignored, as it asks.
+ * It is proto3 JSON except that ids are hexadecimal instead of base64 (opentelemetry-proto, docs/specification.md,
+ * "JSON Protobuf Encoding"). Unknown fields are ignored, as the specification requires.
  */
 
 import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
@@ -18,10 +18,10 @@ const ID_KEYS: ReadonlySet<string> = new Set([
   "parent_span_id",
 ]);
 const HEX = /^(?:[0-9a-fA-F]{2})*$/;
-/** Attribute values may hold lists of lists; anything deeper is an attack on the stack. */
+/** Attribute values may be nested, but deeper nesting than this is an attempt to overflow the stack. */
 const MAX_DEPTH = 64;
 
-/** @throws {BadBodyError} when the text is no JSON, or no trace export. */
+/** @throws {BadBodyError} when the text is not JSON, or not a trace export. */
 export function encodeJsonExport(text: string): Uint8Array {
   try {
     const json = withBase64Ids(JSON.parse(text), 0);
@@ -31,7 +31,7 @@ export function encodeJsonExport(text: string): Uint8Array {
     );
   } catch (error) {
     if (error instanceof BadBodyError) throw error;
-    throw new BadBodyError("is no such JSON message", { cause: error });
+    throw new BadBodyError("cannot be decoded as JSON", { cause: error });
   }
 }
 

@@ -98,7 +98,7 @@ const mixed = exportOf({
 });
 
 describe("splitByTrace()", () => {
-  test("makes one piece per trace that reads as the spans that were sent", () => {
+  test("makes one piece for each trace, which decodes to the spans that were sent", () => {
     const split = splitByTrace(mixed.bytes, "train");
     assert.deepEqual(
       split.pieces.map(({ traceId, spanCount }) => [traceId, spanCount]),
@@ -124,7 +124,7 @@ describe("splitByTrace()", () => {
     assert.equal(view.spans[1]!.parentSpanId, view.spans[0]!.spanId);
   });
 
-  test("picks out the spans that were asked for", () => {
+  test("picks out the spans with the given name", () => {
     const [train] = splitByTrace(mixed.bytes, "train").picked;
     assert.deepEqual(trainFiguresOf(train!), {
       runId: "lake-1",
@@ -149,7 +149,7 @@ describe("splitByTrace()", () => {
     assert.equal(view!.unreadablePieces, 1);
   });
 
-  test("takes the span of a step with as many links as a span may have, within an export's size, and shows some", () => {
+  test("accepts a step's span with as many links as a span may have, and shows some of them", () => {
     const links = Array.from({ length: MOST_LINKS }, (_, i) => ({ traceId: traceB, spanId: spanId(i + 1) }));
     const step = { traceId: traceA, spanId: spanId(1), name: "step", links };
     const { bytes } = exportOf({ resourceSpans: [{ scopeSpans: [{ spans: [step] }] }] });
@@ -164,7 +164,7 @@ describe("splitByTrace()", () => {
     assert.equal(view?.spans[0]?.links.length, 64);
   });
 
-  test("takes an empty export", () => {
+  test("accepts an empty export", () => {
     assert.deepEqual(splitByTrace(new Uint8Array(0), "train"), {
       pieces: [],
       spanCount: 0,
@@ -173,7 +173,7 @@ describe("splitByTrace()", () => {
     });
   });
 
-  test("refuses what is no such message, whatever the bytes are", () => {
+  test("refuses bytes that are not an export, whatever they are", () => {
     assert.throws(() => splitByTrace(Buffer.from("<html>not spans</html>"), "train"), BadBodyError);
     assert.throws(() => splitByTrace(mixed.bytes.subarray(0, mixed.bytes.length - 1), "train"), BadBodyError);
     const random = new Random(5);
@@ -190,7 +190,7 @@ describe("splitByTrace()", () => {
     }
   });
 
-  test("survives groups nested deeper than the stack", () => {
+  test("refuses groups that are nested so deeply that they would overflow the stack", () => {
     assert.throws(() => splitByTrace(new Uint8Array(1_000_000).fill(0x1b), "train"), BadBodyError);
   });
 });
@@ -213,7 +213,7 @@ describe("encodeJsonExport()", () => {
     assert.equal(encodeJsonExport('{"resourceSpans":[],"later":{"a":1}}').length, 0);
   });
 
-  test("refuses what is no export", () => {
+  test("refuses texts that are not an export", () => {
     for (const body of [
       "",
       "nonsense",
@@ -228,7 +228,7 @@ describe("encodeJsonExport()", () => {
 });
 
 describe("trainFiguresOf()", () => {
-  test("has no figures for a span of another system", () => {
+  test("gives nothing for a span of another system and for bytes that are not a span", () => {
     const other = exportOf({
       resourceSpans: [
         {

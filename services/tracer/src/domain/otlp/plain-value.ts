@@ -1,10 +1,10 @@
-/** OTLP attribute values as plain JSON values. */
+/** Converts OTLP attribute values to plain JSON values. */
 
 import type { AnyValue } from "@hone/otlp-proto";
 
 export type PlainValue = string | number | boolean | null | PlainValue[] | { [key: string]: PlainValue };
 
-/** A 64-bit integer beyond 2^53 comes back as text, bytes as hexadecimal text. */
+/** A 64-bit integer beyond 2^53 becomes a text, and bytes become hexadecimal text. */
 export function plainValue(value: AnyValue | undefined): PlainValue {
   const kind = value?.value;
   switch (kind?.case) {

@@ -1,9 +1,9 @@
 /**
- * An OTLP trace export, cut into one piece per trace without decoding the spans.
+ * Splits an OTLP trace export into one piece for each trace, without decoding the spans.
  *
- * Thousands of spans a second must cost little, and nobody reads most of them: so only the frames are walked (2 us a
- * span against 10 us and more for decoding it) and each span's bytes are copied as they came. A piece is itself an
- * encoded TracesData, and so are several pieces one after another: `resource_spans` is repeated, and protobuf joins
+ * Thousands of spans a second must cost little, and most of them are never read. So only the fields around the spans are
+ * parsed (2 us a span, where decoding takes 10 us and more), and the bytes of each span are copied. A piece is an encoded
+ * TracesData, and so are several concatenated pieces, because `resource_spans` is repeated and protobuf joins the
  * repeated fields of concatenated messages.
  */
 
@@ -19,13 +19,13 @@ export interface TracePiece {
   readonly data: Uint8Array;
 }
 
-/** What one export held. */
+/** The content of one export. */
 export interface SplitExport {
   readonly pieces: readonly TracePiece[];
   readonly spanCount: number;
-  /** Encoded spans whose name was asked for. */
+  /** The encoded spans that have the name the caller asked for. */
   readonly picked: readonly Uint8Array[];
-  /** Spans without a valid trace id or span id; they are left out. */
+  /** Number of spans without a valid trace id or span id; they are left out. */
   readonly invalidCount: number;
 }
 
@@ -40,9 +40,9 @@ const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
 /**
- * Cuts an encoded ExportTraceServiceRequest.
- * @param pick name of the spans that the caller wants to look into.
- * @throws {BadBodyError} when the bytes are no such message.
+ * Splits an encoded ExportTraceServiceRequest.
+ * @param pick name of the spans that the caller wants to decode.
+ * @throws {BadBodyError} when the bytes are something else.
  */
 export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
   const traces = new Map<string, ResourcePart[]>();
@@ -69,8 +69,8 @@ export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
     }
   } catch (error) {
     if (error instanceof BadBodyError) throw error;
-    // The reader throws plain errors for what is no protobuf.
-    throw new BadBodyError("is no such protobuf message", { cause: error });
+    // For bytes that are not protobuf the reader throws errors without a class of their own.
+    throw new BadBodyError("cannot be decoded as protobuf", { cause: error });
   }
   const pieces = Array.from(traces, ([traceId, resources]) => ({
     traceId,
@@ -83,7 +83,7 @@ export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
   return { pieces, spanCount, picked, invalidCount };
 }
 
-/** A message, opened: its fields with one number, and everything else as it came. */
+/** A parsed message: the contents of the fields with one number, and the bytes of all other fields. */
 interface OpenMessage {
   readonly inner: readonly Uint8Array[];
   readonly rest: readonly Uint8Array[];
@@ -114,7 +114,7 @@ function openMessage(message: Uint8Array, wanted: number): OpenMessage {
   return { inner, rest };
 }
 
-/** Spans come in the order of the export, so the resource and the scope of a trace's last span are the likely ones. */
+/** Spans come in the order of the export, so a span mostly has the resource and the scope of its trace's previous span. */
 function addSpan(
   traces: Map<string, ResourcePart[]>,
   traceId: string,
@@ -137,7 +137,7 @@ function addSpan(
   else part.scopes.push({ message: scope, spans: [span] });
 }
 
-/** Trace id and name of an encoded span; undefined where the ids are not what the specification wants. */
+/** The trace id and the name of an encoded span; undefined where the ids do not conform to the specification. */
 function identify(span: Uint8Array): { traceId: string; name: Uint8Array | undefined } | undefined {
   const reader = new BinaryReader(span);
   let traceId: Uint8Array | undefined;
@@ -166,7 +166,7 @@ function isZero(byte: number): boolean {
   return byte === 0;
 }
 
-/** Writes a TracesData into one allocation: lengths first, from the inside out, then the bytes. */
+/** Encodes a TracesData into one allocation: first all lengths are computed, from the inside out, then the bytes are written. */
 function encodePiece(resources: readonly ResourcePart[]): Uint8Array {
   const sized = resources.map(({ message, scopes }) => {
     const sizedScopes = scopes.map((scope) => ({

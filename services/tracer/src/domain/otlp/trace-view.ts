@@ -1,4 +1,4 @@
-/** The stored pieces of a trace, as one list of spans for people. */
+/** Turns the stored pieces of a trace into one list of spans for the page. */
 
 import { fromBinary } from "@bufbuild/protobuf";
 import {
@@ -35,16 +35,16 @@ export interface SpanView {
 
 export interface TraceView {
   readonly traceId: string;
-  /** When its first span began; Unix milliseconds. */
+  /** Begin of the first span, Unix milliseconds. */
   readonly startedAtMs: number;
   readonly durationMs: number;
-  /** In order of their begin. */
+  /** Ordered by their begin. */
   readonly spans: readonly SpanView[];
-  /** Pieces that could not be read; they are left out. */
+  /** Number of pieces that could not be decoded; they are left out. */
   readonly unreadablePieces: number;
 }
 
-/** A step's span links every rollout; a page shows some. */
+/** The span of a step has a link to every rollout; the page shows some of them. */
 const MAX_LINKS_SHOWN = 64;
 
 const KIND_NAMES = new Map<number, string>(
@@ -52,7 +52,7 @@ const KIND_NAMES = new Map<number, string>(
 );
 
 /**
- * Joins the pieces. A span that came twice (an exporter that tried again) is shown once.
+ * Joins the pieces. A span that came twice, as when an exporter sent it again, is shown once.
  * @returns undefined when there is no readable span.
  */
 export function traceViewOf(traceId: string, pieces: readonly Uint8Array[]): TraceView | undefined {
@@ -99,7 +99,7 @@ function tryDecode(piece: Uint8Array): TracesData | undefined {
   try {
     return fromBinary(TracesDataSchema, piece);
   } catch {
-    // The intake checks frames only; what is broken inside is counted by the caller.
+    // The intake does not decode spans, so a stored piece may be broken; the caller counts it.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What training did with a rollout, read from its `train` span. */
+/** Reads the training figures of a rollout from its `train` span. */
 
 import { fromBinary } from "@bufbuild/protobuf";
 import { InvalidInputError, parseSlotKey, type Slot } from "@hone/core";
@@ -6,7 +6,7 @@ import { SpanSchema } from "@hone/otlp-proto";
 import { Attr } from "@hone/telemetry";
 import { plainValue } from "./plain-value.ts";
 
-/** Figures of one trained rollout. */
+/** Training figures of one rollout. */
 export interface TrainFigures {
   readonly runId: string;
   readonly slot: Slot;
@@ -16,7 +16,7 @@ export interface TrainFigures {
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** @returns undefined for a span that names no rollout or no advantage: other systems have `train` spans too. */
+/** @returns undefined for a span without a rollout or an advantage, as other systems may have `train` spans too. */
 export function trainFiguresOf(span: Uint8Array): TrainFigures | undefined {
   let attributes: ReadonlyMap<string, unknown>;
   try {
@@ -24,7 +24,7 @@ export function trainFiguresOf(span: Uint8Array): TrainFigures | undefined {
       fromBinary(SpanSchema, span).attributes.map(({ key, value }) => [key, plainValue(value)]),
     );
   } catch {
-    // Its frame was sound and its inside is not: nothing can be read from it.
+    // The intake does not check the content of a span; this one cannot be decoded.
     return undefined;
   }
   const rolloutId = attributes.get(Attr.rolloutId);

@@ -1,6 +1,6 @@
-/** Reading from the tracer. */
+/** Reads from the tracer's API. */
 
-/** An answer that is no success; `status` 0 when there was no answer. */
+/** An answer that is not a success; `status` is 0 when there was no answer. */
 export class ApiError extends Error {
   constructor(status, message) {
     super(message);
@@ -9,7 +9,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The JSON at a path. @throws {ApiError}, or what the signal says. */
+/** Reads the JSON at a path. @throws {ApiError}, or the reason of the signal when it aborts. */
 export async function read(path, { signal, query = {} } = {}) {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -32,7 +32,7 @@ async function messageOf(answer) {
     const { error } = await answer.json();
     return error.message;
   } catch {
-    // A proxy's answer, say; its status is all there is.
-    return `The tracer answered ${answer.status}.`;
+    // The answer is not JSON of the tracer, as when it comes from a proxy; only its status can be shown.
+    return `The tracer answered with status ${answer.status}.`;
   }
 }

@@ -1,16 +1,16 @@
 /**
- * Making elements. Text goes in as text nodes and values as attributes, never as markup: what models write and what
- * run files say cannot become part of the page.
+ * Makes elements. Text becomes text nodes and values become attributes, never markup, so the output of models and the
+ * content of run files cannot become part of the page's structure.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element. `props`: attributes, `on…` listeners, `vars` (custom properties), `data`; null and false are left out. */
+/** Makes an HTML element. `props` holds attributes, `on…` listeners, `vars` (custom properties) and `data`; null and false are left out. */
 export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
-/** An SVG element; see `h`. */
+/** Makes an SVG element; see `h`. */
 export function s(tag, props = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
@@ -36,18 +36,18 @@ export function append(element, children) {
   }
 }
 
-/** Puts new children in the place of all others. */
+/** Replaces all children by new ones. */
 export function replace(element, ...children) {
   element.replaceChildren();
   append(element, children);
 }
 
-/** Sets custom properties, through the object model: the policy forbids style attributes. */
+/** Sets custom properties through the object model, as the policy forbids style attributes. */
 export function setVars(element, vars) {
   for (const [name, value] of Object.entries(vars)) element.style.setProperty(`--${name}`, String(value));
 }
 
-/** A path of this page from its parts. */
+/** Makes a path of this page from its parts. */
 export function link(...parts) {
   return `/${parts.map((part) => encodeURIComponent(part)).join("/")}`;
 }

@@ -1,8 +1,8 @@
-/** Numbers and times for people. */
+/** Formats numbers and times for people. */
 
 const MISSING = "–";
 
-/** A figure in at most four digits, without noise. */
+/** A number with at most four significant digits. */
 export function number(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return "0";
@@ -19,7 +19,7 @@ export function percent(value, places = 0) {
   return `${minus((value * 100).toFixed(places))} %`;
 }
 
-/** With a sign, for what may be either: advantages, differences. */
+/** A number with its sign, for values such as advantages and differences. */
 export function signed(value, places = 2) {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   const text = Math.abs(value).toFixed(places);
@@ -58,7 +58,7 @@ export function ago(timeMs, nowMs = Date.now()) {
   return new Date(timeMs).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
 }
 
-/** A token's text with what cannot be seen made visible. */
+/** A token's text with its white space made visible. */
 export function visible(text) {
   return text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍");
 }

@@ -1,14 +1,14 @@
-/** A line below the header that tells which parts of Hone do not answer, and what could not be decoded. */
+/** Shows below the header which parts of Hone do not answer, and how many messages could not be decoded. */
 
 import { read } from "./api.js";
 import { h, replace } from "./dom.js";
 import { count, duration } from "./format.js";
 
-const LOOK_EVERY_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 
-/** Looks now and every few seconds while the page is seen. */
+/** Checks now and every few seconds while the page is visible. */
 export function showHealth(element) {
-  const look = async () => {
+  const check = async () => {
     if (document.hidden) return;
     try {
       replace(element, notices(await read("/health")));
@@ -16,9 +16,9 @@ export function showHealth(element) {
       replace(element, notice("The tracer does not answer."));
     }
   };
-  setInterval(look, LOOK_EVERY_MS);
-  document.addEventListener("visibilitychange", look);
-  void look();
+  setInterval(check, CHECK_INTERVAL_MS);
+  document.addEventListener("visibilitychange", check);
+  void check();
 }
 
 function notices({ bus, database, services, dead }) {
@@ -31,13 +31,13 @@ function notices({ bus, database, services, dead }) {
   return [
     silent.map(([name, { silentSinceMs }]) =>
       notice(
-        `${name} does not answer since `,
+        `${name} has not answered for `,
         h("span", { class: "num" }, duration(Date.now() - silentSinceMs)),
       ),
     ),
     dead.count > 0 &&
       notice(
-        `${count(dead.count)} messages could not be decoded; the last one on `,
+        `${count(dead.count)} messages could not be decoded; the last one was on `,
         h("code", {}, dead.lastSubject),
         `: ${dead.lastReason}`,
       ),

@@ -1,4 +1,4 @@
-/** Hearing of changes: one stream of Server-Sent Events for the page, which browsers mend by themselves. */
+/** Listens for changes: the page has one stream of Server-Sent Events, which the browser reconnects when it breaks. */
 
 const listeners = new Set();
 const indicator = document.getElementById("live");
@@ -16,23 +16,24 @@ function connect() {
   source = new EventSource("/api/live");
   source.addEventListener("ready", () => {
     show("open");
-    // What happened between the view's first reading, or the loss of the stream, and now was not heard.
-    tell(undefined);
+    // Refreshes every view, as changes since it was first read, or since the stream was lost, were not reported.
+    notify(undefined);
   });
   source.addEventListener("error", () => {
     show("lost");
-    // Closed for good, as by a server that was not ready: browsers do not try again by themselves then.
+    // When the server answers with an error, as while it starts, the browser closes the stream and does not reconnect.
     if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2_000);
   });
-  source.addEventListener("changed", (event) => tell(new Set(JSON.parse(event.data).runs)));
+  source.addEventListener("changed", (event) => notify(new Set(JSON.parse(event.data).runs)));
 }
 
-function tell(runs) {
+/** @param runs ids of the runs that changed; undefined = any may have changed. */
+function notify(runs) {
   for (const listener of listeners) listener(runs);
 }
 
 /**
- * Calls `refresh` when a run has changed, one call at a time: what changes during one is read by one more.
+ * Calls `refresh` when a run has changed, one call at a time; after a change during a call there is one more call.
  * @param runId undefined = any run.
  */
 export function onChange(runId, signal, refresh) {
@@ -49,8 +50,8 @@ export function onChange(runId, signal, refresh) {
       try {
         await refresh();
       } catch (error) {
-        // The view shows what it had; the next change, or the return of the stream, brings the rest.
-        if (!signal.aborted) console.warn("could not refresh", error);
+        // The view keeps what it shows; it is refreshed at the next change or when the stream returns.
+        if (!signal.aborted) console.warn("the view could not be refreshed", error);
       }
     }
     isBusy = false;

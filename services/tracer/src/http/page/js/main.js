@@ -1,4 +1,4 @@
-/** The start: routes between views. A view draws into `#view` and stops when its signal aborts. */
+/** The entry point, which chooses the view by the address. A view draws into `#view` and stops when its signal aborts. */
 
 import { ApiError } from "./api.js";
 import { h, replace } from "./dom.js";
@@ -21,7 +21,7 @@ const root = document.getElementById("view");
 const crumbs = document.getElementById("crumbs");
 let current;
 
-/** Draws the view of the address. */
+/** Draws the view that belongs to the address. */
 async function show() {
   current?.abort();
   current = new AbortController();
@@ -30,7 +30,7 @@ async function show() {
   const route = ROUTES.find(({ pattern }) => pattern.test(pathname));
   if (route === undefined) {
     setPlace("Not found", []);
-    replace(root, emptyState("There is nothing here", `No page has the address ${pathname}.`));
+    replace(root, emptyState("Not found", `There is no page at the address ${pathname}.`));
     return;
   }
   const [, ...values] = route.pattern.exec(pathname);
@@ -44,7 +44,7 @@ async function show() {
   }
 }
 
-/** Names the place: the window's title, and the way to it. @param trail pairs of text and address; the last has none. */
+/** Sets the window's title and the breadcrumb. @param trail pairs of text and address; the last has no address. */
 function setPlace(title, trail) {
   document.title = title === "" ? "Hone" : `${title} · Hone`;
   replace(
@@ -101,7 +101,7 @@ document.addEventListener("click", (event) => {
   if (anchor === null || !isPlain || event.defaultPrevented || anchor.target !== "") return;
   const url = new URL(anchor.href);
   const isElsewhere = url.origin !== window.location.origin || url.pathname.startsWith("/api/");
-  // A fragment of the same page is the browser's business.
+  // The browser itself handles links to a fragment of the same page.
   if (isElsewhere || (url.hash !== "" && url.pathname === window.location.pathname)) return;
   event.preventDefault();
   navigate(url.pathname + url.search);

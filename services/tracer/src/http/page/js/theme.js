@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it; kept in this browser. */
+/** The choice of light colours, dark colours, or those of the system; it is stored in this browser. */
 
 import { replace, s } from "./dom.js";
 
@@ -16,7 +16,7 @@ function stored() {
     const value = localStorage.getItem(KEY);
     return ORDER.includes(value) ? value : "system";
   } catch {
-    // Storage may be forbidden; then the choice lasts as long as the page.
+    // The browser may forbid storage; the choice then lasts until the page is closed.
     return "system";
   }
 }
@@ -25,12 +25,12 @@ function keep(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // As above.
+    // The browser forbids storage, as above.
     return;
   }
 }
 
-/** Applies the stored choice and makes the button step through the three. */
+/** Applies the stored choice, and makes the button switch to the next of the three. */
 export function setUpTheme(button) {
   let theme = stored();
   const apply = () => {

@@ -1,19 +1,19 @@
 /**
  * A line chart in SVG that grows with its data.
  *
- * The pointer, or the arrow keys while the chart has the focus, moves a cross-hair from step to step; a card tells the
- * values there. Lines of many points are drawn twice: faint as measured, strong as their moving average.
+ * The pointer, or the arrow keys while the chart has the focus, moves a cross-hair from step to step, and a card shows the
+ * values there. Lines of many points are drawn twice: the values themselves faintly, their moving average strongly.
  */
 
 import { append, h, replace, s, setVars } from "../dom.js";
 import { domainOf, linear, nearestIndex, niceTicks, pathThrough, smooth, thin } from "./scale.js";
 
-/** From this many points on, single ones are noise to the eye. */
+/** From this number of points on, the moving average is drawn. */
 const SMOOTH_FROM = 24;
 
 /**
- * @param options `label` (said to those who do not see it), `height`, `isSmall`, `format` (value to text),
- *   `xLabel`, `isFromZero` (values that are never negative are shown from 0 on).
+ * @param options `label` (read out by screen readers), `height`, `isSmall`, `format` (value to text),
+ *   `xLabel`, `isFromZero` (the axis begins at 0 if no value is negative).
  * @returns the element, and `update(series)`; a series is `{ name, curve (1-4), points: [{x, y}], kind: "line" | "dots" }`,
  *   its points in ascending x.
  */
@@ -194,7 +194,7 @@ function summary(series, format, xLabel) {
     : `${parts.join("; ")}. Arrow keys move through the ${xLabel}s.`;
 }
 
-/** The small curve of a list row; values without axes, on the range 0 to 1 where they fit it. */
+/** The small curve of a list row, without axes; its range is 0 to 1 where all values lie in it. */
 export function sparkline(values, { width = 160, height = 36, label }) {
   const points = values.flatMap((y, x) => (y === null ? [] : [{ x, y }]));
   if (points.length === 0) return h("span", { class: "spark-empty" });

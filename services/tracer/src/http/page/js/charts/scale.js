@@ -1,6 +1,6 @@
-/** From values to places on a chart. All pure. */
+/** Pure functions that map values to positions on a chart. */
 
-/** Evenly spaced round values that cover a range: 1, 2 or 5 times a power of ten apart. */
+/** Evenly spaced round values inside a range; their distance is 1, 2 or 5 times a power of ten. */
 export function niceTicks(low, high, wanted) {
   const span = high - low;
   if (!(span > 0)) return [low];
@@ -13,7 +13,7 @@ export function niceTicks(low, high, wanted) {
   return ticks;
 }
 
-/** The range of values with some air, never empty. @param options `isFromZero`: values that are never negative begin at 0. */
+/** The range of values with some margin, never empty. @param options `isFromZero`: the range begins at 0 if no value is negative. */
 export function domainOf(values, { isFromZero = false } = {}) {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
@@ -23,14 +23,14 @@ export function domainOf(values, { isFromZero = false } = {}) {
   }
   if (low > high) [low, high] = [0, 1];
   if (low === high) {
-    const air = low === 0 ? 1 : Math.abs(low) * 0.1;
-    low -= air;
-    high += air;
+    const margin = low === 0 ? 1 : Math.abs(low) * 0.1;
+    low -= margin;
+    high += margin;
   }
-  const air = (high - low) * 0.06;
-  // A range that begins near nothing begins at nothing.
+  const margin = (high - low) * 0.06;
+  // A range that would begin near 0 begins at 0.
   const isZeroBased = low >= 0 && (isFromZero || low < (high - low) * 0.35);
-  return [isZeroBased ? 0 : low - air, high + air];
+  return [isZeroBased ? 0 : low - margin, high + margin];
 }
 
 export function linear([low, high], [begin, end]) {
@@ -39,8 +39,8 @@ export function linear([low, high], [begin, end]) {
 }
 
 /**
- * Moving average under a triangle of `reach` neighbours on each side, less at the ends. It looks both ways, so that a
- * curve that rises is not drawn late.
+ * Moving average with triangular weights over `reach` neighbours on each side, fewer at the ends. It is centred, so that
+ * a rising curve is not drawn too late.
  */
 export function smooth(points, reach) {
   const width = Math.max(1, Math.round(reach)) + 1;
@@ -56,7 +56,7 @@ export function smooth(points, reach) {
   });
 }
 
-/** At most `most` points: means of neighbours. A screen has no more columns. */
+/** Reduces points to at most `most`, the number of columns on the screen, by averaging neighbours. */
 export function thin(points, most) {
   if (points.length <= most) return points;
   const size = points.length / most;
@@ -70,14 +70,14 @@ export function thin(points, most) {
   });
 }
 
-/** The `d` of a path through points. */
+/** The attribute `d` of a path through points. */
 export function pathThrough(points, x, y) {
   return points
     .map((point, i) => `${i === 0 ? "M" : "L"}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`)
     .join("");
 }
 
-/** Index of the value in an ascending list that lies nearest. */
+/** Index of the nearest value in an ascending list. */
 export function nearestIndex(values, wanted) {
   let low = 0;
   let high = values.length - 1;

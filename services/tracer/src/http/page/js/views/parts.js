@@ -1,4 +1,4 @@
-/** Parts that several views share. */
+/** Elements that several views share. */
 
 import { h } from "../dom.js";
 import { count, words } from "../format.js";
@@ -34,7 +34,7 @@ export function phaseBadge(phase) {
   return h("span", { class: "badge", data: { tone } }, label);
 }
 
-/** How an outcome is coloured. */
+/** The name of an outcome's colour. */
 export function outcomeTone(outcome) {
   return OUTCOMES[outcome] ?? "plain";
 }
@@ -43,12 +43,12 @@ export function outcomeBadge(outcome) {
   return h("span", { class: "badge", data: { tone: outcomeTone(outcome) } }, words(outcome));
 }
 
-/** The same for a table, where a column of badges would shout. */
+/** An outcome as plain text, for tables, where a column of badges would be too prominent. */
 export function outcomeText(outcome) {
   return h("span", { class: "outcome", data: { tone: outcomeTone(outcome) } }, words(outcome));
 }
 
-/** What went wrong in the rollouts that were gathered last, a line each; null where nothing did. */
+/** What went wrong in the most recent rollouts, as a list of lines; null where nothing did. */
 export function troublesOf({ troubles }) {
   if (troubles === null) return null;
   const { madeFor, rollouts, outcomes, tools } = troubles;
@@ -69,17 +69,17 @@ export function troublesOf({ troubles }) {
   ];
 }
 
-/** What is missing here, as this page's service was too far behind. */
+/** Says how many rollouts the tracer missed because it was too far behind. */
 export function unreadText({ unreadRollouts }) {
-  return `${count(unreadRollouts)} rollouts cannot be shown: the tracer or its database was away for so long that they were dropped before it had read them. Training has them all.`;
+  return `${count(unreadRollouts)} rollouts cannot be shown: the tracer or its database was down for so long that they were dropped before the tracer had read them. Training used all of them.`;
 }
 
-/** What is no longer kept of a run. */
+/** Says how many rollouts of a run are no longer kept. */
 export function removedText({ removedRollouts }) {
-  return `${count(removedRollouts)} older rollouts are no longer kept, with their spans; the curves have them all.`;
+  return `${count(removedRollouts)} older rollouts and their spans are no longer kept; the curves include all of them.`;
 }
 
-/** Whether a run will change by itself. */
+/** Whether a run has ended. */
 export function isOver(phase) {
   return phase === "completed" || phase === "failed" || phase === "cancelled";
 }
@@ -101,7 +101,7 @@ export function progressBar(share, label) {
   );
 }
 
-/** What a run does within its step or its warm start, as words and a share; null when it does not say. */
+/** The progress of a run within its step or its warm start, as text and as a share; null when it is not known. */
 export function progressOf(run) {
   const { progress } = run;
   if (progress === null || isOver(run.phase)) return null;

@@ -1,4 +1,4 @@
-/** One rollout, turn by turn and token by token. */
+/** The view of one rollout, turn by turn and token by token. */
 
 import { read } from "../api.js";
 import { h, link, replace } from "../dom.js";
@@ -91,8 +91,8 @@ function head(rollout) {
         advantage === null
           ? "not trained, or not known"
           : rollout.figures?.["hone.turn.advantages.0"] === undefined
-            ? "of each sampled token"
-            : "of the episode; each turn has its own",
+            ? "for each sampled token"
+            : "for the episode; each turn has its own",
       ),
       tile(
         "Turns",
@@ -109,7 +109,7 @@ function tile(name, value, note) {
   return h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value, h("small", {}, note || "\u00a0")));
 }
 
-/** The rollouts of the same task, to step through. */
+/** Links to the rollouts of the same task. */
 function groupStrip(runId, { group, slot }) {
   if (group.length < 2) return null;
   return h(
@@ -139,7 +139,14 @@ function groupStrip(runId, { group, slot }) {
         h("span", { class: "num" }, number(member.reward, 2)),
       ),
     ),
-    h("span", { class: "small faint keys" }, h("kbd", {}, "["), " ", h("kbd", {}, "]"), " step through"),
+    h(
+      "span",
+      { class: "small faint keys" },
+      h("kbd", {}, "["),
+      " ",
+      h("kbd", {}, "]"),
+      " go to the neighbours",
+    ),
   );
 }
 
@@ -169,7 +176,7 @@ function facts({ task, taskId, metrics, figures, failedAttempts }) {
 
 function turnCard(turn, rollout, strip) {
   const { index, reward, judged, info, finishReason, responseText, promptText, tokens } = turn;
-  // What the environment gave is told as the turn's reward.
+  // The environment's value is shown as the turn's reward already.
   const given = judged.filter(({ judge, value }) => value !== 0 && judge !== "environment");
   const advantage = rollout.figures?.[`hone.turn.advantages.${index}`];
   const isInvalid =
@@ -199,7 +206,7 @@ function turnCard(turn, rollout, strip) {
       advantage !== undefined &&
         h(
           "div",
-          { class: "small soft", title: "of each token sampled in this turn" },
+          { class: "small soft", title: "for each token sampled in this turn" },
           `advantage ${signed(advantage, 3)}`,
         ),
       h(
@@ -244,7 +251,7 @@ function plain(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** How the sampled tokens are coloured; the choice is an attribute of the turns, the rest is style. */
+/** The choice of how sampled tokens are coloured. It is stored as an attribute of the turns, which the style sheet reads. */
 function colorChoice(turns, rollout) {
   const options = [
     [ColorBy.advantage, "Advantage", rollout.advantage === null],
@@ -266,7 +273,8 @@ function colorChoice(turns, rollout) {
         "label",
         {
           title:
-            isDisabled && "Its advantage is not known: it was not trained, or its train span did not come",
+            isDisabled &&
+            "The advantage is not known: the rollout was not trained, or its train span did not arrive",
         },
         h("input", {
           type: "radio",
@@ -303,7 +311,7 @@ function details({ task, metadata }) {
   );
 }
 
-/** `[` and `]` go to the neighbours in the group. */
+/** Makes the keys `[` and `]` go to the neighbours in the group. */
 function moveByKeys(signal, runId, { group, slot }, navigate) {
   const at = group.findIndex((member) => member.slot === slot);
   document.addEventListener(

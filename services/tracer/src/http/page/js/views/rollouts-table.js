@@ -1,4 +1,4 @@
-/** The rollouts of a run, filtered; the filter stands in the address, so that a view can be passed on. */
+/** The table of a run's rollouts, with a filter. The filter is kept in the address, so that a link to the view includes it. */
 
 import { read } from "../api.js";
 import { h, link, replace } from "../dom.js";
@@ -8,7 +8,7 @@ import { OUTCOME_NAMES, outcomeText } from "./parts.js";
 const PAGE = 25;
 const SPLITS = ["train", "eval", "warm"];
 const FIELDS = ["split", "step", "task", "outcome", "minReward", "maxReward"];
-/** Advantages are normalised: beyond three they are all "very". */
+/** Advantages are normalised; the bar shows values beyond three like three. */
 const WIDEST_ADVANTAGE = 3;
 
 export async function rolloutsTable({ runId, signal }) {
@@ -33,7 +33,7 @@ export async function rolloutsTable({ runId, signal }) {
 
   const readPage = (before) => read(path, { signal, query: { ...filterOf(form), limit: PAGE, before } });
 
-  /** Reads and shows the first page; an answer that a later question has overtaken is left alone. */
+  /** Reads and shows the first page; an answer that comes after a newer request was made is ignored. */
   const loadFirst = async () => {
     const question = ++asked;
     const page = await readPage();
@@ -54,7 +54,7 @@ export async function rolloutsTable({ runId, signal }) {
     const isFiltered = Object.keys(filterOf(form)).length > 0;
     empty.textContent = isFiltered
       ? "No rollout matches these filters."
-      : "No rollouts yet: they appear as they are scored.";
+      : "No rollouts yet. They appear when they have been scored.";
     moreRow.hidden = nextBeforeId === null;
   };
 
@@ -100,7 +100,7 @@ export async function rolloutsTable({ runId, signal }) {
   await Promise.all([reload(), refreshTotal()]);
   return {
     element,
-    /** Shows what is new, unless the reader has gone on to older pages. */
+    /** Shows new rollouts, unless older pages have been opened. */
     async refresh() {
       await refreshTotal();
       if (pages <= 1) await loadFirst();
@@ -143,7 +143,7 @@ function filterForm(onInput) {
     h("button", { class: "button", type: "button", onclick: () => clear() }, "Clear"),
   );
   form.addEventListener("input", onInput);
-  // A reset would bring back what the address said.
+  // The form's own reset would bring back the values from the address.
   const clear = () => {
     for (const name of FIELDS) form.elements[name].value = "";
     onInput();
@@ -216,7 +216,7 @@ function row(runId, rollout) {
   );
 }
 
-/** A signed bar about its middle, with the figure. */
+/** A bar to the left or right of the middle, with the number. */
 export function advantageMeter(advantage) {
   if (advantage === null || advantage === undefined) return h("span", { class: "faint" }, "–");
   const size = Math.min(1, Math.abs(advantage) / WIDEST_ADVANTAGE) / 2;

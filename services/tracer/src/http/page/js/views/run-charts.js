@@ -1,10 +1,10 @@
-/** The curves of a run: success and reward large, every other figure small. */
+/** The charts of a run: a large one of success and reward, and a small one for every other metric. */
 
 import { lineChart } from "../charts/line-chart.js";
 import { h, replace } from "../dom.js";
 import { milliseconds, number, percent } from "../format.js";
 
-/** What belongs together, in the order in which it is shown; what no group names comes last. */
+/** Groups of metrics, in the order in which they are shown; metrics in no group come last. */
 const GROUPS = [
   [
     "Learning",
@@ -52,14 +52,14 @@ const GROUPS = [
     ],
   ],
 ];
-/** Shown large already. */
+/** Metrics that the large chart shows. */
 const MAIN = new Set(["success", "reward/mean"]);
-/** How rollouts ended; an end that none had is not shown. */
+/** Prefix of the metrics that count outcomes; an outcome that never occurred is not shown. */
 const OUTCOME = "outcome/";
-/** Shares, which read better as percentages. */
+/** Metrics that are shares, which are shown as percentages. */
 const SHARES = new Set(["clip_fraction", "actions/invalid"]);
 
-/** @param info unit and description of each known figure. @returns the two elements, and `update(series, evaluations)`. */
+/** @param info unit and description of each known metric. @returns the two elements, and `update(series, evaluations)`. */
 export function runCharts(info) {
   const legend = h("div", { class: "legend" });
   const chart = lineChart({
@@ -104,7 +104,7 @@ export function runCharts(info) {
 function mainSeries({ steps, metrics }, evaluations) {
   const success = pointsOf(steps, metrics.success);
   const reward = pointsOf(steps, metrics["reward/mean"]);
-  // Where the reward is the success, one line says both.
+  // Where reward and success are equal, one line is drawn for both.
   const isSame =
     success.length === reward.length && success.every(({ y }, i) => Math.abs(y - reward[i].y) < 1e-9);
   const evaluated = (mode) =>
@@ -128,7 +128,7 @@ function drawMultiples(parent, small, series, info) {
     series.metrics[name].some((value) => (name.startsWith(OUTCOME) ? value > 0 : value !== null));
   const names = Object.keys(series.metrics).filter((name) => !MAIN.has(name) && isShown(name));
   const grouped = groupsOf(names);
-  // The elements are made once; figures appear as steps bring them.
+  // Elements are made again only when a step brings a new metric.
   const key = grouped.map(([title, members]) => `${title}:${members.join()}`).join("|");
   if (parent.dataset.key !== key) {
     parent.dataset.key = key;

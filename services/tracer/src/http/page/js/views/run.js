@@ -1,4 +1,4 @@
-/** One run: what it does now, how it learns, its rollouts. */
+/** The view of one run: what it is doing, how it learns, and its rollouts. */
 
 import { read } from "../api.js";
 import { h, replace } from "../dom.js";
@@ -16,7 +16,7 @@ import {
 } from "./parts.js";
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
-import { tickTimes, turnOf } from "./runs.js";
+import { tickTimes, whoseTurn } from "./runs.js";
 
 export async function runView({ root, params, signal, setPlace }) {
   const { run: runId } = params;
@@ -68,7 +68,7 @@ export async function runView({ root, params, signal, setPlace }) {
   everySecond(signal, () => tickTimes(root));
 }
 
-/** Appends the steps that are not there yet. */
+/** Reads the steps that `series` does not have yet, and appends them. */
 async function readMore(runId, series, signal) {
   for (let hasMore = true; hasMore; ) {
     const after = series.steps.at(-1) ?? 0;
@@ -119,15 +119,15 @@ function nowOf(run) {
         : h(
             "span",
             { class: "faint small num" },
-            "since ",
+            "for ",
             h("span", { data: { since: run.waitingSinceMs } }),
-            run.waitingOwner !== "" && `; ${turnOf(run.waitingOwner)}`,
+            run.waitingOwner !== "" && `; ${whoseTurn(run.waitingOwner)}`,
           );
     lines.push(
       h(
         "div",
         { class: "run-now-line" },
-        h("span", {}, h("span", { class: "faint" }, "Waits for "), run.waitingFor),
+        h("span", {}, h("span", { class: "faint" }, "Waiting for "), run.waitingFor),
         since,
       ),
     );

@@ -1,4 +1,4 @@
-/** All runs: what state each is in, what it waits for and since when, and how it learns. */
+/** The view of all runs: the state of each, what it waits for and for how long, and how it learns. */
 
 import { read } from "../api.js";
 import { sparkline } from "../charts/line-chart.js";
@@ -21,7 +21,7 @@ export async function runsView({ root, signal, setPlace }) {
 
   const draw = () => {
     document.getElementById("run-count").textContent = data.runs.length === 0 ? "" : count(data.runs.length);
-    // The row that has the focus keeps it.
+    // The row that had the focus gets it again.
     const focused = document.activeElement?.getAttribute("href");
     replace(list, data.runs.length === 0 ? emptyState() : data.runs.map(runRow));
     if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -35,7 +35,7 @@ export async function runsView({ root, signal, setPlace }) {
   everySecond(signal, () => tickTimes(root));
 }
 
-/** Times relative to now are written anew each second, in place. */
+/** Updates the texts of times that are shown relative to now. */
 export function tickTimes(root) {
   for (const element of root.querySelectorAll("[data-since]")) {
     element.textContent = duration(Date.now() - Number(element.dataset.since));
@@ -97,7 +97,7 @@ function runRow(run) {
   );
 }
 
-/** What the row says below the name. */
+/** The text of a row below the run's name. */
 function waitText(run, progress) {
   if (run.endedAtMs !== null) {
     const took = run.acceptedAtMs === null ? null : duration(run.endedAtMs - run.acceptedAtMs);
@@ -109,22 +109,22 @@ function waitText(run, progress) {
   }
   if (run.waitingFor !== "") {
     return [
-      "Waits for ",
+      "Waiting for ",
       run.waitingFor,
       run.waitingSinceMs !== null && [
-        " since ",
+        ", for ",
         h("span", { class: "num", data: { since: run.waitingSinceMs } }),
       ],
-      run.waitingOwner !== "" && `; ${turnOf(run.waitingOwner)}`,
+      run.waitingOwner !== "" && `; ${whoseTurn(run.waitingOwner)}`,
     ];
   }
   if (progress !== null) return progress.text;
   return run.acceptedAtMs === null ? "" : ["Started ", h("span", { data: { ago: run.acceptedAtMs } })];
 }
 
-/** Whose turn it is, in words. */
-export function turnOf(owner) {
-  return owner === "you" ? "your turn" : `turn of ${owner}`;
+/** Says which part of Hone, or whether the reader, must act next. */
+export function whoseTurn(owner) {
+  return owner === "you" ? "it is your turn" : `it is the turn of ${owner}`;
 }
 
 function emptyState() {
@@ -135,7 +135,7 @@ function emptyState() {
     h(
       "p",
       {},
-      "A run appears here as soon as it is asked for. The first example learns to cross a frozen lake:",
+      "A run appears here as soon as it is started. The first example learns to cross a frozen lake:",
     ),
     h("pre", {}, "hone run examples/01-frozen-lake/run.yaml"),
   );

@@ -1,21 +1,21 @@
 /**
- * Tokens in a row, coloured by what is known of them, with a card for the one under the pointer or the cursor.
+ * A strip of coloured tokens, with a card that shows details of the token under the pointer or the cursor.
  *
- * A strip is one stop of the tab key; the arrow keys move inside it.
+ * A strip is one stop of the tab key; the arrow keys move from token to token.
  */
 
 import { h, replace, setVars } from "../dom.js";
 import { number, percent, signed, visible } from "../format.js";
 
-/** What colours mean. */
+/** What the colours of tokens show. */
 export const ColorBy = { advantage: "advantage", logprob: "logprob", mask: "mask" };
 
-/** Advantages are normalised by their group: beyond two they are all strong. */
+/** Advantages are normalised in their group; from two on the colour is strongest. */
 const STRONG_ADVANTAGE = 2;
-/** A probability of one in twenty. */
+/** From a negative log-probability of 3, a probability of one in twenty, the colour is strongest. */
 const STRONG_SURPRISE = 3;
 
-/** @param tokens as the API has them. @param options `label`, `card` of tokenCard(). */
+/** @param tokens as the API gives them. @param options `label`, and the `card` that tokenCard() made. */
 export function tokenStrip(tokens, { label, card }) {
   const cells = tokens.map(cellOf);
   const strip = h(
@@ -77,7 +77,7 @@ function firstSampled(tokens) {
   );
 }
 
-/** The token on the line above or below that lies closest. */
+/** The nearest token on the line above or below. */
 function lineAway(cells, from, direction) {
   const here = cells[from].getBoundingClientRect();
   let best = from;
@@ -109,17 +109,17 @@ function cellOf({ id, text, isSampled, logprob, advantage = 0 }, position) {
   );
 }
 
-/** The legend of a way to colour. */
+/** The legend of the colours. */
 export function colorLegend(by) {
   const swatch = (kind, text) => h("span", {}, h("i", { class: "legend-swatch", data: { kind } }), text);
   if (by === ColorBy.advantage)
-    return [swatch("up", "pushed up"), swatch("down", "pushed down"), swatch("context", "context")];
+    return [swatch("up", "made likelier"), swatch("down", "made less likely"), swatch("context", "context")];
   if (by === ColorBy.logprob)
     return [swatch("expected", "expected"), swatch("surprising", "surprising"), swatch("context", "context")];
   return [swatch("sampled", "sampled, trained"), swatch("context", "context")];
 }
 
-/** The card that follows the selected token; one for the whole page. */
+/** Makes the card that is shown beside the selected token; the page has one. */
 export function tokenCard() {
   const element = h("div", { class: "token-card", role: "tooltip", hidden: true });
   return {
@@ -153,7 +153,7 @@ export function tokenCard() {
   };
 }
 
-/** Below the token, or above where there is no room; never beyond the window. */
+/** Places the card below the token, or above it where there is no room, and always inside the window. */
 function place(element, anchor) {
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = Math.max(

@@ -1,13 +1,13 @@
-/** A trace as a waterfall: which span ran when, below which, and what it says of itself. */
+/** The view of a trace as a waterfall: when each span ran, below which other span, and its details. */
 
 import { read } from "../api.js";
 import { h, link, replace } from "../dom.js";
 import { count, milliseconds } from "../format.js";
 
-/** Curves to tell services apart; a fifth service shares the first's. */
+/** Number of colours for services; a fifth service has the first's colour. */
 const CURVES = 4;
-/** What is shallower than this starts open. */
-const OPEN_DEPTH = 12;
+/** Deeper spans are indented like those of this depth. */
+const MAX_DEPTH = 12;
 
 export async function traceView({ root, params, signal, setPlace }) {
   const { run, slot, trace } = params;
@@ -64,7 +64,7 @@ export async function traceView({ root, params, signal, setPlace }) {
     ),
     h("p", { class: "small faint mono trace-id" }, view.traceId),
     view.unreadablePieces > 0 &&
-      h("p", { class: "notice" }, `${view.unreadablePieces} stored pieces of this trace cannot be read.`),
+      h("p", { class: "notice" }, `${view.unreadablePieces} stored parts of this trace cannot be read.`),
     h(
       "div",
       { class: "legend section trace-legend" },
@@ -83,7 +83,7 @@ export async function traceView({ root, params, signal, setPlace }) {
   list.querySelector("button")?.setAttribute("aria-pressed", "true");
 }
 
-/** Spans in the order of a walk through the tree. A span whose parent is not stored stands at the top. */
+/** Spans in the order of the tree, each with its depth. A span whose parent is not stored is at the top. */
 function treeOf(spans) {
   const known = new Set(spans.map(({ spanId }) => spanId));
   const children = Map.groupBy(spans, ({ parentSpanId }) => (known.has(parentSpanId) ? parentSpanId : ""));
@@ -91,10 +91,10 @@ function treeOf(spans) {
   const seen = new Set();
   const walk = (parent, depth) => {
     for (const span of children.get(parent) ?? []) {
-      // A span that is its own ancestor would go on for ever.
+      // A span that is its own ancestor would make this endless.
       if (seen.has(span.spanId)) continue;
       seen.add(span.spanId);
-      rows.push({ span, depth: Math.min(depth, OPEN_DEPTH) });
+      rows.push({ span, depth: Math.min(depth, MAX_DEPTH) });
       walk(span.spanId, depth + 1);
     }
   };
@@ -152,7 +152,7 @@ function spanDetails(span, curve) {
         h("span", { class: "swatch" }),
         span.service || "(no service)",
       ),
-      ` ${span.kind}, begins at ${milliseconds(span.startMs)}, takes ${milliseconds(span.durationMs)}`,
+      ` ${span.kind}, began at ${milliseconds(span.startMs)}, took ${milliseconds(span.durationMs)}`,
     ),
     span.isError && h("p", { class: "notice" }, span.statusMessage || "This span failed."),
     Object.keys(span.attributes).length > 0 && [h("h3", {}, "Attributes"), table(span.attributes)],

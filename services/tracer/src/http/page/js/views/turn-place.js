@@ -1,24 +1,25 @@
-/** In which training row (sample) a turn's tokens stand, and why a session's call began a new one. */
+/** Shows in which training row (sample) a turn's tokens are, and why a session's call began a new one. */
 
 import { h } from "../dom.js";
 
-/** By `drift` of a turn's info; docs/sessions.md has the table. */
+/** Explanations of the values of `drift` in a turn's info; docs/sessions.md has the same table. */
 const DRIFTS = {
-  branch: "It goes on from an earlier point of the conversation.",
-  edited: "A message was changed, or an answer stands in it that the model never gave.",
-  compacted: "It is shorter than what it goes back to: messages were dropped or summed up.",
-  template: "It goes on, but the chat template shows earlier messages in another way.",
-  tools: "It goes on, but shows other tools.",
-  unrelated: "It has nothing in common with earlier calls beyond how it begins.",
+  branch: "The call continues from an earlier point of the conversation.",
+  edited: "A message was changed, or the call contains an answer that the model never gave.",
+  compacted: "The call is shorter than the one it continues: messages were dropped or summarised.",
+  template:
+    "The call continues the conversation, but the chat template renders earlier messages differently.",
+  tools: "The call continues the conversation, but offers other tools.",
+  unrelated: "The call has nothing in common with earlier calls except its beginning.",
 };
 
-/** What the page says of them beside a turn; where there is one sample and no drift, nothing. */
+/** The elements beside a turn that show its sample and its drift; null where there is one sample and no drift. */
 export function turnPlace(turn, { turns, numSamples }) {
   const drift = driftOf(turn);
   if (numSamples < 2 && drift === null && turn.sample < numSamples) return null;
   const begins = !turns.some(({ sample, index }) => sample === turn.sample && index < turn.index);
   const place =
-    turn.sample >= numSamples ? "in no sample" : `${begins ? "begins" : "goes on in"} sample ${turn.sample}`;
+    turn.sample >= numSamples ? "in no sample" : `${begins ? "begins" : "continues"} sample ${turn.sample}`;
   return [
     h("span", { class: "small faint turn-place" }, place),
     drift !== null &&
@@ -26,7 +27,7 @@ export function turnPlace(turn, { turns, numSamples }) {
   ];
 }
 
-/** What a turn says of itself beside its drift. */
+/** The entries of a turn's info except its drift. */
 export function ownInfo({ info }) {
   if (info === null) return [];
   if (typeof info !== "object") return [["info", info]];
