@@ -96,12 +96,15 @@ export const subjects = {
     `${PREFIX}.policy.abort.${model === "*" ? model : token(model)}.${token(replica)}`,
   judgeScore: () => `${PREFIX}.judge.score`,
   judgeGroup: () => `${PREFIX}.judge.group`,
+  /** Everything of one run in EPISODES. */
+  episodes: (run: string) => `${PREFIX}.rollout.*.${token(run)}`,
   /**
-   * Everything of one run in EPISODES, and in JOBS, to be purged. Written so that it lies within no consumer's filter:
-   * servers before 2.9.15 make consumers whose filter covers a purged subject forget all that they have delivered and
-   * skip what they have not, of other runs too.
+   * What one run has in EPISODES, finished and scored, and in JOBS, to be purged. Written so that it lies within no
+   * consumer's filter: servers before 2.9.15 make consumers whose filter covers a purged subject forget all that they have
+   * delivered and skip what they have not, of other runs too.
    */
-  episodesToPurge: (run: string) => `${PREFIX}.rollout.*.${token(run)}`,
+  finishedToPurge: (run: string) => `${PREFIX}.*.finished.${token(run)}`,
+  scoredToPurge: (run: string) => `${PREFIX}.*.scored.${token(run)}`,
   jobsToPurge: (run: string) => `${PREFIX}.*.job.${token(run)}`,
   event: (run: string | "*", kind: EventKind | "*") =>
     `${PREFIX}.event.${run === "*" ? run : token(run)}.${kind}`,

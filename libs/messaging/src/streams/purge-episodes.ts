@@ -20,7 +20,8 @@ const LIST_IDLE_MS = 2_000;
  */
 export async function purgeEpisodes(bus: Bus, run: string, below: number): Promise<number> {
   try {
-    return await purgeBelow(bus, run, await neededFrom(bus, below));
+    const { finished, scored } = await purgeBelow(bus, run, await neededFrom(bus, below));
+    return finished + scored;
   } catch (error) {
     throw translateBusError(error, "purge episodes", run);
   }
@@ -49,20 +50,26 @@ export async function neededFrom(bus: Bus, below: number, unheeded?: string): Pr
   return keepFrom;
 }
 
-/**
- * Purges the episodes of one run below a position, and deletes the objects that they point to.
- * @returns how many messages were dropped.
- */
-export async function purgeBelow(bus: Bus, run: string, below: number): Promise<number> {
+/** How many messages of each kind a purge dropped, as the server counted them. */
+export interface PurgedEpisodes {
+  readonly finished: number;
+  readonly scored: number;
+}
+
+/** Purges the episodes of one run below a position, and deletes the objects that they point to. */
+export async function purgeBelow(bus: Bus, run: string, below: number): Promise<PurgedEpisodes> {
   // The server takes a position of 0 or 1 for "everything".
-  if (below <= 1) return 0;
+  if (below <= 1) return { finished: 0, scored: 0 };
   // One filter at a time: a consumer of a server of version 2.9 has one, which lies within one of the stream's.
-  for (const filter of [subjects.rolloutFinished(run), subjects.rolloutScored(run)]) {
-    await deleteObjects(bus, filter, below);
-  }
-  const filter = subjects.episodesToPurge(run);
-  const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: below });
-  return purged;
+  const purge = async (objectsOf: string, filter: string): Promise<number> => {
+    await deleteObjects(bus, objectsOf, below);
+    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: below });
+    return purged;
+  };
+  return {
+    finished: await purge(subjects.rolloutFinished(run), subjects.finishedToPurge(run)),
+    scored: await purge(subjects.rolloutScored(run), subjects.scoredToPurge(run)),
+  };
 }
 
 /** Deletes the objects of messages that are about to be purged; reads headers only, and nothing where no object is. */

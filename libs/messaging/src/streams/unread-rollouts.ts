@@ -8,9 +8,9 @@
  * U1: as long as EPISODES and the buckets of large episodes together take at most {@link UNREAD_SHARE} of what EPISODES may
  *     take, and no such bucket takes more than that of its own room, nothing is dropped that the tracer has not read.
  * U2: above that the oldest of it goes, half of it at a time, until there is room or only work is left.
- * U3: what goes is counted and told in EVENTS, by one number per run that only grows. It is about right: what is scored in
- *     the moment of a purge, or what a trainer dropped that was killed before its event, makes it too small; what the tracer
- *     had in its hands in that moment, and stored nevertheless, makes it too large.
+ * U3: what goes is counted by the server that drops it, and told in EVENTS, by one number per run that only grows. It is too
+ *     large by what the tracer had in its hands in that moment and stored nevertheless, and too small only by what a trainer
+ *     dropped that was killed before its event.
  */
 
 import { create, fromBinary } from "@bufbuild/protobuf";
@@ -21,7 +21,7 @@ import { publishStored } from "../exchange/publish.ts";
 import { latestMessage, nextMessage } from "../follow/follow-messages.ts";
 import { bytesOfLargeEpisodes } from "../payloads/payload-janitor.ts";
 import { EventKind, runOfEvent, subjects } from "../subjects.ts";
-import { consumerBacklog, subjectCount } from "./backlog.ts";
+import { consumerBacklog } from "./backlog.ts";
 import { DurableName } from "./durables.ts";
 import { neededFrom, purgeBelow } from "./purge-episodes.ts";
 import { StreamName } from "./streams.ts";
@@ -41,15 +41,13 @@ export async function dropUnread(bus: Bus, run: string, below: number): Promise<
   try {
     while (await isCrowded(bus)) {
       const needed = await neededFrom(bus, below, DurableName.scoredEpisodes);
-      const first = await nextMessage(bus, StreamName.episodes, subjects.episodesToPurge(run), 1);
+      const first = await nextMessage(bus, StreamName.episodes, subjects.episodes(run), 1);
       if (first === undefined || first.seq >= needed) break;
       const keepFrom = first.seq + Math.ceil((needed - first.seq) / 2);
       const { pending, inWork } = await consumerBacklog(bus, StreamName.episodes, DurableName.scoredEpisodes);
-      const before = await subjectCount(bus, StreamName.episodes, subjects.rolloutScored(run));
-      await purgeBelow(bus, run, keepFrom);
-      const after = await subjectCount(bus, StreamName.episodes, subjects.rolloutScored(run));
-      // What was scored meanwhile makes it less than it was.
-      unread += Math.max(0, Math.min(pending + inWork, before - after));
+      const { scored } = await purgeBelow(bus, run, keepFrom);
+      // The tracer may have read some of them, whose neighbours it has not.
+      unread += Math.min(pending + inWork, scored);
     }
     return unread;
   } catch (error) {
