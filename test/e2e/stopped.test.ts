@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { runIdOf } from "@hone/core";
-import { readOrdered, StreamName, subjects } from "@hone/messaging";
-import { RunEventSchema, RunPhase } from "@hone/proto-gen/run";
+import { RunControl, readOrdered, request, StreamName, subjects } from "@hone/messaging";
+import { ControlReplySchema, ControlRequestSchema, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
 import { readOutcome } from "../kill/run-outcome.ts";
 import { publishRequest, runToEnd } from "../support/follow.ts";
@@ -13,6 +14,9 @@ import { stopProcess } from "../support/stop-process.ts";
 /*
  * SIGSTOP of each process in the middle of a step: it is not dead, so nobody starts another one; it does not answer, so
  * `hone status` and the page say that it is its turn; after SIGCONT the run ends as an undisturbed one ends.
+ *
+ * Between two of them the run is paused: it waits for the test, so that however slow the machine is there are steps left
+ * for the process that is stopped last.
  */
 
 /** More steps than parts are stopped, and short ones. */
@@ -20,6 +24,7 @@ const RUN = { steps: 16, tasksPerStep: 4, minibatches: 1, warmStartTasks: 60, ev
 /** In this time it must be told whose turn it is. */
 const TOLD_WITHIN_MS = 15_000;
 const DEADLINE_MS = 100_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 interface ToldRun {
   readonly runId: string;
@@ -32,12 +37,13 @@ interface ToldRun {
 /** Where the time since when may begin before the process was stopped: at the last sign of life. */
 const SIGN_OF_LIFE_MS = 10_000;
 
-describe("a run whose processes are stopped for a while", { timeout: 300_000 }, () => {
+describe("a run whose processes are stopped for a while", { timeout: 600_000 }, () => {
   let stack: TestStack;
   let undisturbed: Awaited<ReturnType<typeof trainedBy>>;
   let runId: string;
   let rolloutStep = 0;
   let completedSteps = 0;
+  let phase: RunPhase | undefined;
   let endedAs: RunPhase | undefined;
   const following = new AbortController();
 
@@ -69,23 +75,52 @@ describe("a run whose processes are stopped for a while", { timeout: 300_000 }, 
     });
     for await (const { message } of events) {
       const { kind } = message;
-      if (kind.case === "phaseChanged" && kind.value.phase === RunPhase.ROLLOUT)
-        rolloutStep = kind.value.step;
+      if (kind.case === "phaseChanged") {
+        phase = kind.value.phase;
+        if (phase === RunPhase.ROLLOUT) rolloutStep = kind.value.step;
+      }
       if (kind.case === "stepCompleted") completedSteps = kind.value.step;
       if (kind.case === "ended") endedAs = kind.value.phase;
     }
   }
 
+  /** Asks until there is an answer: who has just gone on may not have one at once. */
+  async function ask(verb: "pause" | "resume"): Promise<void> {
+    const { error } = await eventually(
+      `an answer to ${verb}`,
+      () =>
+        request(
+          stack.bus,
+          subjects.runControl(verb, runId),
+          ControlRequestSchema,
+          create(ControlRequestSchema, { runId }),
+          ControlReplySchema,
+          { timeoutMs: ANSWER_TIMEOUT_MS },
+        ),
+      { deadlineMs: DEADLINE_MS },
+    );
+    assert.equal(error, "");
+  }
+
+  /** Waits for an event of the run, and no longer than it lasts. */
+  async function untilEvent(what: string, isThere: () => boolean): Promise<void> {
+    await eventually(what, () => isThere() || endedAs !== undefined, { deadlineMs: DEADLINE_MS });
+    assert.equal(endedAs, undefined, `the run ended before ${what}`);
+  }
+
   /** A step later than those that were disturbed before, while its rollouts are made. */
   async function inTheMiddleOfAStep(): Promise<void> {
     const earlier = rolloutStep;
-    await eventually("the next step", () => rolloutStep > earlier, { deadlineMs: DEADLINE_MS });
-    assert.equal(endedAs, undefined, "the run is over too early");
+    if (phase === RunPhase.PAUSED) await ask(RunControl.resume);
+    await untilEvent("the next step", () => rolloutStep > earlier);
   }
 
+  /** The step that was disturbed is done, and then the run rests. */
   async function goesOn(): Promise<void> {
-    const before = completedSteps;
-    await eventually("the next step to be done", () => completedSteps > before, { deadlineMs: DEADLINE_MS });
+    const disturbed = rolloutStep;
+    await ask(RunControl.pause);
+    await untilEvent("the disturbed step to be done", () => completedSteps >= disturbed);
+    await untilEvent("the pause", () => phase === RunPhase.PAUSED);
   }
 
   const status = async () => (await stack.hone("status")).output;
@@ -222,6 +257,7 @@ describe("a run whose processes are stopped for a while", { timeout: 300_000 }, 
   });
 
   test("end with the rollouts and the weights of an undisturbed one", async () => {
+    await ask(RunControl.resume);
     await eventually("the end of the run", () => endedAs, { deadlineMs: DEADLINE_MS });
     assert.equal(endedAs, RunPhase.COMPLETED);
     assert.deepEqual(await trainedBy(runId), undisturbed);

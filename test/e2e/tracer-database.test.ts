@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { StreamName } from "@hone/messaging";
+import { DurableName, StreamName } from "@hone/messaging";
 import { eventually, startPostgres, temporaryFolder } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
@@ -17,7 +17,7 @@ const RUN = { steps: STEPS, tasksPerStep: 4, minibatches: 1, warmStartTasks: 30,
 /** Several steps of this run, and a fraction of the run. */
 const EPISODES_BYTES = 512 * 1024;
 /** Trained, in groups of the example's size, and imitated. */
-const ROLLOUTS = STEPS * RUN.tasksPerStep * 8 + RUN.warmStartTasks;
+const TRAINED = STEPS * RUN.tasksPerStep * 8 + RUN.warmStartTasks;
 const DEADLINE_MS = 120_000;
 
 interface ShownRun {
@@ -67,37 +67,44 @@ describe("a tracer with a database of its own", { timeout: 300_000 }, () => {
     const run = await runToEnd(stack, await lakeRun({ name: "unseen", ...RUN }), { deadlineMs: DEADLINE_MS });
     const trained =
       await stack.sql`select count(*)::int as n from trainer.ledger where run_id = ${run.runId}`;
-    assert.equal(trained[0]?.n, ROLLOUTS);
+    assert.equal(trained[0]?.n, TRAINED);
     const { output } = await stack.hone("status");
     assert.match(output, /\d+ rollouts are not on the page: the tracer was too far behind/);
 
     database = await startPostgres({ folder: databaseFolder, port });
-    const shown = await eventually(
+    await eventually(
       "the page to have the run",
-      async () => {
-        const found = await page<ShownRun>(`/runs/${run.runId}`);
-        return found?.phase === "completed" && found.unreadRollouts > 0 ? found : undefined;
-      },
+      async () => (await page<ShownRun>(`/runs/${run.runId}`))?.phase === "completed",
       { deadlineMs: DEADLINE_MS },
     );
     await eventually(
       "a curve without a gap",
       async () => (await page<{ steps: number[] }>(`/runs/${run.runId}/steps`))?.steps.length === STEPS,
     );
-    await eventually("the rest of the rollouts", async () => {
-      const { num_pending, num_ack_pending } = await stack.bus.manager.consumers.info(
-        StreamName.episodes,
-        "tracer-rollouts",
+    // What it read while its database was away is sent to it again, and in no order: of events, the last number of lost ones.
+    for (const [stream, durable] of [
+      [StreamName.episodes, DurableName.scoredEpisodes],
+      [StreamName.events, DurableName.events],
+    ] as const) {
+      await eventually(
+        `the tracer to have read all of ${stream}`,
+        async () => {
+          const { num_pending, num_ack_pending } = await stack.bus.manager.consumers.info(stream, durable);
+          return num_pending + num_ack_pending === 0;
+        },
+        { deadlineMs: DEADLINE_MS },
       );
-      return num_pending + num_ack_pending === 0;
-    });
+    }
+    const shown = await page<ShownRun>(`/runs/${run.runId}`);
+    assert.ok(shown !== undefined);
     const counts = await page<{ counts: { split: string; count: number }[] }>(
       `/runs/${run.runId}/rollout-counts`,
     );
     const stored = (counts?.counts ?? []).reduce((sum, { count }) => sum + count, 0);
     assert.ok(stored > 0, "the newest rollouts were kept");
+    const evaluated = run.evaluations.reduce((sum, { episodes }) => sum + episodes, 0);
     assert.ok(
-      stored + shown.unreadRollouts >= ROLLOUTS,
+      stored + shown.unreadRollouts >= TRAINED + evaluated,
       `${stored} are shown, ${shown.unreadRollouts} are said to be lost`,
     );
   });
