@@ -50,7 +50,10 @@ describe("packSamples()", () => {
   test("samples without a trained token are left out, and a batch of such is refused", () => {
     const packed = packSamples([sample("abc|"), sample("ab|c")], { maxRowTokens: 8 });
     assert.equal(packed.packedTokenCount, 2);
-    assert.throws(() => packSamples([sample("abc|")], { maxRowTokens: 8 }), /none of the 1 samples to pack has a trained token/);
+    assert.throws(
+      () => packSamples([sample("abc|")], { maxRowTokens: 8 }),
+      /none of the 1 samples to pack has a trained token/,
+    );
   });
 
   test("what an entry sees is exactly its sample's prefix, for random trees", () => {
