@@ -47,7 +47,7 @@ describe("a run file and its unfinished run", { timeout: 180_000 }, () => {
       assert.equal(await line.ended, 1);
       assert.match(
         line.errors,
-        new RegExp(`Run ${runId} of this name is unfinished and was made from another file`),
+        new RegExp(`the unfinished run ${runId} of this name was made from a different file`),
       );
       assert.match(line.errors, new RegExp(`seed was ${sent.seed} and is ${sent.seed + 1}`));
       assert.match(line.errors, new RegExp(`rollout\\.maxTurns was ${sent.rollout.maxTurns} and is 3`));
@@ -61,10 +61,10 @@ describe("a run file and its unfinished run", { timeout: 180_000 }, () => {
         ...sent,
         trainer: { ...trainer, checkpoint: { every: 9, keep: 5 } },
       });
-      await eventually("its words", () => line.output.includes("goes on"), { deadlineMs: 30_000 });
+      await eventually("its words", () => line.output.includes("continues"), { deadlineMs: 30_000 });
       line.kill("SIGINT");
       await line.ended;
-      assert.match(line.output, new RegExp(`run ${runId} of this file is unfinished: it goes on`));
+      assert.match(line.output, new RegExp(`run ${runId} of this file is unfinished, and continues`));
       assert.match(line.output, /with trainer\.checkpoint\.keep 2, as it was sent; the file says 5 now/);
     });
   }

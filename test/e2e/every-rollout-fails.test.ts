@@ -71,7 +71,7 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     const status = await stack.hone("status");
     assert.match(status.output, /hopeless-\d+\s+failed/);
     assert.match(status.output, REASON);
-    assert.match(status.output, new RegExp(`once its cause is mended: hone resume ${runId}`));
+    assert.match(status.output, new RegExp(`once the cause is fixed: hone resume ${runId}`));
     const run = await eventually("the page to know of the end", async () => {
       const answer = (await (await stack.page(`/api/runs/${runId}`)).json()) as {
         phase: string;

@@ -27,7 +27,7 @@ test("a run whose model the hub does not give says so, and Ctrl-C ends it", {
     await eventually("the reason", () => reason.test(command.output), { deadlineMs: 60_000 });
     command.kill("SIGINT");
     assert.equal(await command.ended, 130);
-    assert.match(command.output, /unfinished: the next start of .*run\.json goes on with it/);
+    assert.match(command.output, /unfinished; running .*run\.json again continues it/);
   } finally {
     command.kill("SIGTERM");
     await command.ended;

@@ -80,7 +80,7 @@ describe("a stack with replicas", { timeout: 600_000 }, () => {
     const { runId } = await run;
     const slots = await trainedSlots(runId);
     assert.deepEqual([slots.length, new Set(slots).size], [ROLLOUTS, ROLLOUTS]);
-    assert.match((await stack.hone("status")).output, /^agent-rollout-1 .*started again 1 times/m);
+    assert.match((await stack.hone("status")).output, /^agent-rollout-1 .*restarted 1 times/m);
   });
 
   test("gives the process that came back its share again", async () => {

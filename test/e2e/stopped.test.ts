@@ -21,7 +21,7 @@ import { stopProcess } from "../support/stop-process.ts";
 
 /** More steps than parts are stopped, and short ones. */
 const RUN = { steps: 16, tasksPerStep: 4, minibatches: 1, warmStartTasks: 60, evalTasks: 4 };
-/** In this time it must be told whose turn it is. */
+/** Within this time the status must name the service that has to act. */
 const TOLD_WITHIN_MS = 15_000;
 const DEADLINE_MS = 100_000;
 const ANSWER_TIMEOUT_MS = 2_000;
@@ -185,7 +185,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         victim,
         stoppedMs,
         silent(victim),
-        new RegExp(`^stopped-\\d+ .*waits for .*\\(turn of ${victim}\\)`, "m"),
+        new RegExp(`^stopped-\\d+ .*waits for .*\\(${victim} must act\\)`, "m"),
       );
       stopped.goOn();
       await goesOn();
@@ -202,7 +202,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
       "trainer",
       stoppedMs,
       silent("trainer"),
-      /^stopped-\d+ .*waits for the trainer, which does not answer .*turn of trainer/m,
+      /^stopped-\d+ .*waits for the trainer, which does not answer .*trainer must act/m,
     );
     stopped.goOn();
     await goesOn();
@@ -228,7 +228,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         "hone status to name it",
         async () => {
           const output = await status();
-          return silent("database").test(output) && /\(turn of database\)/.test(output) && output;
+          return silent("database").test(output) && /\(database must act\)/.test(output) && output;
         },
         { deadlineMs },
       ),

@@ -69,7 +69,7 @@ describe("a tracer with a database of its own", { timeout: 300_000 }, () => {
       await stack.sql`select count(*)::int as n from trainer.ledger where run_id = ${run.runId}`;
     assert.equal(trained[0]?.n, TRAINED);
     const { output } = await stack.hone("status");
-    assert.match(output, /\d+ rollouts are not on the page: the tracer was too far behind/);
+    assert.match(output, /\d+ rollouts are missing on the page, because the tracer was too far behind/);
 
     database = await startPostgres({ folder: databaseFolder, port });
     await eventually(

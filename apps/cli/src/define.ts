@@ -1,4 +1,4 @@
-/** Commands as citty has them, with a session around each, and unknown options refused instead of ignored. */
+/** Defines a command with citty: it runs in a session, and unknown options are refused instead of ignored. */
 
 import { nearest } from "@hone/core";
 import { type ArgsDef, type CommandDef, defineCommand, type ParsedArgs } from "citty";
@@ -7,6 +7,8 @@ import { runSession, type Session } from "./session.ts";
 
 export interface HoneCommand<Args extends ArgsDef> {
   readonly name: string;
+  /** The command that it belongs to, such as `data` for `hone data prepare`. */
+  readonly parent?: string;
   readonly description: string;
   readonly args: Args;
   /** @returns the exit code. */
@@ -19,7 +21,7 @@ export function honeCommand<const Args extends ArgsDef>(command: HoneCommand<Arg
     args: command.args,
     run: ({ args, rawArgs }) =>
       runSession(async (session) => {
-        refuseUnknown(command.name, command.args, rawArgs);
+        refuseUnknown([command.parent ?? [], command.name].flat().join(" "), command.args, rawArgs);
         return command.run(session, args as ParsedArgs<Args>);
       }),
   }) as CommandDef<Args>;
@@ -31,21 +33,23 @@ function refuseUnknown(command: string, args: ArgsDef, rawArgs: readonly string[
   for (const raw of rawArgs.filter((each) => each.startsWith("--") && each !== "--")) {
     const name = raw.slice(2).split("=")[0]?.replace(/^no-/, "") ?? "";
     if (known.includes(name) && !positionals.includes(name)) continue;
-    const guess = nearest(name, known);
-    throw new UsageError(
-      `Cannot run hone ${command} as its options are ${
-        known
-          .filter((each) => !positionals.includes(each))
-          .map((each) => `--${each}`)
-          .join(", ") || "none"
-      }: current value is ${raw}${guess === undefined ? "" : `; did you mean --${guess}?`}`,
-    );
+    const options = known.filter((each) => !positionals.includes(each));
+    const guess = nearest(name, options);
+    const hint =
+      guess !== undefined
+        ? `did you mean --${guess}?`
+        : options.length === 0
+          ? "it has none"
+          : `its options are ${options.map((each) => `--${each}`).join(", ")}`;
+    throw new UsageError(`hone ${command} has no option ${raw}; ${hint}`);
   }
   const given = rawArgs.filter((each) => !each.startsWith("-"));
   const takesValues = known.some((name) => args[name]?.type === "string");
   if (!takesValues && given.length > positionals.length) {
-    throw new UsageError(
-      `Cannot run hone ${command} as it takes ${positionals.length} argument${positionals.length === 1 ? "" : "s"}: current value is ${given.join(" ")}`,
-    );
+    const takes =
+      positionals.length === 0
+        ? "no arguments"
+        : `${positionals.length} argument${positionals.length === 1 ? "" : "s"}`;
+    throw new UsageError(`hone ${command} takes ${takes}, and was given: ${given.join(" ")}`);
   }
 }

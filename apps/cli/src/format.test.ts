@@ -13,18 +13,18 @@ describe("numbers and times", () => {
     assert.deepEqual([38_000, 720_000, 5 * 3_600_000].map(span), ["38 s", "12 min", "5 h"]);
   });
 
-  test("figure() keeps three digits that matter", () => {
+  test("figure() keeps three significant digits", () => {
     assert.deepEqual(
       [0.4123, 12.345, 127.4, 8_100, 81_234, 2_345_678, 1_000, undefined, Number.NaN].map(figure),
       ["0.412", "12.3", "127", "8,100", "81.2k", "2.35M", "1,000", "-", "-"],
     );
   });
 
-  test("share() stands still", () => {
+  test("share() always has two decimals", () => {
     assert.deepEqual([0, 0.875, undefined].map(share), ["0.00", "0.88", "-"]);
   });
 
-  test("table() sizes columns by their longest cell", () => {
+  test("table() makes each column as wide as its longest cell", () => {
     assert.deepEqual(
       table([
         ["a", "bb"],
@@ -52,7 +52,7 @@ class Sink extends Writable {
 }
 
 describe("Terminal", () => {
-  test("keeps its live line below the lines, cut to the width", () => {
+  test("keeps the live line below the printed lines and cuts it to the terminal's width", () => {
     const sink = new Sink(true);
     const terminal = new Terminal(sink);
     terminal.live("a live line that is too long");
@@ -60,7 +60,7 @@ describe("Terminal", () => {
     assert.equal(sink.text, "\r\u001b[Ka live line that i…\r\u001b[Kprinted\na live line that i…");
   });
 
-  test("prints plain lines only where nobody sees a live one", () => {
+  test("prints no live line where the output is not a terminal", () => {
     const sink = new Sink(false);
     const terminal = new Terminal(sink);
     terminal.live("unseen");

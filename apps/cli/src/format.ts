@@ -1,4 +1,4 @@
-/** Numbers and times as a person reads them. */
+/** Formats numbers and times for people. */
 
 const SECOND_MS = 1_000;
 const MINUTE_S = 60;
@@ -13,7 +13,7 @@ export function clock(ms: number): string {
   return hours > 0 ? `${hours}:${pad(minutes)}:${tail}` : `${minutes}:${tail}`;
 }
 
-/** `38 s`, `12 min`, `5 h`: how long ago or for how long. */
+/** `38 s`, `12 min`, `5 h`: a length of time. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / SECOND_MS));
   if (seconds < 2 * MINUTE_S) return `${seconds} s`;
@@ -21,7 +21,7 @@ export function span(ms: number): string {
   return `${Math.round(seconds / HOUR_S)} h`;
 }
 
-/** Three digits that matter: `0.412`, `8.1k`, `127`. `-` when there is no number. */
+/** Three significant digits: `0.412`, `81.2k`, `127`; `-` for undefined and NaN. */
 export function figure(value: number | undefined): string {
   if (value === undefined || Number.isNaN(value)) return "-";
   const size = Math.abs(value);
@@ -31,7 +31,7 @@ export function figure(value: number | undefined): string {
   return value.toPrecision(3);
 }
 
-/** A share between 0 and 1, always with two decimals, so that columns stand still. */
+/** A share between 0 and 1, always with two decimals, so that columns keep their width. */
 export function share(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? "-" : value.toFixed(2);
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { readModelFolders } from "@hone/config";
 import { allowModelFolders } from "./project.ts";
 
-test("allowModelFolders() adds folders from where the user stands, in the form that services read", async () => {
+test("allowModelFolders() resolves folders against the user's folder and adds them to HONE_MODEL_FOLDERS", async () => {
   const env: NodeJS.ProcessEnv = { INIT_CWD: "/somebody", HONE_MODEL_FOLDERS: "/models" };
   allowModelFolders(["own", "/data"], env);
   assert.equal(env.HONE_MODEL_FOLDERS, ["/models", "/somebody/own", "/data"].join(delimiter));

@@ -1,26 +1,26 @@
 /**
- * Where things lie: the project folder, and in its `.hone/`, which its owner alone may enter, everything that Hone writes.
+ * The folders and files of a project. Everything that Hone writes is in `.hone/`, which only its owner may enter.
  *
- *   .hone/stack.json      what runs now: processes, addresses
+ *   .hone/stack.json      the stack that runs now: its processes and addresses
  *   .hone/stack.lock      held by the one process that runs the stack
  *   .hone/logs/           one log per process
- *   .hone/ready/          one file per service, written by it once it is ready
- *   .hone/bus/            address of the bus for each of its users, with the password, once it answers
- *   .hone/database/       address of the database for each of its roles, with the password, once it answers
- *   .hone/nats/           bus: configuration and streams
- *   .hone/postgres/       database (or where it lies)
+ *   .hone/ready/          one file per service, which the service writes once it is ready
+ *   .hone/bus/            the address of the bus, with the password, for each of its users; written once the bus answers
+ *   .hone/database/       the address of the database, with the password, for each of its roles; written once it answers
+ *   .hone/nats/           configuration and streams of the bus
+ *   .hone/postgres/       the database, or a note of where it is
  *   .hone/runs/           weights and checkpoints of runs
- *   .hone/http-token      what the page, its API and the gateway ask for
- *   .hone/env/            settings for each service, where it is started by hand, as from an editor
+ *   .hone/http-token      the token that the page, its API and the gateway require
+ *   .hone/env/            settings for services that are started by hand, for example from an editor
  */
 
 import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
 import { MODEL_FOLDERS_VARIABLE } from "@hone/config";
 
 export interface Project {
-  /** Run files, agents and data lie below it (HONE_FILES). */
+  /** The folder that holds run files, agents and data (HONE_FILES). */
   readonly folder: string;
-  /** `.hone` in it (HONE_STATE_DIR). */
+  /** `.hone` in that folder, or HONE_STATE_DIR. */
   readonly state: string;
   readonly stackFile: string;
   readonly lockFile: string;
@@ -32,10 +32,10 @@ export interface Project {
   readonly environments: string;
 }
 
-/** The repository: the command line runs from its clone. */
+/** The clone of the repository that this command line runs from. */
 export const REPOSITORY = resolve(import.meta.dirname, "..", "..", "..");
 
-/** HONE_FILES and HONE_STATE_DIR choose other folders than the clone and its `.hone`. */
+/** The folders of HONE_FILES and HONE_STATE_DIR; by default the clone and its `.hone`. */
 export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
   const folder = resolve(env.HONE_FILES || REPOSITORY);
   const state = resolve(env.HONE_STATE_DIR || join(folder, ".hone"));
@@ -53,10 +53,10 @@ export function findProject(env: NodeJS.ProcessEnv = process.env): Project {
   };
 }
 
-/** Run files here are one's own: what they name may be started and imported. */
+/** Run files on one's own machine are trusted: their commands may be started and their modules imported. */
 export const OWN_CODE = { HONE_ALLOW_COMMANDS: "yes", HONE_ALLOW_MODULES: "yes" } as const;
 
-/** The environment of a service's code that runs in this process, on this project's folders and without servers. */
+/** The environment for service code that runs in this process: this project's folders, and no bus or database. */
 export function localEnvironment(project: Project): Readonly<Record<string, string | undefined>> {
   const servers = ["HONE_NATS_URL", "HONE_DATABASE_URL", "HONE_TRACER_DATABASE_URL"].flatMap((name) => [
     name,
@@ -71,7 +71,7 @@ export function localEnvironment(project: Project): Readonly<Record<string, stri
   };
 }
 
-/** Lets the services that this process starts read models in folders that the user named, from where they stand. */
+/** Lets the services that this process starts read models in these folders, which are relative to the user's folder. */
 export function allowModelFolders(folders: readonly string[], env: NodeJS.ProcessEnv = process.env): void {
   const known = env[MODEL_FOLDERS_VARIABLE] ?? "";
   const added = folders.map((folder) => resolve(userFolder(env), folder));
@@ -80,12 +80,12 @@ export function allowModelFolders(folders: readonly string[], env: NodeJS.Proces
     .join(delimiter);
 }
 
-/** Where the user stands: npm runs scripts in the package's folder and names the real one. */
+/** The user's current folder. npm runs scripts in the package's folder and passes the user's in INIT_CWD. */
 export function userFolder(env: NodeJS.ProcessEnv = process.env): string {
   return env.INIT_CWD ?? process.cwd();
 }
 
-/** A path as a person types it from where they stand; absolute where that is shorter. */
+/** A path relative to the user's folder, or absolute if it is not near. */
 export function shownPath(path: string): string {
   const fromHere = relative(userFolder(), path);
   if (fromHere === "") return ".";

@@ -1,11 +1,11 @@
 /**
- * One invocation of a command: where it prints, and how it is told to stop.
+ * One invocation of a command: where it prints, and how it is stopped.
  *
- * I1: the first SIGINT, SIGTERM or SIGHUP aborts `signal`; the command then ends what it started, in order.
- * I2: another one, a while later, aborts `hurry`: what still drains gets a second. Ctrl-C reaches this process several
- *     times at once (from the terminal, and passed on by npm), so what comes close together counts once.
- * I3: the parent's death counts as SIGTERM where bootstrap.mjs is the parent: it passes on no SIGKILL.
- * I4: errors for people are printed without a stack, and become the exit code.
+ * I1: the first SIGINT, SIGTERM or SIGHUP aborts `signal`; the command then stops what it started, in order.
+ * I2: a second signal, at least a second later, aborts `hurry`: services that still drain get one more second. Ctrl-C reaches
+ *     this process several times at once (from the terminal, and passed on by npm), so signals close together count as one.
+ * I3: if bootstrap.mjs is the parent, its death counts as SIGTERM, because it cannot pass on a SIGKILL.
+ * I4: a HoneError is printed without its stack trace, any other error with it; both give exit code 1.
  */
 
 import { describeError, HoneError } from "@hone/core";
@@ -20,7 +20,7 @@ export interface Session {
   readonly hurry: AbortSignal;
 }
 
-/** The reason of an aborted session. */
+/** Why a session was aborted. */
 export class Interrupted extends HoneError {
   readonly signalName: NodeJS.Signals;
 
@@ -35,7 +35,7 @@ const ONE_KEYPRESS_MS = 1_000;
 const PARENT_LOOK_MS = 500;
 /** What shells report for a process that SIGINT ended: 128 + 2. */
 const INTERRUPTED_EXIT_CODE = 130;
-/** After a command is done nothing should keep the process; if something does, it is not waited for. */
+/** When a command is done nothing should keep the process alive; if something does, it is ended after this time. */
 const LINGER_MS = 2_000;
 const PARENT_VARIABLE = "HONE_BOOTSTRAP_PID";
 
@@ -54,7 +54,7 @@ export async function runSession(run: (session: Session) => Promise<number>): Pr
     } else if (performance.now() - firstAt > ONE_KEYPRESS_MS) hurry.abort(); // I2
   };
   for (const name of SIGNALS) process.on(name, onSignal);
-  // A reader that went away (`hone status | head`) is no failure of the command.
+  // A reader that closes the pipe (`hone status | head`) is not a failure of the command.
   process.stdout.on("error", () => stop.abort(new Interrupted("SIGPIPE")));
   const parent = watchParent(() => onSignal("SIGTERM")); // I3
   const terminal = new Terminal();

@@ -1,8 +1,8 @@
 /**
- * What the command line prints: lines, and on a terminal one live line below them that is rewritten in place.
+ * Prints lines and, on a terminal, one live line below them that is rewritten in place.
  *
- * Elsewhere (a pipe, a log) live text is left out: its caller prints plain lines at its own pace.
- * Colour follows NO_COLOR, FORCE_COLOR and whether the output is a terminal (`util.styleText`).
+ * If the output is not a terminal (a pipe, a log), live text is left out, and callers print plain lines less often.
+ * Colour depends on NO_COLOR, FORCE_COLOR and whether the output is a terminal (`util.styleText`).
  */
 
 import type { Writable } from "node:stream";
@@ -27,12 +27,12 @@ export class Terminal {
     this.#output = output;
   }
 
-  /** Whether somebody sees the live line. */
+  /** Whether the output is a terminal, which shows the live line. */
   get isInteractive(): boolean {
     return this.#output.isTTY === true;
   }
 
-  /** Prints lines; the live line stays below them. */
+  /** Prints a line; the live line stays below it. */
   line(text = ""): void {
     if (!this.isInteractive) {
       this.#output.write(`${text}\n`);
@@ -41,7 +41,7 @@ export class Terminal {
     this.#output.write(`${CLEAR_LINE}${text}\n${this.#live}`);
   }
 
-  /** Prints a piece of text as it is, where there is no live line. */
+  /** Prints text without a line break; for use while there is no live line. */
   write(text: string): void {
     this.#output.write(text);
   }
@@ -58,13 +58,13 @@ export class Terminal {
   }
 }
 
-/** Cuts what would wrap: a wrapped line cannot be rewritten. Text that is cut loses its colours. */
+/** Cuts text that would wrap, because a wrapped line cannot be rewritten. Text that is cut loses its colours. */
 function truncate(text: string, columns: number): string {
   const plain = stripVTControlCharacters(text);
   return plain.length <= columns ? text : `${plain.slice(0, Math.max(0, columns - 1))}…`;
 }
 
-/** Columns of a table, two spaces apart, sized by their longest cell. */
+/** The lines of a table: columns are two spaces apart and as wide as their longest cell. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {

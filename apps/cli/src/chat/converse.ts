@@ -1,7 +1,7 @@
 /**
- * A conversation in the terminal: a line is a message, its answer is printed as it comes.
+ * A conversation in the terminal: each line is a message, and its answer is printed as it is generated.
  *
- * Ctrl-C ends the answer that is being printed, or else the conversation; so does the end of the input.
+ * Ctrl-C stops the answer that is being printed. Without one, Ctrl-C or the end of the input ends the conversation.
  */
 
 import { createInterface } from "node:readline";

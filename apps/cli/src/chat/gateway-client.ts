@@ -1,11 +1,11 @@
-/** What the command line asks of a gateway's API (docs/serving.md). */
+/** The command line's client of a gateway's API (docs/serving.md). */
 
 import { AnswerTooLongError, readText } from "@hone/core";
 import { UsageError } from "../errors.ts";
 
 /** A gateway's API. */
 export interface GatewayAddress {
-  /** Ends with /v1. */
+  /** An address that ends with /v1. */
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
 }
@@ -26,12 +26,12 @@ export type ModelState =
   | { readonly kind: "loading"; readonly message: string }
   | { readonly kind: "unknown"; readonly message: string };
 
-/** Longest wait for an answer that is no completion. */
+/** Longest wait for the answer to a question about models. */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** Of an answer that is read whole, and of one event of a stream. */
+/** Largest answer that is read at once, and largest event of a stream. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** Names of the models that are loaded. */
+/** @returns the names of the models that are loaded. */
 export async function listModels(gateway: GatewayAddress): Promise<string[]> {
   const response = await ask(gateway, "/models", { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
   await check(response);
@@ -54,7 +54,7 @@ export async function modelState(gateway: GatewayAddress, model: string): Promis
   throw new UsageError(message);
 }
 
-/** The text of an answer, in pieces. */
+/** Yields the text of an answer in pieces, as it is generated. */
 export async function* streamAnswer(
   gateway: GatewayAddress,
   model: string,
@@ -99,7 +99,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   return JSON.parse(await readText(response, MAX_ANSWER_BYTES));
 }
 
-/** The data of server-sent events. */
+/** Yields the data of server-sent events. */
 async function* eventsOf(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -1,4 +1,4 @@
-/** A gateway of one's own for one checkpoint, on a bus of its own: for a chat where no stack serves the model. */
+/** Starts a bus and a gateway for one checkpoint, for a chat with a model that no stack serves. */
 
 import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -19,22 +19,22 @@ export interface OwnGateway extends AsyncDisposable {
 }
 
 const POLL_MS = 200;
-/** What stands this long is told where nobody sees the live line, as when the hub is away. */
-const TOLD_AFTER_MS = 5_000;
-/** Longest time in which nothing new is told of the load. */
+/** Without a terminal, a stage that lasts this long is printed, for example while the hub does not answer. */
+const PRINTED_AFTER_MS = 5_000;
+/** Longest time without progress of the load. */
 const STANDSTILL_MS = 300_000;
-/** The one model that it has. */
+/** The name of the gateway's only model. */
 const MODEL = "model";
 
 /**
- * Starts it and waits until the model is loaded.
- * @throws {UsageError} when the model cannot be loaded, or when its load stands still.
+ * Starts the gateway and waits until the model is loaded.
+ * @throws {UsageError} when the model cannot be loaded, or its load makes no progress.
  */
 export async function startOwnGateway(session: Session, { path, revision }: ModelPlace): Promise<OwnGateway> {
   const { project, terminal, signal } = session;
   if (path.includes(",")) {
     throw new UsageError(
-      `Cannot chat with a folder as its path must be without commas: current value is ${path}`,
+      `the folder ${path} cannot be served, because its path has a comma; rename it or make a link to it`,
     );
   }
   const state = await mkdtemp(join(tmpdir(), "hone-chat-"));
@@ -52,7 +52,7 @@ export async function startOwnGateway(session: Session, { path, revision }: Mode
     logLevel: "info",
     own: {
       HONE_INFERENCE_SERVE: `${MODEL}=${isAbsolute(path) ? path : `${path}@${revision}`}`,
-      // Others on this machine are not meant to use it.
+      // The key keeps other accounts of this machine out.
       HONE_INFERENCE_API_KEY: apiKey,
     },
   };
@@ -66,27 +66,26 @@ export async function startOwnGateway(session: Session, { path, revision }: Mode
 }
 
 async function untilLoaded({ terminal, signal }: Session, address: GatewayAddress): Promise<void> {
-  let found = "";
+  let stage = "";
   let since = performance.now();
-  let isTold = false;
+  let isPrinted = false;
   for (;;) {
     const state = await modelState(address, MODEL);
     if (state.kind === "loaded") break;
-    const stage = state.message.replace(/^.*?current value is /s, "");
-    if (stage !== found) {
-      found = stage;
+    if (state.message !== stage) {
+      stage = state.message;
       since = performance.now();
-      isTold = false;
-      terminal.live(`model: ${stage}`);
+      isPrinted = false;
+      terminal.live(stage);
     }
-    const stoodMs = performance.now() - since;
-    if (!isTold && stoodMs >= TOLD_AFTER_MS && !terminal.isInteractive) {
-      terminal.line(`model: ${stage}`);
-      isTold = true;
+    const unchangedMs = performance.now() - since;
+    if (!isPrinted && unchangedMs >= PRINTED_AFTER_MS && !terminal.isInteractive) {
+      terminal.line(stage);
+      isPrinted = true;
     }
-    if (stoodMs >= STANDSTILL_MS) {
+    if (unchangedMs >= STANDSTILL_MS) {
       throw new UsageError(
-        `Cannot chat as the model must be loaded, or its load get on within ${STANDSTILL_MS / 60_000} minutes: current value is ${stage}`,
+        `the load of the model has made no progress for ${STANDSTILL_MS / 60_000} minutes: ${stage}`,
       );
     }
     await delay(POLL_MS, { signal });

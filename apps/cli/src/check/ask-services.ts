@@ -1,4 +1,4 @@
-/** What the services on a bus say of a run file. */
+/** Asks the services on a bus to validate a run file. */
 
 import { create } from "@bufbuild/protobuf";
 import { type Bus, BusUnavailableError, request, subjects, ValidatingService } from "@hone/messaging";
@@ -8,10 +8,10 @@ import type { CheckedPart } from "./check-run.ts";
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** What a service says of its part; silent: it does not answer, so its part was not checked. */
+/** A service's answer about its part; `isSilent` = it did not answer, so its part was not checked. */
 export type AskedPart = CheckedPart & { readonly name: ValidatingService; readonly isSilent: boolean };
 
-/** Asks all of them at once. */
+/** Asks all services at once. */
 export function askServices(
   bus: Bus,
   { text }: Pick<LoadedRun, "text">,
@@ -20,7 +20,7 @@ export function askServices(
 ): Promise<AskedPart[]> {
   return Promise.all(
     services.map(async (service): Promise<AskedPart> => {
-      const part = { name: service, text: "the service that runs here" };
+      const part = { name: service, text: "checked by the service of this stack" };
       try {
         const reply = await request(
           bus,

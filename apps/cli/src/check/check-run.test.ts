@@ -6,7 +6,7 @@ import { type TestProject, testProject } from "../debug/testing-project.ts";
 import { loadRunFile } from "../run/load-run-file.ts";
 import { type CheckedPart, checkRun } from "./check-run.ts";
 
-/* What `hone validate` finds without a stack: each part by the code of the service that would do it. */
+/* `hone validate` without a stack: each part is checked by the code of the service that it belongs to. */
 
 describe("checkRun()", () => {
   let own: TestProject;
@@ -27,7 +27,7 @@ describe("checkRun()", () => {
     return checkRun(loaded, { project, signal: new AbortController().signal });
   };
 
-  test("tells what it looked at, and finds nothing wrong with a sound file", async () => {
+  test("lists the parts that it checked, and finds nothing wrong with a valid file", async () => {
     const parts = await check(own.runFile);
     assert.deepEqual(
       parts.map(({ name, problems, skipped }) => [name, problems, skipped]),
@@ -44,26 +44,31 @@ describe("checkRun()", () => {
   const agent = (config: object, name = "adder") => ({ agent: { name, modules: ["agent.ts"], config } });
   for (const [what, part, changes, problem] of [
     [
-      "a row without what its agent needs",
+      "a row that lacks a column its agent needs",
       "agent",
       rows("no-prompt.jsonl"),
       /no-prompt\.jsonl:2 as `prompt`/,
     ],
     [
-      "a row without what a judge needs",
+      "a row that lacks a column a judge needs",
       "dataset",
       { ...rows("no-truth.jsonl"), judge: [{ kind: "exact" }] },
-      /reward_model\.ground_truth.*no-truth\.jsonl:1/,
+      /no-truth\.jsonl:1 cannot be used: .*reward_model\.ground_truth/,
     ],
     [
-      "a row that names no agent",
+      "a row whose agent_name is no agent",
       "agent",
       rows("bad-agent.jsonl"),
       /bad-agent\.jsonl:1.*did you mean "adder"/,
     ],
-    ["a file that is not there", "dataset", rows("none.jsonl"), /dataset.*"none\.jsonl"/],
-    ["a wrong key of the agent", "agent", agent({ tols: [] }), /agent\.config\.tols.*did you mean "tools"/],
-    ["a tool that nobody has", "agent", agent({ tools: ["ad"] }), /did you mean "add"/],
+    ["a data file that does not exist", "dataset", rows("none.jsonl"), /dataset.*"none\.jsonl"/],
+    [
+      "an unknown key in the agent's configuration",
+      "agent",
+      agent({ tols: [] }),
+      /agent\.config\.tols.*did you mean "tools"/,
+    ],
+    ["a tool that does not exist", "agent", agent({ tools: ["ad"] }), /did you mean "add"/],
     [
       "a file of tools with an unknown class_name",
       "agent",
@@ -71,13 +76,13 @@ describe("checkRun()", () => {
       /calculatr/,
     ],
     [
-      "a module that is not there",
+      "a module that does not exist",
       "agent",
       { agent: { name: "adder", modules: ["other.ts"] } },
       /agent\.modules.*other\.ts|other\.ts.*agent\.modules/,
     ],
     [
-      "an environment that nobody has",
+      "an environment that does not exist",
       "agent",
       {
         dataset: { train: { source: "environment", environment: "coins", seeds: { from: 0, to: 9 } } },
@@ -87,12 +92,12 @@ describe("checkRun()", () => {
       /dataset\.train\.environment.*did you mean "coin"/,
     ],
     [
-      "a judge's module without its function",
+      "a judge's module that lacks the function computeScore",
       "judges",
       { judge: [{ kind: "module", path: "no-score.ts" }] },
       /judge\[0\].*computeScore.*no-score\.ts/,
     ],
-    ["a folder that is no model", "model", { model: { path: "empty" } }, /model\.path.*empty/],
+    ["a folder that holds no model", "model", { model: { path: "empty" } }, /model\.path.*empty/],
     [
       "PyTorch workers where there is no PyTorch",
       "workers",
@@ -106,7 +111,7 @@ describe("checkRun()", () => {
       /trainer\.engine\.kind.*HONE_TRAINER_PYTHON/,
     ],
   ] as const) {
-    test(`names ${what}`, async () => {
+    test(`reports ${what}`, async () => {
       const parts = await check(await own.writeRun("changed.json", changes));
       const found = parts.filter(({ problems }) => problems.length > 0);
       assert.deepEqual(
@@ -117,7 +122,7 @@ describe("checkRun()", () => {
     });
   }
 
-  test("fetches no model: one that is not in the hub's cache is told of as not checked", async () => {
+  test("fetches no model, and says that one missing from the hub's cache was not checked", async () => {
     const cache = process.env.HF_HUB_CACHE;
     process.env.HF_HUB_CACHE = join(own.project.folder, "cache");
     try {

@@ -1,6 +1,6 @@
 /**
- * Whether a run file can start, found out in this process: each part is checked by the code of the service that will do it,
- * before anything is started.
+ * Checks in this process whether the run of a run file can start. Each part is checked by the code of the service that it
+ * belongs to, without starting that service.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -40,14 +40,14 @@ import {
 import { localEnvironment, type Project } from "../project.ts";
 import { type LoadedRun, problemLines } from "../run/load-run-file.ts";
 
-/** What came of checking one part of a run file. */
+/** The result of checking one part of a run file. */
 export interface CheckedPart {
   readonly name: string;
-  /** What was looked at. */
+  /** What was checked. */
   readonly text: string;
   /** Each names the key, the value and what is allowed. */
   readonly problems: readonly string[];
-  /** Why it could not be looked at; undefined where it was. */
+  /** Why the part could not be checked; undefined if it was. */
   readonly skipped?: string;
 }
 
@@ -58,11 +58,11 @@ export interface CheckOptions {
 
 type Environment = ReturnType<typeof localEnvironment>;
 
-/** Rows that are held against what agent and judges need, of each split. */
-const ROWS_LOOKED_AT = 20;
+/** Rows of each split that are checked for the columns that agent and judges need. */
+const CHECKED_ROWS = 20;
 const MIB = 2 ** 20;
 
-/** Checks everything; a part that cannot be checked for what is wrong with another is told of as well. */
+/** Checks every part, even after problems in another one. */
 export async function checkRun(loaded: LoadedRun, options: CheckOptions): Promise<CheckedPart[]> {
   const environment = localEnvironment(options.project);
   const logger = createLogger({ service: "hone", level: "warn", sink: process.stderr });
@@ -88,7 +88,7 @@ export async function checkModel(
   const folder = await mkdtemp(join(tmpdir(), "hone-check-"));
   try {
     const trainer = readTrainerConfig(environment);
-    // Nothing is fetched to look at it.
+    // A check downloads nothing.
     const hub = { ...trainer.hub, isOffline: true };
     const model = await openStartModel(config, { folder, hub, signal });
     if (model.kind === "refused") return [refusedModel(config, model)];
@@ -101,7 +101,7 @@ export async function checkModel(
       configJson: text,
       modelConfigJson: JSON.stringify(model.config),
     });
-    // An inference server is asked what it can do when the run is submitted.
+    // What an inference server can do is asked only when the run is submitted.
     const canGenerate = validateEngine(request, (run, shape) =>
       engine.kind === "onnx" ? checkEmbeddedRun(run, shape, maxCacheBytes) : undefined,
     );
@@ -124,7 +124,7 @@ export async function checkModel(
           }
         : {
             name: "workers",
-            text: `training on PyTorch workers (${config.trainer.engine.kind}), whose memory is not predicted`,
+            text: `training runs on PyTorch workers (${config.trainer.engine.kind}); their memory is not predicted`,
             problems: problemLines(await checkTrainingEngine(config, trainer)),
           },
       {
@@ -132,7 +132,7 @@ export async function checkModel(
         text: `contexts of ${config.rollout.maxContextTokens} tokens`,
         problems: canGenerate === undefined ? [] : linesOf(canGenerate),
         ...(canGenerate === undefined && {
-          skipped: `the ${engine.kind} server says what it can do when the run is submitted`,
+          skipped: `the ${engine.kind} server is asked what it can do when the run is submitted`,
         }),
       },
     ];
@@ -153,7 +153,7 @@ function refusedModel(
   const name = modelName(config);
   const isOfHub = "path" in config.model && !isAbsolute(config.model.path) && HUB_ID.test(config.model.path);
   if (!isOfHub) return { name: "model", text: name, problems: problemLines(problems) };
-  const skipped = `${name} is no folder and not in the hub's cache: the run fetches it when it starts`;
+  const skipped = `${name} is not a folder and not in the hub's cache: the run fetches it when it starts`;
   return { name: "model", text: name, problems: [], skipped };
 }
 
@@ -161,7 +161,7 @@ function modelName({ model }: RunConfig): string {
   return "path" in model ? model.path : "a model made from scratch";
 }
 
-/** The first tasks of each split, with how many there are. */
+/** The first rows of a split, and how many tasks it has. */
 interface FoundSplit {
   readonly split: "train" | "eval";
   readonly size: number;
@@ -174,7 +174,7 @@ async function firstRows({ dataset, seed }: RunConfig, parts: SourceParts): Prom
     const source = dataset[split];
     if (source === undefined) continue;
     const order = await openSource(source, parts);
-    const count = Math.min(ROWS_LOOKED_AT, order.size);
+    const count = Math.min(CHECKED_ROWS, order.size);
     const tasks = await order.take({ runSeed: seed, cursor: 0, count, isShuffled: false });
     const rows = tasks.flatMap((task) =>
       task.kind === "row"
@@ -190,8 +190,8 @@ function datasetText({ dataset }: RunConfig, found: readonly FoundSplit[]): stri
   if (found.length === 0) return Object.keys(dataset).join(" and ");
   return found
     .map(({ split, size, rows }) => {
-      const looked = rows.length === 0 ? "" : `, rows up to ${rows.at(-1)?.id} held against agent and judges`;
-      return `${split}: ${size} tasks${looked}`;
+      const checked = rows.length === 0 ? "" : `, rows up to ${rows.at(-1)?.id} checked for agent and judges`;
+      return `${split}: ${size} tasks${checked}`;
     })
     .join("; ");
 }

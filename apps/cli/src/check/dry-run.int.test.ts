@@ -1,4 +1,4 @@
-/** Asking services over a real bus whether they would take a run. */
+/** Asks services over a real bus whether they would accept a run. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -29,7 +29,7 @@ describe("dryRun()", () => {
   const ask = (services: readonly ServiceName[], waitMs = 0) =>
     dryRun(bus, RUN, { services, waitMs, signal: new AbortController().signal });
 
-  /** Answers health as a service does. */
+  /** Answers requests for health as a service does. */
   const health = (service: ServiceName, reasonsOf: () => string[]) =>
     respondToHealth(
       bus,
@@ -40,7 +40,7 @@ describe("dryRun()", () => {
       },
       fail,
     );
-  /** Answers validate as a judge does. */
+  /** Answers requests to validate a run as a judge does. */
   const validate = (problems: readonly string[]) =>
     respond(bus, subjects.validate(judge), ValidateRequestSchema, ValidateReplySchema, {
       handle: async ({ message, reply }) => {
@@ -53,7 +53,7 @@ describe("dryRun()", () => {
       onError: fail,
     });
 
-  test("says that a service is ready only where it answers both questions well", async () => {
+  test("a service is ready if it reports good health and validates the run without a problem", async () => {
     const answering = [health(judge, () => []), health(trainer, () => []), validate([])];
     assert.deepEqual(await ask([judge, trainer]), [
       { service: judge, waitsFor: [], problems: [] },
@@ -62,7 +62,7 @@ describe("dryRun()", () => {
     await Promise.all(answering.map((each) => each.drain()));
   });
 
-  test("names silent services, those that are alive and do not validate, and those that wait for something", async () => {
+  test("reports services that are silent, that do not validate, or that wait for something", async () => {
     const answering = [health(judge, () => []), health(trainer, () => ["database: connecting"])];
     assert.deepEqual(await ask([ServiceName.tracer, judge, trainer]), [
       { service: ServiceName.tracer, waitsFor: ["does not answer"], problems: [] },
@@ -80,7 +80,7 @@ describe("dryRun()", () => {
     await answering.drain();
   });
 
-  test("a refusal is told at once, however long it might wait", async () => {
+  test("returns a refusal at once, even if it could wait longer for other services", async () => {
     const answering = [health(judge, () => []), validate(["the judge is not there"])];
     const began = performance.now();
     const [answer] = await ask([judge], 60_000);

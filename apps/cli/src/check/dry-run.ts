@@ -1,6 +1,6 @@
 /**
- * Whether the services on a bus would take a run, with nothing published: each of them says that it is ready, and those that
- * validate runs find nothing wrong. `helm test` asks this of a release.
+ * Finds out whether the services on a bus would accept a run, without publishing it: every service must be ready, and those
+ * that validate runs must find no problem. `helm test` does this with a release.
  */
 
 import { delay } from "@hone/core";
@@ -8,15 +8,15 @@ import { askHealth, type Bus, type ServiceName, ValidatingService } from "@hone/
 import type { LoadedRun } from "../run/load-run-file.ts";
 import { askServices } from "./ask-services.ts";
 
-/** Between two looks at services that are not ready. */
+/** Time between two checks of services that are not ready. */
 const LOOK_MS = 2_000;
 
-/** What one service said. */
+/** One service's answer. */
 export interface ServiceAnswer {
   readonly service: ServiceName;
-  /** Why it is not ready; empty = it is. */
+  /** Why the service is not ready; empty if it is. */
   readonly waitsFor: readonly string[];
-  /** What is wrong with the run. */
+  /** What the service finds wrong with the run. */
   readonly problems: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export interface DryRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Looks until every service is ready, or one finds the run wrong, or the time is over. @returns what was seen last. */
+/** Asks until every service is ready, one of them refuses the run, or the time is over. @returns the last answers. */
 export async function dryRun(
   bus: Bus,
   run: Pick<LoadedRun, "text">,

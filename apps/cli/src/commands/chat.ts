@@ -1,4 +1,4 @@
-/** `hone chat [MODEL]`: talk to a run's policy, to a checkpoint, or to a model of the hub. */
+/** `hone chat [MODEL]`: chats with a run's policy, a checkpoint or a model of the hub. */
 
 import { converse } from "../chat/converse.ts";
 import { type GatewayAddress, listModels, modelState } from "../chat/gateway-client.ts";
@@ -12,20 +12,20 @@ import { readStack } from "../stack/stack-file.ts";
 
 export const chatCommand = honeCommand({
   name: "chat",
-  description: "Talk to a run's policy, to a checkpoint's folder, or to a model of the Hugging Face hub",
+  description: "Chat with a run's policy, a checkpoint's folder or a model of the Hugging Face Hub",
   args: {
     model: {
       type: "positional",
       required: false,
       description:
-        "A run (RUN or RUN@VERSION), a folder, or an id such as owner/name; by default the one model that is loaded",
+        "A run (RUN or RUN@VERSION), a folder or a hub id such as owner/name; by default the only model that is loaded",
       valueHint: "MODEL",
     },
-    system: { type: "string", description: "Message that comes before the first one", valueHint: "TEXT" },
-    "max-tokens": { type: "string", description: "Most tokens of an answer", valueHint: "N" },
+    system: { type: "string", description: "System message", valueHint: "TEXT" },
+    "max-tokens": { type: "string", description: "Maximum number of tokens per answer", valueHint: "N" },
     temperature: {
       type: "string",
-      description: "0 takes the most likely tokens; 1 by default",
+      description: "Sampling temperature, 1 by default; 0 always takes the most likely token",
       valueHint: "T",
     },
   },
@@ -33,7 +33,9 @@ export const chatCommand = honeCommand({
     const maxTokens = readNumber("max-tokens", args["max-tokens"]);
     const temperature = readNumber("temperature", args.temperature);
     const talk = (gateway: GatewayAddress, model: string, shown = model) => {
-      session.terminal.line(session.terminal.style("dim", `${shown}: a line is a message, Ctrl-D ends`));
+      session.terminal.line(
+        session.terminal.style("dim", `${shown}: type a message and press Enter; Ctrl-D ends the chat`),
+      );
       return converse(session, { gateway, model, system: args.system, maxTokens, temperature });
     };
     const served = await servedModel(session, args.model);
@@ -43,7 +45,7 @@ export const chatCommand = honeCommand({
     }
     if (args.model === undefined) {
       throw new UsageError(
-        "Cannot choose a model as one must be named, or one be loaded: current value is none",
+        "no model is loaded here; name one: a run (RUN or RUN@VERSION), a folder or a hub id such as owner/name",
       );
     }
     const folders = { state: session.project.state, user: userFolder() };
@@ -54,7 +56,7 @@ export const chatCommand = honeCommand({
   },
 });
 
-/** The model in the stack that runs here; undefined when there is none of this name. */
+/** The model that the stack of this project serves; undefined if it serves none of this name. */
 async function servedModel(
   { project }: Session,
   wanted: string | undefined,
@@ -69,7 +71,7 @@ async function servedModel(
   if (wanted === undefined) {
     const models = await listModels(gateway);
     if (models.length <= 1) return models[0] === undefined ? undefined : { gateway, model: models[0] };
-    throw new UsageError(`Cannot choose a model as one must be named: current value is ${models.join(", ")}`);
+    throw new UsageError(`several models are loaded; name one of ${models.join(", ")}`);
   }
   const state = await modelState(gateway, wanted);
   if (state.kind === "loading") throw new UsageError(state.message);
@@ -79,5 +81,5 @@ async function servedModel(
 function readNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,9}(\.\d{1,9})?$/.test(text)) return Number(text);
-  throw new UsageError(`Cannot chat as --${name} must be a number: current value is ${text}`);
+  throw new UsageError(`--${name} ${text} is not a number that is 0 or more`);
 }

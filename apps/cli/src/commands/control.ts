@@ -1,4 +1,4 @@
-/** `hone cancel`, `hone pause`, `hone resume`: what can be asked of a run. */
+/** `hone cancel`, `hone pause`, `hone resume`: requests to the trainer that holds a run. */
 
 import { create } from "@bufbuild/protobuf";
 import { RunControl, request, subjects } from "@hone/messaging";
@@ -9,11 +9,14 @@ import { connectTo, requireStack } from "../stack/use-stack.ts";
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-export const cancelCommand = controlCommand(RunControl.cancel, "End a run before its last step");
-export const pauseCommand = controlCommand(RunControl.pause, "Let a run rest after the step under way");
+export const cancelCommand = controlCommand(
+  RunControl.cancel,
+  "End a run before its last step; it cannot be resumed",
+);
+export const pauseCommand = controlCommand(RunControl.pause, "Pause a run after the current step");
 export const resumeCommand = controlCommand(
   RunControl.resume,
-  "Let a paused run go on, or a failed one once its cause is mended",
+  "Continue a paused run, or a failed one once its cause is fixed",
 );
 
 function controlCommand(verb: RunControl, description: string) {
@@ -24,7 +27,7 @@ function controlCommand(verb: RunControl, description: string) {
       run: {
         type: "positional",
         required: true,
-        description: "Id of the run, as hone status tells it",
+        description: "Id of the run, as hone status shows it",
         valueHint: "RUN",
       },
     },
@@ -40,7 +43,7 @@ function controlCommand(verb: RunControl, description: string) {
           { timeoutMs: ANSWER_TIMEOUT_MS },
         );
         if (reply.error !== "") throw new UsageError(reply.error);
-        session.terminal.line(`${verb} is noted for ${args.run}`);
+        session.terminal.line(`${verb} requested for ${args.run}`);
         return 0;
       } finally {
         await bus.close();

@@ -1,4 +1,4 @@
-/** `hone data prepare gsm8k|math FROM`: a public data set as files of rows. */
+/** `hone data prepare gsm8k|math FROM`: turns a public data set into files of rows. */
 
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -14,10 +14,16 @@ type Name = keyof typeof PREPARATIONS;
 const NAMES = Object.keys(PREPARATIONS) as Name[];
 
 const prepareCommand = honeCommand({
-  name: "data prepare",
-  description: "Turn a public data set, as it is published, into rows that a run trains on",
+  name: "prepare",
+  parent: "data",
+  description: "Turn a public data set, as it is published, into rows that a run can train on",
   args: {
-    name: { type: "positional", required: true, description: NAMES.join(" or "), valueHint: "NAME" },
+    name: {
+      type: "positional",
+      required: true,
+      description: `Data set: ${NAMES.join(" or ")}`,
+      valueHint: "NAME",
+    },
     from: {
       type: "positional",
       required: true,
@@ -31,12 +37,12 @@ const prepareCommand = honeCommand({
     },
     out: {
       type: "string",
-      description: "Folder of train.jsonl and test.jsonl; data/NAME below the project folder by default",
+      description: "Folder for train.jsonl and test.jsonl; data/NAME in the project folder by default",
       valueHint: "DIR",
     },
     instruction: {
       type: "string",
-      description: "Appended to each question, in place of the usual one",
+      description: "Instruction after each question, instead of the data set's usual one",
       valueHint: "TEXT",
     },
     agent: { type: "string", description: "agent_name of each row; none by default", valueHint: "AGENT" },
@@ -45,7 +51,7 @@ const prepareCommand = honeCommand({
     const name = NAMES.find((each) => each === args.name);
     if (name === undefined) {
       throw new UsageError(
-        `Cannot prepare a data set as it must be ${NAMES.join(" or ")}: current value is ${args.name}`,
+        `there is no data set ${args.name} to prepare; the name must be ${NAMES.join(" or ")}`,
       );
     }
     const to =
@@ -54,15 +60,15 @@ const prepareCommand = honeCommand({
     const { instruction, agent: agentName } = args;
     for (const split of await prepareDataset({ name, from, to, instruction, agentName })) {
       const leftOut =
-        split.leftOut === 0 ? "" : `, ${split.leftOut} records without question or answer left out`;
+        split.leftOut === 0 ? "" : `; ${split.leftOut} records without a question or an answer were left out`;
       terminal.line(`${shownPath(split.file)}: ${split.rows} rows${leftOut}`);
     }
-    terminal.line(`judge: [ { kind: ${PREPARATIONS[name].judge} } ]`);
+    terminal.line(`judge for the run file: [ { kind: ${PREPARATIONS[name].judge} } ]`);
     return 0;
   },
 });
 
-/** A folder goes before the hub. */
+/** The folder `from` if there is one, otherwise that of the hub's repository of this id. */
 async function folderOf(name: Name, from: string, revision: string, signal: AbortSignal): Promise<string> {
   const folder = resolve(userFolder(), from);
   const isFolder = await stat(folder).then(
@@ -75,6 +81,6 @@ async function folderOf(name: Name, from: string, revision: string, signal: Abor
 }
 
 export const dataCommand = defineCommand({
-  meta: { name: "data", description: "Data sets for runs" },
+  meta: { name: "data", description: "Prepare data sets for runs" },
   subCommands: { prepare: prepareCommand },
 });

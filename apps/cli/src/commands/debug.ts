@@ -1,8 +1,8 @@
-/** `hone debug FILE`: one rollout of a run file, turn by turn, without a stack. */
+/** `hone debug FILE`: plays one rollout of a run file and shows it turn by turn, without a stack. */
 
 import { Console } from "node:console";
 import { resolve } from "node:path";
-import { choosePolicy, shownPolicy } from "../debug/choose-policy.ts";
+import { choosePolicy, describePolicy } from "../debug/choose-policy.ts";
 import { type DebuggedRollout, debugRollout } from "../debug/debug-rollout.ts";
 import { debuggerArgs, openDebugger } from "../debug/debugger-args.ts";
 import { RolloutPrinter } from "../debug/rollout-printer.ts";
@@ -18,57 +18,60 @@ const SPLITS = ["train", "eval"] as const;
 
 export const debugCommand = honeCommand({
   name: "debug",
-  description: "Play one rollout of a run file and show each turn; no stack is needed",
+  description: "Play one rollout of a run file and show each turn; needs no stack",
   args: {
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
     row: {
       type: "string",
-      description: "Which task, from 1, in the order of the source; 1 by default",
+      description: "Number of the task in the order of its source, from 1; 1 by default",
       valueHint: "N",
     },
     split: {
       type: "enum",
       options: [...SPLITS],
       default: "train",
-      description: "Whose tasks: dataset.train or dataset.eval",
+      description: "Split of the task: dataset.train or dataset.eval",
     },
     policy: {
       type: "string",
       description:
-        "Who answers: model (the run's start model, or --model), random (tokens), answers, endpoint, or a script such as random_legal",
+        "What answers: model (the run's start model, or --model), random (tokens), answers, endpoint, or a script such as random_legal",
       valueHint: "NAME",
     },
     model: {
       type: "string",
-      description: "A run (RUN or RUN@VERSION), a folder or an id of the hub; with --endpoint its model",
+      description: "A run (RUN or RUN@VERSION), a folder or a hub id; with --endpoint the name of its model",
       valueHint: "MODEL",
     },
     answers: {
       type: "string",
-      description: "YAML or JSON list of texts: what the model writes, one for each call",
+      description: "YAML or JSON list of texts, the model's answers: one for each call",
       valueHint: "FILE",
     },
     ...endpointArgs,
     temperature: {
       type: "string",
-      description: "Instead of the file's; 0 takes the most likely tokens",
+      description: "Sampling temperature, instead of the file's; 0 always takes the most likely token",
       valueHint: "T",
     },
-    seed: { type: "string", description: "Of the sampling, instead of the file's", valueHint: "N" },
+    seed: { type: "string", description: "Seed of the sampling, instead of the run file's", valueHint: "N" },
     logprobs: { type: "boolean", description: "Show the log-probability of each sampled token" },
-    json: { type: "boolean", description: "Print the rollout as JSON, and all else on stderr" },
+    json: {
+      type: "boolean",
+      description: "Print the rollout as JSON to stdout, and everything else to stderr",
+    },
     ...debuggerArgs,
   },
   run: async (session, args) => {
     const { project, signal } = session;
     const isJson = args.json === true;
     const terminal = isJson ? new Terminal(process.stderr) : session.terminal;
-    // What an agent or a tool prints is no part of the record.
+    // Keeps what an agent or a tool prints out of the JSON.
     if (isJson) globalThis.console = new Console(process.stderr);
     openDebugger(terminal, args);
     const file = resolve(userFolder(), args.file);
     const { config } = await loadRunFile(file, project.folder);
-    const endpoint = endpointOf(args, "play");
+    const endpoint = endpointOf(args);
     const folders = { state: project.state, user: userFolder() };
     const policy = await choosePolicy({
       policy: args.policy,
@@ -78,7 +81,7 @@ export const debugCommand = honeCommand({
         args.model === undefined || endpoint !== undefined ? undefined : await findModel(args.model, folders),
     });
     const printer = new RolloutPrinter(terminal, { hasLogprobs: args.logprobs === true });
-    terminal.line(`one rollout of ${shownPath(file)}, answered by ${shownPolicy(policy)}`);
+    terminal.line(`one rollout of ${shownPath(file)}, answered by ${describePolicy(policy)}`);
     const played = await debugRollout(config, {
       project,
       file: shownPath(file),
@@ -117,11 +120,11 @@ function readNumber(name: string, text: string | undefined, least: number): numb
   if (text === undefined) return undefined;
   if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text);
   throw new UsageError(
-    `Cannot play as --${name} must be a whole number from ${least}: current value is ${text}`,
+    `--${name} ${text} is not allowed; it must be a whole number that is ${least} or more`,
   );
 }
 
 function readTemperature(text: string): number {
   if (/^\d{1,3}(\.\d{1,9})?$/.test(text) && Number(text) <= 100) return Number(text);
-  throw new UsageError(`Cannot play as --temperature must lie in 0 to 100: current value is ${text}`);
+  throw new UsageError(`--temperature ${text} is not a number from 0 to 100`);
 }

@@ -1,4 +1,4 @@
-/** `hone doctor`: checks everything that a start needs, and tells how to mend what is missing. */
+/** `hone doctor`: checks everything that a stack needs on this machine, and says how to fix what is missing. */
 
 import { access, constants, mkdir, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
@@ -12,7 +12,7 @@ import type { Session } from "../session.ts";
 import { readStack, stackHolder } from "../stack/stack-file.ts";
 import { table } from "../terminal.ts";
 
-/** `warn`: it works, but less well than it could. */
+/** The result of a check; `warn`: it works, but not as well as it could. */
 interface Finding {
   readonly state: "ok" | "warn" | "bad";
   readonly text: string;
@@ -30,12 +30,12 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     const isNewEnough = Number(process.versions.node.split(".")[0]) >= OLDEST_NODE;
     return isNewEnough
       ? ok(process.version)
-      : bad(`${process.version}, ${OLDEST_NODE} or newer is needed: start through npm run hone`);
+      : bad(`${process.version}: version ${OLDEST_NODE} or newer is needed; npm run hone uses one`);
   },
   processor: async () => {
     const cores = availableParallelism();
     const text = `${cores} cores, ${process.arch}`;
-    return cores >= 2 ? ok(text) : warn(`${text}: training and sampling share one`);
+    return cores >= 2 ? ok(text) : warn(`${text}: training and sampling have to share it`);
   },
   memory: async () => {
     const gib = totalmem() / GIB;
@@ -72,13 +72,15 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     );
   },
   sandbox: async () => {
-    // Throws where this machine has no runtime for a model's code.
+    // Throws if this machine has no runtime for code that a model writes.
     const { names, reason } = await kernelWalls();
     const processes = `${defaultProcesses()} processes`;
     const problem = await ownSnapshots().problem();
     const lacks = [
-      ...(names.length > 0 ? [] : [`The kernel's walls do not stand: ${reason}`]),
-      ...(problem === undefined ? [] : [`Each service takes seconds for its first Python: ${problem}`]),
+      ...(names.length > 0 ? [] : [`the kernel does not confine its processes: ${reason}`]),
+      ...(problem === undefined
+        ? []
+        : [`the first Python program of each service takes seconds to start: ${problem}`]),
     ];
     const walls = names.length > 0 ? `, and the kernel's ${names.join(", ")}` : " alone";
     const text = [`Deno without permissions${walls}; ${processes}`, ...lacks].join("\n");
@@ -88,13 +90,13 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     const stack = readStack(project);
     if (stack !== undefined)
       return ok(`up for ${span(Date.now() - stack.startedAtMs)}, page ${stack.pageUrl}`);
-    return ok(stackHolder(project) === undefined ? "none runs here" : "one is starting or ending");
+    return ok(stackHolder(project) === undefined ? "not running" : "starting or stopping");
   },
 };
 
 export const doctorCommand = honeCommand({
   name: "doctor",
-  description: "Check what a start needs on this machine",
+  description: "Check whether this machine has what a stack needs",
   args: {},
   run: async (session) => {
     const { terminal } = session;

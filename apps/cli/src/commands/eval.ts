@@ -1,4 +1,4 @@
-/** `hone eval FILE`: how good a model is at the held-out tasks of a run file. */
+/** `hone eval FILE`: evaluates a model on the held-out tasks of a run file. */
 
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -16,35 +16,41 @@ import { Terminal } from "../terminal.ts";
 
 export const evalCommand = honeCommand({
   name: "eval",
-  description: "Tell mean reward and pass@k of a model on the held-out tasks of a run file",
+  description: "Evaluate a model on the held-out tasks of a run file: mean reward and pass@k",
   args: {
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
     model: {
       type: "string",
-      description:
-        "A run (RUN or RUN@VERSION), a folder or an id of the hub; the file's own model by default",
+      description: "A run (RUN or RUN@VERSION), a folder or a hub id; the run file's model by default",
       valueHint: "MODEL",
     },
     ...endpointArgs,
-    tasks: { type: "string", description: "First tasks of dataset.eval; all by default", valueHint: "N" },
-    samples: { type: "string", description: "Rollouts of each task; 1 by default", valueHint: "K" },
+    tasks: {
+      type: "string",
+      description: "Number of tasks, the first ones of dataset.eval; all by default",
+      valueHint: "N",
+    },
+    samples: { type: "string", description: "Rollouts per task; 1 by default", valueHint: "K" },
     k: {
       type: "string",
-      description: "Which pass@k to tell, such as 1,4,8; 1, 2, 4 ... up to the samples by default",
+      description: "Values of k for pass@k, such as 1,4,8; by default 1, 2, 4 ... up to the samples",
       valueHint: "K,…",
     },
     temperature: {
       type: "string",
-      description: "Instead of the file's; 0 takes the most likely tokens",
+      description: "Sampling temperature, instead of the file's; 0 always takes the most likely token",
       valueHint: "T",
     },
     "max-tokens": {
       type: "string",
-      description: "Most tokens of a turn, instead of the file's",
+      description: "Maximum number of tokens per turn, instead of the file's",
       valueHint: "N",
     },
-    greedy: { type: "boolean", description: "Play each task with the most likely tokens too" },
-    json: { type: "boolean", description: "Print the figures as JSON, and all else on stderr" },
+    greedy: { type: "boolean", description: "Also play each task once with the most likely tokens" },
+    json: {
+      type: "boolean",
+      description: "Print the figures as JSON to stdout, and everything else to stderr",
+    },
   },
   run: async (session, args) => {
     const { project } = session;
@@ -53,11 +59,11 @@ export const evalCommand = honeCommand({
     const loaded = await loadRunFile(file, project.folder);
     if (loaded.config.dataset.eval === undefined) {
       throw new UsageError(
-        `Cannot evaluate as ${shownPath(file)} must have a dataset.eval: current value is none`,
+        `${shownPath(file)} has no dataset.eval, which an evaluation takes its tasks from`,
       );
     }
     const folders = { state: project.state, user: userFolder() };
-    const endpoint = endpointOf(args, "evaluate");
+    const endpoint = endpointOf(args);
     const isInside = args.model !== undefined && endpoint === undefined;
     const model = isInside ? await findModel(args.model, folders) : undefined;
     const run = evaluationRun(loaded.config, {
@@ -89,7 +95,7 @@ export const evalCommand = honeCommand({
   },
 });
 
-/** A run's id is the likeliest thing to be given in its place. */
+/** The commonest mistake is to give a run's id instead of a file, so the error says what to do then. */
 async function requireFile(file: string, given: string): Promise<void> {
   if (
     await stat(file).then(
@@ -99,7 +105,7 @@ async function requireFile(file: string, given: string): Promise<void> {
   )
     return;
   throw new UsageError(
-    `Cannot evaluate as a run file must come first: current value is ${given}; a run's policy is evaluated by hone eval FILE --model ${given}, and hone evaluations ${given} tells what it evaluated itself`,
+    `there is no run file ${given}; to evaluate a run, use hone eval FILE --model ${given}, and to see its own evaluations, hone evaluations ${given}`,
   );
 }
 
@@ -131,5 +137,5 @@ function readNumber(name: string, text: string | undefined): number | undefined;
 function readNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,9}(\.\d{1,9})?$/.test(text)) return Number(text);
-  throw new UsageError(`Cannot evaluate as --${name} must be a number: current value is ${text}`);
+  throw new UsageError(`--${name} ${text} is not a number that is 0 or more`);
 }

@@ -1,4 +1,4 @@
-/** `hone evaluations [RUN]`: how a run's policy does on tasks that it was never trained on, version by version. */
+/** `hone evaluations [RUN]`: shows how a run's policy did on tasks that it was never trained on, version by version. */
 
 import { type Bus, followOrdered, StreamName, subjects } from "@hone/messaging";
 import { RunEventSchema } from "@hone/proto-gen/run";
@@ -11,7 +11,7 @@ import { connectTo, requireStack } from "../stack/use-stack.ts";
 
 export const evaluationsCommand = honeCommand({
   name: "evaluations",
-  description: "Tell the evaluations that a run made of its versions on held-out tasks",
+  description: "Show a run's evaluations on held-out tasks, version by version",
   args: {
     run: {
       type: "positional",
@@ -26,9 +26,7 @@ export const evaluationsCommand = honeCommand({
       const runId = args.run ?? (await newestRun(bus));
       const view = await readRun(bus, runId, session.signal);
       if (view.evaluations.length === 0) {
-        throw new UsageError(
-          `Cannot tell evaluations as ${runId} must have made one: current value is none yet`,
-        );
+        throw new UsageError(`run ${runId} has no evaluations yet`);
       }
       session.terminal.line(session.terminal.style("bold", runId));
       for (const line of evaluationTable(view.evaluations)) session.terminal.line(line);
@@ -39,17 +37,16 @@ export const evaluationsCommand = honeCommand({
   },
 });
 
-/** Runs are numbered by their request, so the highest number is the newest. */
+/** A run's id ends with the number of its request, so the newest run has the highest number. */
 async function newestRun(bus: Bus): Promise<string> {
   const sequenceOf = (runId: string) => Number(runId.split("-").at(-1));
   const states = await runStates(bus);
   const newest = states.map(({ runId }) => runId).sort((a, b) => sequenceOf(b) - sequenceOf(a))[0];
-  if (newest === undefined)
-    throw new UsageError("Cannot choose a run as there must be one: current value is none");
+  if (newest === undefined) throw new UsageError("there are no runs in this stack");
   return newest;
 }
 
-/** Reads the events that are there, without waiting for more. */
+/** Reads a run's stored events, without waiting for more. */
 async function readRun(bus: Bus, runId: string, signal: AbortSignal): Promise<RunView> {
   let view = newRunView(runId);
   const filter = subjects.event(runId, "*");

@@ -1,4 +1,4 @@
-/** `hone export RUN DIR`: a run's checkpoint as a Hugging Face folder of one's own. */
+/** `hone export RUN DIR`: copies a run's checkpoint into a new folder in Hugging Face format. */
 
 import { resolve } from "node:path";
 import { honeCommand } from "../define.ts";
@@ -9,18 +9,23 @@ import { findBase, findRunWeights } from "../run/run-weights.ts";
 
 export const exportCommand = honeCommand({
   name: "export",
-  description: "Copy a run's checkpoint into a folder that transformers, vLLM and others load",
+  description: "Copy a run's checkpoint into a folder that transformers, vLLM and others can load",
   args: {
     run: { type: "positional", required: true, description: "Id of the run", valueHint: "RUN" },
-    folder: { type: "positional", required: true, description: "New folder", valueHint: "DIR" },
+    folder: {
+      type: "positional",
+      required: true,
+      description: "Folder to write, new or empty",
+      valueHint: "DIR",
+    },
     version: {
       type: "string",
-      description: "Version of the policy; the newest checkpoint by default",
+      description: "Version of the policy; that of the newest checkpoint by default",
       valueHint: "K",
     },
     merge: {
       type: "boolean",
-      description: "Of a run that trains adapters: merge them into their base and write the whole model",
+      description: "Merge the run's adapters into their base model and write the whole model",
     },
   },
   run: async ({ terminal, project }, args) => {
@@ -29,7 +34,7 @@ export const exportCommand = honeCommand({
     const base = await findBase(project.state, args.run);
     if (args.merge && base === undefined) {
       throw new UsageError(
-        `Cannot merge as the run must train adapters (model.lora): current value is ${args.run}, which trains its model`,
+        `${args.run} trains its whole model, so there are no adapters to merge; leave --merge out`,
       );
     }
     const names =
@@ -46,5 +51,5 @@ export const exportCommand = honeCommand({
 function readVersion(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new UsageError(`Cannot export a version as it must be a whole number: current value is ${text}`);
+  throw new UsageError(`--version ${text} is not a whole number`);
 }

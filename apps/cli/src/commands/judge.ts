@@ -1,4 +1,4 @@
-/** `hone judge FILE`: a file of answers, scored by the judges of a run file, without a stack. */
+/** `hone judge FILE`: scores a file of answers with the judges of a run file, without a stack. */
 
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -7,16 +7,21 @@ import { honeCommand } from "../define.ts";
 import { localEnvironment, userFolder } from "../project.ts";
 import { fileEpisodes } from "../score/file-episodes.ts";
 import { readJudges } from "../score/judge-list.ts";
+import { printSummary, verdictRecord } from "../score/print-scores.ts";
 import { scoreAll } from "../score/score-all.ts";
-import { tellSummary, verdictRecord } from "../score/tell-scores.ts";
 
 const DEFAULT_FIELD = "solution";
 
 export const judgeCommand = honeCommand({
   name: "judge",
-  description: "Score a file of answers (rows as JSON Lines, each with its answer) by a run file's judges",
+  description: "Score a file of answers with a run file's judges; needs no stack",
   args: {
-    file: { type: "positional", required: true, description: "JSON Lines", valueHint: "FILE" },
+    file: {
+      type: "positional",
+      required: true,
+      description: "JSON Lines: one dataset row per line, with its answer",
+      valueHint: "FILE",
+    },
     judges: {
       type: "string",
       required: true,
@@ -25,10 +30,14 @@ export const judgeCommand = honeCommand({
     },
     field: {
       type: "string",
-      description: `Column of the answer; ${DEFAULT_FIELD} by default`,
+      description: `Column that holds the answer; ${DEFAULT_FIELD} by default`,
       valueHint: "NAME",
     },
-    out: { type: "string", description: "Writes each row with its scores, as JSON Lines", valueHint: "FILE" },
+    out: {
+      type: "string",
+      description: "Write each row with its scores to this file, as JSON Lines",
+      valueHint: "FILE",
+    },
   },
   run: async ({ terminal, project, signal }, args) => {
     await using parts = openJudgeParts(project.folder, localEnvironment(project));
@@ -40,6 +49,6 @@ export const judgeCommand = honeCommand({
       if (args.out !== undefined) lines.push(`${JSON.stringify({ ...row, ...verdictRecord(verdict) })}\n`);
     });
     if (args.out !== undefined) await writeFile(resolve(userFolder(), args.out), lines.join(""));
-    return tellSummary(terminal, summary);
+    return printSummary(terminal, summary);
   },
 });

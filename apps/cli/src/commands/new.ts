@@ -1,4 +1,4 @@
-/** `hone new agent NAME`: a working agent with its test, to start from. */
+/** `hone new agent NAME`: writes a working agent with its test, to start from. */
 
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -10,34 +10,34 @@ import { AGENT_NAME, agentFiles } from "../scaffold/agent-files.ts";
 
 export const newCommand = honeCommand({
   name: "new",
-  description: "Write a working agent with its test, rows and run file into a new folder",
+  description: "Write a new agent into a folder of its own: code, test, rows and run file",
   args: {
     kind: { type: "positional", required: true, description: "What to write: agent", valueHint: "agent" },
     name: {
       type: "positional",
       required: true,
-      description: "Its name, such as word_smith",
+      description: "Name of the agent and of its folder, such as word_smith",
       valueHint: "NAME",
     },
   },
   run: async ({ terminal, project }, { kind, name }) => {
     if (kind !== "agent")
-      throw new UsageError(`Cannot make a new ${kind} as it must be an agent: current value is ${kind}`);
+      throw new UsageError(`hone new cannot make a ${kind}; it can make an agent: hone new agent ${name}`);
     if (!AGENT_NAME.test(name)) {
       throw new UsageError(
-        `Cannot make an agent as its name must be words of a-z and 0-9 joined by _: current value is ${name}`,
+        `the name ${name} is not allowed; it must be words of a-z and 0-9 joined by _, such as word_smith`,
       );
     }
     const folder = resolve(userFolder(), name);
     const below = relative(project.folder, folder);
     if (below.startsWith("..")) {
       throw new UsageError(
-        `Cannot make an agent as its folder must lie below the project folder ${project.folder}: current value is ${folder}`,
+        `the new folder ${folder} is outside of the project folder ${project.folder}; call hone new in a folder below it`,
       );
     }
     if (existsSync(folder)) {
       throw new UsageError(
-        `Cannot make an agent as its folder must be new: current value is ${shownPath(folder)}`,
+        `the folder ${shownPath(folder)} exists already; choose another name or remove it`,
       );
     }
     await mkdir(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** `hone rescore RUN`: a run's stored rollouts, judged again by other judges. Nothing of the run changes. */
+/** `hone rescore RUN`: scores a run's stored rollouts with other judges. The run itself does not change. */
 
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -6,14 +6,14 @@ import { assemblePanel, openJudgeParts } from "@hone/judge/scoring";
 import { honeCommand } from "../define.ts";
 import { localEnvironment, userFolder } from "../project.ts";
 import { readJudges } from "../score/judge-list.ts";
+import { printSummary, verdictRecord } from "../score/print-scores.ts";
 import { scoreAll } from "../score/score-all.ts";
 import { storedRollouts } from "../score/stored-rollouts.ts";
-import { tellSummary, verdictRecord } from "../score/tell-scores.ts";
 import { requireStack } from "../stack/use-stack.ts";
 
 export const rescoreCommand = honeCommand({
   name: "rescore",
-  description: "Score a run's stored rollouts again, by other judges",
+  description: "Score a run's stored rollouts again with other judges",
   args: {
     run: { type: "positional", required: true, description: "Id of the run", valueHint: "RUN" },
     judges: {
@@ -22,15 +22,15 @@ export const rescoreCommand = honeCommand({
       description: "Run file, or a YAML list of judges",
       valueHint: "FILE",
     },
-    split: { type: "string", description: "train, eval or warm; all by default", valueHint: "SPLIT" },
+    split: { type: "string", description: "Only this split: train, eval or warm", valueHint: "SPLIT" },
     step: {
       type: "string",
-      description: "Step, or version of an evaluation; all by default",
+      description: "Only this step, or this version of an evaluation",
       valueHint: "K",
     },
     out: {
       type: "string",
-      description: "Writes each rollout's old and new reward, as JSON Lines",
+      description: "Write each rollout's old and new reward to this file, as JSON Lines",
       valueHint: "FILE",
     },
   },
@@ -53,7 +53,7 @@ export const rescoreCommand = honeCommand({
     if (args.out !== undefined) await writeFile(resolve(userFolder(), args.out), lines.join(""));
     const mean = before.reduce((sum, each) => sum + each, 0) / before.length;
     if (before.length > 0)
-      terminal.line(`before: reward mean ${mean.toFixed(4)} of ${before.length} rollouts`);
-    return tellSummary(terminal, summary);
+      terminal.line(`before: reward mean ${mean.toFixed(4)} over ${before.length} rollouts`);
+    return printSummary(terminal, summary);
   },
 });

@@ -1,4 +1,4 @@
-/** `hone run FILE`: trains what a run file says. */
+/** `hone run FILE`: trains the run of a run file. */
 
 import { resolve } from "node:path";
 import { inProcessArgs, openInProcess } from "../debug/debugger-args.ts";
@@ -8,12 +8,12 @@ import { runOnStack } from "../run/run-on-stack.ts";
 
 export const runCommand = honeCommand({
   name: "run",
-  description: "Submit a run file and follow the run; starts a stack when none is up",
+  description: "Submit a run file and follow the run; starts a stack if none is up",
   args: {
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
     keep: {
       type: "boolean",
-      description: "Keep a stack that this command started, and its page, until Ctrl-C",
+      description: "Keep the stack that this command started, and its page, up until Ctrl-C",
     },
     ...inProcessArgs,
   },

@@ -1,4 +1,4 @@
-/** `hone start`, which `npm start` runs: the first example, from nothing to a learned policy. */
+/** `hone start`, which `npm start` runs: starts a stack and trains the first example. */
 
 import { join } from "node:path";
 import { honeCommand } from "../define.ts";
@@ -7,7 +7,7 @@ import { runOnStack } from "../run/run-on-stack.ts";
 
 export const startCommand = honeCommand({
   name: "start",
-  description: "Start everything and train the first example; on a terminal keep its page up until Ctrl-C",
+  description: "Start a stack and train the first example; on a terminal, keep the page up until Ctrl-C",
   args: {},
   run: (session) =>
     runOnStack(session, {

@@ -1,4 +1,4 @@
-/** `hone status`: who answers here, and what each run does, waits for and since when, and whose turn it is. */
+/** `hone status`: shows which processes are ready, and for each run what it does, what it waits for, since when, and who has to act. */
 
 import { create } from "@bufbuild/protobuf";
 import {
@@ -37,48 +37,54 @@ import { table } from "../terminal.ts";
 
 const ANSWER_TIMEOUT_MS = 2_000;
 const NO_STACK_EXIT_CODE = 3;
-/** Characters of why a run ended. */
+/** Most characters of the reason why a run ended. */
 const MAX_REASON = 1_000;
 
 export const statusCommand = honeCommand({
   name: "status",
-  description: "Tell who answers here, and what each run does, waits for and since when",
+  description:
+    "Show the state of the stack and of each run: what it does, or what it waits for and since when",
   args: {
-    run: { type: "positional", required: false, description: "Only this run", valueHint: "RUN" },
+    run: {
+      type: "positional",
+      required: false,
+      description: "Id of a run; all by default",
+      valueHint: "RUN",
+    },
   },
   run: async (session, args) => {
-    if (readStack(session.project) === undefined) return tellNoStack(session);
+    if (readStack(session.project) === undefined) return printNoStack(session);
     const stack = requireStack(session);
     const health = await askStack(stack);
-    if (args.run === undefined) tellParts(session, stack, health, await waitsOf(stack));
+    if (args.run === undefined) printParts(session, stack, health, await waitsOf(stack));
     const bus = health.get("nats-server");
     if (bus?.kind === "silent") {
-      session.terminal.line(`runs are not known: they wait for the bus, which ${silence(bus)}`);
+      session.terminal.line(`the runs cannot be shown: the bus ${silence(bus)}`);
       return 0;
     }
-    await tellWhatTheBusKnows(session, stack, health, args.run);
+    await printRunsOnBus(session, stack, health, args.run);
     return 0;
   },
 });
 
-function tellNoStack({ terminal, project }: Session): number {
+function printNoStack({ terminal, project }: Session): number {
   const holder = stackHolder(project);
   terminal.line(
     holder === undefined
-      ? `no stack runs in ${project.folder}`
-      : `a stack is starting or ending in process ${holder.pid}`,
+      ? `no stack is running in ${project.folder}`
+      : `a stack is starting or stopping in process ${holder.pid}`,
   );
   return NO_STACK_EXIT_CODE;
 }
 
-/** What waits for the sandbox, by the service that runs it. */
+/** For each process that runs sandboxes, how many programs wait for one. */
 async function waitsOf({ services }: StackRecord): Promise<ReadonlyMap<string, string>> {
   const hosts = Object.entries(services).filter(([name]) => /^(agent-rollout|judge)/.test(name));
   const waits = hosts.map(async ([name, { httpPort }]) => [name, await sandboxWaits(httpPort)] as const);
   return new Map(await Promise.all(waits));
 }
 
-function tellParts(
+function printParts(
   { terminal, project }: Session,
   stack: StackRecord,
   health: StackHealth,
@@ -96,9 +102,9 @@ function tellParts(
     ["database", shown("postgres")],
     ...replicasOf(stack.replicas).map(({ name }) => {
       const own = stack.services[name];
-      if (own === undefined) return [name, terminal.style("yellow", "is being started again")];
+      if (own === undefined) return [name, terminal.style("yellow", "is being restarted")];
       const { pid, httpPort, restarts } = own;
-      const again = restarts > 0 ? `started again ${restarts} times` : "";
+      const again = restarts > 0 ? `restarted ${restarts} times` : "";
       const notes = [again, waits.get(name) ?? ""].filter((note) => note !== "").join("; ");
       return [name, shown(name), `process ${pid}`, `port ${httpPort}`, notes];
     }),
@@ -107,7 +113,7 @@ function tellParts(
   terminal.line();
 }
 
-async function tellWhatTheBusKnows(
+async function printRunsOnBus(
   session: Session,
   stack: StackRecord,
   health: StackHealth,
@@ -119,19 +125,18 @@ async function tellWhatTheBusKnows(
     const trainer = trainerHealth(stack, health);
     const unread = await unreadRollouts(bus);
     if (runId !== undefined) {
-      tellRuns(session, [await stateOf(bus, runId)], trainer, unread);
+      printRuns(session, [await stateOf(bus, runId)], trainer, unread);
       return;
     }
     const states = await runStates(bus);
-    tellRuns(
+    printRuns(
       session,
       states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase))),
       trainer,
       unread,
     );
     const { state } = await bus.manager.streams.info(StreamName.runs);
-    if (state.messages > 0)
-      terminal.line(`${state.messages} run requests are not taken yet: they wait for the trainer`);
+    if (state.messages > 0) terminal.line(`${state.messages} run requests wait for a trainer to take them`);
     const { count, last } = await readDeadLetters(bus);
     if (last !== undefined)
       terminal.line(`${count} messages could not be decoded, the last on ${last.subject}: ${last.reason}`);
@@ -140,14 +145,14 @@ async function tellWhatTheBusKnows(
   }
 }
 
-/** Of several trainers one that answers: it takes over the runs of one that does not. */
+/** The health of a trainer that answers if there is one, because it takes over the runs of one that does not. */
 function trainerHealth({ replicas }: StackRecord, health: StackHealth): PartHealth | undefined {
   const trainers = replicasOf(replicas).filter(({ service }) => service === "trainer");
   const parts = trainers.map(({ name }) => health.get(name));
   return parts.find((part) => part?.kind !== "silent") ?? parts[0];
 }
 
-/** The published state, which needs no trainer; a trainer knows of a run that has none yet. */
+/** A run's published state. A run that has none yet is asked of the trainer. */
 async function stateOf(bus: Bus, runId: string): Promise<RunState> {
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
   const published = await bucket.get(runId);
@@ -164,7 +169,7 @@ async function stateOf(bus: Bus, runId: string): Promise<RunState> {
   return reply.state;
 }
 
-function tellRuns(
+function printRuns(
   { terminal }: Session,
   states: readonly RunState[],
   trainer: PartHealth | undefined,
@@ -183,27 +188,28 @@ function tellRuns(
   }
 }
 
-/** Why it ended, what cannot be shown, and what went wrong in the rollouts that were gathered last. */
+/** Why the run ended, what cannot be shown, and what went wrong in the rollouts that were collected last. */
 function notesOf(state: RunState | undefined, unread: ReadonlyMap<string, number>): string[] {
   if (state === undefined) return [];
   const { troubles, endReason } = state;
   const ended = endReason === "" ? [] : [reasonLine(endReason, MAX_REASON)];
-  if (state.phase === RunPhase.FAILED) ended.push(`once its cause is mended: hone resume ${state.runId}`);
+  if (state.phase === RunPhase.FAILED) ended.push(`once the cause is fixed: hone resume ${state.runId}`);
   const missing = unread.get(state.runId);
   if (missing !== undefined)
-    ended.push(`${missing} rollouts are not on the page: the tracer was too far behind`);
+    ended.push(`${missing} rollouts are missing on the page, because the tracer was too far behind`);
   if (troubles === undefined) return ended;
   return [...ended, ...troubleLines(troubles).map((line) => `${reasonLine(troubles.madeFor)}: ${line}`)];
 }
 
-/** What a silent trainer published last is no longer true: then it is the trainer that is waited for. */
+/** What the run waits for. If no trainer answers, its last published state is outdated, and the run waits for the trainer. */
 function waitOf(state: RunState, trainer: PartHealth | undefined): string {
   if (isEnded(state.phase)) return "";
-  if (trainer?.kind === "silent") return `waits for the trainer, which ${silence(trainer)} (turn of trainer)`;
+  if (trainer?.kind === "silent")
+    return `waits for the trainer, which ${silence(trainer)} (trainer must act)`;
   const { waitingFor, waitingOwner, waitingSinceMs } = state;
   if (waitingFor === "") return "";
   const since = waitingSinceMs === 0n ? "" : ` since ${span(Date.now() - Number(waitingSinceMs))}`;
-  const turn = waitingOwner === "you" ? "your turn" : `turn of ${waitingOwner}`;
+  const turn = `${waitingOwner} must act`;
   return `waits for ${waitingFor}${since}${waitingOwner === "" ? "" : ` (${turn})`}`;
 }
 

@@ -1,8 +1,8 @@
 /**
- * `hone submit FILE`: a run on a bus that is not this machine's own, such as a cluster's.
+ * `hone submit FILE`: submits a run to a bus that is not this machine's own, such as a cluster's.
  *
- * The bus is where HONE_NATS_URL says, or the file that HONE_NATS_URL_FILE names, as for the services. With --dry-run the services are
- * asked whether they would take the run, and nothing is published.
+ * As for the services, the address of the bus is in HONE_NATS_URL, or in the file that HONE_NATS_URL_FILE names. With --dry-run
+ * the services are asked whether they would accept the run, and nothing is published.
  */
 
 import { readFile } from "node:fs/promises";
@@ -27,11 +27,11 @@ export const submitCommand = honeCommand({
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
     "dry-run": {
       type: "boolean",
-      description: "Publish nothing: ask the services whether they are ready and would take the run",
+      description: "Publish nothing; ask the services whether they are ready and would accept the run",
     },
     wait: {
       type: "string",
-      description: "With --dry-run: how long services may take to be ready, seconds; 0 by default",
+      description: "With --dry-run: seconds that services may take to become ready; 0 by default",
       valueHint: "SECONDS",
     },
     services: {
@@ -79,22 +79,24 @@ interface QuestionArgs {
 /** @throws {UsageError} */
 function readQuestion({ wait = "0", services }: QuestionArgs): Question {
   if (!/^\d{1,5}$/.test(wait)) {
-    throw new UsageError(`--wait ${wait} is no number of seconds: give one from 0 to 99999`);
+    throw new UsageError(`--wait ${wait} is not a number of seconds from 0 to 99999`);
   }
   const known = Object.values(ServiceName);
   const named = services?.split(",").map((each) => {
     const found = known.find((name) => name === each.trim());
     if (found === undefined)
-      throw new UsageError(`--services names "${each}", and the services are ${known.join(", ")}`);
+      throw new UsageError(
+        `there is no service "${each}" for --services; the services are ${known.join(", ")}`,
+      );
     return found;
   });
   return { services: named ?? known, waitMs: Number(wait) * 1_000 };
 }
 
-/** @throws {UsageError} for what goes with --dry-run alone. */
+/** @throws {UsageError} for options that need --dry-run. */
 function refuseQuestion({ wait, services }: QuestionArgs): undefined {
   if (wait !== undefined || services !== undefined)
-    throw new UsageError("--wait and --services go with --dry-run: without it the run is published");
+    throw new UsageError("--wait and --services need --dry-run; without it the run is submitted");
 }
 
 async function askOnly(
@@ -107,11 +109,11 @@ async function askOnly(
   try {
     const answers = await dryRun(bus, loaded, { services, waitMs, signal });
     for (const line of table(answers.flatMap((answer) => rowsOf(terminal, answer)))) terminal.line(line);
-    const isTaken = answers.every(({ waitsFor, problems }) => waitsFor.length + problems.length === 0);
+    const isAccepted = answers.every(({ waitsFor, problems }) => waitsFor.length + problems.length === 0);
     terminal.line(
-      `run ${loaded.name} ${isTaken ? "would be taken" : "would not be taken now"}; nothing was published`,
+      `run ${loaded.name} ${isAccepted ? "would be accepted" : "would not be accepted now"}; nothing was published`,
     );
-    return isTaken ? 0 : 1;
+    return isAccepted ? 0 : 1;
   } finally {
     await bus.close();
   }
@@ -125,20 +127,14 @@ function rowsOf(terminal: Terminal, { service, waitsFor, problems }: ServiceAnsw
   ];
 }
 
-/** @throws {UsageError} when the environment names no bus. */
+/** @returns the address of the bus. @throws {UsageError} when the environment names none. */
 async function busAddress(env: NodeJS.ProcessEnv): Promise<string> {
   if (env.HONE_NATS_URL) return env.HONE_NATS_URL;
   const file = env.HONE_NATS_URL_FILE;
-  if (!file)
-    throw new UsageError("Cannot submit a run as HONE_NATS_URL must name the bus: current value is absent");
+  if (!file) throw new UsageError("HONE_NATS_URL is not set; it must hold the address of the bus");
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (cause) {
-    throw new UsageError(
-      `Cannot submit a run as HONE_NATS_URL_FILE must be readable: current value is ${file}`,
-      {
-        cause,
-      },
-    );
+    throw new UsageError(`the file ${file}, which HONE_NATS_URL_FILE names, cannot be read`, { cause });
   }
 }

@@ -1,4 +1,4 @@
-/** `hone up`: the stack without a run, for as long as it is wanted. */
+/** `hone up`: starts the stack without a run and keeps it up. */
 
 import { spawn } from "node:child_process";
 import { mkdirSync, openSync } from "node:fs";
@@ -17,28 +17,28 @@ import { shownBus } from "../stack/shown-bus.ts";
 import { readStack } from "../stack/stack-file.ts";
 import { startAndTell, stopAndTell } from "../stack/use-stack.ts";
 
-/** Longer than every start deadline within the stack. */
+/** Longer than every deadline for starting a part of the stack. */
 const UP_DEADLINE_MS = 180_000;
 const LOOK_EVERY_MS = 100;
 
 export const upCommand = honeCommand({
   name: "up",
-  description: "Start bus, database and the six services, and keep them up until Ctrl-C or hone down",
+  description: "Start the bus, the database and the six services, and keep them up until Ctrl-C or hone down",
   args: {
-    detach: { type: "boolean", description: "Return once everything is up" },
+    detach: { type: "boolean", description: "Run in the background, and return once everything is up" },
     without: {
       type: "string",
-      description: "Services that you start yourself, as in a debugger",
+      description: "Services to leave out, because you start them yourself, for example in a debugger",
       valueHint: "NAME,NAME",
     },
     replicas: {
       type: "string",
-      description: `Services that run as several processes, instead of ${REPLICAS_VARIABLE}`,
+      description: `Services to run as several processes; overrides ${REPLICAS_VARIABLE}`,
       valueHint: "NAME=COUNT,NAME=COUNT",
     },
     models: {
       type: "string",
-      description: "Folders beside the project's that run files may name models in",
+      description: "Folders outside of the project that run files may load models from",
       valueHint: "FOLDER,FOLDER",
     },
     ...inProcessArgs,
@@ -46,7 +46,7 @@ export const upCommand = honeCommand({
       type: "enum",
       options: ["debug", "info", "warn", "error"],
       default: "info",
-      description: "Of the services",
+      description: "Log level of the services",
     },
   },
   run: async (session, args) => {
@@ -61,13 +61,13 @@ export const upCommand = honeCommand({
     const isInProcess = openInProcess(session.terminal, args);
     if (args.detach && isInProcess) {
       throw new UsageError(
-        "Cannot leave a debugger's process as --in-process stays in this one: current value is --detach",
+        "--detach and --in-process exclude each other: services in this process end with it",
       );
     }
     if (args.detach) return detach(session, args["log-level"], without, text);
     const stack = await startAndTell(session, { logLevel: args["log-level"], replicas, isInProcess });
     try {
-      session.terminal.line("hone run FILE trains on it; Ctrl-C or hone down ends it");
+      session.terminal.line("hone run FILE starts a run; Ctrl-C or hone down stops the stack");
       throw await raceAbortable(stack.failed, session.signal);
     } catch (error) {
       if (!session.signal.aborted) throw error;
@@ -84,7 +84,7 @@ function serviceNames(text: string | undefined): ServiceName[] {
     const known = SERVICES.find((each) => each === name);
     if (known !== undefined) return known;
     throw new UsageError(
-      `Cannot leave out a service as it must be one of ${SERVICES.join(", ")}: current value is ${name}`,
+      `there is no service ${name} for --without; the services are ${SERVICES.join(", ")}`,
     );
   });
 }
@@ -122,13 +122,13 @@ async function detach(
     if (record !== undefined && record.supervisor.pid === child.pid) {
       terminal.line(`bus    ${shownBus(project, record.natsUrl)}`);
       terminal.line(`page   ${terminal.style("cyan", pageLink(record))}`);
-      terminal.line(`up in process ${child.pid}; hone down ends it`);
+      terminal.line(`up in process ${child.pid}; hone down stops it`);
       return 0;
     }
     if (identity === undefined || !isRunning(identity)) break;
     await delay(LOOK_EVERY_MS, { signal });
   }
   throw new UsageError(
-    `Cannot bring the stack up as its process must keep running, see ${shownPath(logFile)}:\n${logTail(logFile)}`,
+    `the stack did not come up; the end of its log ${shownPath(logFile)}:\n${logTail(logFile)}`,
   );
 }

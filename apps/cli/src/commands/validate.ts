@@ -1,4 +1,4 @@
-/** `hone validate FILE`: checks a run file and all that it names before anything starts. */
+/** `hone validate FILE`: checks a run file and everything that it names, without starting anything. */
 
 import { resolve } from "node:path";
 import { ConfigError } from "@hone/config";
@@ -13,7 +13,7 @@ import { table } from "../terminal.ts";
 export const validateCommand = honeCommand({
   name: "validate",
   description:
-    "Check a run file: its model, rows, agents, tools and judges; where a stack is up its services are asked",
+    "Check a run file and its model, rows, agents, tools and judges; asks the services of a stack that is up",
   args: {
     file: { type: "positional", required: true, description: "Run file, YAML or JSON", valueHint: "FILE" },
   },
@@ -25,15 +25,15 @@ export const validateCommand = honeCommand({
       loaded = await loadRunFile(file, project.folder);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      return tell(session, file, [{ name: "run file", text: "", problems: problemLines(error.problems) }]);
+      return report(session, file, [{ name: "run file", text: "", problems: problemLines(error.problems) }]);
     }
     const { name, seed } = loaded.config;
     const runFile = { name: "run file", text: `${name}, seed ${seed}`, problems: [] };
-    return tell(session, file, [runFile, ...(await checkParts(session, loaded))]);
+    return report(session, file, [runFile, ...(await checkParts(session, loaded))]);
   },
 });
 
-/** The services of a stack know their own settings; where none is up, their code is asked here. */
+/** Asks the services of a stack that is up, as they know their own settings; otherwise their code checks the run here. */
 async function checkParts(session: Session, loaded: LoadedRun): Promise<CheckedPart[]> {
   const { project } = session;
   const stack = readStack(project);
@@ -51,8 +51,8 @@ async function checkParts(session: Session, loaded: LoadedRun): Promise<CheckedP
   }
 }
 
-/** @returns the exit code. */
-function tell({ terminal }: Session, file: string, parts: readonly CheckedPart[]): number {
+/** Prints what was found. @returns the exit code. */
+function report({ terminal }: Session, file: string, parts: readonly CheckedPart[]): number {
   const problems = parts.flatMap((part) => part.problems);
   terminal.line(`${shownPath(file)} is ${problems.length === 0 ? "valid" : "not valid:"}`);
   for (const problem of problems) terminal.line(`  ${problem}`);

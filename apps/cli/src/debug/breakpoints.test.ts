@@ -9,12 +9,12 @@ import { connectInspector } from "@hone/testing";
 import { REPOSITORY } from "../project.ts";
 import { AGENT_LINE, JUDGE_LINE, TOOL_LINE, testProject } from "./testing-project.ts";
 
-/* A debugger, as an editor attaches one: over the inspector protocol, with breakpoints by file and line. */
+/* Attaches a debugger as an editor does: over the inspector protocol, with breakpoints by file and line. */
 
 const MAIN = join(REPOSITORY, "apps", "cli", "src", "main.ts");
 const WAIT_MS = 60_000;
 
-test("breakpoints in the agent, the tool and the judge halt `hone debug`", async () => {
+test("`hone debug` stops at breakpoints in the agent, the tool and the judge", async () => {
   await using own = await testProject();
   const args = ["debug", own.runFile, "--answers", join(own.project.folder, "answers.yaml")];
   const child = spawn(process.execPath, [MAIN, ...args, "--inspect-wait", "--inspect-port", "0"], {

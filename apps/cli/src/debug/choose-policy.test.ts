@@ -15,7 +15,7 @@ const args = (given: Partial<PolicyArgs>): PolicyArgs => ({
 const ENDPOINT = { baseUrl: "http://127.0.0.1:1/v1", model: "far" };
 
 describe("choosePolicy()", () => {
-  test("takes the start model where nothing is said, and what an option implies", async () => {
+  test("uses the start model by default, and the policy that an option implies", async () => {
     assert.deepEqual(await choosePolicy(args({})), {
       kind: "model",
       place: undefined,
@@ -40,15 +40,19 @@ describe("choosePolicy()", () => {
       answers: ["one", "two"],
     });
     await writeFile(file, "one: two");
-    await assert.rejects(choosePolicy(args({ answers: file })), /must hold a list of texts.*"one"/s);
-    await assert.rejects(choosePolicy(args({ answers: join(folder.path, "none") })), /must be there/);
+    await assert.rejects(choosePolicy(args({ answers: file })), /is not a list of texts.*"one"/s);
+    await assert.rejects(choosePolicy(args({ answers: join(folder.path, "none") })), /none cannot be read/);
   });
 
   for (const [what, given, rule] of [
-    ["a name that nobody has", { policy: "randm" }, /one of model, random, .*did you mean "random"/],
+    ["an unknown policy", { policy: "randm" }, /one of model, random, .*did you mean "random"/],
     ["an endpoint without its address", { policy: "endpoint" }, /needs --endpoint/],
-    ["answers without their file", { policy: "answers" }, /needs --answers/],
-    ["an option of another policy", { policy: "random", endpoint: ENDPOINT }, /takes no --endpoint/],
+    ["the policy answers without its file", { policy: "answers" }, /needs --answers/],
+    [
+      "an option that belongs to another policy",
+      { policy: "random", endpoint: ENDPOINT },
+      /does not take --endpoint/,
+    ],
   ] as const) {
     test(`refuses ${what}`, () => assert.rejects(choosePolicy(args(given)), rule));
   }

@@ -1,4 +1,4 @@
-/** Who writes the model's answers in a rollout that is debugged. */
+/** Chooses what writes the model's answers in a rollout of `hone debug`. */
 
 import { readFile } from "node:fs/promises";
 import { type Policy, scriptNames, unknownName } from "@hone/agents";
@@ -19,10 +19,10 @@ export type PolicyChoice =
   | { readonly kind: "script"; readonly name: string }
   | { readonly kind: "endpoint"; readonly endpoint: NamedEndpoint };
 
-/** What the options of the command name. */
+/** The command's options that choose a policy. */
 export interface PolicyArgs {
   readonly policy: string | undefined;
-  /** File of answers. */
+  /** Path of a file of answers. */
   readonly answers: string | undefined;
   readonly endpoint: NamedEndpoint | undefined;
   readonly model: FoundModel | undefined;
@@ -30,11 +30,11 @@ export interface PolicyArgs {
 
 const KINDS = ["model", "random", "answers", "endpoint"] as const;
 
-/** @throws {UsageError} when the options do not go together. */
+/** @throws {UsageError} when the options contradict one another. */
 export async function choosePolicy(args: PolicyArgs): Promise<PolicyChoice> {
   const { policy = impliedBy(args), answers, endpoint, model } = args;
   const need = (option: string): never => {
-    throw new UsageError(`Cannot play as the policy ${policy} needs ${option}: current value is none`);
+    throw new UsageError(`the policy ${policy} needs ${option}`);
   };
   const spare = [
     ...(answers !== undefined && policy !== "answers" ? ["--answers"] : []),
@@ -42,9 +42,7 @@ export async function choosePolicy(args: PolicyArgs): Promise<PolicyChoice> {
     ...(model !== undefined && policy !== "model" ? ["--model"] : []),
   ];
   if (spare.length > 0) {
-    throw new UsageError(
-      `Cannot play as the policy ${policy} takes no ${spare.join(", ")}: current value is ${spare.join(", ")}`,
-    );
+    throw new UsageError(`the policy ${policy} does not take ${spare.join(", ")}`);
   }
   switch (policy) {
     case "model":
@@ -58,7 +56,7 @@ export async function choosePolicy(args: PolicyArgs): Promise<PolicyChoice> {
     default: {
       const [problem] = unknownName(policy, [...KINDS, ...scriptNames()]);
       if (problem === undefined) return { kind: "script", name: policy };
-      throw new UsageError(`Cannot play as --policy must be ${problem.allowed}: current value is ${policy}`);
+      throw new UsageError(`there is no policy ${policy}; --policy must be ${problem.allowed}`);
     }
   }
 }
@@ -68,7 +66,7 @@ function impliedBy({ answers, endpoint }: PolicyArgs): string {
   return endpoint === undefined ? "model" : "endpoint";
 }
 
-export function shownPolicy(choice: PolicyChoice): string {
+export function describePolicy(choice: PolicyChoice): string {
   switch (choice.kind) {
     case "model":
       return choice.shown;
@@ -86,13 +84,13 @@ export function shownPolicy(choice: PolicyChoice): string {
 export interface OpenPolicyOptions {
   readonly tokenizer: Tokenizer;
   readonly weights: () => Promise<StartWeights>;
-  /** Name under which the rollout asks. */
+  /** Name of the model in the rollout's requests. */
   readonly model: string;
   readonly version: number;
   readonly maxCacheBytes: number;
 }
 
-/** The policy of a choice. What the rollout's own job names, a script or an endpoint, never comes here. */
+/** Opens the chosen policy. A script or an endpoint is part of the rollout's job, which opens it, so it must not be asked here. */
 export async function openPolicy(
   choice: PolicyChoice,
   options: OpenPolicyOptions,
@@ -107,7 +105,8 @@ export async function openPolicy(
     case "script":
     case "endpoint":
       return {
-        generate: () => Promise.reject(new TypeError(`a rollout of ${choice.kind} asks no other policy`)),
+        generate: () =>
+          Promise.reject(new TypeError(`a rollout with the policy ${choice.kind} must not ask another one`)),
       };
   }
 }
@@ -118,14 +117,12 @@ async function readAnswers(file: string): Promise<string[]> {
   try {
     text = await readFile(file, "utf8");
   } catch (cause) {
-    throw new UsageError(`Cannot read answers as their file must be there: current value is ${file}`, {
-      cause,
-    });
+    throw new UsageError(`the file of answers ${file} cannot be read`, { cause });
   }
   const value = parseYaml(text, file);
   if (Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"))
     return value;
   throw new UsageError(
-    `Cannot play answers as ${file} must hold a list of texts: current value is ${JSON.stringify(value).slice(0, 200)}`,
+    `${file} is not a list of texts, one for each answer: ${JSON.stringify(value).slice(0, 200)}`,
   );
 }

@@ -11,11 +11,11 @@ import type { PolicyChoice } from "./choose-policy.ts";
 import { type DebuggedRollout, debugRollout } from "./debug-rollout.ts";
 import { CALL, type TestProject, testProject } from "./testing-project.ts";
 
-/* One rollout in this process, with everything that a user brings: an agent, a tool, an environment and a judge. */
+/* Plays one rollout in this process with a user's own agent, tool, environment and judge. */
 
 describe("debugRollout()", () => {
   let own: TestProject;
-  let told: string[] = [];
+  let events: string[] = [];
   before(async () => {
     own = await testProject();
   });
@@ -27,8 +27,8 @@ describe("debugRollout()", () => {
   ): Promise<DebuggedRollout> => {
     const { runFile = own.runFile, row = 1, seed } = options;
     const { config } = await loadRunFile(runFile, own.project.folder);
-    told = [];
-    const tell = (what: string) => () => void told.push(what);
+    events = [];
+    const record = (what: string) => () => void events.push(what);
     return debugRollout(config, {
       project: own.project,
       file: runFile,
@@ -39,18 +39,18 @@ describe("debugRollout()", () => {
       temperature: undefined,
       signal: new AbortController().signal,
       listener: {
-        onTask: tell("task"),
+        onTask: record("task"),
         onWait: () => undefined,
-        onAttempt: tell("attempt"),
-        onReset: tell("reset"),
-        onTurn: tell("turn"),
-        onToolCall: tell("tool"),
-        onStep: tell("step"),
-        onFailure: (error) => void told.push(`failure ${String(error)}`),
+        onAttempt: record("attempt"),
+        onReset: record("reset"),
+        onTurn: record("turn"),
+        onToolCall: record("tool"),
+        onStep: record("step"),
+        onFailure: (error) => void events.push(`failure ${String(error)}`),
       },
     });
   };
-  /** The tokens of the turns, put one after the other, are the training rows. */
+  /** Asserts that the tokens of the turns, one after another, are the training rows. */
   const assertExact = ({ turns, record }: DebuggedRollout) => {
     for (const [index, { tokenIds, lossMask }] of record.samples.entries()) {
       const tokens = turns.filter(({ sample }) => sample === index).flatMap((turn) => turn.tokens);
@@ -65,9 +65,9 @@ describe("debugRollout()", () => {
     }
   };
 
-  test("shows turns, calls of tools and what the judge says of written answers", async () => {
+  test("reports turns, calls of tools and the judge's scores of given answers", async () => {
     const played = await play({ kind: "answers", answers: [CALL, "It is 5."] });
-    assert.deepEqual(told, ["task", "attempt", "turn", "tool", "turn"]);
+    assert.deepEqual(events, ["task", "attempt", "turn", "tool", "turn"]);
     const [first, second] = played.turns;
     assert.deepEqual(first?.tools, ["add"]);
     assert.deepEqual(first?.messages, [{ role: "user", content: "2 + 3?" }]);
@@ -87,7 +87,7 @@ describe("debugRollout()", () => {
     assert.equal(played.verdict.scores[0]?.reason, "it says the sum");
   });
 
-  test("a call that cannot be read is what the judge degenerate strikes at", async () => {
+  test("the judge degenerate penalises a call that cannot be parsed", async () => {
     const runFile = await own.writeRun("degenerate.json", {
       judge: [{ kind: "degenerate", checks: ["loops", "tool_calls"] }],
     });
@@ -100,7 +100,7 @@ describe("debugRollout()", () => {
     assert.deepEqual(await scoreOf("<tool_call>add 2 and 3</tool_call>"), [-1, { loops: 0, tool_calls: 1 }]);
   });
 
-  test("control tokens that are sampled within an answer strike degenerate, though its text has none", async () => {
+  test("the judge degenerate penalises sampled control tokens, which are missing in the answer's text", async () => {
     const runFile = await own.writeRun("control.json", {
       agent: { name: "single_turn" },
       judge: [{ kind: "degenerate", checks: ["control_tokens"] }],
@@ -114,14 +114,14 @@ describe("debugRollout()", () => {
     assert.deepEqual(await played("It is 5.<|im_start|>user"), [-1, "It is 5.user"]);
   });
 
-  test("plays the row that is asked for, and refuses one that is not there", async () => {
+  test("plays the row of --row, and refuses one that does not exist", async () => {
     const played = await play({ kind: "answers", answers: ["It is 5."] }, { row: 2 });
     assert.equal(played.task.id, "rows.jsonl:2");
     assert.ok(played.verdict.kind === "scored" && played.verdict.reward === 0);
-    await assert.rejects(play({ kind: "random" }, { row: 3 }), /1 to 2, .*current value is 3/);
+    await assert.rejects(play({ kind: "random" }, { row: 3 }), /--row 3 .*1 to 2/);
   });
 
-  test("random tokens are drawn alike from the whole vocabulary, by the seed", async () => {
+  test("random tokens are drawn uniformly from the whole vocabulary, by the seed", async () => {
     const [one, same, other] = [
       await play({ kind: "random" }, { seed: 1 }),
       await play({ kind: "random" }, { seed: 1 }),
@@ -146,7 +146,7 @@ describe("debugRollout()", () => {
     assert.deepEqual(sample?.versions, [{ version: 0, tokenCount: numSampled }]);
   });
 
-  test("another model is taken from its folder", async () => {
+  test("another model is loaded from its folder", async () => {
     const { config } = await loadRunFile(own.runFile, own.project.folder);
     const folder = join(own.project.folder, "start");
     await mkdir(folder);
@@ -162,19 +162,19 @@ describe("debugRollout()", () => {
       await play({ kind: "model", place, shown: "" }),
       await play({ kind: "model", place: undefined, shown: "" }),
     ];
-    // It is the start model's own weights, so it says the same.
+    // These are the start model's own weights, so the answers are the same.
     const ids = ({ record }: DebuggedRollout) => record.samples.map(({ tokenIds }) => Array.from(tokenIds));
     assert.deepEqual(ids(same), ids(first));
   });
 
-  test("a script acts in an environment of the run's own", async () => {
+  test("a script plays an environment from the run's modules", async () => {
     const runFile = await own.writeRun("coin.json", {
       dataset: { train: { source: "environment", environment: "coin", seeds: { from: 3, to: 9 } } },
       agent: { name: "tosser", modules: ["agent.ts"] },
       judge: [{ kind: "environment" }],
     });
     const played = await play({ kind: "script", name: "random_legal" }, { runFile });
-    assert.deepEqual(told, ["task", "attempt", "reset", "turn", "step"]);
+    assert.deepEqual(events, ["task", "attempt", "reset", "turn", "step"]);
     assert.equal(played.task.id, "coin:3");
     const [turn] = played.turns;
     assert.ok(["0", "1"].includes(turn?.answer ?? ""));
@@ -184,7 +184,7 @@ describe("debugRollout()", () => {
     assert.deepEqual(played.record.metrics, { tossed: 1 });
   });
 
-  test("a program of another kind plays through its session", async () => {
+  test("a program in another language plays through a session", async () => {
     await own.writeFile(
       "outside.mjs",
       `const { OPENAI_BASE_URL, OPENAI_API_KEY } = process.env;
@@ -204,15 +204,15 @@ describe("debugRollout()", () => {
     const runFile = await own.writeRun("outside.json", { agent: { command } });
     const played = await play({ kind: "answers", answers: ["It is 4.", "It is 5."] }, { runFile });
     assert.equal(played.record.outcome, "completed", played.record.reason);
-    assert.deepEqual(told, ["task", "attempt", "turn", "turn"]);
+    assert.deepEqual(events, ["task", "attempt", "turn", "turn"]);
     assert.deepEqual(played.turns[1]?.messages, [{ role: "user", content: "Sure?" }]);
     assertExact(played);
     assert.ok(played.verdict.kind === "scored" && played.verdict.reward === 1);
   });
 
-  test("what the agent throws is told whole, and scored as the outcome says", async () => {
+  test("an error of the agent is reported with its message, and the outcome's rule scores it", async () => {
     const played = await play({ kind: "answers", answers: [`crash ${CALL}`] });
-    assert.deepEqual(told.at(-1), "failure RangeError: the agent broke");
+    assert.deepEqual(events.at(-1), "failure RangeError: the agent broke");
     assert.equal(played.record.outcome, "agent_failed");
     assert.deepEqual(played.rule, { key: "algorithm.outcomes.agentFailed", rule: { reward: 0 } });
   });
@@ -241,7 +241,7 @@ describe("debugRollout()", () => {
       return { kind: "endpoint", endpoint: { baseUrl, model: "far" } } as const;
     };
 
-    test("its calls of tools are run, and told to it in its own words", async () => {
+    test("its tool calls are run, and sent back to it as it wrote them", async () => {
       bodies = [];
       const calls = ['{"a": 2, "b": 3}', '{"a": 2'].map((args, index) => ({
         id: `far_${index}`,
@@ -264,7 +264,7 @@ describe("debugRollout()", () => {
       );
       assert.match(JSON.stringify(bodies[1]), /"arguments":"\{\\"a\\":2,\\"b\\":3\}"/);
       assert.equal(bodies[0]?.tools?.length, 1);
-      // What cannot be read as a call is text that the agent takes for an answer.
+      // A call that cannot be parsed becomes text, which the agent takes for the final answer.
       assert.match(
         played.turns[1]?.answer ?? "",
         /^Hm\.\n<tool_call>\n\{"name": "add", "arguments": \{"a": 2\}\n/,
@@ -272,7 +272,7 @@ describe("debugRollout()", () => {
       assert.equal(played.turns.length, 2);
     });
 
-    test("its answers are text, which is never trained", async () => {
+    test("its answers are text that is never trained on", async () => {
       bodies = [];
       answers = [{ content: "It is 5." }];
       const runFile = await own.writeRun("single.json", { agent: { name: "single_turn" } });

@@ -1,6 +1,6 @@
 /**
- * One rollout of a run file, played and judged in this process: the tasks, the rollout, the judges and the engine are the
- * code of the services, without a bus between them.
+ * Plays and judges one rollout of a run file in this process. The tasks, the rollout, the judges and the engine are the code
+ * of the services, without a bus between them.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -31,19 +31,19 @@ import { type RolloutListener, type SeenTurn, TurnRecorder } from "./turn-record
 
 export interface DebugOptions {
   readonly project: Project;
-  /** Of the run file, for errors. */
+  /** Path of the run file, for errors. */
   readonly file: string;
   readonly split: "train" | "eval";
-  /** From 1, in the source's own order. */
+  /** Number of the task, from 1, in the order of its source. */
   readonly row: number;
   readonly policy: PolicyChoice;
   readonly temperature: number | undefined;
-  /** In the place of the run's. */
+  /** Replaces the run's seed. */
   readonly seed: number | undefined;
   readonly signal: AbortSignal;
   readonly listener: RolloutListener & {
     onTask(task: JobTask, size: number): void;
-    /** Something takes its time. */
+    /** Called when something begins that may take long. */
     onWait(what: string): void;
   };
 }
@@ -53,18 +53,18 @@ export interface DebuggedRollout {
   readonly turns: readonly SeenTurn[];
   readonly record: RolloutRecord;
   readonly verdict: Verdict;
-  /** Judges that compare the rollouts of a group, and so were not asked. */
+  /** Judges that were not asked, because they compare the rollouts of a group. */
   readonly groupJudges: readonly string[];
-  /** What the run makes of a rollout that ended so (`algorithm.outcomes`); undefined where its reward counts as it is. */
+  /** How the run treats a rollout with this outcome (`algorithm.outcomes`); undefined if its reward counts as it is. */
   readonly rule: { readonly key: string; readonly rule: unknown } | undefined;
 }
 
-/** As a run's start: version 0, which step 1 would train on. */
+/** The rollout is played as at a run's start: with version 0, for step 1. */
 const VERSION = 0;
 const STEP = 1;
 
 /**
- * @throws {UsageError} when there is no such row.
+ * @throws {UsageError} when the row does not exist.
  * @throws {ConfigError} when the run's model is refused.
  */
 export async function debugRollout(run: RunConfig, options: DebugOptions): Promise<DebuggedRollout> {
@@ -74,14 +74,14 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
   await using opened = new AsyncDisposableStack();
   const task = await taskOf(run, options, environment);
   const judges = opened.use(openJudgeParts(project.folder, environment));
-  // Before anything is played: a judge that cannot be made is told of at once.
+  // Done before anything is played, so that a judge that cannot be built is reported at once.
   const panel = await assemblePanel(run.judge, judges);
   const parts = opened.use(openRolloutParts(readRolloutConfig(environment)));
 
   const folder = await mkdtemp(join(tmpdir(), "hone-debug-"));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
   const { hub } = readTrainerConfig(environment);
-  listener.onWait("looking at the model");
+  listener.onWait("checking the model");
   const onProgress = (done: number, total: number) =>
     listener.onWait(`fetching the model, ${Math.round(done / 1e6)} of ${Math.round(total / 1e6)} MB`);
   const model = await openStartModel(withModel(run, choice), { folder, hub, signal, onProgress });
@@ -155,15 +155,13 @@ async function taskOf(
 ): Promise<JobTask> {
   const spec = run.dataset[split];
   if (spec === undefined) {
-    throw new UsageError(`Cannot play as the run file must have a dataset.${split}: current value is none`);
+    throw new UsageError(`the run file has no dataset.${split}, which --split ${split} takes its task from`);
   }
   const logger = createLogger({ service: "hone", level: "warn", sink: process.stderr });
   using parts = openSourceParts(readDatasetConfig(environment), logger);
   const order = await openSource(spec, parts);
   if (row > order.size) {
-    throw new UsageError(
-      `Cannot play as --row must lie in 1 to ${order.size}, the tasks of dataset.${split}: current value is ${row}`,
-    );
+    throw new UsageError(`--row ${row} does not exist; dataset.${split} has rows 1 to ${order.size}`);
   }
   const stretch = { runSeed: run.seed, cursor: row - 1, count: 1, isShuffled: false };
   const [found] = await order.take(stretch);
@@ -207,7 +205,7 @@ function jobOf(
         ? { keyVariable: undefined, concurrency: 16, ...policy.endpoint }
         : undefined,
     sampling: { ...sampling, temperature: temperature ?? sampling.temperature },
-    // What failed is to be seen, not tried again.
+    // A failure is shown, not retried.
     limits: { maxTurns, maxContextTokens, deadlineMs, maxAttempts: 1 },
     lowestVersion: VERSION,
     highestVersion: VERSION,

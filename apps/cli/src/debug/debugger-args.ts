@@ -1,4 +1,4 @@
-/** Options of the commands that a debugger may attach to. */
+/** Options for attaching a debugger to a command. */
 
 import inspector from "node:inspector";
 import { bePatient } from "@hone/core";
@@ -7,17 +7,20 @@ import type { Terminal } from "../terminal.ts";
 
 export const debuggerArgs = {
   inspect: { type: "boolean", description: "Let a debugger attach to this process" },
-  "inspect-wait": { type: "boolean", description: "The same, and begin once one has" },
+  "inspect-wait": { type: "boolean", description: "Let a debugger attach, and wait for it before beginning" },
   "inspect-port": {
     type: "string",
-    description: "Port that it attaches to; 9229 by default, 0 takes any free one",
+    description: "Port for the debugger; 9229 by default, 0 chooses a free one",
     valueHint: "PORT",
   },
 } as const;
 
-/** Those of the commands that start a stack. */
+/** The same for commands that start a stack. */
 export const inProcessArgs = {
-  "in-process": { type: "boolean", description: "Run the services in this process, as for a debugger" },
+  "in-process": {
+    type: "boolean",
+    description: "Run the services in this process, for example to debug them",
+  },
   ...debuggerArgs,
 } as const;
 
@@ -26,7 +29,7 @@ const MAX_PORT = 65_535;
 const HOST = "127.0.0.1";
 
 /**
- * Lets a debugger attach where that is asked for. With one, deadlines wait for its user.
+ * Lets a debugger attach if an option asks for it. Deadlines are then suspended, as the user may stop at breakpoints.
  * @throws {UsageError} when the port is taken.
  */
 export function openDebugger(
@@ -39,13 +42,13 @@ export function openDebugger(
 ): void {
   const isWaiting = args["inspect-wait"] === true;
   const isAsked = args.inspect === true || isWaiting || args["inspect-port"] !== undefined;
-  // Already there where an editor started this process.
+  // The inspector is already open if an editor started this process.
   if (isAsked && inspector.url() === undefined) {
     const port = readPort(args["inspect-port"]);
     inspector.open(port, HOST);
     if (inspector.url() === undefined) {
       throw new UsageError(
-        `Cannot let a debugger attach as the port must be free: current value is ${port}; --inspect-port chooses another`,
+        `port ${port} for the debugger is not free; choose another one with --inspect-port`,
       );
     }
   }
@@ -58,7 +61,7 @@ export function openDebugger(
   terminal.live("");
 }
 
-/** @returns whether the services are to run in this process; a debugger has nothing to see otherwise. */
+/** @returns whether the services run in this process. @throws {UsageError} for a debugger option without --in-process, which would have no effect. */
 export function openInProcess(
   terminal: Terminal,
   args: Parameters<typeof openDebugger>[1] & { readonly "in-process"?: boolean | undefined },
@@ -69,9 +72,7 @@ export function openInProcess(
     return value !== undefined && value !== false;
   });
   if (given !== undefined && !isInProcess) {
-    throw new UsageError(
-      `Cannot debug the services as --${given} goes with --in-process: current value is none`,
-    );
+    throw new UsageError(`--${given} needs --in-process, which runs the services in this process`);
   }
   if (isInProcess) openDebugger(terminal, args);
   return isInProcess;
@@ -81,7 +82,5 @@ function readPort(text: string | undefined): number {
   if (text === undefined) return DEFAULT_PORT;
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= MAX_PORT) return port;
-  throw new UsageError(
-    `Cannot let a debugger attach as --inspect-port must be a port, 0 to ${MAX_PORT}: current value is ${text}`,
-  );
+  throw new UsageError(`--inspect-port ${text} is not a port from 0 to ${MAX_PORT}`);
 }

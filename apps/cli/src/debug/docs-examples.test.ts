@@ -8,7 +8,7 @@ import { parseYaml } from "@hone/config";
 import { chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { findProject, REPOSITORY } from "../project.ts";
 
-/* The commands of docs/debugging.md and the run file of docs/environments.md, as they stand there. */
+/* Runs the commands of docs/debugging.md and the run file of docs/environments.md as they are printed there. */
 
 const run = promisify(execFile);
 const MAIN = path.join(REPOSITORY, "apps", "cli", "src", "main.ts");
@@ -45,7 +45,7 @@ describe("the examples of the documentation", () => {
     assert.match(checked, /run\.yaml is valid/);
   });
 
-  test("environments.md: the run file is sound, and its environment is played", async () => {
+  test("environments.md: the run file is valid, and its environment is played", async () => {
     for (const [, name = "", text = ""] of (await read("environments.md")).matchAll(
       /```\w+\n(?:\/\/|#) file: (\S+)\n(.*?)```/gs,
     )) {
@@ -54,7 +54,7 @@ describe("the examples of the documentation", () => {
     const env = { HONE_FILES: folder, HF_HUB_CACHE: path.join(folder, "cache") };
     const file = path.join(folder, "numbers.yaml");
     assert.match(await hone(["validate", file], env), /numbers\.yaml is valid\n/);
-    // The model of the page is one of the hub; this one is as good for a script.
+    // The page's model is on the hub; a script plays as well with this one.
     for (const [name, text] of Object.entries(chatmlTokenizerFiles())) {
       if (name !== "generation_config.json") await writeFile(path.join(folder, name), text);
     }

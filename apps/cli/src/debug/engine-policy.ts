@@ -1,4 +1,4 @@
-/** The embedded engine in this process as a policy: what the gateway does over the bus, without one. */
+/** A policy that generates with the embedded engine in this process, without a gateway. */
 
 import { FinishReason, type Policy, PolicyRefusedError } from "@hone/agents";
 import { digestOfMerged } from "@hone/checkpoint";
@@ -8,20 +8,20 @@ import type { StartWeights } from "@hone/trainer/start-model";
 
 export interface EnginePolicyOptions {
   readonly weights: StartWeights;
-  /** Name under which rollouts ask for the model. */
+  /** Name of the model in the rollouts' requests. */
   readonly model: string;
   readonly version: number;
-  /** Memory for keys and values. */
+  /** Memory for the cache of keys and values. */
   readonly maxCacheBytes: number;
 }
 
 /**
  * Loads a model.
- * @throws {PolicyLoadError} when the folder holds no model that can be served.
+ * @throws {PolicyLoadError} when the folder holds no model that the engine can serve.
  */
 export async function openEnginePolicy(options: EnginePolicyOptions): Promise<Policy & AsyncDisposable> {
   const { weights, model, version, maxCacheBytes } = options;
-  // One rollout asks one thing at a time, or a few where its agent does several at once.
+  // One rollout sends one request at a time, or a few if its agent works in parallel.
   const engine = new EmbeddedEngine({ maxSequences: 16, maxCacheBytes });
   try {
     await engine.loadPolicy({ model, version, ...weights, digest: await digestOfMerged(weights.folder) });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { REPOSITORY } from "../project.ts";
 
-/* .vscode/launch.json starts commands that there are, with options that they have. */
+/* .vscode/launch.json must name existing commands and options. */
 
 const run = promisify(execFile);
 const MAIN = "apps/cli/src/main.ts";
@@ -18,7 +18,7 @@ interface Configuration {
   readonly args?: readonly string[];
 }
 
-test("each launch configuration names a program that is there, and options that its command knows", async () => {
+test("each launch configuration names an existing program and options that its command has", async () => {
   const text = await readFile(join(REPOSITORY, ".vscode", "launch.json"), "utf8");
   const { configurations, inputs } = JSON.parse(text) as {
     configurations: Configuration[];

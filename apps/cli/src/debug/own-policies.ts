@@ -1,11 +1,12 @@
-/** Policies that need no model: answers that are written beforehand, and random tokens. */
+/** Policies that need no model: given answers, and random tokens. */
 
 import { FinishReason, type GenerateCall, type Generation, type Policy } from "@hone/agents";
 import { Random } from "@hone/core";
 import type { Tokenizer } from "@hone/tokenizer";
 
 /**
- * Writes texts, one for each call in order, the last one again and again; nobody sampled them, so they have no logprobs.
+ * Answers each call with the next text, and with the last one once all are used. The texts were not sampled, so they have no
+ * logprobs.
  * @param answers at least one.
  */
 export function answersPolicy(answers: readonly string[], tokenizer: Tokenizer): Policy {
@@ -20,7 +21,7 @@ export function answersPolicy(answers: readonly string[], tokenizer: Tokenizer):
   };
 }
 
-/** Draws each token from all of the vocabulary alike; the call's seed decides. */
+/** Draws each token uniformly from the vocabulary, with the call's seed. */
 export function randomPolicy(tokenizer: Tokenizer): Policy {
   const logprob = -Math.log(tokenizer.vocabSize);
   return {
@@ -38,7 +39,7 @@ export function randomPolicy(tokenizer: Tokenizer): Policy {
   };
 }
 
-/** Cut at what the call allows. */
+/** The generation of these tokens, cut at the call's limit. */
 function generationOf(
   { sampling, onTokens }: GenerateCall,
   ids: readonly number[],

@@ -1,4 +1,4 @@
-/** A rollout that is debugged, told while it goes on. */
+/** Prints a rollout of `hone debug` while it is played. */
 
 import type { EnvironmentReset, EnvironmentStep } from "@hone/agents";
 import type { Terminal } from "../terminal.ts";
@@ -10,10 +10,10 @@ export interface RolloutPrinterOptions {
   readonly hasLogprobs: boolean;
 }
 
-/** Fits most windows; tokens are wrapped here, texts never. */
+/** Width at which tokens are wrapped, which fits most windows; texts are not wrapped. */
 const COLUMNS = 100;
 const INDENT = "  ";
-/** Names stand in one column. */
+/** Width of the column of names. */
 const NAME_COLUMNS = 10;
 
 export class RolloutPrinter {
@@ -48,8 +48,8 @@ export class RolloutPrinter {
   }
 
   #turn({ turn, sample, isNewSample, messages, tools, begin, tokens, answer, ...rest }: SeenTurn): void {
-    const goesOn = isNewSample ? `begins sample ${sample}` : `goes on with sample ${sample}`;
-    this.#heading(`turn ${turn + 1}`, goesOn);
+    const place = isNewSample ? `begins sample ${sample}` : `continues sample ${sample}`;
+    this.#heading(`turn ${turn + 1}`, place);
     if (tools.length > 0) this.#named("tools", tools.join(", "));
     for (const { role, content, tool_calls: calls = [] } of messages) {
       this.#named(role, content);
@@ -105,7 +105,7 @@ export class RolloutPrinter {
   }
 
   #environment({ observation, info }: Pick<EnvironmentStep, "observation" | "info">): void {
-    this.#named("sees", observation);
+    this.#named("observes", observation);
     if (Object.keys(info).length > 0) this.#named("", this.#dim(JSON.stringify(info)));
   }
 
@@ -115,7 +115,7 @@ export class RolloutPrinter {
     this.#named("", this.#terminal.style("red", stack));
   }
 
-  /** How it ended. */
+  /** Prints how the rollout ended. */
   end({ record, turns, verdict, groupJudges, task, rule }: DebuggedRollout): void {
     this.#heading("end");
     this.#named("outcome", [record.outcome, record.reason].filter((text) => text !== "").join(": "));
@@ -132,11 +132,11 @@ export class RolloutPrinter {
     if (truth !== undefined) this.#named("truth", typeof truth === "string" ? truth : JSON.stringify(truth));
     this.#verdict(verdict);
     for (const name of groupJudges) {
-      this.#named("judge", `${name}: not asked, as it compares the rollouts of a group`);
+      this.#named("judge", `${name}: not asked, because it compares the rollouts of a group`);
     }
     if (rule !== undefined) {
-      const text = rule.rule === "drop" ? "is left out" : `counts as ${JSON.stringify(rule.rule)}`;
-      this.#named("in a run", `a rollout that ended so ${text} (${rule.key})`);
+      const text = rule.rule === "drop" ? "is left out" : `is scored as ${JSON.stringify(rule.rule)}`;
+      this.#named("in a run", `a rollout with this outcome ${text} (${rule.key})`);
     }
   }
 
@@ -164,7 +164,7 @@ export class RolloutPrinter {
     this.#terminal.line(`${this.#terminal.style("bold", text)}${more === "" ? "" : ` ${this.#dim(more)}`}`);
   }
 
-  /** A name and a text, whose further lines stand below its first. */
+  /** Prints a name and a text; further lines of the text are aligned with its first. */
   #named(name: string, text: string): void {
     const [first = "", ...more] = text.split("\n");
     const indent = INDENT + " ".repeat(NAME_COLUMNS);

@@ -1,4 +1,4 @@
-/** For tests: a project folder with an agent, a tool, an environment and a judge of its own, and a small model. */
+/** For tests: a project folder with its own agent, tool, environment and judge, and a small model. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { findProject, type Project } from "../project.ts";
 export interface TestProject extends AsyncDisposable {
   readonly project: Project;
   readonly runFile: string;
-  /** Writes another run file, with sections in the place of the first one's. */
+  /** Writes another run file: the first one with these sections replaced. */
   writeRun(name: string, changes: Readonly<Record<string, unknown>>): Promise<string>;
   writeFile(name: string, text: string): Promise<string>;
 }
 
-/** Lines that tests halt at. */
+/** Lines at which tests set breakpoints. */
 export const AGENT_LINE = "const answer = await model.invoke(messages, run);";
 export const TOOL_LINE = "const sum = Number(a) + Number(b);";
 export const JUDGE_LINE = "const isRight = solution.includes(String(groundTruth));";
@@ -125,7 +125,7 @@ const RUN = {
   trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.001 } },
 };
 
-/** An answer of the model that calls the tool. */
+/** A model's answer that calls the tool. */
 export const CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>';
 
 export async function testProject(): Promise<TestProject> {

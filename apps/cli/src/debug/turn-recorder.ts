@@ -1,4 +1,4 @@
-/** What is seen of a rollout while it is played: its turns with their tokens, tools and environment. */
+/** Records a rollout while it is played: its turns with their tokens, tools and environment. */
 
 import type { EnvironmentReset, EnvironmentStep, RolloutWitness, WitnessedCall } from "@hone/agents";
 import type { ChatMessage, Tokenizer } from "@hone/tokenizer";
@@ -7,9 +7,9 @@ import type { ChatMessage, Tokenizer } from "@hone/tokenizer";
 export interface SeenToken {
   readonly id: number;
   readonly text: string;
-  /** 1 = sampled, and so trained. */
+  /** 1 = sampled, and so trained on. */
   readonly mask: 0 | 1;
-  /** Of a sampled token, under the sampling distribution; absent where nobody knows it. */
+  /** Log-probability of a sampled token under the sampling distribution; absent if it is unknown. */
   readonly logprob?: number;
 }
 
@@ -22,23 +22,23 @@ export interface SeenToolCall {
 }
 
 export interface SeenStep extends EnvironmentStep {
-  /** What it was given. */
+  /** The answer that the environment was given. */
   readonly answer: string;
 }
 
 export interface SeenTurn {
   /** From 0. */
   readonly turn: number;
-  /** The training row that it belongs to, from 0, and whether it begins it. */
+  /** The training row that the turn belongs to, from 0, and whether it is the row's first turn. */
   readonly sample: number;
   readonly isNewSample: boolean;
-  /** What the model was shown that it had not been shown in this sample before. */
+  /** Messages that are new to the model in this sample. */
   readonly messages: readonly ChatMessage[];
-  /** Names of the tools that it was shown. */
+  /** Names of the tools that were offered to the model. */
   readonly tools: readonly string[];
-  /** Where {@link tokens} begin in the sample. */
+  /** Position of the first of {@link tokens} in the sample. */
   readonly begin: number;
-  /** Those that the turn adds to the sample: what it was shown, then what it sampled. */
+  /** Tokens that the turn adds to the sample: first those that the model was shown, then those that it sampled. */
   readonly tokens: readonly SeenToken[];
   readonly answer: string;
   readonly finishReason: string;
@@ -47,13 +47,13 @@ export interface SeenTurn {
   readonly steps: readonly SeenStep[];
 }
 
-/** The parts that follow the answer are added while the turn goes on. */
+/** A turn whose tool calls and steps are still being added. */
 interface OpenTurn extends SeenTurn {
   readonly toolCalls: SeenToolCall[];
   readonly steps: SeenStep[];
 }
 
-/** Told as it happens. */
+/** Is called for each event as it happens. */
 export interface RolloutListener {
   onAttempt(attempt: number): void;
   onReset(reset: EnvironmentReset): void;
@@ -65,17 +65,17 @@ export interface RolloutListener {
 
 export interface TurnRecorderOptions {
   readonly tokenizer: Tokenizer;
-  /** Whether what is sampled may be trained: not what a model outside wrote. */
+  /** Whether sampled tokens may be trained on; false for the answers of an endpoint. */
   readonly isTrainable: boolean;
   readonly listener: RolloutListener;
 }
 
-/** Keeps the latest attempt. */
+/** Keeps the turns of the latest attempt. */
 export class TurnRecorder implements RolloutWitness {
   turns: OpenTurn[] = [];
   reset: EnvironmentReset | undefined;
   readonly #options: TurnRecorderOptions;
-  /** Of each sample: how much of it has been seen. */
+  /** How many tokens and messages of each sample were reported. */
   #seen = new Map<number, { readonly tokens: number; readonly messages: number }>();
 
   constructor(options: TurnRecorderOptions) {
@@ -114,7 +114,7 @@ export class TurnRecorder implements RolloutWitness {
       toolCalls: [],
       steps: [],
     };
-    // The answer will be a message of the next call.
+    // Counts the answer, which will be a message of the next call.
     this.#seen.set(turn.sample, { tokens: turn.sampledEnd, messages: messages.length + 1 });
     this.turns[turn.index] = added;
     this.#options.listener.onTurn(added);

@@ -1,4 +1,4 @@
-/** A small curve of text: the mean of each column's values, in eighths of a line. */
+/** Draws a small curve as text, with a resolution of an eighth of a line. */
 
 const BLOCKS = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const EIGHTHS = BLOCKS.length - 1;
@@ -6,14 +6,14 @@ const EIGHTHS = BLOCKS.length - 1;
 export interface CurveOptions {
   readonly width: number;
   readonly height: number;
-  /** Value at the foot. @default 0 */
+  /** Value at the bottom. @default 0 */
   readonly min?: number;
   /** Value at the top. @default 1 */
   readonly max?: number;
 }
 
 /**
- * Draws values from left to right; more values than columns are averaged, fewer are one column each.
+ * Draws values from left to right. If there are more values than columns, each column shows the mean of its values.
  * @returns the lines from top to bottom, each with the value at its upper edge.
  */
 export function drawCurve(values: readonly number[], options: CurveOptions): string[] {
@@ -27,9 +27,9 @@ export function drawCurve(values: readonly number[], options: CurveOptions): str
     return part.reduce((sum, value) => sum + value, 0) / part.length;
   });
   return Array.from({ length: height }, (_, row) => {
-    const foot = (height - 1 - row) * EIGHTHS;
+    const bottom = (height - 1 - row) * EIGHTHS;
     const cells = columns.map((value) => {
-      const filled = Math.round(((value - min) / (max - min)) * height * EIGHTHS) - foot;
+      const filled = Math.round(((value - min) / (max - min)) * height * EIGHTHS) - bottom;
       return BLOCKS[Math.max(0, Math.min(EIGHTHS, filled))];
     });
     const top = min + ((height - row) / height) * (max - min);

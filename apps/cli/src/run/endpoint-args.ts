@@ -1,11 +1,11 @@
-/** A model behind an OpenAI-compatible API, as options of a command name it. */
+/** Options of a command that name a model behind an OpenAI-compatible API. */
 
 import { UsageError } from "../errors.ts";
 
 export const endpointArgs = {
   endpoint: {
     type: "string",
-    description: "An OpenAI-compatible API, up to and with /v1, of which --model names a model",
+    description: "Base URL of an OpenAI-compatible API, including /v1; --model names its model",
     valueHint: "URL",
   },
   "api-key-env": {
@@ -21,42 +21,34 @@ export interface NamedEndpoint {
   readonly keyVariable?: string;
 }
 
-/** The variable that services know; another one's value is passed on under it. */
+/** The variable that services read; the value of another variable is copied to it. */
 const KEY_VARIABLE = "HONE_ENDPOINT_KEY";
 
 /**
- * @param action named in errors, such as "evaluate".
- * @returns undefined where no endpoint is named.
- * @throws {UsageError} when one is not named whole, or its key is missing.
+ * @returns the endpoint of the options; undefined if they name none.
+ * @throws {UsageError} when an option or the key is missing.
  */
-export function endpointOf(
-  args: {
-    readonly endpoint?: string | undefined;
-    readonly model?: string | undefined;
-    readonly "api-key-env"?: string | undefined;
-  },
-  action: string,
-): NamedEndpoint | undefined {
+export function endpointOf(args: {
+  readonly endpoint?: string | undefined;
+  readonly model?: string | undefined;
+  readonly "api-key-env"?: string | undefined;
+}): NamedEndpoint | undefined {
   const { endpoint: baseUrl, model, "api-key-env": variable } = args;
   if (baseUrl === undefined) {
     if (variable === undefined) return undefined;
-    throw new UsageError(`Cannot ${action} as --api-key-env goes with --endpoint: current value is none`);
+    throw new UsageError("--api-key-env needs --endpoint, the API that the key is for");
   }
   if (model === undefined) {
-    throw new UsageError(
-      `Cannot ${action} an endpoint as --model must name its model: current value is none`,
-    );
+    throw new UsageError("--endpoint needs --model, the name of the endpoint's model");
   }
   if (variable === undefined) return { baseUrl, model };
   const key = process.env[variable];
   if (key === undefined || key === "") {
-    throw new UsageError(
-      `Cannot ${action} as ${variable} must hold the endpoint's key: current value is none`,
-    );
+    throw new UsageError(`the environment variable ${variable}, which --api-key-env names, is not set`);
   }
   const keyVariable = variable.startsWith(KEY_VARIABLE) ? variable : KEY_VARIABLE;
   process.env[keyVariable] = key;
-  // Who names key and address in one command means this key for that host.
+  // A user who names key and address in one command allows this key to be sent to that host.
   process.env[`${keyVariable}_HOSTS`] ??= URL.canParse(baseUrl) ? new URL(baseUrl).origin : "";
   return { baseUrl, model, keyVariable };
 }

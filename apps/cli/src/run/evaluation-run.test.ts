@@ -20,7 +20,7 @@ const NOTHING: EvaluationOptions = {
 describe("evaluationRun()", async () => {
   const { config } = await loadRunFile(join(REPOSITORY, "examples/01-frozen-lake/run.yaml"), REPOSITORY);
 
-  test("is the file without its training, under a name of its own", () => {
+  test("is the run file without its training, under another name", () => {
     const run = evaluationRun(config, NOTHING);
     assert.equal(run.name, "frozen-lake-eval");
     assert.equal(isTraining(run.config), false);
@@ -40,7 +40,7 @@ describe("evaluationRun()", async () => {
     assert.equal(evaluationRun({ ...config, name: "n".repeat(40) }, NOTHING).name.length, 40);
   });
 
-  test("takes another model, fewer tasks, more samples and other sampling", () => {
+  test("changes the model, the number of tasks and samples, and the sampling", () => {
     const { model, trainer, rollout } = evaluationRun(config, {
       ...NOTHING,
       model: { path: "/some/folder", revision: "main" },
@@ -64,14 +64,14 @@ describe("evaluationRun()", async () => {
     assert.equal(rollout.sampling.maxNewTokens, 2);
   });
 
-  test("samples nothing at temperature 0", () => {
+  test("evaluates only greedily at temperature 0", () => {
     const { trainer } = evaluationRun(config, { ...NOTHING, temperature: 0 }).config;
     assert.deepEqual(trainer.eval.modes, ["greedy"]);
   });
 
   const wrong: [what: string, options: Partial<EvaluationOptions>, key: string][] = [
     ["more tasks than there are", { tasks: 1_000_000 }, "trainer.eval.tasks"],
-    ["pass@k of more than the samples", { samples: 4, passAt: [1, 8] }, "trainer.eval.passAt[1]"],
+    ["pass@k with k above the number of samples", { samples: 4, passAt: [1, 8] }, "trainer.eval.passAt[1]"],
     ["several samples at temperature 0", { samples: 4, temperature: 0 }, "trainer.eval.samples"],
   ];
   for (const [what, options, key] of wrong) {

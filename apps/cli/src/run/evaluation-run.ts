@@ -1,31 +1,31 @@
-/** The run file of an evaluation: another one's, without its training. */
+/** Makes the run file of an evaluation: a given run file without its training. */
 
 import { type RunConfig, resolveRunConfig } from "@hone/config";
 import type { ModelPlace } from "./find-model.ts";
 import type { LoadedRun } from "./load-run-file.ts";
 
-/** What an evaluation changes of the file; what is undefined is left as it is. */
+/** What an evaluation changes in the run file; undefined values are left as they are. */
 export interface EvaluationOptions {
   readonly model: ModelPlace | undefined;
-  /** The first tasks of the file's `dataset.eval`. */
+  /** Number of tasks, the first ones of the file's `dataset.eval`. */
   readonly tasks: number | undefined;
   readonly samples: number | undefined;
   readonly passAt: readonly number[] | undefined;
   readonly temperature: number | undefined;
   readonly maxNewTokens: number | undefined;
-  /** A model outside that is asked in the model's place. */
+  /** An external model that is evaluated instead of the run's. */
   readonly endpoint:
     | { readonly baseUrl: string; readonly model: string; readonly keyVariable?: string }
     | undefined;
-  /** Plays each task with the most likely tokens too. */
+  /** Also plays each task with the most likely tokens. */
   readonly hasGreedy: boolean;
 }
 
-/** Runs are named, one of a name at a time: an evaluation beside its training has another name. */
+/** Only one run of a name can be active, so that an evaluation needs another name than its training. */
 const SUFFIX = "-eval";
 const MAX_NAME_CHARACTERS = 40;
 
-/** @throws {ConfigError} when the options do not go with the file, or with one another. */
+/** @throws {ConfigError} when the options contradict the file or one another. */
 export function evaluationRun(run: RunConfig, options: EvaluationOptions): LoadedRun {
   const { warmStart: _, trainer, algorithm, rollout, ...rest } = run;
   const { outcomes } = algorithm;
@@ -61,7 +61,7 @@ export function evaluationRun(run: RunConfig, options: EvaluationOptions): Loade
   return { name, config, text: JSON.stringify(config) };
 }
 
-/** At temperature 0 every sample would be the same. */
+/** At temperature 0 all samples would be equal, so they are played greedily. */
 function modesFor(temperature: number, hasGreedy: boolean): RunConfig["trainer"]["eval"]["modes"] {
   if (temperature === 0) return ["greedy"];
   return hasGreedy ? ["sampled", "greedy"] : ["sampled"];

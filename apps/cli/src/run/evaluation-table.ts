@@ -1,10 +1,10 @@
-/** Evaluations as a table: a line each, a column for each pass@k. */
+/** Formats evaluations as a table with one line each. */
 
 import { figure, share } from "../format.ts";
 import { table } from "../terminal.ts";
 import type { EvaluationRecord } from "./run-view.ts";
 
-/** Lines of the table, its head first. */
+/** @returns the lines of the table, the head first. */
 export function evaluationTable(evaluations: readonly EvaluationRecord[]): string[] {
   const names = new Set(evaluations.flatMap(({ metrics }) => Object.keys(metrics).filter(isPassAt)));
   const passAt = [...names].sort((a, b) => kOf(a) - kOf(b));
@@ -30,7 +30,7 @@ export function evaluationTable(evaluations: readonly EvaluationRecord[]): strin
   return table([head, ...rows]);
 }
 
-/** How rollouts ended, where some did otherwise than completed: `outcomes  completed 38, truncated 2`. */
+/** The number of rollouts per outcome, such as `completed 38, truncated 2`; undefined if all of them completed. */
 export function outcomeText({ metrics }: EvaluationRecord): string | undefined {
   const counts = Object.entries(metrics)
     .filter(([name, count]) => name.startsWith(OUTCOME) && count > 0)

@@ -1,4 +1,4 @@
-/** Writes a run's weights into a folder of a person's own, so that it is there whole or not at all. */
+/** Writes a run's weights into a user's folder, either completely or not at all. */
 
 import { constants } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -8,18 +8,18 @@ import { UsageError } from "../errors.ts";
 
 const ADAPTER_CONFIG = "adapter_config.json";
 
-/** How adapters name the model that they belong to, in Hone's folders and for everybody else. */
+/** How adapters name their base model. */
 export interface BaseName {
   readonly place: string;
   readonly revision?: string | undefined;
 }
 
 /**
- * Copies the files that make up a model or its adapters; what else lies beside them, as an optimizer, is left.
+ * Copies the files that make up a model or its adapters; other files beside them, such as an optimizer's, are not copied.
  * @param target must not exist, or be empty.
- * @param base what adapters are to name as their base; undefined = as they do.
+ * @param base the base model that the copied adapters name; undefined = unchanged.
  * @returns the names of the files.
- * @throws {UsageError} when the target holds something.
+ * @throws {UsageError} when the target is not empty.
  */
 export async function copyModel(source: string, target: string, base?: BaseName): Promise<string[]> {
   return intoNewFolder(target, async (unfinished) => {
@@ -34,13 +34,13 @@ export async function copyModel(source: string, target: string, base?: BaseName)
 }
 
 /**
- * Merges adapters into their base and writes the model, stored as the base is.
- * @param base folder of the model that they belong to.
+ * Merges adapters into their base model and writes the result in the files and types of the base.
+ * @param base folder of the base model.
  * @returns the names of the files.
- * @throws {UsageError} when the target holds something; CheckpointError when the two do not belong together.
+ * @throws {UsageError} when the target is not empty; {CheckpointError} when the adapters do not fit the base.
  */
 export async function mergeModel(source: string, base: string, target: string): Promise<string[]> {
-  // Heavy: only who merges pays for it.
+  // Loaded here, as it takes a while and only merging needs it.
   const { loadMerged, saveCheckpoint } = await import("@hone/checkpoint");
   return intoNewFolder(target, async (unfinished) => {
     await saveCheckpoint(unfinished, await loadMerged(source, { findBase: async () => base }));
@@ -51,7 +51,7 @@ async function intoNewFolder(target: string, write: (folder: string) => Promise<
   const present = await readdir(target).catch(() => []);
   if (present.length > 0) {
     throw new UsageError(
-      `Cannot export to ${target} as the folder must be new or empty: current value is ${present.length} files`,
+      `${target} is not empty: it has ${present.length} files; export to a new or empty folder`,
     );
   }
   const unfinished = join(dirname(target), `.new-${process.pid}-${Date.now()}`);

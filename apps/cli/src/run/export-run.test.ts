@@ -19,7 +19,7 @@ async function stateWith(...folders: string[]) {
 }
 
 describe("the weights of a run", () => {
-  test("are those of the newest checkpoint, which is not the last by name", async () => {
+  test("are those of the newest checkpoint by number, not by the order of names", async () => {
     await using state = await stateWith(
       "checkpoints/step-9",
       "checkpoints/step-10",
@@ -30,22 +30,22 @@ describe("the weights of a run", () => {
     assert.equal((await findRunWeights(state.path, "lake-1", 9)).version, 9);
   });
 
-  test("are those of the state where there is no checkpoint, of the newest epoch", async () => {
+  test("are those of the newest epoch's state if there is no checkpoint", async () => {
     await using state = await stateWith("checkpoints/step-9", "state/12-9", "state/12-10");
     const { folder } = await findRunWeights(state.path, "lake-1", 12);
     assert.ok(folder.endsWith("12-10"));
   });
 
-  test("are refused with the versions that are there", async () => {
+  test("are refused with a list of the existing versions if there is none of this version", async () => {
     await using state = await stateWith("checkpoints/step-9", "state/12-1");
-    await assert.rejects(findRunWeights(state.path, "lake-1", 3), /one of 9, 12: current value is 3/);
-    await assert.rejects(findRunWeights(state.path, "lake-2", undefined), /current value is none/);
+    await assert.rejects(findRunWeights(state.path, "lake-1", 3), /no version 3; it has 9, 12/);
+    await assert.rejects(findRunWeights(state.path, "lake-2", undefined), /run lake-2 has no weights/);
     await assert.rejects(findRunWeights(state.path, "../lake-1", undefined), UsageError);
   });
 });
 
 describe("copyModel()", () => {
-  test("copies what makes up a model, and no optimizer", async () => {
+  test("copies the files of a model, and not its optimizer", async () => {
     await using state = await stateWith("state/12-1");
     const target = join(state.path, "out");
     await copyModel(join(state.path, "runs", "lake-1", "state", "12-1"), target);
@@ -53,7 +53,7 @@ describe("copyModel()", () => {
     assert.equal(await readFile(join(target, "config.json"), "utf8"), "state/12-1/config.json");
   });
 
-  test("copies adapters with the name of their base that everybody knows", async () => {
+  test("copies adapters with the public name of their base model", async () => {
     await using state = await temporaryFolder("export");
     const source = join(state.path, "adapter");
     await mkdir(source);
@@ -72,7 +72,7 @@ describe("copyModel()", () => {
     });
   });
 
-  test("leaves a folder alone that holds something, and nothing behind where it fails", async () => {
+  test("does not write to a folder that is not empty, and leaves no files when it fails", async () => {
     await using state = await stateWith("state/12-1");
     const source = join(state.path, "runs", "lake-1", "state", "12-1");
     await assert.rejects(copyModel(source, source), UsageError);

@@ -22,18 +22,18 @@ describe("findModel()", () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  test("takes a run before a folder of its name, and its newest version where none is said", async () => {
+  test("prefers a run to a folder of the same name, and takes its newest version by default", async () => {
     const newest = path.join(folder.path, "state/runs/lake-1/checkpoints/step-9");
     assert.deepEqual(await find("lake-1"), { place: { path: newest, revision: "main" }, shown: "lake-1@9" });
     assert.match((await find("lake-1@3")).place.path, /step-3$/);
-    await assert.rejects(find("lake-1@4"), /Cannot use lake-1 as its version must be one of 3, 9/);
+    await assert.rejects(find("lake-1@4"), /run lake-1 has no version 4; it has 3, 9/);
   });
 
-  test("takes a folder before the hub", async () => {
+  test("prefers a folder to an id of the hub", async () => {
     assert.equal((await find("owner/name")).place.path, path.join(folder.path, "owner/name"));
   });
 
-  test("takes the rest as ids of the hub, with a revision where one is said", async () => {
+  test("takes other names as ids of the hub, with an optional revision", async () => {
     assert.deepEqual((await find("Some/Model-1.5")).place, { path: "Some/Model-1.5", revision: "main" });
     assert.deepEqual((await find("Some/Model@refs/pr/3")).place, {
       path: "Some/Model",
@@ -43,7 +43,7 @@ describe("findModel()", () => {
 
   for (const text of ["lake-2", "./nowhere", "a/b/c", "../up", "a/b@", ""]) {
     test(`refuses ${JSON.stringify(text)}`, async () => {
-      await assert.rejects(find(text), /must be a run .*, a folder, or an id of the hub/);
+      await assert.rejects(find(text), /is not a run .*, a folder or a hub id/);
     });
   }
 });

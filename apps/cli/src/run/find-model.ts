@@ -1,28 +1,28 @@
-/** Which model a person means: a run's weights, a folder, or one of the hub. */
+/** Finds the model that a user names: a run's weights, a folder, or a model of the hub. */
 
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { UsageError } from "../errors.ts";
 import { findRunWeights } from "./run-weights.ts";
 
-/** As `model.path` and `model.revision` of a run file. */
+/** A model in the terms of a run file's `model.path` and `model.revision`. */
 export interface ModelPlace {
   /** An absolute folder, or an id of the hub. */
   readonly path: string;
-  /** Of the hub; a folder has the default one, which says nothing. */
+  /** Revision on the hub; for a folder the default, which has no effect. */
   readonly revision: string;
 }
 
 export interface FoundModel {
   readonly place: ModelPlace;
-  /** For people. */
+  /** The model's name in messages. */
   readonly shown: string;
 }
 
 export interface FindModelFolders {
-  /** Where Hone keeps its runs. */
+  /** The state folder, which holds the runs. */
   readonly state: string;
-  /** Where the person stands. */
+  /** The user's current folder. */
   readonly user: string;
 }
 
@@ -31,8 +31,8 @@ const HUB_ID = /^(?!\.)([\w.-]+\/[\w.-]+)(?:@([\w./-]{1,255}))?$/;
 const DEFAULT_REVISION = "main";
 
 /**
- * Runs go first, then folders; what is neither is an id of the hub, which the service that loads it checks.
- * @throws {UsageError} when it can be none of them.
+ * Looks for a run, then for a folder. Anything else is taken as an id of the hub, which the service that loads it checks.
+ * @throws {UsageError} when the text can be none of these.
  */
 export async function findModel(text: string, folders: FindModelFolders): Promise<FoundModel> {
   const [, run, version] = RUN_AND_VERSION.exec(text) ?? [];
@@ -41,7 +41,6 @@ export async function findModel(text: string, folders: FindModelFolders): Promis
       folders.state,
       run,
       version === undefined ? undefined : Number(version),
-      "use",
     );
     return { place: { path: found.folder, revision: DEFAULT_REVISION }, shown: `${run}@${found.version}` };
   }
@@ -51,7 +50,7 @@ export async function findModel(text: string, folders: FindModelFolders): Promis
   const [, id, revision = DEFAULT_REVISION] = HUB_ID.exec(text) ?? [];
   if (id !== undefined) return { place: { path: id, revision }, shown: text };
   throw new UsageError(
-    `Cannot use a model as it must be a run (RUN or RUN@VERSION), a folder, or an id of the hub such as owner/name or owner/name@revision: current value is ${text}`,
+    `${text || "an empty name"} is not a run (RUN or RUN@VERSION), a folder or a hub id such as owner/name or owner/name@revision`,
   );
 }
 

@@ -12,7 +12,7 @@ const { config: lake } = await loadRunFile(
 );
 const TOKENIZER = "runs/lake-1/tokenizer";
 
-/** As a trainer publishes a run: its tokenizer as a folder of the state folder, and by its digest. */
+/** A run's state as a trainer publishes it: the tokenizer is a folder in the state folder, and is named by its digest. */
 function stateOf(config: RunConfig) {
   const { model } = config;
   if ("path" in model) {
@@ -37,7 +37,7 @@ function changed(config: RunConfig, path: readonly string[], value: unknown): Ru
 const adapted = resolveRunConfig({ ...lake, model: { path: "owner/name", lora: { rank: 8 } } });
 
 describe("changesSince()", () => {
-  test("finds nothing in the file that a run was made from", () => {
+  test("finds no change in the file that a run was made from", () => {
     assert.deepEqual(changesSince(stateOf(lake), lake), []);
     assert.deepEqual(changesSince(stateOf(adapted), adapted), []);
   });
@@ -52,7 +52,7 @@ describe("changesSince()", () => {
     ["model.lora.alpha", adapted, 32, true],
   ];
   for (const [key, from, value, matters] of cases) {
-    test(`names a changed ${key} with both values`, () => {
+    test(`reports a changed ${key} with both values`, () => {
       const now = changed(from, key.split("."), value);
       const changes = changesSince(stateOf(from), now);
       assert.deepEqual(
@@ -63,7 +63,7 @@ describe("changesSince()", () => {
     });
   }
 
-  test("names adapters that were added or left out", () => {
+  test("reports that adapters were removed", () => {
     const whole = resolveRunConfig({ ...lake, model: { path: "owner/name" } });
     assert.deepEqual(
       changesSince(stateOf(adapted), whole).map(({ key, matters }) => [key, matters]),
@@ -71,7 +71,7 @@ describe("changesSince()", () => {
     );
   });
 
-  test("names a tokenizer with other files", () => {
+  test("reports a tokenizer with other files", () => {
     const tokenizer = { files: { "tokenizer.json": "{}" } };
     const now = changed(lake, ["model", "init", "tokenizer"], tokenizer);
     assert.deepEqual(
@@ -80,14 +80,14 @@ describe("changesSince()", () => {
     );
   });
 
-  test("takes a key that came since the run was made for its default", () => {
+  test("a key that the run's stored file lacks counts as its default", () => {
     const state = stateOf(lake);
     const stored = JSON.parse(state.configJson);
     delete stored.rollout.onUniformFailure;
     assert.deepEqual(changesSince({ ...state, configJson: JSON.stringify(stored) }, lake), []);
   });
 
-  test("takes what it cannot read for another file", () => {
+  test("a stored file that cannot be read counts as a different file", () => {
     for (const configJson of ["", "{}", "[]", '{"model":{},"tainer":1}']) {
       assert.deepEqual(
         changesSince({ configJson, tokenizerDigest: "" }, lake).map(({ matters }) => matters),

@@ -1,8 +1,8 @@
 /**
- * A run file on its way: `hone run`, `hone eval` and `hone submit` send it, or go on with its unfinished run.
+ * Submits a run file and follows the run, for `hone run`, `hone eval` and `hone submit`.
  *
- * U1: an unfinished run of the very same file goes on instead of being made anew: a trainer takes it up as soon as it runs.
- * U2: a run of the file's name that another file made is not continued: what differs is named, and nothing is sent.
+ * U1: if the same file has an unfinished run, that run is followed and no new one is made; a trainer continues it by itself.
+ * U2: if the unfinished run of this name comes from a different file, the differences are reported and nothing is submitted.
  */
 
 import {
@@ -30,21 +30,21 @@ import { type LoadedRun, problemLines } from "./load-run-file.ts";
 import type { RunPrinter } from "./run-printer.ts";
 
 export interface FollowFileOptions {
-  /** Named when the run begins; such as ` of run.yaml`. */
+  /** Printed after the run's id when it begins, such as ` of run.yaml`. */
   readonly origin: string;
   readonly printer: RunPrinter;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
 }
 
-/** Characters of a value that is shown. */
+/** Most characters of a value that is shown. */
 const MAX_VALUE = 80;
-/** Characters of why a run ended. */
+/** Most characters of the reason why a run ended. */
 const MAX_REASON = 1_000;
 
 /**
- * Sends a run file, or goes on with its unfinished run, and follows it to its end.
- * @throws {UsageError} where the unfinished run of the name is another file's (U2).
+ * Submits a run file, unless it has an unfinished run, and follows the run to its end.
+ * @throws {UsageError} when the unfinished run of this name comes from a different file (U2).
  */
 export async function followFile(
   bus: Bus,
@@ -59,17 +59,19 @@ export async function followFile(
     return followRequest(bus, request, printer.followOptions(signal));
   }
   const changes = changesSince(unfinished, loaded.config);
-  if (changes.some(({ matters }) => matters)) throw notTheSame(unfinished.runId, changes);
-  terminal.line(`\nrun ${terminal.style("bold", unfinished.runId)} of this file is unfinished: it goes on`);
+  if (changes.some(({ matters }) => matters)) throw differentFileError(unfinished.runId, changes);
+  terminal.line(
+    `\nrun ${terminal.style("bold", unfinished.runId)} of this file is unfinished, and continues`,
+  );
   for (const { key, before, after } of changes) {
-    terminal.line(`  with ${key} ${shown(before)}, as it was sent; the file says ${shown(after)} now`);
+    terminal.line(`  with ${key} ${shown(before)}, as it was submitted; the file now says ${shown(after)}`);
   }
   return followRun(bus, unfinished.runId, 1, printer.followOptions(signal), unfinished.resumption);
 }
 
 /**
- * @param hint follows the reason, such as where its page is.
- * @param resumeHint how a failed run is resumed.
+ * @param hint is printed after the reason, such as the address of the run's page.
+ * @param resumeHint the command that resumes a failed run.
  * @throws {RunFailedError} unless the run completed.
  */
 export function requireCompleted(
@@ -79,19 +81,21 @@ export function requireCompleted(
 ): void {
   if (outcome.kind === "refused") {
     const lines = problemLines(outcome.problems).map((line) => `  ${line}`);
-    throw new RunFailedError(`The run was refused:\n${lines.join("\n")}`);
+    throw new RunFailedError(`the run was refused:\n${lines.join("\n")}`);
   }
   const { ended } = view;
   if (ended?.phase === RunPhase.COMPLETED) return;
   const reason = reasonLine(ended?.reason || "no reason was given", MAX_REASON);
   if (ended?.phase === RunPhase.CANCELLED)
-    throw new RunFailedError(`The run was cancelled: ${reason}${hint}`);
+    throw new RunFailedError(`the run was cancelled: ${reason}${hint}`);
   const next =
-    resumeHint === "" ? "" : `\nOnce the cause is mended, it goes on from its last version: ${resumeHint}`;
-  throw new RunFailedError(`The run failed: ${reason}${hint}${next}`);
+    resumeHint === ""
+      ? ""
+      : `\nOnce the cause is fixed, this continues the run from its last version: ${resumeHint}`;
+  throw new RunFailedError(`the run failed: ${reason}${hint}${next}`);
 }
 
-/** What the file says otherwise than the one that the run was made from, in order of the keys. */
+/** The keys whose values differ between the run file and the file that the run was made from, in order. */
 export function changesSince(
   state: Pick<RunState, "configJson" | "tokenizerDigest">,
   now: RunConfig,
@@ -105,15 +109,15 @@ export function changesSince(
   return runChanges(then, { ...now, model });
 }
 
-/** U1. Of a name one run at a time is unfinished. */
+/** The unfinished run of this name, of which there is at most one (U1). */
 async function findUnfinished(bus: Bus, name: string): Promise<RunState | undefined> {
   const states = await runStates(bus);
   return states.find(({ runId, phase }) => !isEnded(phase) && runId.replace(/-\d+$/, "") === name);
 }
 
 /**
- * The run file as its state shows it, with a tokenizer by its digest; its place is the trainer's affair.
- * @returns undefined where it cannot be read, as one of an earlier version.
+ * The run file in a run's state, with the digest of the tokenizer in place of its path.
+ * @returns undefined if it cannot be read, for example because an earlier version of Hone wrote it.
  */
 function storedRun({
   configJson,
@@ -122,7 +126,7 @@ function storedRun({
   try {
     const { model, ...run } = JSON.parse(configJson) as { model: Record<string, unknown> };
     const { tokenizer: _, ...pretrained } = model;
-    // What was sent by an earlier version has no value for keys that came since.
+    // A file that an earlier version stored has no values for newer keys, so the defaults are filled in.
     const stored = resolveRunConfig({ ...run, model: pretrained });
     return "path" in stored.model
       ? stored
@@ -139,16 +143,16 @@ function digestIn(tokenizer: string | { readonly files: Readonly<Record<string, 
 }
 
 /** U2 */
-function notTheSame(runId: string, changes: readonly RunChange[]): UsageError {
+function differentFileError(runId: string, changes: readonly RunChange[]): UsageError {
   const lines = changes
     .filter(({ matters }) => matters)
     .map(({ key, before, after }) =>
       key === ""
-        ? "  its own file cannot be read by this version of Hone"
+        ? "  this version of Hone cannot read the file of the unfinished run"
         : `  ${key} was ${shown(before)} and is ${shown(after)}`,
     );
   return new UsageError(
-    `Run ${runId} of this name is unfinished and was made from another file, so it is not continued:\n${lines.join("\n")}\nPut the old values back to go on with it, end it (hone cancel ${runId}), or give this run another name`,
+    `the unfinished run ${runId} of this name was made from a different file, so it is not continued:\n${lines.join("\n")}\nTo continue it, put the old values back; otherwise end it (hone cancel ${runId}) or give this run another name`,
   );
 }
 

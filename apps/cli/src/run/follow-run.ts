@@ -1,8 +1,8 @@
 /**
- * Submits a run and follows its events, as anyone on the bus could.
+ * Submits a run and follows its events, as any client of the bus can.
  *
- * A request gets its sequence from the stream; the run that it becomes is `<name>-<sequence>`, and a refusal comes as
- * an event of the request. Both are listened for from before the request was published, so that nothing is missed.
+ * The stream gives a request its sequence number, and the run is then called `<name>-<sequence>`. A refusal is an event of the
+ * request. Events are read from a position before the request was published, so that none is missed.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -27,7 +27,7 @@ import {
   RunStateSchema,
 } from "@hone/proto-gen/run";
 
-/** How a request went. */
+/** How a request ended. */
 export type RequestOutcome =
   | { readonly kind: "refused"; readonly problems: readonly Problem[] }
   | { readonly kind: "ended"; readonly runId: string };
@@ -35,14 +35,14 @@ export type RequestOutcome =
 export interface FollowOptions {
   readonly signal: AbortSignal;
   readonly onEvent: (event: RunEvent, runId: string) => void;
-  /** Told of the run's state until its first event: waits before a run is accepted, as for its model, are no events. */
+  /** Gets the run's state until its first event, because waits before a run is accepted, such as for its model, cause no events. */
   readonly onState: (state: RunState) => void;
 }
 
 const PUBLISH_DEADLINE_MS = 15_000;
 const STATE_EVERY_MS = 1_000;
 
-/** A request as the stream took it. */
+/** A request that the stream has stored. */
 export interface SubmittedRequest {
   readonly sequence: number;
   readonly runId: string;
@@ -89,7 +89,7 @@ export async function followRequest(
 
 /**
  * Follows a run from a position of the event stream to its end.
- * @param resumption how often it was resumed after a failure: an end before is none.
+ * @param resumption how often the run was resumed after a failure; an end before the last resumption is ignored.
  */
 export async function followRun(
   bus: Bus,
@@ -98,8 +98,8 @@ export async function followRun(
   options: FollowOptions,
   resumption = 0,
 ): Promise<RequestOutcome> {
-  const spoken = new AbortController();
-  void lookAtState(bus, runId, AbortSignal.any([options.signal, spoken.signal]), options.onState);
+  const hasEvent = new AbortController();
+  void pollState(bus, runId, AbortSignal.any([options.signal, hasEvent.signal]), options.onState);
   const events = followOrdered(bus, RunEventSchema, {
     stream: StreamName.events,
     filter: subjects.event(runId, "*"),
@@ -108,19 +108,19 @@ export async function followRun(
   });
   try {
     for await (const { message } of events) {
-      spoken.abort();
+      hasEvent.abort();
       options.onEvent(message, runId);
       if (message.kind.case === "ended" && message.kind.value.resumption >= resumption)
         return { kind: "ended", runId };
     }
     return never(options.signal);
   } finally {
-    spoken.abort();
+    hasEvent.abort();
   }
 }
 
-/** Until the signal aborts; never rejects. A look that fails is passed over: the events decide how the run goes. */
-async function lookAtState(
+/** Reads the run's state until the signal aborts; never rejects. A failed read is ignored, as only events decide how the run ends. */
+async function pollState(
   bus: Bus,
   runId: string,
   signal: AbortSignal,
@@ -133,9 +133,9 @@ async function lookAtState(
       const entry = await bucket.get(runId);
       if (entry !== undefined && !signal.aborted) onState(entry.value);
     } catch {
-      // The bus is away, or somebody wrote what is no state.
+      // The bus does not answer, or the entry is not a valid state.
     }
-    await delay(STATE_EVERY_MS, { signal }).catch(() => undefined); // aborted: the loop ends
+    await delay(STATE_EVERY_MS, { signal }).catch(() => undefined); // the signal aborted, so the loop ends
   }
 }
 
@@ -156,19 +156,19 @@ async function untilRefused(
   return never(signal);
 }
 
-/** The state of every run that has one. */
+/** The states of all runs that have one. */
 export async function runStates(bus: Bus): Promise<RunState[]> {
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
   const entries = await bucket.entries();
   return entries.map(({ value }) => value);
 }
 
-/** Whether a run has come to its end. */
+/** Whether a run in this phase has ended. */
 export function isEnded(phase: RunPhase): boolean {
   return phase === RunPhase.COMPLETED || phase === RunPhase.FAILED || phase === RunPhase.CANCELLED;
 }
 
-/** A stream that ended because its signal aborted has no outcome: the signal's reason is thrown. */
+/** Throws the signal's reason after a stream of events ended, which happens only when its signal aborts. */
 function never(signal: AbortSignal): never {
   signal.throwIfAborted();
   throw new Error("unreachable: the event stream ends by its signal only");

@@ -13,7 +13,7 @@ const root = mkdtempSync(join(tmpdir(), "hone run file "));
 after(() => rmSync(root, { recursive: true, force: true }));
 
 describe("loadRunFile()", () => {
-  test("inlines what the first example names", async () => {
+  test("inlines the files that the first example names", async () => {
     const loaded = await loadRunFile(join(EXAMPLE, "run.yaml"), REPOSITORY);
     const parsed = JSON.parse(loaded.text) as {
       agent: object;
@@ -24,14 +24,14 @@ describe("loadRunFile()", () => {
     assert.ok("tokenizer.json" in parsed.model.init.tokenizer.files);
   });
 
-  test("finds files beside the run file, in any folder", async () => {
+  test("finds files beside the run file in any folder", async () => {
     const folder = join(root, "copy");
     cpSync(EXAMPLE, folder, { recursive: true });
     const loaded = await loadRunFile(join(folder, "run.yaml"), root);
     assert.ok(loaded.text.includes('"config"'));
   });
 
-  test("says which key names a file that is not there", async () => {
+  test("reports the key that names a missing file", async () => {
     const folder = join(root, "broken");
     cpSync(EXAMPLE, folder, { recursive: true });
     const text = readFileSync(join(folder, "run.yaml"), "utf8").replace("agent.yaml", "missing.yaml");
@@ -42,7 +42,7 @@ describe("loadRunFile()", () => {
     );
   });
 
-  test("says which run file is not there", async () => {
+  test("reports a missing run file by its path", async () => {
     await assert.rejects(
       loadRunFile("/nowhere/run.yaml", root),
       (error) => error instanceof UsageError && /nowhere/.test(error.message),

@@ -1,4 +1,4 @@
-/** From a run file on disk to the self-contained text that is published. */
+/** Reads a run file from disk and makes the self-contained text that is published. */
 
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -9,28 +9,28 @@ import { UsageError } from "../errors.ts";
 export interface LoadedRun {
   readonly name: string;
   readonly config: RunConfig;
-  /** JSON, every default filled in, nothing named by path that the services would have to find. */
+  /** JSON with every default filled in and with the contents of the files that it names. */
   readonly text: string;
 }
 
 /**
- * Paths in a run file resolve below its own folder, or below the project folder, as in files published by hand.
+ * Paths in a run file are relative to its own folder or, if the files are not there, to the project folder.
  * @throws {UsageError} when the file cannot be read.
- * @throws {ConfigError} with everything that is wrong with it.
+ * @throws {ConfigError} that lists everything that is wrong with the file.
  */
 export async function loadRunFile(file: string, projectFolder: string): Promise<LoadedRun> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
   } catch (cause) {
-    throw new UsageError(`Cannot read a run file as it must be there: current value is ${file}`, { cause });
+    throw new UsageError(`the run file ${file} cannot be read`, { cause });
   }
   const parsed = parseRunFile(text);
   const config = await inlineFiles(parsed, baseFolderOf(parsed, dirname(resolve(file)), projectFolder));
   return { name: config.name, config, text: JSON.stringify(config) };
 }
 
-/** One line per thing that is wrong: the sentence names the key, the value and what is allowed. */
+/** One line per problem, which names the key, the value and what is allowed. */
 export function problemLines(
   problems: readonly { readonly key: string; readonly message: string }[],
 ): string[] {

@@ -1,4 +1,4 @@
-/** A run in words: its live line, its plain lines, its end. */
+/** The lines that the command line prints about a run: the live line, plain lines and the summary at the end. */
 
 import { RunPhase } from "@hone/proto-gen/run";
 import { clock, figure, share } from "../format.ts";
@@ -8,7 +8,7 @@ import { troubleCounts, troubleLines } from "./trouble-lines.ts";
 
 const CURVE = { width: 64, height: 8 } as const;
 
-/** The line that is rewritten in place: where the run stands now. */
+/** The live line, which is rewritten in place: the newest figures and what the run does now. */
 export function liveLine(view: RunView): string {
   const last = view.steps.at(-1);
   const now = nowText(view);
@@ -46,7 +46,7 @@ export function evaluationLine(record: EvaluationRecord): string {
   return `version ${record.version}: ${what} ${share(value)} ${record.mode} (${figure(record.metrics.tasks ?? record.episodes)} tasks)`;
 }
 
-/** What the run does now, in a few words; what it waits for where it waits. */
+/** What the run does or waits for now, in a few words. */
 export function nowText(view: RunView): string {
   const rollouts =
     view.rollouts === undefined ? "" : ` ${view.rollouts.done}/${view.rollouts.total} rollouts`;
@@ -73,7 +73,7 @@ export function nowText(view: RunView): string {
     case RunPhase.CANCELLED:
       return "cancelled";
     default:
-      // An open enum: a newer trainer may know phases that this command line does not.
+      // A newer trainer may have phases that this command line does not know.
       return `phase ${view.phase}`;
   }
 }
@@ -86,7 +86,7 @@ function warmStartText({ warmStart }: RunView): string {
   return `warm start: ${updates.done}/${updates.total} updates${shownLoss}`;
 }
 
-/** The end of a run: its curve, held-out success before and after, and where the checkpoint lies. */
+/** The summary at the end of a run: its curve, held-out success before and after, and the folder of its checkpoint. */
 export function endLines(view: RunView, checkpoint: string | undefined): string[] {
   const lines: string[] = [];
   const success = view.steps.map(({ metrics }) => metrics.success ?? metrics["reward/mean"] ?? 0);
@@ -104,10 +104,10 @@ export function endLines(view: RunView, checkpoint: string | undefined): string[
       .sort((a, b) => a.version - b.version);
     const [first, last] = [ofMode[0], ofMode.at(-1)];
     if (first === undefined || last === undefined) continue;
-    const told = (record: EvaluationRecord, when: string) =>
+    const describe = (record: EvaluationRecord, when: string) =>
       `${share(record.metrics.success ?? record.metrics["reward/mean"])} ${when} (version ${record.version}, ${figure(record.metrics.tasks ?? record.episodes)} tasks)`;
     lines.push(
-      `held-out success, ${mode.padEnd("sampled".length)}  ${told(first, "before")}, ${told(last, "after")}`,
+      `held-out success, ${mode.padEnd("sampled".length)}  ${describe(first, "before")}, ${describe(last, "after")}`,
     );
   }
   if (checkpoint !== undefined) lines.push(`checkpoint  ${checkpoint}`);

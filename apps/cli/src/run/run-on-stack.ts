@@ -1,8 +1,8 @@
 /**
- * `hone start`, `hone run` and `hone eval`: submits a run file to a stack, follows it, and tells how it ended.
+ * `hone start`, `hone run` and `hone eval`: submits a run file to a stack, follows the run, and prints how it ended.
  *
- * An unfinished run of the very same file, left by a stack that was ended, goes on instead of being made anew. A stack that
- * this command started ends with it; a stack that ran before is left alone, and so is its run.
+ * If the same file has an unfinished run, which a stopped stack left, that run continues and no new one is made. A stack that
+ * this command started stops with it. A stack that was up before is not stopped, and neither is the run in it.
  */
 
 import { basename, dirname, isAbsolute, join } from "node:path";
@@ -17,20 +17,20 @@ import { RunPrinter } from "./run-printer.ts";
 
 export interface RunOnStackOptions {
   readonly file: string;
-  /** Keeps an own stack, and so its page, until Ctrl-C. */
+  /** Keeps the stack that this command started, and so its page, up until Ctrl-C. */
   readonly isKept: boolean;
-  /** Runs the services of an own stack in this process. @default false */
+  /** Runs the services of a stack that this command starts in this process. @default false */
   readonly isInProcess?: boolean;
 }
 
 /**
- * Trains what a run file says, and tells it.
+ * Trains the run of a run file and prints its progress.
  * @returns the exit code.
  * @throws {RunFailedError} when the run is refused, fails or is cancelled.
  */
 export async function runOnStack(session: Session, options: RunOnStackOptions): Promise<number> {
   const { project } = session;
-  // Before anything is started: a wrong file costs no time and leaves nothing behind.
+  // Read before anything is started, so that a wrong file costs no time and leaves no traces.
   const loaded = await loadRunFile(options.file, project.folder);
   await followOnStack(session, loaded, {
     ...options,
@@ -43,12 +43,12 @@ export async function runOnStack(session: Session, options: RunOnStackOptions): 
 }
 
 export interface FollowOnStackOptions extends RunOnStackOptions {
-  /** Tells what came of it, however it ended. Called before an own stack ends. */
+  /** Prints the result, however the run ended. Called before a stack that this command started is stopped. */
   readonly onEnded: (printer: RunPrinter) => void;
 }
 
 /**
- * Submits a run, or goes on with the unfinished one of the same file, and follows it to its end.
+ * Submits a run, unless the same file has an unfinished one, and follows it to its end.
  * @throws {RunFailedError} when the run is refused, fails or is cancelled.
  */
 export async function followOnStack(
@@ -57,7 +57,7 @@ export async function followOnStack(
   options: FollowOnStackOptions,
 ): Promise<void> {
   const { terminal, signal } = session;
-  // Who runs a file names its model; a stack that runs already has the folders that it was started with.
+  // A user may read the model that their file names. A stack that is up already keeps the folders that it was started with.
   const { model } = loaded.config;
   if ("path" in model && isAbsolute(model.path)) allowModelFolders(foldersOf(model.path));
   await using stack = await useStack(session, { isInProcess: options.isInProcess === true });
@@ -81,32 +81,32 @@ export async function followOnStack(
       resumeHint: stack.isOwn ? `hone up, and then ${resume}` : resume,
     });
   } catch (error) {
-    if (error instanceof Interrupted) tellInterrupted(session, stack.isOwn, options.file);
+    if (error instanceof Interrupted) printInterrupted(session, stack.isOwn, options.file);
     throw error;
   } finally {
     await bus.close();
   }
   if (!stack.isOwn || !options.isKept) return;
-  terminal.line(`\nthe page stays up at ${terminal.style("cyan", pageLink(stack))}; Ctrl-C ends it`);
+  terminal.line(`\nthe page stays up at ${terminal.style("cyan", pageLink(stack))}; Ctrl-C stops the stack`);
   await raceAbortable(stack.failed, signal).then(
     (error) => {
       throw error;
     },
-    () => undefined, // Ctrl-C is how this is meant to end
+    () => undefined, // Ctrl-C is the expected end
   );
 }
 
-/** A folder, and where it is one of a hub's cache, that of its repository: the files are links into it. */
+/** A model's folder. For one in the hub's cache also the repository's folder, which the model's files are links into. */
 function foldersOf(folder: string): string[] {
   const repository = dirname(dirname(folder));
   return basename(repository).startsWith("models--") ? [folder, repository] : [folder];
 }
 
-function tellInterrupted({ terminal, project }: Session, isOwn: boolean, file: string): void {
+function printInterrupted({ terminal, project }: Session, isOwn: boolean, file: string): void {
   terminal.live("");
   terminal.line(
     isOwn
-      ? `the run is unfinished: the next start of ${shownPath(file)} goes on with it`
-      : `the run goes on in the stack of ${project.folder}: see hone status`,
+      ? `the run is unfinished; running ${shownPath(file)} again continues it`
+      : `the run continues in the stack of ${project.folder}; hone status shows it`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Prints a run as its events come: on a terminal a live line under the milestones, elsewhere plain lines at a bounded
- * pace. Events from before this command (a run that goes on) are counted, not printed.
+ * Prints a run as its events come: on a terminal a live line below the milestones, elsewhere plain lines at a limited rate.
+ * Events from before this command, of a run that continues, are counted and not printed.
  */
 
 import { type RolloutTroubles, type RunEvent, RunPhase, type RunState } from "@hone/proto-gen/run";
@@ -11,9 +11,9 @@ import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./run-lin
 import { afterEvent, afterState, newRunView, type RunView } from "./run-view.ts";
 import { TroubleMemory, troubleLines } from "./trouble-lines.ts";
 
-/** The time left and the waiting go on between events. */
+/** The live line is refreshed between events, because its time left changes. */
 const REFRESH_MS = 500;
-/** Without a terminal: at most one line of progress in this time. Milestones are always told. */
+/** Without a terminal, at most one line of progress is printed in this time. Milestones are always printed. */
 const PLAIN_LINE_EVERY_MS = 2_000;
 
 export class RunPrinter {
@@ -37,11 +37,11 @@ export class RunPrinter {
   #take(event: RunEvent, runId: string): void {
     if (this.#view.runId === "") this.#view = newRunView(runId);
     this.#view = afterEvent(this.#view, event);
-    if (Number(event.timeMs) >= this.#startedAtMs) this.#tell(event);
+    if (Number(event.timeMs) >= this.#startedAtMs) this.#print(event);
     this.#terminal.live(liveLine(this.#view));
   }
 
-  /** For following the run until the signal aborts: all that comes is printed. */
+  /** Options that follow the run until the signal aborts and print every event. */
   followOptions(signal: AbortSignal): FollowOptions {
     return {
       signal,
@@ -50,13 +50,13 @@ export class RunPrinter {
     };
   }
 
-  /** What the run waits for where no event tells it. */
+  /** Prints what the run waits for before its first event. */
   #takeState(state: RunState): void {
     const before = this.#view.waitingFor;
     this.#view = afterState(this.#view, state);
     const { waitingFor } = this.#view;
     if (!this.#terminal.isInteractive && waitingFor !== "" && waitingFor !== before) {
-      this.#tellPlain(nowText(this.#view), false);
+      this.#printPlain(nowText(this.#view), false);
     }
     this.#terminal.live(liveLine(this.#view));
   }
@@ -73,16 +73,16 @@ export class RunPrinter {
     for (const line of endLines(this.#view, checkpoint)) this.#terminal.line(line);
   }
 
-  #tell(event: RunEvent): void {
+  #print(event: RunEvent): void {
     const { kind } = event;
     if (kind.case === "evaluated") {
       this.#terminal.line(evaluationLine(kind.value));
-      this.#tellTroubles(kind.value.troubles);
+      this.#printTroubles(kind.value.troubles);
       return;
     }
     if (this.#terminal.isInteractive) {
-      if (kind.case === "stepCompleted") this.#tellTroubles(kind.value.troubles);
-      return; // the live line tells the rest
+      if (kind.case === "stepCompleted") this.#printTroubles(kind.value.troubles);
+      return; // the live line shows the rest
     }
     const step = this.#view.steps.at(-1);
     const isLast = kind.case === "stepCompleted" && step?.step === this.#view.totalSteps;
@@ -90,11 +90,11 @@ export class RunPrinter {
       kind.case === "stepCompleted" && step !== undefined
         ? stepLine(this.#view, step)
         : this.#waitText(event);
-    if (text !== undefined) this.#tellPlain(text, isLast);
+    if (text !== undefined) this.#printPlain(text, isLast);
   }
 
-  /** What was not told before, below each other. */
-  #tellTroubles(troubles: RolloutTroubles | undefined): void {
+  /** Prints the troubles that were not printed before, one per line. */
+  #printTroubles(troubles: RolloutTroubles | undefined): void {
     const news = troubles && this.#troubles.newOf(troubles);
     if (news === undefined) return;
     for (const line of troubleLines(news)) {
@@ -102,8 +102,8 @@ export class RunPrinter {
     }
   }
 
-  /** A line of progress, unless it was told or another one was just now. */
-  #tellPlain(text: string, isLast: boolean): void {
+  /** Prints a line of progress, unless it is the same as the last one or comes too soon after it. */
+  #printPlain(text: string, isLast: boolean): void {
     if (text === this.#lastText) return;
     if (!isLast && performance.now() - this.#lastPlainAt < PLAIN_LINE_EVERY_MS && this.#lastPlainAt > 0)
       return;
@@ -112,7 +112,7 @@ export class RunPrinter {
     this.#terminal.line(text);
   }
 
-  /** What happens outside of the steps: waiting and the warm start. */
+  /** A line about an event outside of the steps: a wait or the warm start. */
   #waitText(event: RunEvent): string | undefined {
     const isOutside =
       event.kind.case === "warmStartProgress" ||

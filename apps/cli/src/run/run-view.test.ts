@@ -30,7 +30,7 @@ function evaluated(version: number, success: number): RunEvent {
 const viewOf = (...events: RunEvent[]): RunView => events.reduce(afterEvent, newRunView("lake-1"));
 
 describe("a run's view", () => {
-  test("counts an event that is told again once", () => {
+  test("counts an event once, even if it is published again", () => {
     const view = viewOf(
       step(1, 0.2, 0),
       step(2, 0.3, 1_000),
@@ -45,7 +45,7 @@ describe("a run's view", () => {
     assert.equal(view.evaluations.length, 1);
   });
 
-  test("of a run that was resumed knows no end but the one that comes afterwards", () => {
+  test("forgets the end of a run that is resumed", () => {
     const ended = (reason: string) =>
       event({ case: "ended", value: { phase: RunPhase.FAILED, reason, checkpoint: "" } });
     const resumed = event({ case: "resumed", value: { resumption: 1 } });
@@ -67,14 +67,14 @@ describe("a run's view", () => {
     assert.equal(timeLeftMs(viewOf(step(1, 0, 0), step(2, 0, 2_000))), 16_000);
   });
 
-  test("does not take the time in which the stack was down for pace", () => {
+  test("leaves out the time in which the stack was down when it estimates the pace", () => {
     const steps = [step(1, 0, 0), step(2, 0, 2_000), step(3, 0, 4_000), step(4, 0, 3_600_000)];
     assert.equal(timeLeftMs(viewOf(...steps)), 12_000);
   });
 });
 
 describe("a run's lines", () => {
-  test("tell step, success, reward, rates and time left", () => {
+  test("show step, success, reward, rates and time left", () => {
     assert.equal(
       liveLine(
         viewOf(
@@ -87,7 +87,7 @@ describe("a run's lines", () => {
     );
   });
 
-  test("tell what the run waits for", () => {
+  test("show what the run waits for", () => {
     const waiting = event({
       case: "phaseChanged",
       value: { phase: RunPhase.WAITING, waitingFor: "inference-gateway" },
@@ -95,7 +95,7 @@ describe("a run's lines", () => {
     assert.equal(nowText(viewOf(waiting)), "waiting for inference-gateway");
   });
 
-  test("tell what the state says of a wait before the run is accepted, and later what events say", () => {
+  test("show the wait in the run's state until it is accepted, and then what its events say", () => {
     const wait = (waitingFor: string, phase = RunPhase.WAITING) => ({ phase, waitingFor });
     const view = afterState(viewOf(), wait("the download of its model (90 of 270 MB)"));
     assert.equal(nowText(view), "waiting for the download of its model (90 of 270 MB)");
@@ -104,7 +104,7 @@ describe("a run's lines", () => {
     assert.equal(nowText(afterState(training, wait("its model"))), "training");
   });
 
-  test("tell the warm start by rollouts, then by updates", () => {
+  test("show the warm start by rollouts, then by updates", () => {
     const progress = (value: object) => event({ case: "warmStartProgress", value });
     assert.equal(
       nowText(
@@ -126,7 +126,7 @@ describe("a run's lines", () => {
     );
   });
 
-  test("tell held-out success before and after, the curve and the checkpoint", () => {
+  test("show held-out success before and after, the curve and the checkpoint", () => {
     const view = viewOf(evaluated(0, 0.2), step(1, 0.2, 0), step(2, 0.8, 1), evaluated(2, 0.78));
     const lines = endLines(view, "runs/lake-1/checkpoints/step-2");
     assert.ok(
@@ -148,11 +148,11 @@ describe("drawCurve()", () => {
     assert.deepEqual(drawCurve([0, 0.25, 0.5, 1], { width: 4, height: 2 }), ["1.00 ┤   █", "0.50 ┤ ▄██"]);
   });
 
-  test("averages what does not fit", () => {
+  test("averages values if there are more than columns", () => {
     assert.deepEqual(drawCurve([0, 1, 1, 1], { width: 2, height: 1 }), ["1.00 ┤▄█"]);
   });
 
-  test("draws nothing of nothing", () => {
+  test("draws nothing without values", () => {
     assert.deepEqual(drawCurve([], { width: 2, height: 1 }), []);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * What is known of a run, gathered from its events. Pure: event in, view out.
+ * A view of a run that is computed from its events, by pure functions.
  */
 
 import type { RolloutTroubles, RunEvent, RunState } from "@hone/proto-gen/run";
@@ -61,7 +61,7 @@ export function newRunView(runId: string): RunView {
   };
 }
 
-/** The view after an event. An event that is told again (after a restart of the trainer) changes nothing twice. */
+/** The view after an event. An event that a restarted trainer publishes again has no second effect. */
 export function afterEvent(view: RunView, event: RunEvent): RunView {
   const { kind } = event;
   switch (kind.case) {
@@ -109,7 +109,7 @@ export function afterEvent(view: RunView, event: RunEvent): RunView {
   }
 }
 
-/** The view with what its state says of a wait: those before a run is accepted are told there only. */
+/** The view with the wait in the run's state, the only place that shows waits before the run is accepted. */
 export function afterState(
   view: RunView,
   { phase, waitingFor }: Pick<RunState, "phase" | "waitingFor">,
@@ -130,9 +130,9 @@ export function timeLeftMs(view: RunView): number | undefined {
   return perStep * (view.totalSteps - last.step);
 }
 
-/** Steps that the pace is taken from: enough to even out an evaluation among them. */
+/** Number of steps that the pace is computed from, so many that an evaluation among them averages out. */
 const PACE_STEPS = 20;
-/** A gap of more than so many usual ones is no work: the run was paused, or its stack was down. */
+/** A gap longer than this multiple of the median is not counted: the run was paused, or its stack was down. */
 const MAX_GAP = 20;
 
 function stepsOf(configJson: string): number {

@@ -1,9 +1,9 @@
 /**
- * The weights of a run that lie in the state folder:
+ * Finds the weights of a run in the state folder:
  *
- *   runs/<run>/checkpoints/step-<k>/       exports, in the files and types of the model that the run started from
- *   runs/<run>/state/<k>-<epoch>/          what the run goes on from: the newest versions, as float32
- *   runs/<run>/model/                      where its model came from, and with adapters the model that they belong to
+ *   runs/<run>/checkpoints/step-<k>/       checkpoints, in the files and types of the model that the run started from
+ *   runs/<run>/state/<k>-<epoch>/          the newest versions, as float32, from which the run continues
+ *   runs/<run>/model/                      where the start model came from; for adapters, also their base model
  */
 
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -17,23 +17,20 @@ export interface RunWeights {
   readonly folder: string;
 }
 
-/** What a run's id is made of; anything else would name a folder elsewhere. */
+/** The form of a run's id; other text could name a folder elsewhere. */
 const RUN_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
 /**
- * The weights of a run at a version: of a checkpoint where there is one, of the state otherwise.
- * @param version undefined = the newest checkpoint, or the newest state where there is no checkpoint.
- * @param action named in errors.
- * @throws {UsageError} when there are none.
+ * Finds the weights of a version: those of a checkpoint if there is one, otherwise those of a state.
+ * @param version undefined = the newest checkpoint, or the newest state if there is no checkpoint.
+ * @throws {UsageError} when there are none of this version.
  */
 export async function findRunWeights(
   stateFolder: string,
   run: string,
   version: number | undefined,
-  action: "export" | "use" = "export",
 ): Promise<RunWeights> {
-  if (!RUN_ID.test(run))
-    throw new UsageError(`Cannot ${action} a run as its id has no such form: current value is ${run}`);
+  if (!RUN_ID.test(run)) throw new UsageError(`${run} is not the id of a run; hone status shows the ids`);
   const folder = join(stateFolder, "runs", run);
   const checkpoints = await weightsIn(join(folder, "checkpoints"), /^step-(\d+)$/);
   const states = await weightsIn(join(folder, "state"), /^(\d+)-\d+$/);
@@ -45,19 +42,19 @@ export async function findRunWeights(
   );
   throw new UsageError(
     versions.length === 0
-      ? `Cannot ${action} ${run} as there must be weights in ${folder}: current value is none`
-      : `Cannot ${action} ${run} as its version must be one of ${versions.join(", ")}: current value is ${version}`,
+      ? `run ${run} has no weights in ${folder}`
+      : `run ${run} has no version ${version}; it has ${versions.join(", ")}`,
   );
 }
 
-/** The model that a run's adapters belong to. */
+/** The base model of a run's adapters. */
 export interface RunBase {
   readonly folder: string;
-  /** What the run file calls it. */
+  /** Its name in the run file. */
   readonly name: BaseName;
 }
 
-/** undefined for a run that trains its whole model. */
+/** @returns the base model; undefined for a run that trains its whole model. */
 export async function findBase(stateFolder: string, run: string): Promise<RunBase | undefined> {
   const model = join(stateFolder, "runs", run, "model");
   const folder = join(model, "base");
@@ -72,7 +69,7 @@ export async function findBase(stateFolder: string, run: string): Promise<RunBas
   return { folder, name: reference };
 }
 
-/** By version, and by epoch within one. */
+/** The weights in a folder, ordered by version and then by epoch. */
 async function weightsIn(parent: string, name: RegExp): Promise<RunWeights[]> {
   const names = await readdir(parent).catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];

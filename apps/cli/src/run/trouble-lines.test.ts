@@ -16,7 +16,7 @@ const troubles = (count: number, reason = "no such module") =>
   });
 
 describe("troubleLines()", () => {
-  test("names outcomes with count and commonest reason, and tools that fail at each call", () => {
+  test("names outcomes with their number and commonest reason, and tools that failed at every call", () => {
     assert.deepEqual(troubleLines(troubles(32)), [
       "32 of 80 agent_failed: no such module (30 of them)",
       "all 12 calls of the tool search failed: no index",
@@ -24,13 +24,13 @@ describe("troubleLines()", () => {
     assert.equal(troubleCounts(troubles(32)), "32 agent_failed, tool search fails");
   });
 
-  test("lets nothing through that moves a terminal's cursor or is without end", () => {
+  test("contains no control characters and no text of unlimited length", () => {
     const [line = ""] = troubleLines(troubles(80, `\u001b[2J\u001b[31mred\r\nline ${"x".repeat(100_000)}`));
     assert.doesNotMatch(line, /\p{Cc}/u);
     assert.ok(line.length < 500);
   });
 
-  test("what was told is not told again, whatever the numbers in it", () => {
+  test("does not report a trouble again if only numbers in its reason differ", () => {
     const memory = new TroubleMemory();
     assert.equal(memory.newOf(troubles(3, "port 4000 is closed"))?.outcomes.length, 1);
     assert.equal(memory.newOf(troubles(9, "port 5123 is closed")), undefined);
@@ -39,7 +39,7 @@ describe("troubleLines()", () => {
 });
 
 describe("RunPrinter", () => {
-  /** What a printer says of two steps with the same trouble. */
+  /** What a printer prints about two steps with the same trouble. */
   function printed(isTTY: boolean): string {
     const output = Object.assign(new PassThrough(), { isTTY, columns: 200 });
     const printer = new RunPrinter(new Terminal(output));
@@ -63,14 +63,14 @@ describe("RunPrinter", () => {
     return String(output.read());
   }
 
-  test("says it in each step's line where there is no terminal", () => {
+  test("prints a trouble in each step's line without a terminal", () => {
     assert.match(
       printed(false),
       /step 1\/2 .*reward 0\.00 .*32 of 80 agent_failed: no such module \(30 of them\)/,
     );
   });
 
-  test("says it once above a terminal's live line, which keeps the counts", () => {
+  test("prints a trouble once above a terminal's live line, which shows the counts", () => {
     const text = printed(true);
     assert.equal(text.split("step 1: 32 of 80 agent_failed: no such module").length, 2);
     assert.match(text, /step 2\/2 .*32 agent_failed, tool search fails/);

@@ -1,13 +1,13 @@
 /**
- * What went wrong in the rollouts of a step or an evaluation, in lines for a terminal. Reasons are words of programs, of what
- * a model wrote among others: whatever comes over the bus becomes one bounded line without control characters.
+ * Lines for a terminal about what went wrong in the rollouts of a step or an evaluation. A reason may be text that a model
+ * wrote, so each reason becomes one line of limited length without control characters.
  */
 
 import type { RolloutTroubles } from "@hone/proto-gen/run";
 import { reasonKey, reasonLine } from "@hone/rl";
 import { figure } from "../format.ts";
 
-/** Of one message: more is not to be read. */
+/** Most lines of one message, so that it stays readable. */
 const MAX_LINES = 24;
 
 /** `64 of 80 agent_failed: …` for each outcome, `all 12 calls of the tool search failed: …` for each tool. */
@@ -24,18 +24,18 @@ export function troubleLines({ rollouts, outcomes, tools }: RolloutTroubles): st
   return [...ended, ...failed].slice(0, MAX_LINES);
 }
 
-/** The same in a few words, for a line that is short of room: `64 agent_failed, search fails`. */
+/** A short form for the live line: `64 agent_failed, tool search fails`. */
 export function troubleCounts({ outcomes, tools }: RolloutTroubles): string {
   const ended = outcomes.map(({ outcome, count }) => `${figure(count)} ${reasonLine(outcome)}`);
   const failed = tools.map(({ name }) => `tool ${reasonLine(name)} fails`);
   return [...ended, ...failed].slice(0, MAX_LINES).join(", ");
 }
 
-/** What of it was told before is not told again: the same outcome for the same reason, the same tool. */
+/** Remembers which troubles were printed: outcomes with their reasons, and tools. */
 export class TroubleMemory {
-  readonly #told = new Set<string>();
+  readonly #known = new Set<string>();
 
-  /** The troubles that are new; undefined where all were told. */
+  /** The troubles that were not printed before; undefined if there are none. */
   newOf(troubles: RolloutTroubles): RolloutTroubles | undefined {
     const outcomes = troubles.outcomes.filter(({ outcome, reason }) =>
       this.#isNew(`${outcome} ${reasonKey(reason)}`),
@@ -45,8 +45,8 @@ export class TroubleMemory {
   }
 
   #isNew(key: string): boolean {
-    if (this.#told.has(key)) return false;
-    this.#told.add(key);
+    if (this.#known.has(key)) return false;
+    this.#known.add(key);
     return true;
   }
 }

@@ -3,14 +3,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Names of agents: words in small letters. */
+/** Names of agents: words of lower-case letters and digits. */
 export const AGENT_NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 
-/** Texts with the places of the name; `.txt`, as they are no part of this program. */
+/** Templates with placeholders for the name. They end in `.txt`, because they are not code of this program. */
 const TEMPLATES = ["agent.ts", "agent.test.ts", "run.yaml"] as const;
 const FOLDER = join(import.meta.dirname, "agent");
 
-/** @param folder of the files, below the project folder. @returns texts by file name. */
+/** @param folder where the files will be, relative to the project folder. @returns the text of each file. */
 export async function agentFiles(name: string, folder: string): Promise<Readonly<Record<string, string>>> {
   const texts = await Promise.all(
     TEMPLATES.map(async (file) => {

@@ -17,13 +17,13 @@ describe("hone new agent", () => {
       env: { ...process.env, INIT_CWD: folder, NO_COLOR: "1" },
     });
   before(async () => {
-    // Below the clone, as a user's folder is, where git looks away.
+    // Below the clone, as a user's folder is, and in a place that git ignores.
     await mkdir(path.join(REPOSITORY, ".hone"), { recursive: true });
     folder = await mkdtemp(path.join(REPOSITORY, ".hone", "new-agent-"));
   });
   after(() => rm(folder, { recursive: true }));
 
-  test("writes an agent whose test passes and whose run file is sound", async () => {
+  test("writes an agent whose test passes and whose run file is valid", async () => {
     const { stdout } = await hone("agent", "word_smith");
     assert.match(stdout, /agent\.test\.ts/);
     const own = path.join(folder, "word_smith");
@@ -44,9 +44,9 @@ describe("hone new agent", () => {
   });
 
   for (const [args, rule] of [
-    [["agent", "word_smith"], /its folder must be new/],
+    [["agent", "word_smith"], /word_smith exists already/],
     [["agent", "Word Smith"], /words of a-z/],
-    [["tool", "word"], /it must be an agent/],
+    [["tool", "word"], /cannot make a tool; it can make an agent/],
   ] as const) {
     test(`refuses ${args.join(" ")}`, async () => {
       await assert.rejects(hone(...args), (error) => {

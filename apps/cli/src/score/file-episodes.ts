@@ -1,4 +1,4 @@
-/** The rows of a file as episodes: what was asked, and one answer of a model. */
+/** Makes episodes of the rows of a file: what was asked, and one answer of a model. */
 
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
@@ -10,8 +10,8 @@ import type { Scorable } from "./score-all.ts";
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Reads JSON Lines: the columns of a dataset row, and the answer in the column `field`.
- * @throws {UsageError} naming the line that is something else.
+ * Reads JSON Lines with the columns of a dataset row, and the answer in the column `field`.
+ * @throws {UsageError} that names the line that is not such a row.
  */
 export async function* fileEpisodes(file: string, field: string): AsyncGenerator<Scorable<JsonObject>> {
   const stream = createReadStream(file, "utf8");
@@ -23,10 +23,8 @@ export async function* fileEpisodes(file: string, field: string): AsyncGenerator
       const row = objectOf(text);
       const solution = row?.[field];
       if (row === undefined || typeof solution !== "string") {
-        const rule = row === undefined ? "be a JSON object" : `hold the answer as a text in "${field}"`;
-        throw new UsageError(
-          `Cannot judge ${file} as each line must ${rule}: current value on line ${line} is ${text.slice(0, 120)}`,
-        );
+        const problem = row === undefined ? "is not a JSON object" : `has no text in "${field}"`;
+        throw new UsageError(`line ${line} of ${file} ${problem}: ${text.slice(0, 120)}`);
       }
       yield { key: row, episode: episodeOf(row, solution) };
     }

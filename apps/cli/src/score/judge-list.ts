@@ -1,4 +1,4 @@
-/** The judges that a file names: a run file's, or a list alone. */
+/** Reads judges from a run file, or from a file that holds only their list. */
 
 import { readFile } from "node:fs/promises";
 import { ConfigError, type JudgeConfig, parseJudges, parseYaml } from "@hone/config";
@@ -6,16 +6,14 @@ import { UsageError } from "../errors.ts";
 
 /**
  * @throws {UsageError} when the file cannot be read.
- * @throws {ConfigError} with everything that is wrong with its judges.
+ * @throws {ConfigError} that lists everything that is wrong with its judges.
  */
 export async function readJudges(file: string): Promise<readonly JudgeConfig[]> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
   } catch (cause) {
-    throw new UsageError(`Cannot read judges as their file must be there: current value is ${file}`, {
-      cause,
-    });
+    throw new UsageError(`the file of judges ${file} cannot be read`, { cause });
   }
   const value = parseYaml(text, file);
   const list: unknown =
@@ -26,7 +24,7 @@ export async function readJudges(file: string): Promise<readonly JudgeConfig[]> 
   if (parsed.kind === "problems") throw new ConfigError(file, parsed.problems);
   if (parsed.judges.some(({ kind }) => kind === "group")) {
     throw new UsageError(
-      `Cannot score answers one by one as each judge must read one alone: current value is ${file} with "group", which compares those of a run's group`,
+      `the judge "group" in ${file} compares the answers of a group and cannot score single answers; leave it out`,
     );
   }
   return parsed.judges;

@@ -1,35 +1,35 @@
-/** Many episodes, judged here, and what came of them together. */
+/** Judges many episodes in this process and sums up their scores. */
 
 import { type JudgedEpisode, type Panel, scoreEpisode, type Verdict } from "@hone/judge/scoring";
 
-/** An episode with what its asker knows it by. */
+/** An episode with the caller's key for it. */
 export interface Scorable<Key> {
   readonly key: Key;
   readonly episode: JudgedEpisode;
 }
 
-/** What the judges said together. */
+/** The scores of all episodes together. */
 export interface ScoreSummary {
   readonly scored: number;
-  /** A judge failed, or none was for the episode. */
+  /** Number of episodes for which a judge failed or that no judge applied to. */
   readonly failed: number;
-  /** Outcomes that say nothing about the agent. */
+  /** Number of episodes that are not scored, because their outcome says nothing about the agent. */
   readonly passed: number;
-  /** Mean reward of the scored; NaN where there is none. */
+  /** Mean reward of the scored episodes; NaN if there are none. */
   readonly rewardMean: number;
-  /** Mean value of each judge, in order of their first score, and over how many. */
+  /** Number and mean of each judge's scores, in the order of their first score. */
   readonly judges: readonly { readonly judge: string; readonly count: number; readonly mean: number }[];
   /** Why judges failed, each reason once. */
   readonly reasons: readonly string[];
 }
 
-/** Remote judges bound their requests themselves; more than this only waits. */
+/** Episodes judged at once. Remote judges limit their requests themselves, so more would only wait. */
 const CONCURRENCY = 64;
 const MAX_REASONS = 5;
 
 /**
  * Judges every episode, several at once.
- * @param onVerdict told of each, in the order of the episodes.
+ * @param onVerdict is called for each episode, in their order.
  */
 export async function scoreAll<Key>(
   episodes: AsyncIterable<Scorable<Key>>,

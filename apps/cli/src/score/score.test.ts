@@ -43,7 +43,7 @@ describe("scoring without a run", () => {
   const row = (solution: string, truth: string | undefined, index: number) =>
     JSON.stringify({ index, solution, reward_model: { ground_truth: truth } });
 
-  test("a file's answers are judged by the rows that they stand in, in order", async () => {
+  test("a file's answers are judged with their rows, in order", async () => {
     const rows = Array.from({ length: 200 }, (_, index) =>
       row(`#### ${index}`, String(index % 2 === 0 ? index : -1), index),
     );
@@ -61,7 +61,7 @@ describe("scoring without a run", () => {
     );
   });
 
-  test("what cannot be judged is counted with the reason and is no zero", async () => {
+  test("an answer that cannot be judged is counted with the reason, and not as zero", async () => {
     const file = await put("some.jsonl", [row("#### 1", "1", 0), row("#### 1", undefined, 1)].join("\n"));
     const { summary } = await score(fileEpisodes(file, "solution"), "- { kind: gsm8k }");
     assert.equal(summary.scored, 1);
@@ -70,15 +70,21 @@ describe("scoring without a run", () => {
     assert.match(summary.reasons[0] ?? "", /the judge "gsm8k" failed/);
   });
 
-  test("a line that is no row, or has no answer, is told by its number", async () => {
+  test("a line that is not a row or has no answer is reported by its number", async () => {
     const judges = "- { kind: gsm8k }";
     const broken = await put("broken.jsonl", `${row("1", "1", 0)}\n[1]\n`);
-    await assert.rejects(score(fileEpisodes(broken, "solution"), judges), /line 2 is \[1\]/);
+    await assert.rejects(
+      score(fileEpisodes(broken, "solution"), judges),
+      /line 2 of .* is not a JSON object: \[1\]/,
+    );
     const silent = await put("silent.jsonl", '{"response":"1"}\n');
-    await assert.rejects(score(fileEpisodes(silent, "solution"), judges), /a text in "solution".*line 1/);
+    await assert.rejects(
+      score(fileEpisodes(silent, "solution"), judges),
+      /line 1 of .* has no text in "solution"/,
+    );
   });
 
-  test("judges that are none are refused by their key", async () => {
+  test("an unknown kind of judge is refused by its key", async () => {
     await assert.rejects(panel("judge: [{ kind: gsm9k }]"), (error) => {
       assert.ok(error instanceof ConfigError);
       assert.equal(error.problems[0]?.key, "judge[0].kind");
@@ -134,7 +140,7 @@ describe("scoring without a run", () => {
       server.close();
     });
 
-    test("are read page by page and judged as they were played", async () => {
+    test("are read page by page and judged", async () => {
       const stored = storedRollouts({ pageUrl, token: "t", runId: "run-1", split: "train", signal });
       const { summary } = await score(stored, "- { kind: gsm8k, method: flexible }");
       assert.equal(summary.scored, 1);
@@ -142,9 +148,9 @@ describe("scoring without a run", () => {
       assert.equal(summary.passed, 1);
     });
 
-    test("of a run that is not there are refused", async () => {
+    test("of an unknown run are refused", async () => {
       const stored = storedRollouts({ pageUrl, token: "t", runId: "run-2", signal });
-      await assert.rejects(score(stored, "- { kind: gsm8k }"), /run-2 must be stored/);
+      await assert.rejects(score(stored, "- { kind: gsm8k }"), /no run run-2/);
     });
   });
 });

@@ -1,4 +1,4 @@
-/** Rollouts that the tracer keeps, as judges read them. */
+/** Reads the rollouts that the tracer keeps, in the form that judges take. */
 
 import { Outcome, readText } from "@hone/core";
 import { judgedRowOf } from "@hone/judge/scoring";
@@ -6,11 +6,11 @@ import { z } from "zod";
 import { UsageError } from "../errors.ts";
 import type { Scorable } from "./score-all.ts";
 
-/** Which rollouts. */
+/** Which rollouts to read, and from where. */
 export interface StoredRolloutsOptions {
   /** Address of the tracer. */
   readonly pageUrl: string;
-  /** That it asks for. */
+  /** The token that the tracer requires. */
   readonly token: string;
   readonly runId: string;
   /** Absent = all. */
@@ -19,7 +19,7 @@ export interface StoredRolloutsOptions {
   readonly signal: AbortSignal;
 }
 
-/** A rollout with the reward that it has. */
+/** A rollout with its reward in the run. */
 export interface StoredRollout {
   readonly slot: string;
   readonly reward: number | null;
@@ -27,7 +27,7 @@ export interface StoredRollout {
 
 const PAGE = "200";
 const ANSWER_DEADLINE_MS = 30_000;
-/** Of a rollout with a thousand turns, of which the tracer keeps the texts. */
+/** Largest answer, enough for a rollout with the texts of a thousand turns. */
 const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
 const jsonObject = z.record(z.string(), z.unknown());
@@ -51,7 +51,7 @@ const rolloutSchema = z.object({
   task: z.object({ environment: z.string(), row: z.unknown() }),
 });
 
-/** Newest first. @throws {UsageError} when the tracer does not answer, or knows no such run. */
+/** Yields rollouts, the newest first. @throws {UsageError} when the tracer does not answer or does not know the run. */
 export async function* storedRollouts(
   options: StoredRolloutsOptions,
 ): AsyncGenerator<Scorable<StoredRollout>> {
@@ -104,10 +104,10 @@ async function ask<Answer>(
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new UsageError(`Cannot read stored rollouts as the tracer must answer at ${pageUrl}`, { cause });
+    throw new UsageError(`the tracer at ${pageUrl} does not answer`, { cause });
   }
   if (response.status === 404) {
-    throw new UsageError(`Cannot read stored rollouts as ${runId} must be stored: current value is ${path}`);
+    throw new UsageError(`the tracer has no run ${runId}; hone status shows the runs`);
   }
   const parsed = schema.safeParse(
     await readText(response, MAX_ANSWER_BYTES)
@@ -116,6 +116,6 @@ async function ask<Answer>(
   );
   if (response.ok && parsed.success) return parsed.data;
   throw new UsageError(
-    `Cannot read stored rollouts as the tracer must answer in its own words: current value is status ${response.status} at ${path}`,
+    `the tracer answered ${path} with status ${response.status} and a body that is not the expected JSON`,
   );
 }

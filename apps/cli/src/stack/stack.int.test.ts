@@ -99,7 +99,7 @@ async function leaveDatabaseToSuperuser(): Promise<void> {
 describe("hone", () => {
   test("status, evaluations and down say so where no stack runs", async () => {
     const status = await hone("status");
-    assert.deepEqual([status.code, /no stack runs/.test(status.output)], [3, true]);
+    assert.deepEqual([status.code, /no stack is running/.test(status.output)], [3, true]);
     const evaluated = await hone("evaluations");
     assert.deepEqual([evaluated.code, /start one with hone up/.test(evaluated.output)], [1, true]);
     assert.equal((await hone("down")).code, 0);
@@ -194,7 +194,7 @@ describe("hone", () => {
       const invalid = await hone("run", join(import.meta.dirname, "no-such.yaml"));
       assert.deepEqual([invalid.code, /no-such\.yaml/.test(invalid.output)], [1, true]);
       const down = await hone("down");
-      assert.deepEqual([down.code, /ended \(process/.test(down.output)], [0, true]);
+      assert.deepEqual([down.code, /stopped \(process/.test(down.output)], [0, true]);
     } finally {
       delete process.env.HONE_EPISODES_MAX_BYTES;
       for (const squatter of squatters) squatter.close();

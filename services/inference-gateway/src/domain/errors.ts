@@ -96,7 +96,7 @@ export class ModelLoadingError extends RetryableError {
   readonly model: string;
 
   constructor(model: string, progress: string) {
-    super("MODEL_LOADING", `Cannot answer yet as ${model} must be loaded: current value is ${progress}`);
+    super("MODEL_LOADING", `${model} is not loaded yet: ${progress}`);
     this.model = model;
   }
 }

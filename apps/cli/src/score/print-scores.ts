@@ -1,11 +1,11 @@
-/** How scores are told: a table on the terminal, lines of JSON in a file. */
+/** Prints scores as a table, and formats verdicts for a file of JSON Lines. */
 
 import type { Verdict } from "@hone/judge/scoring";
 import { type Terminal, table } from "../terminal.ts";
 import type { ScoreSummary } from "./score-all.ts";
 
-/** Prints what the judges said together. @returns the exit code: 1 where a judge failed. */
-export function tellSummary(terminal: Terminal, summary: ScoreSummary): number {
+/** Prints the scores of all episodes. @returns the exit code: 1 if a judge failed. */
+export function printSummary(terminal: Terminal, summary: ScoreSummary): number {
   const rows = summary.judges.map(({ judge, count, mean }) => [
     judge,
     `mean ${shown(mean)}`,
@@ -13,13 +13,14 @@ export function tellSummary(terminal: Terminal, summary: ScoreSummary): number {
   ]);
   rows.push(["reward", `mean ${shown(summary.rewardMean)}`, `${summary.scored} scored`]);
   for (const line of table(rows)) terminal.line(line);
-  if (summary.passed > 0) terminal.line(`${summary.passed} say nothing about the agent and were left out`);
+  if (summary.passed > 0)
+    terminal.line(`${summary.passed} were left out, as their outcome says nothing about the agent`);
   if (summary.failed > 0) terminal.line(`${summary.failed} could not be judged:`);
   for (const reason of summary.reasons) terminal.line(`  ${reason}`);
   return summary.failed > 0 ? 1 : 0;
 }
 
-/** A verdict as a line of a file has it. */
+/** A verdict as part of a JSON line. */
 export function verdictRecord(verdict: Verdict): Readonly<Record<string, unknown>> {
   switch (verdict.kind) {
     case "scored":
