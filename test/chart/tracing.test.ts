@@ -30,11 +30,16 @@ describe("spans", { skip }, () => {
     test(`by the route ${route} go to one place, from every service`, async () => {
       const manifests = await render(program, { profile: "cpu", set: [`telemetry.route=${route}`] });
       for (const component of SERVICES) {
-        const { OTEL_EXPORTER_OTLP_ENDPOINT: to, HONE_OTLP_FORWARD: on } = environmentOf(
-          manifests,
+        const {
+          HONE_TRACER_URL: tracer,
+          OTEL_EXPORTER_OTLP_ENDPOINT: straight,
+          HONE_OTLP_FORWARD: on,
+        } = environmentOf(manifests, component);
+        assert.deepEqual(
+          [tracer, straight],
+          [route === "tracer" ? endpoint : undefined, route === "straight" ? endpoint : undefined],
           component,
         );
-        assert.equal(to, endpoint, component);
         assert.equal(on, component === "tracer" ? forward : undefined, component);
       }
     });

@@ -30,7 +30,7 @@ const BODY_BYTES = 2_048;
 const CALL_TIMEOUT_MS = 60_000;
 const side = positionals[0] === "answer" ? "answer" : "ask";
 
-const telemetry = await startTelemetry({ serviceName: `bench-${side}`, otlpEndpoint: values.spans });
+const telemetry = await startTelemetry({ serviceName: `bench-${side}`, tracerUrl: values.spans });
 const bus = await connectBus({ url: NATS_URL, name: `bench-${side}` });
 if (side === "answer") {
   const responder = respond(bus, SUBJECT, BatchRequestSchema, BatchReplySchema, {

@@ -38,7 +38,7 @@ const subject = subjects.rolloutJob(RUN);
 const agentConfigJson = "x".repeat(BODY_BYTES);
 let published = 0;
 
-const telemetry = await startTelemetry({ serviceName: "bench-work", otlpEndpoint: values.spans });
+const telemetry = await startTelemetry({ serviceName: "bench-work", tracerUrl: values.spans });
 const bus = await connectBus({ url: NATS_URL, name: "bench-work" });
 await ensureTopology(bus);
 await answerRounds(async (word) => {

@@ -136,10 +136,13 @@ http://{{ include "hone.host" (dict "root" . "name" "jaeger") }}:4318
 {{ .Values.telemetry.externalEndpoint }}
 {{- end -}}
 {{- end -}}
-{{- define "hone.otlpEndpoint" -}}
+{{- define "hone.tracerUrl" -}}
 {{- if eq .Values.telemetry.route "tracer" -}}
 http://{{ include "hone.host" (dict "root" . "name" "tracer") }}:8080
-{{- else if eq .Values.telemetry.route "straight" -}}
+{{- end -}}
+{{- end -}}
+{{- define "hone.otlpEndpoint" -}}
+{{- if eq .Values.telemetry.route "straight" -}}
 {{ include "hone.jaegerEndpoint" . }}
 {{- end -}}
 {{- end -}}

@@ -69,6 +69,10 @@ capabilities: { drop: [ALL] }
   value: {{ include "hone.allowedHosts" (dict "root" $root "name" .name) | quote }}
 - name: HONE_LOG_LEVEL
   value: {{ $root.Values.logLevel }}
+{{- with include "hone.tracerUrl" $root }}
+- name: HONE_TRACER_URL
+  value: {{ . }}
+{{- end }}
 {{- with include "hone.otlpEndpoint" $root }}
 - name: OTEL_EXPORTER_OTLP_ENDPOINT
   value: {{ . }}

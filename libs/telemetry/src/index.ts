@@ -2,7 +2,7 @@
  * OpenTelemetry set-up, spans, trace context on the bus, the logger, and every span and metric name.
  *
  * @example
- * const telemetry = await startTelemetry({ serviceName: "judge", otlpEndpoint: config.otlpEndpoint, logger });
+ * const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: config.tracerUrl, logger });
  * await withSpan(SpanName.judge, { parent: extractContext(headers) }, async (span) => { … });
  * await telemetry.shutdown();
  */

@@ -24,7 +24,7 @@ import {
 describe("startTelemetry()", () => {
   test("sends spans with their service, tree, kind and attributes", async () => {
     await using receiver = await startOtlpReceiver();
-    const telemetry = await startTelemetry({ serviceName: "trainer", otlpEndpoint: `${receiver.url}/` });
+    const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: `${receiver.url}/` });
     const answer = await withSpan(
       SpanName.rollout,
       { parent: "root", attributes: { [Attr.step]: 3, [Attr.reward]: 0.5 } },
@@ -46,7 +46,7 @@ describe("startTelemetry()", () => {
 
   test("records what a span's work throws, without its secrets, and ends the span", async () => {
     await using receiver = await startOtlpReceiver();
-    const telemetry = await startTelemetry({ serviceName: "judge", otlpEndpoint: receiver.url });
+    const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: receiver.url });
     const failure = new TerminalError("NO_JUDGE", "Cannot reach postgres://hone:hunter2@db/hone");
     await assert.rejects(
       withSpan("judge", {}, () => Promise.reject(failure)),
@@ -64,7 +64,7 @@ describe("startTelemetry()", () => {
 
   test("keeps every link of a step that used thousands of rollouts", async () => {
     await using receiver = await startOtlpReceiver();
-    const telemetry = await startTelemetry({ serviceName: "trainer", otlpEndpoint: receiver.url });
+    const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: receiver.url });
     const links: Link[] = [];
     for (let i = 0; i < 5_000; i++) {
       const link = linkToTraceparent(`00-${(i + 1).toString(16).padStart(32, "0")}-00000000000000ff-01`);
@@ -77,7 +77,7 @@ describe("startTelemetry()", () => {
 
   test("a trace goes on in another process through headers, and through a kept traceparent", async () => {
     await using receiver = await startOtlpReceiver();
-    const telemetry = await startTelemetry({ serviceName: "trainer", otlpEndpoint: receiver.url });
+    const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: receiver.url });
     const headers = carrier();
     const sender = startSpan("send", { parent: "root" });
     injectContext(headers, contextOf(sender));
@@ -94,7 +94,7 @@ describe("startTelemetry()", () => {
     await using receiver = await startOtlpReceiver();
     const telemetry = await startTelemetry({
       serviceName: "trainer",
-      otlpEndpoint: receiver.url,
+      tracerUrl: receiver.url,
       sampleRatio: 0.5,
     });
     const numTraces = 400;
@@ -116,7 +116,7 @@ describe("startTelemetry()", () => {
 
   test("follows the decision of whoever opened the trace", async () => {
     await using receiver = await startOtlpReceiver();
-    const telemetry = await startTelemetry({ serviceName: "judge", otlpEndpoint: receiver.url });
+    const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: receiver.url });
     const headers = carrier({ traceparent: "00-0123456789abcdef0123456789abcdef-00000000000000ff-00" });
     const outgoing = carrier();
     await withSpan("judge", { parent: extractContext(headers) }, (span) => {
@@ -129,7 +129,7 @@ describe("startTelemetry()", () => {
   });
 
   test("without an endpoint nothing is recorded and a trace passes through", async () => {
-    const telemetry = await startTelemetry({ serviceName: "judge", otlpEndpoint: "" });
+    const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: "" });
     assert.equal(telemetry.isEnabled, false);
     const headers = carrier({ traceparent: "00-0123456789abcdef0123456789abcdef-00000000000000ff-01" });
     const outgoing = carrier();
@@ -149,7 +149,7 @@ describe("startTelemetry()", () => {
     const logger = createLogger({ service: "judge", sink: { write: (line) => lines.push(line) } });
     const telemetry = await startTelemetry({
       serviceName: "judge",
-      otlpEndpoint: receiver.url,
+      tracerUrl: receiver.url,
       exportTimeoutMs: 200,
       logger,
     });
@@ -163,7 +163,7 @@ describe("startTelemetry()", () => {
     await using receiver = await startOtlpReceiver();
     const lines: string[] = [];
     const logger = createLogger({ service: "judge", sink: { write: (line) => lines.push(line) } });
-    const telemetry = await startTelemetry({ serviceName: "judge", otlpEndpoint: receiver.url, logger });
+    const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: receiver.url, logger });
     const numSpans = 20_000;
     for (let i = 0; i < numSpans; i++) startSpan("burst", { parent: "root" }).end();
     await eventually("the queue to be sent", () => receiver.spans.length >= 16_384);
@@ -179,7 +179,7 @@ describe("startTelemetry()", () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     const start = (serviceName: string) =>
       inOwnScope(async () => {
-        const telemetry = await startTelemetry({ serviceName, otlpEndpoint: receiver.url });
+        const telemetry = await startTelemetry({ serviceName, tracerUrl: receiver.url });
         // What a service starts goes on in its scope: a timer, a callback, what waits for another service.
         const work = go.then(() =>
           withSpan(`work of ${serviceName}`, { parent: "root" }, async () => {
@@ -210,14 +210,14 @@ describe("startTelemetry()", () => {
 
   test("refuses an address that is none, a ratio outside [0, 1], and a second start", async () => {
     await assert.rejects(
-      startTelemetry({ serviceName: "a", otlpEndpoint: "localhost" }),
-      (error) => error instanceof InvalidInputError && error.path === "otlpEndpoint",
+      startTelemetry({ serviceName: "a", tracerUrl: "localhost" }),
+      (error) => error instanceof InvalidInputError && error.path === "tracerUrl",
     );
     await assert.rejects(startTelemetry({ serviceName: "a", sampleRatio: 1.5 }), InvalidInputError);
     await using receiver = await startOtlpReceiver();
-    const telemetry = await startTelemetry({ serviceName: "a", otlpEndpoint: receiver.url });
+    const telemetry = await startTelemetry({ serviceName: "a", tracerUrl: receiver.url });
     await assert.rejects(
-      startTelemetry({ serviceName: "b", otlpEndpoint: receiver.url }),
+      startTelemetry({ serviceName: "b", tracerUrl: receiver.url }),
       TelemetryStartedError,
     );
     await telemetry.shutdown();

@@ -1,35 +1,48 @@
 /**
  * OpenTelemetry for one service: that of this process, or one of several in it, each of which is a resource of its own.
  *
- * Without an endpoint nothing is loaded and nothing is recorded. With one, spans go to an OTLP/HTTP receiver in
- * protobuf, through a bounded queue: a receiver that is slow or away costs spans, never work. The SDK is loaded
- * only then, and of it only what traces need: all of `@opentelemetry/sdk-node` takes 0.6 s and 60 MB in each process.
+ * OpenTelemetry's own `NodeSDK` is set up, so its variables (OTEL_*) have the effect that people know. Hone's part is what
+ * they leave open: the way to Hone's tracer (span-processors.ts), the service's name and instance, limits that fit a
+ * training step, and one logger. docs/observability.md lists the variables.
+ *
+ * Where there is neither a tracer nor an exporter, nothing is loaded and nothing is recorded.
  */
 
-import { DeadlineError, deadline, InvalidInputError } from "@hone/core";
-import { context, DiagLogLevel, diag, propagation, trace } from "@opentelemetry/api";
+import { DeadlineError, deadline, describeError, InvalidInputError } from "@hone/core";
+import { DiagLogLevel, diag } from "@opentelemetry/api";
+import type { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import {
+  diagLogLevelFromString,
+  getBooleanFromEnv,
+  getNumberFromEnv,
+  getStringFromEnv,
+} from "@opentelemetry/core";
+import type { NodeSDK } from "@opentelemetry/sdk-node";
+import type { Sampler, SpanLimits } from "@opentelemetry/sdk-trace";
 import { throttledDiagLogger } from "./diag-logger.ts";
 import { TelemetryStartedError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
+import { otelPackage } from "./otel-packages.ts";
 import { Attr, AttrValue } from "./semconv.ts";
+import { namedExporters, spanProcessors, tracesUrl } from "./span-processors.ts";
 import { currentScope } from "./tracing.ts";
 
 export interface TelemetryOptions {
-  /** `service.name`: dataset, agent-rollout, … */
+  /** `service.name`: dataset, agent-rollout, … OTEL_SERVICE_NAME goes before it. */
   readonly serviceName: string;
   /** `service.instance.id`: which replica. @default none */
   readonly instanceId?: string | undefined;
-  /** Base address of the OTLP/HTTP receiver, such as http://127.0.0.1:4318; absent or empty = no telemetry. */
-  readonly otlpEndpoint?: string | undefined;
-  /** Sent to the receiver as a bearer token. @default none */
-  readonly otlpToken?: string | undefined;
-  /** Share of traces that are recorded, 0 to 1; decided by trace id at the root. @default 1 */
+  /** Base address of Hone's tracer, such as http://127.0.0.1:4318; absent or empty = it gets no spans. */
+  readonly tracerUrl?: string | undefined;
+  /** Sent to the tracer, and to nobody else, as a bearer token. @default none */
+  readonly tracerToken?: string | undefined;
+  /** Share of traces that are recorded, 0 to 1; decided by trace id at the root. OTEL_TRACES_SAMPLER goes before it. @default 1 */
   readonly sampleRatio?: number | undefined;
-  /** Told of dropped spans and failed exports, at most once in 30 s. */
+  /** Takes a line for dropped spans and failed exports, at most one of a kind in 30 s, and for settings without effect. */
   readonly logger?: Logger | undefined;
-  /** Longest time that a finished span waits for its batch, milliseconds. @default 1_000 */
+  /** Longest time that a finished span waits for its batch, milliseconds. OTEL_BSP_SCHEDULE_DELAY goes before it. @default 1_000 */
   readonly exportDelayMs?: number | undefined;
-  /** Longest time that one request to the receiver may take, tries again included, milliseconds. @default 10_000 */
+  /** Longest time that one request to the tracer may take, repeated attempts included, milliseconds. @default 10_000 */
   readonly exportTimeoutMs?: number | undefined;
 }
 
@@ -43,16 +56,10 @@ export interface Telemetry {
   shutdown(options?: { readonly deadlineMs?: number }): Promise<boolean>;
 }
 
-/** Spans in the queue at most: six seconds at 2,700 spans a second, some 30 MB. Above it they are dropped and counted. */
-const MAX_QUEUED_SPANS = 16_384;
-/** Spans in one request: about 250 kB, serialized in a few milliseconds of the event loop. */
-const MAX_BATCH_SPANS = 512;
 /** A training step links every rollout it used; OpenTelemetry's default is 128. */
 const MAX_LINKS = 65_536;
 /** Texts belong to the episode store; a span carries a glimpse. */
 const MAX_ATTRIBUTE_LENGTH = 4_096;
-/** Requests at once: all of a full queue, so that the flush at the end is not refused. */
-const MAX_CONCURRENT_EXPORTS = MAX_QUEUED_SPANS / MAX_BATCH_SPANS;
 const DEFAULT_EXPORT_TIMEOUT_MS = 10_000;
 const DEFAULT_EXPORT_DELAY_MS = 1_000;
 const DEFAULT_SHUTDOWN_DEADLINE_MS = 2_000;
@@ -61,93 +68,69 @@ const DISABLED: Telemetry = { isEnabled: false, shutdown: async () => true };
 
 /** Services that record, each with its instance: replicas may share a process. */
 const recording = new Set<string>();
-let areGlobalsRegistered = false;
 
 /**
- * Starts telemetry for this process, or for the service in whose scope it is called ({@link inOwnScope}), or does nothing when
- * there is no endpoint.
- * @throws {InvalidInputError} for a malformed endpoint or a ratio outside [0, 1].
+ * Starts telemetry for this process, or for the service in whose scope it is called ({@link inOwnScope}), or does nothing
+ * when there is nowhere to send spans. Loading the SDK holds the event loop up for a fifth of a second.
+ * @throws {InvalidInputError} for a malformed address, a ratio outside [0, 1], and OTEL_* variables that the SDK refuses.
  * @throws {TelemetryStartedError} when it runs already, for this process or for a service of this name.
  */
 export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+  const { serviceName, instanceId, logger } = options;
   const sampleRatio = checkedRatio(options.sampleRatio ?? 1);
-  if (options.otlpEndpoint === undefined || options.otlpEndpoint === "") return DISABLED;
-  const url = tracesUrl(options.otlpEndpoint);
-  const { serviceName } = options;
+  const tracerTracesUrl = options.tracerUrl ? checkedTracesUrl(options.tracerUrl) : undefined;
+  const isAnywhere = tracerTracesUrl !== undefined || namedExporters().length > 0;
+  if (!isAnywhere) return DISABLED;
+  if (getBooleanFromEnv("OTEL_SDK_DISABLED")) {
+    logger?.warn(
+      "OTEL_SDK_DISABLED is true: no spans are recorded, and the page shows no traces of this service",
+    );
+    return DISABLED;
+  }
   const scope = currentScope();
   const [other] = recording;
-  const own = `${serviceName} ${options.instanceId ?? ""}`.trim();
+  const own = `${serviceName} ${instanceId ?? ""}`.trim();
   if (other !== undefined && (!scope.isOwn || recording.has(own))) {
     throw new TelemetryStartedError(scope.isOwn ? own : other);
   }
-  recording.add(own);
+  if (logger !== undefined) tellSettingsWithoutEffect(logger, sampleRatio);
 
-  const [
-    { OTLPTraceExporter },
-    sdkTrace,
-    { resourceFromAttributes },
-    { W3CTraceContextPropagator },
-    { AsyncLocalStorageContextManager },
-  ] = await Promise.all([
-    import("@opentelemetry/exporter-trace-otlp-proto"),
-    import("@opentelemetry/sdk-trace"),
-    import("@opentelemetry/resources"),
-    import("@opentelemetry/core"),
-    import("@opentelemetry/context-async-hooks"),
-  ]);
-  if (options.logger !== undefined && !areGlobalsRegistered) {
-    diag.setLogger(throttledDiagLogger(options.logger), {
-      logLevel: DiagLogLevel.WARN,
-      suppressOverrideMessage: true,
-    });
+  const api = otelPackage("@opentelemetry/api");
+  if (recording.size === 0) routeDiagnostics(logger);
+  // What an earlier service of this process registered makes room: its tracer is known to its scope.
+  for (const registered of [api.trace, api.context, api.propagation, api.logs]) registered.disable();
+  let sdk: NodeSDK;
+  try {
+    sdk = nodeSdk(options, tracerTracesUrl, sampleRatio);
+    sdk.start();
+  } catch (cause) {
+    throw new InvalidInputError(
+      `OpenTelemetry refuses its settings, the variables OTEL_*: ${describeError(cause)}`,
+      { path: "OTEL_*", allowed: "what docs/observability.md lists" },
+      { cause },
+    );
   }
-  const exportTimeoutMs = options.exportTimeoutMs ?? DEFAULT_EXPORT_TIMEOUT_MS;
-  const exporter = new OTLPTraceExporter({
-    url,
-    ...(options.otlpToken !== undefined && { headers: { authorization: `Bearer ${options.otlpToken}` } }),
-    timeoutMillis: exportTimeoutMs,
-    concurrencyLimit: MAX_CONCURRENT_EXPORTS,
-  });
-  const provider = new sdkTrace.TracerProvider({
-    resource: resourceFromAttributes({
-      [Attr.serviceName]: serviceName,
-      [Attr.serviceNamespace]: AttrValue.serviceNamespaceHone,
-      ...(options.instanceId !== undefined && { [Attr.serviceInstanceId]: options.instanceId }),
-    }),
-    sampler: new sdkTrace.ParentBasedSampler({ root: new sdkTrace.TraceIdRatioBasedSampler(sampleRatio) }),
-    spanLimits: { linkCountLimit: MAX_LINKS, attributeValueLengthLimit: MAX_ATTRIBUTE_LENGTH },
-    spanProcessors: [
-      new sdkTrace.BatchSpanProcessor({
-        exporter,
-        maxQueueSize: MAX_QUEUED_SPANS,
-        maxExportBatchSize: MAX_BATCH_SPANS,
-        scheduledDelayMillis: options.exportDelayMs ?? DEFAULT_EXPORT_DELAY_MS,
-        exportTimeoutMillis: exportTimeoutMs,
-      }),
-    ],
-  });
-  if (!scope.isOwn) trace.setGlobalTracerProvider(provider);
-  // One for the process: services of one process share them, and nothing of theirs tells one from another.
-  if (!areGlobalsRegistered) {
-    areGlobalsRegistered = true;
-    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-    propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  }
-  scope.record(provider);
+  recording.add(own);
+  scope.record(api.trace.getTracerProvider());
+  if (scope.isOwn) api.trace.disable();
 
   let ended: Promise<boolean> | undefined;
   const end = async (deadlineMs: number): Promise<boolean> => {
     scope.record(undefined);
     try {
-      await deadline("the last spans to be sent", deadlineMs, () => provider.shutdown());
+      await deadline("the last spans to be sent", deadlineMs, () => sdk.shutdown());
       return true;
     } catch (error) {
       const why = error instanceof DeadlineError ? "the receiver is slow or away" : "the export failed";
-      options.logger?.warn(`the last spans are lost: ${why}`, { error });
+      logger?.warn(`the last spans are lost: ${why}`, { error });
       return false;
     } finally {
       recording.delete(own);
-      if (recording.size === 0) unregister();
+      // A later start may register again: a test, or a process that starts its services anew.
+      if (recording.size === 0) {
+        for (const registered of [api.trace, api.context, api.propagation, api.logs, diag])
+          registered.disable();
+      }
     }
   };
   return {
@@ -159,42 +142,126 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   };
 }
 
-/** Lets a later startTelemetry register again: a test, or a process that starts its services anew. */
-function unregister(): void {
-  trace.disable();
-  context.disable();
-  propagation.disable();
-  diag.disable();
-  areGlobalsRegistered = false;
+/** The SDK with what the environment leaves open; what stands here goes before the environment, or is read from it. */
+function nodeSdk(
+  options: TelemetryOptions,
+  tracerTracesUrl: string | undefined,
+  sampleRatio: number,
+): NodeSDK {
+  const { serviceName, instanceId, logger } = options;
+  const { NodeSDK } = otelPackage("@opentelemetry/sdk-node");
+  const { defaultResource, envDetector, resourceFromAttributes } = otelPackage("@opentelemetry/resources");
+  const processors = spanProcessors({
+    tracerTracesUrl,
+    tracerToken: options.tracerToken,
+    exportDelayMs: options.exportDelayMs ?? DEFAULT_EXPORT_DELAY_MS,
+    exportTimeoutMs: options.exportTimeoutMs ?? DEFAULT_EXPORT_TIMEOUT_MS,
+    logger,
+  });
+  // Where OTEL_LOG_LEVEL is set, NodeSDK turns diagnostics to the console: they are turned back at once.
+  const isLogLevelSet = getStringFromEnv("OTEL_LOG_LEVEL") !== undefined;
+  if (isLogLevelSet) diag.disable();
+  const sdk = new NodeSDK({
+    contextManager: contextManager(),
+    resource: defaultResource().merge(
+      resourceFromAttributes({
+        [Attr.serviceName]: serviceName,
+        [Attr.serviceNamespace]: AttrValue.serviceNamespaceHone,
+        ...(instanceId !== undefined && { [Attr.serviceInstanceId]: instanceId }),
+      }),
+    ),
+    // The tracer keeps a trace in pieces, each with its resource: host, system and process would be 700 bytes of each.
+    ...(getStringFromEnv("OTEL_NODE_RESOURCE_DETECTORS") === undefined && {
+      resourceDetectors: [envDetector],
+    }),
+    ...ownSampler(sampleRatio),
+    spanLimits: spanLimits(),
+    spanProcessors: processors,
+    // Metrics are at /metrics and logs on standard error; by default NodeSDK would send both to localhost.
+    metricReaders: [],
+    logRecordProcessors: [],
+  });
+  if (isLogLevelSet) routeDiagnostics(logger);
+  return sdk;
 }
 
-function tracesUrl(endpoint: string): string {
-  let url: URL;
-  try {
-    url = new URL(endpoint);
-  } catch (cause) {
-    throw badEndpoint(endpoint, cause);
+/** OpenTelemetry's own complaints, and what OTEL_LOG_LEVEL asks for beside them, go to the service's log. */
+function routeDiagnostics(logger: Logger | undefined): void {
+  diag.disable(); // a logger that is replaced is told so, with a stack
+  if (logger === undefined) return;
+  const level = getStringFromEnv("OTEL_LOG_LEVEL");
+  diag.setLogger(throttledDiagLogger(logger), {
+    logLevel: (level === undefined ? undefined : diagLogLevelFromString(level)) ?? DiagLogLevel.WARN,
+  });
+}
+
+/** One for the process, as services of one process share it: nothing of theirs tells one from another. */
+let shared: AsyncLocalStorageContextManager | undefined;
+
+function contextManager(): AsyncLocalStorageContextManager {
+  const { AsyncLocalStorageContextManager } = otelPackage("@opentelemetry/context-async-hooks");
+  // It stays in use while one service's registration makes room for the next one's.
+  class SharedContextManager extends AsyncLocalStorageContextManager {
+    override disable(): this {
+      return this;
+    }
   }
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw badEndpoint(endpoint);
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
-  return url.href;
+  shared ??= new SharedContextManager();
+  return shared;
 }
 
-function badEndpoint(endpoint: string, cause?: unknown): InvalidInputError {
-  return new InvalidInputError(
-    `Cannot send spans as the OTLP endpoint must be an http(s) address: current value is "${endpoint}"`,
-    { path: "otlpEndpoint", allowed: "an http(s) address such as http://127.0.0.1:4318" },
-    { cause },
+/** Nothing where OTEL_TRACES_SAMPLER names one, which NodeSDK then makes. */
+function ownSampler(sampleRatio: number): { sampler?: Sampler } {
+  if (getStringFromEnv("OTEL_TRACES_SAMPLER") !== undefined) return {};
+  const { ParentBasedSampler, TraceIdRatioBasedSampler } = otelPackage("@opentelemetry/sdk-trace");
+  return { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }) };
+}
+
+/** What is given here goes before the environment in NodeSDK, so the environment's limits are given too. */
+function spanLimits(): SpanLimits {
+  return {
+    linkCountLimit: getNumberFromEnv("OTEL_SPAN_LINK_COUNT_LIMIT") ?? MAX_LINKS,
+    attributeValueLengthLimit:
+      getNumberFromEnv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT") ??
+      getNumberFromEnv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT") ??
+      MAX_ATTRIBUTE_LENGTH,
+  };
+}
+
+function tellSettingsWithoutEffect(logger: Logger, sampleRatio: number): void {
+  const isSet = (variable: string) => (getStringFromEnv(variable) ?? "none") !== "none";
+  if (isSet("OTEL_METRICS_EXPORTER")) {
+    logger.warn("OTEL_METRICS_EXPORTER has no effect: a service's metrics are at its /metrics");
+  }
+  if (isSet("OTEL_LOGS_EXPORTER")) {
+    logger.warn("OTEL_LOGS_EXPORTER has no effect: a service writes its log to standard error");
+  }
+  if (isSet("OTEL_CONFIG_FILE")) {
+    logger.warn("OTEL_CONFIG_FILE has no effect: telemetry is set up from variables");
+  }
+  if (isSet("OTEL_TRACES_SAMPLER") && sampleRatio !== 1) {
+    logger.warn(
+      "HONE_TRACE_SAMPLE_RATIO has no effect, as OTEL_TRACES_SAMPLER says which traces are recorded",
+    );
+  }
+}
+
+function checkedTracesUrl(tracerUrl: string): string {
+  const url = tracesUrl(tracerUrl);
+  if (url !== undefined) return url;
+  throw new InvalidInputError(
+    `"${tracerUrl}" is no address of a tracer: give one like http://127.0.0.1:4318`,
+    {
+      path: "tracerUrl",
+      allowed: "an http(s) address such as http://127.0.0.1:4318",
+    },
   );
 }
 
 function checkedRatio(ratio: number): number {
   if (Number.isFinite(ratio) && ratio >= 0 && ratio <= 1) return ratio;
-  throw new InvalidInputError(
-    `Cannot sample traces as the ratio must lie in [0, 1]: current value is ${ratio}`,
-    {
-      path: "sampleRatio",
-      allowed: "a number from 0 to 1",
-    },
-  );
+  throw new InvalidInputError(`traces cannot be sampled at a ratio of ${ratio}: give a number from 0 to 1`, {
+    path: "sampleRatio",
+    allowed: "a number from 0 to 1",
+  });
 }

@@ -1,12 +1,15 @@
 /**
  * A small OTLP/HTTP receiver: it reads the protobuf requests on the wire, by field numbers of
- * opentelemetry/proto/trace/v1/trace.proto.
+ * opentelemetry/proto/trace/v1/trace.proto. Of requests in JSON it keeps path and headers.
  */
 
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { gunzipSync } from "node:zlib";
 
 export interface ReceivedSpan {
   readonly service: string;
+  /** Attributes of the resource; of an array, its bytes as text. */
+  readonly resource: Readonly<Record<string, string | number | boolean>>;
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId: string;
@@ -23,6 +26,8 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
   readonly paths: string[];
+  /** Of each request, in the order of `paths`. */
+  readonly headers: IncomingHttpHeaders[];
   numRequests(): number;
 }
 
@@ -32,16 +37,20 @@ export async function startOtlpReceiver(
 ): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const paths: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
   const open = new Set<ServerResponse>();
   const server = createServer(async (request, response) => {
     paths.push(request.url ?? "");
+    headers.push(request.headers);
     if (options.isSilent === true) {
       open.add(response);
       return;
     }
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
-    spans.push(...readRequest(Buffer.concat(chunks)));
+    const sent = Buffer.concat(chunks);
+    const body = request.headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
+    if (request.headers["content-type"] === "application/x-protobuf") spans.push(...readRequest(body));
     response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -51,6 +60,7 @@ export async function startOtlpReceiver(
     url: `http://127.0.0.1:${port}`,
     spans,
     paths,
+    headers,
     numRequests: () => paths.length,
     async [Symbol.asyncDispose]() {
       for (const response of open) response.destroy();
@@ -115,14 +125,14 @@ function all(buffer: Buffer, number: number): Buffer[] {
 function readRequest(body: Buffer): ReceivedSpan[] {
   return all(body, 1).flatMap((resourceSpans) => {
     const [resource] = all(resourceSpans, 1);
-    const service = String(readAttributes(all(resource ?? Buffer.alloc(0), 1))["service.name"] ?? "");
+    const attributes = readAttributes(all(resource ?? Buffer.alloc(0), 1));
     return all(resourceSpans, 2)
       .flatMap((scopeSpans) => all(scopeSpans, 2))
-      .map((span) => readSpan(service, span));
+      .map((span) => readSpan(attributes, span));
   });
 }
 
-function readSpan(service: string, span: Buffer): ReceivedSpan {
+function readSpan(resource: ReceivedSpan["resource"], span: Buffer): ReceivedSpan {
   const fields = readFields(span);
   const first = (number: number) => fields.find((field) => field.number === number);
   const many = (number: number) =>
@@ -130,7 +140,8 @@ function readSpan(service: string, span: Buffer): ReceivedSpan {
   const status = first(15)?.bytes ?? Buffer.alloc(0);
   const statusFields = readFields(status);
   return {
-    service,
+    service: String(resource["service.name"] ?? ""),
+    resource,
     traceId: first(1)?.bytes.toString("hex") ?? "",
     spanId: first(2)?.bytes.toString("hex") ?? "",
     parentSpanId: first(4)?.bytes.toString("hex") ?? "",

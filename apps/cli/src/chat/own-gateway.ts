@@ -48,7 +48,7 @@ export async function startOwnGateway(session: Session, { path, revision }: Mode
   const settings = {
     nats: { server: nats, isEmbedded: false },
     database: undefined,
-    otlpEndpoint: "",
+    tracerUrl: "",
     logLevel: "info",
     own: {
       HONE_INFERENCE_SERVE: `${MODEL}=${isAbsolute(path) ? path : `${path}@${revision}`}`,

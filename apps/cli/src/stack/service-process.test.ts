@@ -8,7 +8,7 @@ const PROJECT = findProject({ HONE_STATE_DIR: "/there/.hone" });
 const SETTINGS: ServiceSettings = {
   nats: { server: { file: "/there/bus.url" }, isEmbedded: true },
   database: undefined,
-  otlpEndpoint: "",
+  tracerUrl: "",
   logLevel: "info",
 };
 

@@ -43,8 +43,8 @@ export interface ServiceSettings {
   readonly nats: BusAddress;
   /** Undefined for a service that keeps no rows: it is told of none, also where this process has the address of one. */
   readonly database: ServerAddress | undefined;
-  /** The stack's tracer, whose token lies in the project; empty for a service without a stack, which has no telemetry. */
-  readonly otlpEndpoint: string;
+  /** The stack's tracer, whose token lies in the project; empty for a service without a stack, whose spans it does not get. */
+  readonly tracerUrl: string;
   readonly logLevel: string;
   /** The service's own variables. */
   readonly own?: Readonly<Record<string, string>>;
@@ -90,11 +90,13 @@ export function serviceEnvironment(
     HONE_LOG_LEVEL: settings.logLevel,
     // Fixed, so that a trainer that is started again takes up its runs without waiting for its own lease to end.
     HONE_INSTANCE_ID: `${service}-${index}`,
-    OTEL_EXPORTER_OTLP_ENDPOINT: settings.otlpEndpoint,
+    HONE_TRACER_URL: settings.tracerUrl,
+    // One that the user's environment gives would stand for six services. All else that it says to OpenTelemetry holds.
+    OTEL_SERVICE_NAME: service,
     HONE_TRACER_TOKEN: "",
-    HONE_TRACER_TOKEN_FILE: settings.otlpEndpoint === "" ? "" : project.tokenFile,
+    HONE_TRACER_TOKEN_FILE: settings.tracerUrl === "" ? "" : project.tokenFile,
     ...(service === "inference-gateway" &&
-      settings.otlpEndpoint !== "" &&
+      settings.tracerUrl !== "" &&
       !hasOwnKey() && { HONE_INFERENCE_API_KEY_FILE: project.tokenFile }),
     ...settings.own,
   };

@@ -113,7 +113,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
     const startedAtMs = Date.now();
     const { nats, postgres, isProgramThere } = await startServers(project, { servers, tell, signal });
-    const common = { otlpEndpoint: pageUrl, logLevel: options.logLevel ?? "info" };
+    const common = { tracerUrl: pageUrl, logLevel: options.logLevel ?? "info" };
     const settingsOf = (name: ServiceName): ServiceSettings => ({
       nats: nats.addressOf(name),
       database: postgres.addressOf(name),

@@ -11,10 +11,11 @@
 import { flushCompileCache } from "node:module";
 import { ConfigError } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
-import { createLogger, type Logger, type LogSink, startTelemetry, type Telemetry } from "@hone/telemetry";
+import { createLogger, type LogSink } from "@hone/telemetry";
 import { SettingError, StoppingError } from "../errors.ts";
 import type { BaseConfig, Environment } from "../settings/environment.ts";
 import type { ServiceDefinition } from "./service.ts";
+import { serviceTelemetry } from "./service-telemetry.ts";
 import { listenForStop, type SignalSource, type StopReason } from "./signals.ts";
 import { DEFAULT_GRACE_MS, type RunningService, startService } from "./start-service.ts";
 
@@ -43,9 +44,6 @@ export interface RunServiceOptions {
   /** For draining and closing together, milliseconds. @default 8_000 */
   readonly graceMs?: number;
 }
-
-/** Of the grace time, for the last spans. */
-const FLUSH_DEADLINE_MS = 1_500;
 
 /**
  * Runs a service until it is told to stop, then ends the process.
@@ -78,12 +76,19 @@ export async function runService<Config extends BaseConfig>(
     asked.resolve(reason); // R1: later ones find it resolved
   });
 
-  let telemetry: Telemetry | undefined;
   let running: RunningService;
+  let flush: () => Promise<void>;
   try {
     const config = definition.readConfig(host.env);
     logger = createLogger({ service: definition.name, level: config.logLevel, sink: host.stderr });
-    [telemetry, running] = await startBoth(definition, config, logger, abandonStart.signal);
+    const telemetry = serviceTelemetry(definition.name, config, logger);
+    flush = telemetry.flush;
+    running = await startService(definition, {
+      config,
+      logger,
+      signal: abandonStart.signal,
+      prepare: telemetry.prepare,
+    });
   } catch (error) {
     if (abandonStart.signal.aborted) {
       logger.info("stopped before it had started");
@@ -102,32 +107,9 @@ export async function runService<Config extends BaseConfig>(
     running.failed.then((error) => ({ error })),
   ]);
   if (failure !== undefined) logger.error("the service cannot go on", { error: failure.error });
-  const report = await running.stop({
-    graceMs,
-    flush: async () => {
-      await telemetry?.shutdown({ deadlineMs: FLUSH_DEADLINE_MS });
-    },
-  });
+  const report = await running.stop({ graceMs, flush });
   if (!report.isClean) logger.error("not everything ended in time", { problems: report.problems });
   host.exit(failure === undefined && report.isClean ? ExitCode.ok : ExitCode.failed); // R3
-}
-
-/** Telemetry first, as the service's first spans matter; it loads while nothing else is ready to run. */
-async function startBoth<Config extends BaseConfig>(
-  definition: ServiceDefinition<Config>,
-  config: Config,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<[Telemetry, RunningService]> {
-  const telemetry = await startTelemetry({
-    serviceName: definition.name,
-    instanceId: config.instanceId,
-    otlpEndpoint: config.otlpEndpoint,
-    otlpToken: config.tracerToken,
-    sampleRatio: config.traceSampleRatio,
-    logger,
-  });
-  return [telemetry, await startService(definition, { config, logger, signal })];
 }
 
 function isSettingsError(error: unknown): boolean {

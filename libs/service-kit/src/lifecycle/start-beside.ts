@@ -5,9 +5,10 @@
  * B2: a service that cannot go on stops by itself, and says so by `ended`; the process and its other services go on.
  */
 
-import { createLogger, inOwnScope, type LogSink, startTelemetry } from "@hone/telemetry";
+import { createLogger, inOwnScope, type LogSink } from "@hone/telemetry";
 import type { BaseConfig, Environment } from "../settings/environment.ts";
 import type { HttpAddress, ServiceDefinition } from "./service.ts";
+import { serviceTelemetry } from "./service-telemetry.ts";
 import { type StopOptions, startService } from "./start-service.ts";
 
 export interface StartBesideOptions {
@@ -27,9 +28,6 @@ export interface BesideService {
   stop(options?: Pick<StopOptions, "graceMs">): Promise<void>;
 }
 
-/** Of the grace time, for the last spans. */
-const FLUSH_DEADLINE_MS = 1_500;
-
 /**
  * Starts a service and returns when it is started, ready or not.
  * @throws {ConfigError | SettingError} when its settings are wrong, and what its start throws.
@@ -47,24 +45,9 @@ async function start<Config extends BaseConfig>(
 ): Promise<BesideService> {
   const { name } = definition;
   const config = definition.readConfig(environment);
-  const {
-    instanceId,
-    otlpEndpoint,
-    tracerToken: otlpToken,
-    traceSampleRatio: sampleRatio,
-    logLevel,
-  } = config;
-  const logger = createLogger({ service: name, level: logLevel, sink });
-  const telemetry = await startTelemetry({
-    serviceName: name,
-    instanceId,
-    otlpEndpoint,
-    otlpToken,
-    sampleRatio,
-    logger,
-  });
-  const flush = async () => void (await telemetry.shutdown({ deadlineMs: FLUSH_DEADLINE_MS }));
-  const running = await startService(definition, { config, logger, signal }).catch(async (error) => {
+  const logger = createLogger({ service: name, level: config.logLevel, sink });
+  const { prepare, flush } = serviceTelemetry(name, config, logger);
+  const running = await startService(definition, { config, logger, signal, prepare }).catch(async (error) => {
     await flush();
     throw error;
   });

@@ -47,6 +47,8 @@ export interface StartServiceOptions<Config extends BaseConfig> {
   readonly logger?: Logger | undefined;
   /** Gives the start up. A service that runs is ended by `stop`. */
   readonly signal?: AbortSignal | undefined;
+  /** Called while the bus is being connected, and awaited before the service's own start; what it throws ends the start. */
+  readonly prepare?: (() => Promise<void>) | undefined;
 }
 
 /** A service that runs. It may not be ready yet, or not any more. */
@@ -92,9 +94,11 @@ export async function startService<Config extends BaseConfig>(
   });
   const stopping = new AbortController();
   const drainOver = new AbortController();
+  const unprepared = new AbortController();
   const failed = Promise.withResolvers<unknown>();
   const starting = AbortSignal.any([
     drainOver.signal,
+    unprepared.signal,
     ...(options.signal === undefined ? [] : [options.signal]),
   ]);
 
@@ -130,7 +134,10 @@ export async function startService<Config extends BaseConfig>(
   try {
     phase = notReady("starting: waiting for the bus");
     logger.debug("waiting for the bus", { http: http.address.url });
-    const bus = await openBus(config, name, starting);
+    const opening = openBus(config, name, starting);
+    const prepared = options.prepare?.();
+    prepared?.catch((error) => unprepared.abort(error));
+    const bus = await opening;
     closers.unshift({ name: "close the bus", run: () => bus.close() });
     const busHealth = watchBus(bus);
     checks.push(busHealth);
@@ -155,6 +162,7 @@ export async function startService<Config extends BaseConfig>(
       void keepPayloads(bus, { signal: drainOver.signal, logger });
     }
     phase = notReady("starting");
+    await prepared;
     service = await raceAbortable(
       definition.start({
         config,
@@ -170,7 +178,7 @@ export async function startService<Config extends BaseConfig>(
   } catch (error) {
     drainOver.abort(new StoppingError("its start failed"));
     await runStages(closers, { graceMs: MAX_CLOSE_RESERVE_MS, logger });
-    throw error;
+    throw unprepared.signal.aborted ? unprepared.signal.reason : error;
   }
 
   const running = service;

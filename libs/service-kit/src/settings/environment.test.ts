@@ -22,7 +22,7 @@ describe("readBaseConfig()", () => {
       httpPort: 0,
       readyFile: undefined,
       logLevel: "info",
-      otlpEndpoint: undefined,
+      tracerUrl: undefined,
       traceSampleRatio: 1,
       tracerToken: undefined,
     });

@@ -46,9 +46,9 @@ export const EnvironmentVariable = {
   /** Written once, atomically, when the service is ready. */
   readyFile: "HONE_READY_FILE",
   logLevel: "HONE_LOG_LEVEL",
-  /** OTLP/HTTP receiver; absent = no telemetry. */
-  otlpEndpoint: "OTEL_EXPORTER_OTLP_ENDPOINT",
-  /** Token of the tracer, which the page and its API ask for; sent with what goes to the OTLP receiver. */
+  /** Where Hone's tracer takes spans; absent = it gets none. Exporters of OTEL_* come on top (docs/observability.md). */
+  tracerUrl: "HONE_TRACER_URL",
+  /** Token of the tracer, which the page and its API ask for; sent with the spans that it gets. */
   tracerToken: "HONE_TRACER_TOKEN",
   /** File that holds it, as a mounted secret. */
   tracerTokenFile: "HONE_TRACER_TOKEN_FILE",
@@ -77,7 +77,7 @@ export interface BaseConfig {
   readonly httpAllowedHosts: readonly string[];
   readonly readyFile: string | undefined;
   readonly logLevel: LogLevel;
-  readonly otlpEndpoint: string | undefined;
+  readonly tracerUrl: string | undefined;
   readonly tracerToken: string | undefined;
   readonly traceSampleRatio: number;
   readonly instanceId: string;
@@ -120,7 +120,7 @@ const baseShape = {
     .default([]),
   [EnvironmentVariable.readyFile]: z.string().optional(),
   [EnvironmentVariable.logLevel]: z.enum(LOG_LEVELS).default(LogLevel.info),
-  [EnvironmentVariable.otlpEndpoint]: z.string().optional(),
+  [EnvironmentVariable.tracerUrl]: z.string().optional(),
   [EnvironmentVariable.tracerToken]: z.string().regex(/^\S+$/, "no spaces").optional(),
   [EnvironmentVariable.tracerTokenFile]: z.string().optional(),
   [EnvironmentVariable.traceSampleRatio]: z.coerce.number().min(0).max(1).default(1),
@@ -151,7 +151,7 @@ export function readBaseConfig(environment: Environment): BaseConfig {
     httpAllowedHosts: read.HONE_HTTP_ALLOWED_HOSTS,
     readyFile: read.HONE_READY_FILE === undefined ? undefined : resolve(read.HONE_READY_FILE),
     logLevel: read.HONE_LOG_LEVEL,
-    otlpEndpoint: read.OTEL_EXPORTER_OTLP_ENDPOINT,
+    tracerUrl: read.HONE_TRACER_URL,
     tracerToken: readSecretSetting(read, EnvironmentVariable.tracerToken),
     traceSampleRatio: read.HONE_TRACE_SAMPLE_RATIO,
     instanceId: read.HONE_INSTANCE_ID ?? ownInstanceId(),

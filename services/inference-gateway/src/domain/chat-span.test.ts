@@ -47,7 +47,7 @@ describe("startChatSpan()", () => {
     const { port } = receiver.address() as AddressInfo;
     telemetry = await startTelemetry({
       serviceName: "inference-gateway",
-      otlpEndpoint: `http://127.0.0.1:${port}`,
+      tracerUrl: `http://127.0.0.1:${port}`,
     });
     const caller = startSpan("chat lake-1", { parent: "root" });
     startChatSpan(request, contextOf(caller), "replica-1").done(result);

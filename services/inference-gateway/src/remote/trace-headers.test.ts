@@ -24,7 +24,7 @@ test("a server hears of the trace from the call of a generation, and of none els
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const telemetry = await startTelemetry({ serviceName: "inference-gateway", otlpEndpoint: url });
+  const telemetry = await startTelemetry({ serviceName: "inference-gateway", tracerUrl: url });
   const client = new HttpClient({ name: "a server", url });
   try {
     const call = () => client.post("/v1/completions", {}, { signal: AbortSignal.timeout(5_000) });

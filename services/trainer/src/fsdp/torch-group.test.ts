@@ -67,7 +67,7 @@ describe("TorchGroup", () => {
   test("what workers did in a recorded call is in its caller's trace, each rank's own", () =>
     withGroup(SPEAKING, async (start) => {
       await using receiver = await startOtlpReceiver();
-      const telemetry = await startTelemetry({ serviceName: "trainer", otlpEndpoint: receiver.url });
+      const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: receiver.url });
       const group = await start();
       try {
         await group.call(asking("answer"));

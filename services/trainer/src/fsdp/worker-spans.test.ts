@@ -19,7 +19,7 @@ test("each rank's passes and update stand below its call, in the trace of the st
   timeout: 3_600_000,
 }, async () => {
   await using receiver = await startOtlpReceiver();
-  const telemetry = await startTelemetry({ serviceName: "trainer", otlpEndpoint: receiver.url });
+  const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: receiver.url });
   const config = { ...freshModel, ...EXACT, worldSize: RANKS.length };
   const train = async (wrap: <T>(work: () => Promise<T>) => Promise<T>) => {
     const engine = new FsdpTrainingEngine(config, host, groups.start);
