@@ -1,4 +1,4 @@
-/** A bus of three servers on the chart's configuration: streams have three copies, and one server may be lost. */
+/** A bus of three servers with the chart's configuration: streams have three replicas, and one server may fail. */
 
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ const helm = await findHelm();
 const skip = helm.kind === "missing" ? helm.why : false;
 
 describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
-  test("holds three copies of each stream, and goes on when one server is lost", async () => {
+  test("holds three replicas of each stream, and works on when one server is lost", async () => {
     assert.ok(helm.kind === "found");
     const manifests = await render(helm.program, {
       profile: "cpu",
@@ -42,7 +42,7 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
     mkdirSync(path.join(folder.path, "logs"), { recursive: true });
     writeFileSync(hostsFile, "{}");
     const { path: server } = await findNatsServer({ fallbackCacheDir: folder.path });
-    // Servers do not ask this test's DNS: the routes that the configuration names are told to them by address.
+    // Servers do not use this test's DNS, so the routes of the configuration are given as addresses.
     const routes = plans.map(({ address }) => `nats://${address}:6222`).join(",");
     const extraArgs = ["--addr", "{address}", "--cluster", "nats://{address}:6222", "--routes", routes];
     const pods = plans.map(
@@ -88,7 +88,7 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
         assert.equal(config.num_replicas, 3, name);
         assert.equal(cluster?.replicas?.length, 2, name);
       }
-      // A question and its answer pass from account to account and from server to server.
+      // A request and its reply cross accounts and servers.
       const [here, there] = await Promise.all([
         open("agent-rollout", plans.slice(0, 1)),
         open("dataset", plans.slice(1, 2)),
@@ -97,7 +97,7 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
         handle: ({ reply }) => reply(create(BatchReplySchema)),
         onError: (error) => assert.fail(String(error)),
       });
-      await eventually("an answer of another server's client", () =>
+      await eventually("a reply from another server's client", () =>
         request(
           here,
           subjects.datasetBatch(),
@@ -137,7 +137,7 @@ describe("a bus of three servers", { skip, timeout: 600_000 }, () => {
       await lost.untilReady();
       const readers = trainer;
       await eventually(
-        "the lost server to have its copies again",
+        "the lost server to have its replicas again",
         async () => {
           const { cluster } = await readers.manager.streams.info(StreamName.episodes);
           return (

@@ -1,4 +1,4 @@
-/** The chart as helm renders it: each profile, what it refuses, and what every pod has. */
+/** Tests of the rendered chart: each profile, the values that are refused, and what every pod must have. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -20,14 +20,14 @@ import {
   skip,
 } from "./profiles.ts";
 
-/** Drain and close of a service, and what preStop may take before it. */
+/** Seconds that a service takes to drain and close, and that preStop may take before. */
 const DRAIN_SECONDS = DEFAULT_GRACE_MS / 1_000;
 
-/** A trainer of two nodes. */
+/** Values of a trainer of two nodes. */
 const SEVERAL_NODES = ["trainer.engine.nodes=2", "trainer.engine.kind=fsdp2", "trainer.engine.gpu.count=8"];
 
 describe("the chart", { skip }, () => {
-  test("helm lint --strict has nothing to say of any profile", async () => {
+  test("helm lint --strict reports nothing about any profile", async () => {
     for (const profile of PROFILES) {
       const said = await helm(program, [
         "lint",
@@ -45,7 +45,7 @@ describe("the chart", { skip }, () => {
     ["a number that is a text", ["trainer.replicas=two"], /\/trainer\/replicas': got string, want integer/],
     ["a misspelt key", ["judge.replica=3"], /\/judge': additional properties 'replica' not allowed/],
     [
-      "a kind of engine that there is not",
+      "an unknown kind of engine",
       ["inferenceGateway.engine.kind=llamacpp"],
       /engine\/kind'.*onnx.*vllm.*sglang/,
     ],
@@ -58,22 +58,22 @@ describe("the chart", { skip }, () => {
     ],
     ["GPUs for an engine on CPUs", ["trainer.engine.kind=onnx"], /Cannot use GPUs with the engine onnx/],
     [
-      "nodes for an engine that has one",
+      "several nodes for an engine that runs on one",
       ["trainer.engine.nodes=2", "trainer.engine.kind=onnx", "trainer.engine.gpu.count=0"],
       /Cannot spread the engine onnx over 2 nodes: set trainer\.engine\.nodes to 1/,
     ],
     [
-      "a volume of one node for a trainer of several",
+      "a volume that only one node can mount, for a trainer of several nodes",
       [...SEVERAL_NODES, "storage.state.accessModes={ReadWriteOnce}"],
       /Cannot mount storage\.state on several nodes/,
     ],
     [
-      "models that each node has for itself",
+      "a volume of models for each node alone",
       [...SEVERAL_NODES, "storage.models.size="],
       /Cannot show 2 nodes of a trainer the models of one pod/,
     ],
     [
-      "a topology of its own for a trainer of one node",
+      "an exclusive topology for a trainer of one node",
       ["trainer.engine.exclusiveTopology=rack"],
       /exclusiveTopology is for trainer\.engine\.nodes above 1/,
     ],
@@ -84,7 +84,7 @@ describe("the chart", { skip }, () => {
       /set credentials.create to false/,
     ],
     [
-      "more copies than servers",
+      "more replicas of streams than servers",
       ["nats.streamReplicas=3"],
       /Cannot keep 3 copies of each stream on 1 servers/,
     ],
@@ -98,9 +98,13 @@ describe("the chart", { skip }, () => {
       ["nats.episodesMaxSize=10GB", "nats.maxFileStore=20GB"],
       /Cannot keep 20GB of streams on a volume of 20Gi: set nats\.volume\.size above/,
     ],
-    ["a size that holds no episode", ["nats.episodesMaxSize=3MB"], /\/nats\/episodesMaxSize': '3MB'/],
     [
-      "spans straight to nowhere",
+      "a size of EPISODES that is too small for one episode",
+      ["nats.episodesMaxSize=3MB"],
+      /\/nats\/episodesMaxSize': '3MB'/,
+    ],
+    [
+      "spans sent directly to a Jaeger that is not there",
       ["telemetry.route=straight", "jaeger.enabled=false"],
       /Cannot send spans straight to nowhere/,
     ],
@@ -120,14 +124,14 @@ describe("the chart", { skip }, () => {
     const lines = readFileSync(path.join(CHART, "values.yaml"), "utf8").split("\n");
     const bare = lines.filter((line, index) => {
       if (!/^\s*[A-Za-z]\w*:/.test(line)) return false;
-      // A group whose first key has its comment on the next line explains itself by its keys.
+      // A group whose first key has a comment on the next line is explained by its keys.
       const isGroup = /:\s*$/.test(line) && /^\s*#/.test(lines[index + 1] ?? "");
       return !/^\s*#/.test(lines[index - 1] ?? "") && !isGroup;
     });
     assert.deepEqual(bare, []);
   });
 
-  test("the run of `helm test` is what the first example gives", async () => {
+  test("the run file of `helm test` is generated from the first example", async () => {
     const kept = JSON.parse(readFileSync(path.join(CHART, "files", "test-run.json"), "utf8"));
     const made = await lakeRun({
       name: "helm-test",
@@ -143,7 +147,7 @@ describe("the chart", { skip }, () => {
 
 for (const profile of PROFILES) {
   describe(`the profile ${profile}`, { skip }, () => {
-    test("has every service, with a pod, a policy, an account and a disruption budget of its own", async () => {
+    test("has a pod, a network policy, a service account and a disruption budget for every service", async () => {
       const manifests = await manifestsOf(profile);
       for (const component of SERVICES) {
         podOf(manifests, component);
@@ -167,13 +171,13 @@ for (const profile of PROFILES) {
         assert.ok(Object.keys(all).length === 2 && spec, name);
       for (const { metadata, spec } of policies) {
         for (const rule of spec.ingress ?? [])
-          assert.ok(rule.from?.length > 0, `${metadata.name} lets everybody in`);
+          assert.ok(rule.from?.length > 0, `${metadata.name} allows traffic from everywhere`);
         const open = (spec.egress ?? []).filter((rule: Manifest) => !(rule.to?.length > 0));
-        assert.deepEqual(open, [], `${metadata.name} lets out to everywhere`);
+        assert.deepEqual(open, [], `${metadata.name} allows traffic to everywhere`);
       }
     });
 
-    test("gives no pod a token, a root file system to write to, or more rights than it needs", async () => {
+    test("gives no pod a token, a writable root file system, or more rights than it needs", async () => {
       for (const { name, component, spec } of podsOf(await manifestsOf(profile))) {
         assert.equal(spec.automountServiceAccountToken, false, name);
         assert.equal(spec.enableServiceLinks, false, name);
@@ -181,7 +185,7 @@ for (const profile of PROFILES) {
           const { securityContext: own } = container;
           assert.equal(own.allowPrivilegeEscalation, false, container.name);
           assert.deepEqual(own.capabilities, { drop: ["ALL"] }, container.name);
-          // The engines' own images write beside what they run.
+          // The images of the engines write to their root file system.
           if (container.name !== "engine") assert.equal(own.readOnlyRootFilesystem, true, container.name);
           assert.notEqual(own.runAsNonRoot, false, container.name);
           assert.ok(own.runAsUser === undefined || own.runAsUser > 0, container.name);
@@ -191,7 +195,7 @@ for (const profile of PROFILES) {
       }
     });
 
-    test("gives no account a token either", async () => {
+    test("gives no service account a token", async () => {
       const accounts = (await manifestsOf(profile)).filter(({ kind }) => kind === "ServiceAccount");
       for (const { metadata, automountServiceAccountToken } of accounts)
         assert.equal(automountServiceAccountToken, false, metadata.name);
@@ -205,7 +209,7 @@ for (const profile of PROFILES) {
       }
     });
 
-    test("has all three probes on each container that stays", async () => {
+    test("has all three probes on each container that runs until the pod ends", async () => {
       const pods = podsOf(await manifestsOf(profile)).filter(({ component }) => component !== "test");
       for (const { name, spec } of pods) {
         for (const container of spec.containers) {
@@ -217,12 +221,15 @@ for (const profile of PROFILES) {
             assert.ok(port === undefined || names.includes(port), `${kind} of ${name} asks ${port}`);
           }
           const { failureThreshold, periodSeconds } = container.livenessProbe;
-          assert.ok(failureThreshold * periodSeconds >= 60, `${name} is not killed for a minute of silence`);
+          assert.ok(
+            failureThreshold * periodSeconds >= 60,
+            `${name} must not be killed for a minute of silence`,
+          );
         }
       }
     });
 
-    test("gives services longer to end than they take", async () => {
+    test("gives services a grace period that is longer than they need", async () => {
       for (const component of SERVICES) {
         const { terminationGracePeriodSeconds, containers } = podOf(await manifestsOf(profile), component);
         const preStop = containers[0].lifecycle?.preStop.sleep.seconds ?? 0;
@@ -230,12 +237,12 @@ for (const profile of PROFILES) {
       }
     });
 
-    test("tells agents outside the address of the very pod, and lets nobody to it who is not named", async () => {
+    test("gives outside agents the address of the rollout's own pod, which only the agents that values name can reach", async () => {
       const manifests = await manifestsOf(profile);
       const { env } = podOf(manifests, "agent-rollout").containers[0];
       const at = (name: string) => env.findIndex((each: Manifest) => each.name === name);
       assert.equal(env[at("HONE_SESSION_URL")].value, "http://$(HONE_POD_ADDRESS):8080");
-      // A variable that another one names must stand before it.
+      // A variable must come before others that refer to it.
       assert.ok(at("HONE_POD_ADDRESS") >= 0 && at("HONE_POD_ADDRESS") < at("HONE_SESSION_URL"));
       const policy = manifests.find(
         ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === `${RELEASE}-agent-rollout`,
@@ -248,7 +255,7 @@ for (const profile of PROFILES) {
       );
     });
 
-    test("names secrets and never holds one, but in the Secrets that it makes", async () => {
+    test("refers to secrets by name, and holds their texts only in the Secrets that it creates", async () => {
       const manifests = await manifestsOf(profile);
       const secrets = manifests.filter(({ kind }) => kind === "Secret");
       const values = secrets.flatMap(({ stringData }) => Object.values<string>(stringData));
@@ -269,7 +276,7 @@ for (const profile of PROFILES) {
         assert.equal(metadata.annotations["helm.sh/resource-policy"], "keep");
     });
 
-    test("refers to nothing that is not there", async () => {
+    test("refers only to objects that exist", async () => {
       const manifests = await manifestsOf(profile);
       const names = (kind: string) =>
         new Set(manifests.filter((each) => each.kind === kind).map(({ metadata }) => metadata.name));
@@ -293,7 +300,7 @@ for (const profile of PROFILES) {
 }
 
 describe("the images and the bus of the profile hardened", { skip }, () => {
-  test("takes every image from its own registry, and those that it pins by digest", async () => {
+  test("takes every image from its own registry, and some by digest", async () => {
     for (const { spec, name } of podsOf(await manifestsOf("hardened"))) {
       for (const { image } of spec.containers) {
         assert.match(image, /^registry\.example\.org\/mirror\/[^@]+@sha256:[0-9a-f]{64}$/, name);
@@ -316,7 +323,7 @@ describe("the images and the bus of the profile hardened", { skip }, () => {
 });
 
 describe("the profile external-services", { skip }, () => {
-  test("brings no server and makes no Secret", async () => {
+  test("has no server and creates no Secret", async () => {
     const manifests = await manifestsOf("external-services");
     assert.deepEqual(
       manifests.filter(({ kind }) => kind === "Secret" || kind === "PersistentVolumeClaim"),
@@ -347,7 +354,7 @@ describe("keys of run files", { skip }, () => {
     `keys[0].hosts[0]=${host}`,
   ];
 
-  test("reach the one service that sends them, each with its hosts", async () => {
+  test("are given only to the service that sends them, each with its hosts", async () => {
     for (const [variable, service] of [
       ["HONE_JUDGE_KEY_GRADER", "judge"],
       ["HONE_ENDPOINT_KEY", "agent-rollout"],

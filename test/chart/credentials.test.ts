@@ -1,4 +1,4 @@
-/** The passwords that the chart makes: at the first install, and never again. */
+/** Tests of the passwords that the chart creates at the first install and keeps afterwards. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,13 +9,13 @@ import { ApiServer } from "./cluster/api-server.ts";
 import { type Manifest, render } from "./helm.ts";
 import { podOf, program, skip } from "./profiles.ts";
 
-/** Name -> texts of each Secret. */
+/** The texts of each Secret, by its name. */
 function secretsOf(manifests: readonly Manifest[]): Record<string, Record<string, string>> {
   const secrets = manifests.filter(({ kind }) => kind === "Secret");
   return Object.fromEntries(secrets.map(({ metadata, stringData }) => [metadata.name, stringData]));
 }
 
-/** What helm makes of the chart where the cluster has these objects. */
+/** Renders the chart as an upgrade of these objects. */
 async function renderOver(installed: readonly Manifest[], set: readonly string[] = []) {
   await using api = await ApiServer.start(installed);
   const manifests = await render(program, { profile: "cpu", set, apiServer: api.url });
@@ -23,13 +23,13 @@ async function renderOver(installed: readonly Manifest[], set: readonly string[]
   return manifests;
 }
 
-test("the roles of the chart's database are those that `hone up` makes", () => {
+test("the roles of the chart's database are those that `hone up` creates", () => {
   const file = path.join(import.meta.dirname, "..", "..", "helm", "hone", "files", "roles.sql");
   assert.equal(readFileSync(file, "utf8"), chartRolesScript(), "run npm run generate");
 });
 
 describe("passwords", { skip }, () => {
-  test("are random: no two are alike, and another install has others", async () => {
+  test("are random: all differ, and another install has others", async () => {
     const [first, other] = [secretsOf(await renderOver([])), secretsOf(await renderOver([]))];
     const passwords = (secrets: typeof first) =>
       ["hone-nats-users", "hone-postgres-passwords"].flatMap((name) => Object.values(secrets[name] ?? {}));
@@ -39,13 +39,13 @@ describe("passwords", { skip }, () => {
     for (const password of all) assert.match(password, /^p[A-Za-z0-9]{31}$/);
   });
 
-  test("stay through an upgrade, in the servers' Secrets and in the services'", async () => {
+  test("are kept by an upgrade, in the Secrets of servers and services", async () => {
     const installed = await renderOver([]);
     const upgraded = await renderOver(installed, ["logLevel=debug", "image.tag=0.1.1"]);
     assert.deepEqual(secretsOf(upgraded), secretsOf(installed));
   });
 
-  test("of a user that a newer chart brings are made, and the others stay", async () => {
+  test("are created for a user that a newer chart adds, and the others are kept", async () => {
     const installed = await renderOver([]);
     const before = installed.map((manifest) => {
       if (manifest.metadata.name !== "hone-nats-users") return manifest;
@@ -59,7 +59,7 @@ describe("passwords", { skip }, () => {
   });
 });
 
-describe("a database of the tracer's own", { skip }, () => {
+describe("the tracer's own database", { skip }, () => {
   const set = ["tracer.database.existingSecret=page-database"];
   const addresses = (manifests: readonly Manifest[], component: string) => {
     const pod = podOf(manifests, component);
@@ -75,7 +75,7 @@ describe("a database of the tracer's own", { skip }, () => {
       });
   };
 
-  test("comes from a Secret beside those that the chart makes, for the tracer alone", async () => {
+  test("has its address in a separate Secret, which only the tracer gets", async () => {
     const manifests = await renderOver([], set);
     assert.deepEqual(addresses(manifests, "tracer"), ["HONE_TRACER_DATABASE_URL_FILE page-database"]);
     assert.deepEqual(addresses(manifests, "trainer"), ["HONE_DATABASE_URL_FILE hone-trainer-credentials"]);
@@ -84,7 +84,7 @@ describe("a database of the tracer's own", { skip }, () => {
     assert.deepEqual(Object.keys(secrets["hone-trainer-credentials"] ?? {}), ["nats-url", "database-url"]);
   });
 
-  test("is that of the trainer unless the values name one", async () => {
+  test("is that of the trainer unless values name another", async () => {
     const manifests = await renderOver([]);
     assert.deepEqual(addresses(manifests, "tracer"), ["HONE_DATABASE_URL_FILE hone-tracer-credentials"]);
     assert.ok("database-url" in (secretsOf(manifests)["hone-tracer-credentials"] ?? {}));
@@ -92,7 +92,7 @@ describe("a database of the tracer's own", { skip }, () => {
 });
 
 describe("the token of the page", { skip }, () => {
-  /** Variables of a service's own container that come from a Secret: name -> `<secret>/<key>`. */
+  /** Variables of a service's container that come from a Secret, as `<secret>/<key>` by name. */
   const secretVariables = (manifests: readonly Manifest[], component: string) => {
     const container = podOf(manifests, component).containers.find(
       (each: { name: string }) => each.name === component,
@@ -110,7 +110,7 @@ describe("the token of the page", { skip }, () => {
     );
   };
 
-  test("is random, stays through an upgrade, and reaches those who send spans and the gateway's API", async () => {
+  test("is random, is kept by an upgrade, and is given to services that send spans and to the gateway's API", async () => {
     const installed = await renderOver([]);
     const { token } = secretsOf(installed)["hone-tracer-token"] ?? {};
     assert.match(token ?? "", /^p[A-Za-z0-9]{31}$/);
@@ -128,21 +128,23 @@ describe("the token of the page", { skip }, () => {
     );
   });
 
-  test("comes from a Secret of one's own where the values name it", async () => {
+  test("comes from the user's Secret if values name one", async () => {
     const set = ["tracer.tokenSecret.name=own", "tracer.tokenSecret.key=page"];
     const manifests = await renderOver([], set);
     assert.equal(secretsOf(manifests)["hone-tracer-token"], undefined);
     assert.equal(secretVariables(manifests, "tracer").HONE_TRACER_TOKEN, "own/page");
   });
 
-  test("is sent to nobody but the tracer", async () => {
+  test("is sent only to the tracer", async () => {
     const manifests = await renderOver([], ["telemetry.route=straight"]);
     assert.equal(secretVariables(manifests, "judge").HONE_TRACER_TOKEN, undefined);
     assert.equal(secretVariables(manifests, "tracer").HONE_TRACER_TOKEN, "hone-tracer-token/token");
   });
 });
 
-test("services answer for their own names, the page's and those that the values add", { skip }, async () => {
+test("services accept requests for their own names, the page's name and those that values add", {
+  skip,
+}, async () => {
   const manifests = await render(program, {
     profile: "cpu",
     set: ["tracer.publicUrl=https://hone.example.org", "allowedHosts[0]=other.example.org"],

@@ -1,4 +1,4 @@
-/** What pods with an engine are given: processors, memory, ways in and out. */
+/** Tests of pods with an engine: nodes, resources, ports and environment. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -37,10 +37,10 @@ describe("the profiles with GPUs", { skip }, () => {
       assert.ok(server.args.includes("--host=127.0.0.1"));
       assert.ok(server.command.join(" ").includes(engine));
       const gateway = containers.find(({ name }: Manifest) => name === "inference-gateway");
-      const told = Object.fromEntries(gateway.env.map(({ name, value }: Manifest) => [name, value]));
-      assert.equal(told.HONE_INFERENCE_ENGINE, engine);
-      assert.equal(told.HONE_INFERENCE_ENGINE_URL, "http://127.0.0.1:8000");
-      // It reads each version's weights itself, under the path that it is told.
+      const variables = Object.fromEntries(gateway.env.map(({ name, value }: Manifest) => [name, value]));
+      assert.equal(variables.HONE_INFERENCE_ENGINE, engine);
+      assert.equal(variables.HONE_INFERENCE_ENGINE_URL, "http://127.0.0.1:8000");
+      // The server reads each version's weights from the path that it is given.
       const place = (each: Manifest) =>
         each.volumeMounts.find(({ name }: Manifest) => name === "state").mountPath;
       assert.equal(place(server), place(gateway));
@@ -49,7 +49,7 @@ describe("the profiles with GPUs", { skip }, () => {
     });
   }
 
-  test("vLLM is started by its command line, with the model first, and SGLang by its module", async () => {
+  test("vLLM is started with its command line and the model as first argument, and SGLang with its Python module", async () => {
     const server = async (profile: string) =>
       podOf(await manifestsOf(profile), "inference-gateway").containers.find(
         ({ name }: Manifest) => name === "engine",
@@ -63,7 +63,7 @@ describe("the profiles with GPUs", { skip }, () => {
     );
   });
 
-  test("the gateway may write where it links weights for its server, which sees the links under the same path", async () => {
+  test("the gateway can write to its folder of links to weights, which the server has under the same path", async () => {
     for (const profile of [DEFAULTS, "vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
       const { containers, volumes } = podOf(await manifestsOf(profile), "inference-gateway");
       const [gateway, server] = containers;
@@ -75,18 +75,18 @@ describe("the profiles with GPUs", { skip }, () => {
       assert.equal(mountOf(gateway).readOnly, undefined, profile);
       assert.equal(mountOf(server).readOnly, true, profile);
       assert.equal(mountOf(gateway).name, mountOf(server).name);
-      // The links lead into the volume of states, which both have under one path.
+      // The links point into the volume of states, which both have under the same path.
       assert.ok(volumes.find(({ name }: Manifest) => name === mountOf(gateway).name).emptyDir);
     }
   });
 
-  test("vllm-fsdp2 takes the products that it names and no others", async () => {
+  test("vllm-fsdp2 runs only on the GPU products that it names", async () => {
     const { affinity } = podOf(await manifestsOf("vllm-fsdp2"), "trainer");
     const [term] = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
     assert.deepEqual(term.matchExpressions[0].values, ["NVIDIA-H100-80GB-HBM3", "NVIDIA-H200"]);
   });
 
-  test("vllm-fsdp2 lets the engine send its spans to Jaeger, and the policies let them through", async () => {
+  test("vllm-fsdp2 lets the engine send its spans to Jaeger, and network policies allow it", async () => {
     const manifests = await manifestsOf("vllm-fsdp2");
     const { containers } = podOf(manifests, "inference-gateway");
     const server = containers.find(({ name }: Manifest) => name === "engine");
@@ -102,7 +102,7 @@ describe("the profiles with GPUs", { skip }, () => {
     assert.match(JSON.stringify(policyOf("jaeger")?.spec.ingress), /inference-gateway/);
   });
 
-  test("sglang-fsdp2 leaves the number of agent-rollout's pods to KEDA", async () => {
+  test("sglang-fsdp2 lets KEDA choose the number of agent-rollout's pods", async () => {
     const manifests = await manifestsOf("sglang-fsdp2");
     const deployment = manifests.find(
       ({ kind, metadata }) => kind === "Deployment" && metadata.name === `${RELEASE}-agent-rollout`,
@@ -122,15 +122,15 @@ describe("the profiles without GPUs", { skip }, () => {
     assert.equal(podOf(manifests, "inference-gateway").containers.length, 1);
   });
 
-  test("cpu gives the services with an engine the C library's settings that `hone up` gives them, and nobody else", async () => {
-    const told = podsOf(await manifestsOf("cpu")).flatMap(({ component, spec }) =>
+  test("cpu gives only the services with an engine the C library's settings that `hone up` gives them", async () => {
+    const variables = podsOf(await manifestsOf("cpu")).flatMap(({ component, spec }) =>
       spec.containers
         .flatMap(({ env = [] }: Manifest) => env)
         .filter(({ name }: Manifest) => name === "GLIBC_TUNABLES")
         .map(({ value }: Manifest) => [component, value]),
     );
     const { GLIBC_TUNABLES } = withLargeArrays({});
-    assert.deepEqual(told.sort(), [
+    assert.deepEqual(variables.sort(), [
       ["inference-gateway", GLIBC_TUNABLES],
       ["trainer", GLIBC_TUNABLES],
     ]);

@@ -1,4 +1,4 @@
-/** What `helm test` asks of a release, by its profile. `npm run test:chart` runs it on the release of profile `cpu`. */
+/** Tests of the pod of `helm test` in each profile. `npm run test:chart` runs it on a release of the profile `cpu`. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -16,7 +16,7 @@ import {
   skip,
 } from "./profiles.ts";
 
-/** Services that a release's test expects an answer of. */
+/** Services from which the pod expects an answer. */
 function expectedOf(manifests: readonly Manifest[]): string[] {
   const [{ command }] = containersOf(podOf(manifests, "test")) as [Manifest];
   assert.ok(command.includes("--dry-run"), command.join(" "));
@@ -26,7 +26,7 @@ function expectedOf(manifests: readonly Manifest[]): string[] {
 
 describe("helm test", { skip }, () => {
   for (const profile of PROFILES) {
-    test(`of ${profile} asks every service, as a client of its bus, about a run of its engines`, async () => {
+    test(`of ${profile} asks every service about a run on the release's engines`, async () => {
       const manifests = await manifestsOf(profile);
       const pod = podOf(manifests, "test");
       assert.deepEqual(expectedOf(manifests).sort(), [...SERVICES].sort());
@@ -54,7 +54,7 @@ describe("helm test", { skip }, () => {
     });
   }
 
-  test("expects nothing of services without pods: those that a restore leaves out, and those that KEDA has ended", async () => {
+  test("expects no answer from services without pods: those that a restore leaves out, and those that KEDA scaled to zero", async () => {
     const without = async (...set: string[]) => {
       const expected = expectedOf(await render(program, { ...optionsOf("cpu"), set }));
       return SERVICES.filter((name) => !expected.includes(name));

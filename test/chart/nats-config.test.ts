@@ -1,4 +1,4 @@
-/** The bus's configuration of each profile that brings a bus, read by a real nats-server. */
+/** Checks the bus's configuration of each profile that has a bus with a real nats-server. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -26,14 +26,14 @@ async function busOf(
   return { config: named("ConfigMap").data["nats.conf"], pod: named("StatefulSet").spec.template.spec };
 }
 
-test("the chart's accounts are made of the rights that `hone up` gives", () => {
+test("the chart's accounts have the rights that `hone up` gives", () => {
   const file = path.join(import.meta.dirname, "..", "..", "helm", "hone", "files", "bus-accounts.json");
   assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), busAccounts(), "run npm run generate");
 });
 
 describe("the configuration of the bus", { skip }, () => {
   for (const profile of ["cpu", "multi-node"]) {
-    test(`of ${profile} is one that nats-server takes`, async () => {
+    test(`of ${profile} is accepted by nats-server`, async () => {
       await using folder = await temporaryFolder("nats-config");
       const { config, pod } = await busOf(profile);
       const file = path.join(folder.path, "nats.conf");
@@ -44,15 +44,15 @@ describe("the configuration of the bus", { skip }, () => {
       const read = (given: Record<string, string>) =>
         spawnSync(server, ["-t", "-c", file], { env: given, encoding: "utf8", timeout: TIMEOUT_MS });
       assert.equal(read(env).status, 0, read(env).stderr);
-      // Every variable is used: without one of them the configuration is refused.
+      // Every variable must be used: without one of them the configuration is refused.
       for (const name of names) {
         const { [name]: _, ...others } = env;
-        assert.notEqual(read(others).status, 0, `${name} is of no use`);
+        assert.notEqual(read(others).status, 0, `${name} is not used`);
       }
     });
   }
 
-  test("has an account for each user, called like the one that holds the streams", async () => {
+  test("has an account for each user, and one for the streams", async () => {
     for (const [account, set] of [["HONE"], ["bus", ["nats.account=bus"]]] as const) {
       const { config } = await busOf("cpu", set);
       const found = [...config.matchAll(/^ {2}([\w-]+) \{$/gm)].map(([, name]) => name);
@@ -67,7 +67,7 @@ describe("the configuration of the bus", { skip }, () => {
     }
   });
 
-  test("has a user for each service, and nobody but the trainer may make, change, purge or drop a stream of work", async () => {
+  test("has a user for each service, and only the trainer may create, change, purge or delete a stream of work", async () => {
     const { config } = await busOf("cpu");
     const users = config.split(/user: /).map((text) => text.split("\n      }\n")[0] ?? "");
     const mayOf = (user: string) => users.find((text) => text.startsWith(`"${user}"`)) ?? assert.fail(user);

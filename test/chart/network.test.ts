@@ -1,11 +1,11 @@
-/** Who may speak to whom, by the network policies of the profiles: every pair of pods, worked out as a cluster does. */
+/** Tests which pods may connect to which, by evaluating the network policies of the profiles for every pair of pods. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Manifest, render } from "./helm.ts";
 import { type AskedPod, manifestsOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
 
-/** What every profile with servers of its own has; `helm test` publishes a run where the engines are onnx. */
+/** Clients of the bus in every profile that has one; the pod of `helm test` publishes a run if the engines are onnx. */
 const CLIENTS_OF_NATS = [...SERVICES, "test"].map((name) => `${name} -> nats:4222`);
 const CLIENTS_OF_POSTGRES = ["trainer", "tracer"].map((name) => `${name} -> postgres:5432`);
 const TO_TRACER = SERVICES.map((name) => `${name} -> tracer:8080`);
@@ -13,7 +13,7 @@ const JAEGER_PORTS = [4317, 4318];
 const ANY = "any";
 
 describe("between the pods of a release", { skip }, () => {
-  test("with spans by way of tracer nothing else is allowed than bus, database, tracer and Jaeger", async () => {
+  test("with spans through the tracer, pods reach only bus, database, tracer and Jaeger", async () => {
     const toJaeger = JAEGER_PORTS.map((port) => `tracer -> jaeger:${port}`);
     assert.deepEqual(
       edgesOf(await manifestsOf("cpu")),
@@ -21,13 +21,13 @@ describe("between the pods of a release", { skip }, () => {
     );
   });
 
-  test("with spans straight to Jaeger nobody speaks to tracer", async () => {
+  test("with spans sent directly to Jaeger, no pod reaches the tracer", async () => {
     const manifests = await render(program, { profile: "cpu", set: ["telemetry.route=straight"] });
     const toJaeger = SERVICES.flatMap((name) => JAEGER_PORTS.map((port) => `${name} -> jaeger:${port}`));
     assert.deepEqual(edgesOf(manifests), [...CLIENTS_OF_NATS, ...CLIENTS_OF_POSTGRES, ...toJaeger].sort());
   });
 
-  test("a tracer with a database of its own does not reach the trainer's", async () => {
+  test("a tracer with its own database does not reach the trainer's", async () => {
     const set = ["tracer.database.existingSecret=page-database"];
     const edges = edgesOf(await render(program, { profile: "cpu", set }));
     assert.deepEqual(
@@ -36,7 +36,7 @@ describe("between the pods of a release", { skip }, () => {
     );
   });
 
-  test("no pod may reach an engine server: its port is its own pod's", async () => {
+  test("no pod may reach an engine server in another pod", async () => {
     for (const profile of ["vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
       const edges = edgesOf(await manifestsOf(profile));
       assert.deepEqual(
@@ -47,7 +47,7 @@ describe("between the pods of a release", { skip }, () => {
     }
   });
 
-  test("servers of the bus speak to each other where there are several", async () => {
+  test("servers of the bus reach each other if there are several", async () => {
     const edges = edgesOf(await manifestsOf("hardened"));
     assert.ok(edges.includes("nats -> nats:6222"));
     assert.ok(!edgesOf(await manifestsOf("cpu")).some((edge) => edge.startsWith("nats ->")));
@@ -55,7 +55,7 @@ describe("between the pods of a release", { skip }, () => {
 });
 
 describe("from outside the release", { skip }, () => {
-  test("agents reach the session port of agent-rollout, browsers the pages, KEDA the bus's monitor, and nobody more", async () => {
+  test("only agents reach agent-rollout's session port, browsers the pages, and KEDA the bus's monitor", async () => {
     assert.deepEqual(fromOutside(await manifestsOf("cpu")), []);
     assert.deepEqual(fromOutside(await manifestsOf("sglang-fsdp2")), ["keda -> nats:8222"]);
     const metrics = [...SERVICES.map((name) => `monitoring -> ${name}:8080`), "monitoring -> nats:8222"];
@@ -70,7 +70,7 @@ describe("from outside the release", { skip }, () => {
     );
   });
 
-  test("only those that fetch models reach the internet, unless the hub is offline", async () => {
+  test("only pods that fetch models reach the internet, and none if the hub is offline", async () => {
     const reach = (manifests: readonly Manifest[]) =>
       podsOf(manifests)
         .filter((pod) => JSON.stringify(rulesOf(manifests, pod, "egress")).includes("0.0.0.0/0"))
@@ -83,7 +83,7 @@ describe("from outside the release", { skip }, () => {
 
 type Direction = "ingress" | "egress";
 
-/** Rules of all policies that choose a pod. A pod that none chooses would be open: the default-deny policy chooses all. */
+/** Rules of all policies that select a pod. A pod without a policy would be open, but the default-deny policy selects all. */
 function rulesOf(manifests: readonly Manifest[], pod: AskedPod, direction: Direction): Manifest[] {
   const policies = manifests.filter(
     ({ kind, spec }) => kind === "NetworkPolicy" && selects(spec.podSelector, pod.labels),
@@ -96,14 +96,14 @@ function rulesOf(manifests: readonly Manifest[], pod: AskedPod, direction: Direc
   return policies.flatMap(({ spec }) => spec[direction] ?? []);
 }
 
-/** `from -> to:port`, wherever the one may go out and the other lets in. */
+/** `from -> to:port` for each connection that the sender's egress and the receiver's ingress allow. */
 function edgesOf(manifests: readonly Manifest[]): string[] {
   const pods = podsOf(manifests);
   const edges = pods.flatMap((from) =>
     pods.flatMap((to) => {
       const out = portsAllowed(rulesOf(manifests, from, "egress"), "to", from, to);
       const into = portsAllowed(rulesOf(manifests, to, "ingress"), "from", to, from);
-      // Ports of an egress rule are the receiver's, by number; those of an ingress rule may have its names.
+      // Egress rules name the receiver's ports by number; ingress rules may also use their names.
       const ports = out.has(ANY)
         ? into
         : into.has(ANY)
@@ -115,7 +115,7 @@ function edgesOf(manifests: readonly Manifest[]): string[] {
   return [...new Set(edges)].sort();
 }
 
-/** Numbers of the receiver's ports that rules open for a peer; a rule without ports opens all. */
+/** The receiver's ports that rules open for a peer; a rule without ports opens all. */
 function portsAllowed(
   rules: readonly Manifest[],
   side: "from" | "to",
@@ -138,7 +138,7 @@ function portsAllowed(
   return new Set(ports);
 }
 
-/** `namespace -> component:port`: peers of other namespaces. */
+/** `namespace -> component:port` for each peer in another namespace. */
 function fromOutside(manifests: readonly Manifest[]): string[] {
   const edges = podsOf(manifests).flatMap((pod) =>
     rulesOf(manifests, pod, "ingress").flatMap((rule) =>

@@ -1,4 +1,4 @@
-/** What `helm install` prints: each command in it names what is there. */
+/** Tests of what `helm install` prints: commands must name existing objects. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -40,7 +40,7 @@ describe("the notes", { skip }, () => {
     });
   }
 
-  test("say which engines a release has, and how to have the others", async () => {
+  test("say which engines a release has, and how to use others", async () => {
     const [defaults, cpu] = [await notesOf(DEFAULTS), await notesOf("cpu")];
     assert.match(defaults, /vllm with Qwen\/Qwen3-0\.6B, in 1 pod\(s\) of 1 GPU/);
     assert.match(defaults, /FSDP2, in 1 trainer\(s\) of 1 GPU/);

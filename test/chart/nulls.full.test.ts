@@ -1,4 +1,4 @@
-/** Every value of the chart taken away with null: the chart does without it, or says in a sentence that it cannot. */
+/** Sets every value of the chart to null: the chart must render without it, or refuse it with a clear message. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,10 +8,10 @@ import { parse } from "yaml";
 import { CHART, render } from "./helm.ts";
 import { program, skip } from "./profiles.ts";
 
-/** What the schema and _validate.tpl say; anything else is a template that ended in its middle. */
+/** Messages of the schema and of _validate.tpl; any other error comes from within a template. */
 const REFUSAL = /missing property '\w+'|got null, want|Cannot /;
 
-/** Paths of all values, groups included. */
+/** Paths of all values, including groups. */
 function pathsOf(values: object, above = ""): string[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const own = `${above}${key}`;
@@ -23,9 +23,9 @@ function pathsOf(values: object, above = ""): string[] {
 describe("a value that is null", { skip }, () => {
   const values = parse(readFileSync(path.join(CHART, "values.yaml"), "utf8")) as object;
   for (const [component, below] of Object.entries(values)) {
-    test(`of ${component} is done without, or refused with its name`, async () => {
+    test(`of ${component} is optional, or refused by its name`, async () => {
       for (const each of pathsOf({ [component]: below })) {
-        // What a key of a map means to the map's user is not the chart's to know.
+        // The meaning of keys in a map of the user's is unknown to the chart.
         if (each.includes("/") || /[a-z]\.(kubernetes|nvidia)/.test(each)) continue;
         await render(program, { set: [`${each}=null`] }).catch((error: Error) => {
           assert.match(error.message, REFUSAL, each);

@@ -1,4 +1,4 @@
-/** Where pods may run, beside the GPUs that engines.test.ts looks at: by values that an operator sets. */
+/** Tests of the values that choose where pods run; engines.test.ts tests those of GPUs. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -6,7 +6,7 @@ import { type Manifest, render } from "./helm.ts";
 import { manifestsOf, podOf, podsOf, program, skip } from "./profiles.ts";
 
 describe("placement", { skip }, () => {
-  test("a runtime class is that of pods with GPUs, and only where it is named", async () => {
+  test("a runtime class is set on pods with GPUs, and only if values name one", async () => {
     const classes = async (profile: string) =>
       podsOf(await manifestsOf(profile))
         .filter(({ spec }) => spec.runtimeClassName !== undefined)
@@ -16,7 +16,7 @@ describe("placement", { skip }, () => {
     assert.deepEqual(await classes("vllm-fsdp2"), []);
   });
 
-  test("several replicas are spread over nodes, one is not", async () => {
+  test("several replicas are spread over nodes, and a single one is not", async () => {
     const spread = podsOf(await manifestsOf("hardened")).filter(({ spec }) => spec.topologySpreadConstraints);
     const components = spread.map(({ component }) => component).sort();
     assert.deepEqual(components, [
@@ -31,13 +31,13 @@ describe("placement", { skip }, () => {
     for (const { component, labels, spec } of spread) {
       const [{ topologyKey, labelSelector }] = spec.topologySpreadConstraints;
       assert.equal(topologyKey, "kubernetes.io/hostname");
-      // It counts the pods of this component alone.
+      // The spread counts only pods of this component.
       assert.equal(labelSelector.matchLabels["app.kubernetes.io/component"], component);
       for (const [key, value] of Object.entries(labelSelector.matchLabels)) assert.equal(labels[key], value);
     }
   });
 
-  test("priority, selectors, tolerations and affinity of values reach the pods, beside those of GPUs", async () => {
+  test("priority, selectors, tolerations and affinity of values are added to those of GPUs", async () => {
     const manifests = await render(program, {
       profile: "vllm-fsdp2",
       set: [
@@ -64,7 +64,7 @@ describe("placement", { skip }, () => {
     assert.equal(podOf(manifests, "dataset").priorityClassName, undefined);
   });
 
-  test("several pods that KEDA makes are spread as well, where it may make more than one", async () => {
+  test("pods that KEDA scales are spread if there may be more than one", async () => {
     const spreadOf = async (maxReplicas: number) => {
       const set = ["agentRollout.keda.enabled=true", `agentRollout.keda.maxReplicas=${maxReplicas}`];
       return podOf(await render(program, { profile: "cpu", set }), "agent-rollout").topologySpreadConstraints;
@@ -75,7 +75,7 @@ describe("placement", { skip }, () => {
     assert.equal(await spreadOf(1), undefined);
   });
 
-  test("products of GPUs go into every alternative of a user's own affinity, and nothing of it is lost", async () => {
+  test("GPU products are added to every alternative of a user's own affinity, which is kept", async () => {
     const own = "trainer.affinity.nodeAffinity";
     const required = `${own}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`;
     const manifests = await render(program, {
@@ -107,7 +107,7 @@ describe("placement", { skip }, () => {
     assert.deepEqual(podAntiAffinity, { note: "kept" });
   });
 
-  test("lists and maps of values may be taken away with null", async () => {
+  test("lists and maps of values may be null", async () => {
     const gpus = ["inferenceGateway.engine.gpu", "trainer.engine.gpu"];
     const manifests = await render(program, {
       profile: "vllm-fsdp2",
@@ -125,7 +125,7 @@ describe("placement", { skip }, () => {
     }
   });
 
-  test("GPUs are requested as they are limited, whole, by the one container that uses them", async () => {
+  test("GPUs are limits of the one container that uses them, in whole numbers", async () => {
     for (const profile of ["vllm-fsdp2", "sglang-fsdp2", "multi-node"]) {
       for (const { name, spec } of podsOf(await manifestsOf(profile))) {
         const users = spec.containers.filter(
@@ -134,14 +134,14 @@ describe("placement", { skip }, () => {
         assert.ok(users.length <= 1, name);
         for (const { resources } of users) {
           assert.ok(Number.isInteger(resources.limits["nvidia.com/gpu"]));
-          // Kubernetes takes the limit for the request where there is none.
+          // Without a request, Kubernetes uses the limit.
           assert.equal(resources.requests?.["nvidia.com/gpu"], undefined);
         }
       }
     }
   });
 
-  test("an eviction may take one of several pods, and no trainer with GPUs", async () => {
+  test("an eviction may end one of several pods, and no trainer with GPUs", async () => {
     const budgets = (manifests: readonly Manifest[]) =>
       Object.fromEntries(
         manifests

@@ -1,4 +1,4 @@
-/** Probes and grace periods: the arithmetic that stands beside them is that of their figures. */
+/** Tests of probes and grace periods: the arithmetic in the comments must agree with the figures. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -15,7 +15,7 @@ interface StatedProbe {
   readonly failureThreshold: number;
 }
 
-/** Every probe of a rendered text, with what is said of it. */
+/** Every probe of a rendered text, with the comment above it. */
 function probesOf(text: string): StatedProbe[] {
   const lines = text.split("\n");
   return lines.flatMap((line, index) => {
@@ -45,12 +45,12 @@ function probesOf(text: string): StatedProbe[] {
 
 describe("probes", { skip }, () => {
   for (const profile of PROFILES) {
-    test(`of ${profile} bear what is said beside them`, async () => {
+    test(`of ${profile} allow the time that their comments say`, async () => {
       const probes = probesOf(await renderText(program, optionsOf(profile)));
       assert.ok(probes.length >= 18, `${probes.length} probes`);
       for (const { line, comment, periodSeconds, failureThreshold } of probes) {
         const said = /# (\d+) \* (\d+) s = (\d+) (s|min)\b/.exec(comment);
-        assert.ok(said !== null, `nothing is said of ${line}: ${comment}`);
+        assert.ok(said !== null, `the comment of ${line} has no arithmetic: ${comment}`);
         const [, times, period, sum, unit = ""] = said;
         assert.deepEqual([Number(times), Number(period)], [failureThreshold, periodSeconds], line);
         assert.equal(Number(times) * Number(period), Number(sum) * (SECONDS[unit] ?? 0), line);
@@ -60,7 +60,7 @@ describe("probes", { skip }, () => {
 });
 
 describe("grace periods", { skip }, () => {
-  test("of the bus are longer than it sends its clients away", async () => {
+  test("of the bus are longer than its lame duck mode", async () => {
     const manifests = await manifestsOf("cpu");
     const config = objectOf(manifests, "ConfigMap", "hone-nats").data["nats.conf"];
     const seconds = (name: string) => Number(new RegExp(`${name}: "(\\d+)s"`).exec(config)?.[1]);
@@ -71,7 +71,7 @@ describe("grace periods", { skip }, () => {
     assert.ok(leaving > 0 && pod.terminationGracePeriodSeconds > leaving, `${leaving} s`);
   });
 
-  test("of the database and of Jaeger are at least what Kubernetes gives", async () => {
+  test("of the database and of Jaeger are at least the default of Kubernetes", async () => {
     for (const component of ["postgres", "jaeger"]) {
       const { terminationGracePeriodSeconds } = podOf(await manifestsOf("vllm-fsdp2"), component);
       assert.ok(terminationGracePeriodSeconds >= 30, component);

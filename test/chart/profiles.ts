@@ -1,11 +1,11 @@
-/** The profiles of the chart as helm renders them, for tests that look into their manifests. */
+/** Renders the profiles of the chart, for tests of their manifests. */
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { CHART, findHelm, type Manifest, podTemplatesOf, type RenderOptions, render } from "./helm.ts";
 
-/** What `helm install` makes without any values. */
+/** The profile of `helm install` without any values. */
 export const DEFAULTS = "defaults";
 export const PROFILES = [
   DEFAULTS,
@@ -15,12 +15,12 @@ export const SERVICES = ["dataset", "agent-rollout", "inference-gateway", "judge
 const WORKLOADS = ["Deployment", "StatefulSet", "LeaderWorkerSet"];
 
 const found = await findHelm();
-/** Why tests of the chart are skipped, if they are. */
+/** Why tests of the chart are skipped; false if they run. */
 export const skip = found.kind === "missing" ? found.why : false;
 /** Path of helm. */
 export const program = found.kind === "found" ? found.program : "";
 
-/** The profiles that a test file speaks of, each rendered once. */
+/** The manifests of a profile, which each test file renders once. */
 const rendered = new Map<string, Promise<Manifest[]>>();
 export function manifestsOf(profile: string): Promise<Manifest[]> {
   const known = rendered.get(profile) ?? render(program, optionsOf(profile));
@@ -28,21 +28,21 @@ export function manifestsOf(profile: string): Promise<Manifest[]> {
   return known;
 }
 
-/** How helm is given a profile. */
+/** The options with which helm renders a profile. */
 export function optionsOf(profile: string): RenderOptions {
   return profile === DEFAULTS ? {} : { profile };
 }
 
-/** A pod that manifests ask for. */
+/** A pod that the manifests define. */
 export interface AskedPod {
-  /** Of its workload. */
+  /** Kind of its workload. */
   readonly name: string;
   readonly component: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: Manifest;
 }
 
-/** Every pod that manifests ask for, one of each template, hooks included. */
+/** Every pod of the manifests, one for each template, including hooks. */
 export function podsOf(manifests: readonly Manifest[]): AskedPod[] {
   return manifests.flatMap((manifest) => {
     const templates = WORKLOADS.includes(manifest.kind)
@@ -65,12 +65,12 @@ export function podOf(manifests: readonly Manifest[], component: string): Manife
   return pod.spec;
 }
 
-/** Every container of a pod: those that run before the others, and the others. */
+/** Every container of a pod, including init containers. */
 export function containersOf(spec: Manifest): Manifest[] {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
-/** The one object of a kind and a name. */
+/** The object of a kind and a name. */
 export function objectOf(manifests: readonly Manifest[], kind: string, name: string): Manifest {
   const object = manifests.find((each) => each.kind === kind && each.metadata.name === name);
   assert.ok(object !== undefined, `no ${kind} ${name}`);

@@ -1,4 +1,4 @@
-/** The chart's README: its examples are taken by the chart. scripts/chart-options.test.ts looks at its tables. */
+/** Tests that the chart accepts the examples in its README. scripts/chart-options.test.ts tests the tables. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { program, skip } from "./profiles.ts";
 const readme = readFileSync(path.join(CHART, "README.md"), "utf8");
 
 describe("the README of the chart", () => {
-  test("gives values that the chart takes", { skip }, async () => {
+  test("gives values that the chart accepts", { skip }, async () => {
     const examples = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
     assert.ok(examples.length >= 1);
     await using folder = await temporaryFolder("readme");

@@ -1,8 +1,8 @@
 /**
- * Backup and restore of a run, by the steps of docs/cluster.md: paused, dumped, copied, lost with everything else, and gone
- * on with in an empty namespace. `npm run test:chart`.
+ * Backup and restore of a run by the steps of docs/cluster.md: the run is paused, dumped and copied, everything else is
+ * lost, and the run continues in an empty namespace. `npm run test:chart`.
  *
- * It needs pg_dump and pg_restore of the server's major version or newer, in PATH or in the folder HONE_TEST_PG_BIN.
+ * Needs pg_dump and pg_restore of the server's major version or newer, in PATH or in the folder HONE_TEST_PG_BIN.
  */
 
 import assert from "node:assert/strict";
@@ -33,12 +33,12 @@ const COMMAND_TIMEOUT_MS = 120_000;
 const WAIT = { deadlineMs: 120_000 };
 const STEPS = 9;
 const RUN = { name: "undisturbed", steps: STEPS, ...SHORT_STEPS };
-/** What a backup has of the volumes: the claims by their names in the cluster. */
+/** The volumes of a backup, by the names of their claims. */
 const CLAIMS = ["hone-state", "data-hone-nats-0"];
-/** Both make the schema that the dump holds, so they come after it. */
+/** Components that create tables, which must start after the dump is restored. */
 const LATER = ["trainer", "tracer"];
 
-/** Major version of the embedded server; its package has no client programs. */
+/** Major version of the embedded server, whose package has no client programs. */
 const SERVER_MAJOR = 18;
 const BIN = process.env.HONE_TEST_PG_BIN;
 const program = (name: string) => (BIN === undefined ? name : path.join(BIN, name));
@@ -53,17 +53,17 @@ async function whyNot(): Promise<string | false> {
   const major = Number(/\) (\d+)/.exec(said)?.[1] ?? 0);
   return major >= SERVER_MAJOR
     ? false
-    : `pg_dump ${SERVER_MAJOR} or newer is needed, in PATH or HONE_TEST_PG_BIN: current value is ${said}`;
+    : `pg_dump is ${said}; version ${SERVER_MAJOR} or newer is needed, in PATH or in HONE_TEST_PG_BIN`;
 }
 
 const skip = await whyNot();
 if (skip !== false) console.warn(`SKIPPED: backup and restore are not tested: ${skip}`);
 
 describe("a run that was backed up", { skip, timeout: 3_000_000 }, () => {
-  test("goes on in an empty namespace as if nothing had been", async () => {
+  test("continues in an empty namespace and ends as an undisturbed run does", async () => {
     const helm = await findHelm();
     assert.ok(helm.kind === "found");
-    // The Secrets are part of the backup, so the second install has the passwords of the first.
+    // Secrets are part of the backup, so that the second install has the passwords of the first.
     const manifests = await render(helm.program, { profile: "cpu" });
     await using backup = await temporaryFolder("backup");
     const dump = path.join(backup.path, "hone.dump");
@@ -94,7 +94,7 @@ describe("a run that was backed up", { skip, timeout: 3_000_000 }, () => {
       await bus.close();
     }
 
-    /** The first cluster: everything of it is gone afterwards. */
+    /** The first cluster, of which only the backup is left. */
     async function backUp() {
       await using cluster = await startLocalCluster(manifests);
       const bus = await connectClient(cluster);
@@ -127,20 +127,20 @@ async function copyClaims(from: string, to: string): Promise<void> {
   for (const claim of CLAIMS) await cp(path.join(from, claim), path.join(to, claim), { recursive: true });
 }
 
-/** As `nats req hone.v1.run.<verb>.<run> ''`. @returns the phase that the answer tells. */
+/** Sends `nats req hone.v1.run.<verb>.<run> ''`. @returns the phase in the answer. */
 async function control(
   { connection }: Awaited<ReturnType<typeof connectClient>>,
   verb: string,
   runId: string,
 ): Promise<RunPhase | undefined> {
-  // Right after a restore the trainer may still open the run.
+  // Right after a restore the trainer may still be opening the run.
   const answer = await connection.request(`hone.v1.run.${verb}.${runId}`, "", { timeout: 20_000 });
   const { error, state } = fromBinary(ControlReplySchema, answer.data);
   assert.equal(error, "", verb);
   return state?.phase;
 }
 
-/** Waits until a run has made a step. @returns its id. */
+/** Waits until a run has committed a step. @returns the run's id. */
 async function runInStep(cluster: LocalCluster, name: string, step: number): Promise<string> {
   const sql = postgres(cluster.database.url, { max: 1 });
   try {

@@ -1,6 +1,6 @@
 /**
- * The chart's profile `cpu`, rendered and run: each container of Hone's is a process here, with the command, variables,
- * files, ports and probes of its manifest. `npm run test:chart`.
+ * Renders and runs the chart's profile `cpu`: each of Hone's containers is a process here, with the command, variables, files,
+ * ports and probes of its manifest. `npm run test:chart`.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ import { Pod } from "./cluster/pod.ts";
 import { findHelm, render } from "./helm.ts";
 
 const STEPS = 9;
-/** Everything that can be lost, one at a time: Hone's own, and the servers. */
+/** Components whose pods are killed, one at a time. */
 const VICTIMS = [
   "dataset",
   "agent-rollout",
@@ -55,7 +55,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  test("each service is ready by its own probes, and serves what the manifest says", async () => {
+  test("each service becomes ready by its probes, and serves its port", async () => {
     for (const component of ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"]) {
       const answer = await fetch(`http://${cluster.addressOf(component)}:8080/readyz`);
       assert.equal(answer.status, 200, component);
@@ -63,7 +63,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     }
   });
 
-  test("`helm test` hears that all services are ready and would take a run, publishes it and sees its end", async () => {
+  test("`helm test` finds all services ready, and publishes a run that completes", async () => {
     for (const container of ["services", "run"]) {
       const pod = cluster.hookPod("test", container);
       const exit = await deadline("helm test", RUN_DEADLINE_MS, () => pod.runOnce());
@@ -71,7 +71,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     }
   });
 
-  test("a run that is published as NOTES says ends, and its traces arrive where Jaeger is", async () => {
+  test("a run that is published as NOTES says completes, and Jaeger receives its traces", async () => {
     const run = await lakeRun(undisturbed);
     const events = await publishAndFollow(cluster, bus, JSON.stringify(run));
     assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
@@ -86,22 +86,22 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     await eventually("a rollout's whole trace", () => wholeTraces().length > 0, { deadlineMs: 60_000 });
     const [trace = []] = wholeTraces();
     const named = (begin: string) => trace.find(({ name }) => name === begin || name.startsWith(`${begin} `));
-    // What Jaeger's page tells models, tokens and agents by.
+    // Attributes by which Jaeger's page shows models, tokens and agents.
     assert.equal(named("chat")?.attributes["gen_ai.operation.name"], "chat");
     assert.ok(Number(named("chat")?.attributes["gen_ai.usage.output_tokens"]) > 0);
     assert.equal(named("invoke_agent")?.attributes["gen_ai.operation.name"], "invoke_agent");
     assert.equal(named("judge")?.attributes["messaging.system"], "nats");
-    // What the link patterns of the chart need to lead to Hone's page.
+    // Attributes that the chart's link patterns to Hone's page use.
     const rollout = named("rollout");
     assert.ok(rollout?.attributes["hone.run.id"] && rollout.attributes["hone.slot"], JSON.stringify(rollout));
     await eventually("a step with its links", () => ofSteps(cluster).some(({ numLinks }) => numLinks > 0));
   });
 
-  test("no service asked the bus for what it may not", () => {
+  test("the bus refused no request of a service", () => {
     assert.deepEqual(violations(cluster), []);
   });
 
-  test("a service's password opens only what the service does", async () => {
+  test("a service's password gives no rights that the service does not need", async () => {
     const open = (user: string) =>
       connect({
         servers: `${cluster.addressOf("nats")}:4222`,
@@ -141,7 +141,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     );
   });
 
-  test("pods that are lost one at a time, and started again by their manifest, lose nothing", async () => {
+  test("a run loses nothing when pods are killed one at a time and replaced", async () => {
     const run = await lakeRun({ ...undisturbed, name: "disturbed" });
     const left = [...VICTIMS];
     const events = await publishAndFollow(cluster, bus, JSON.stringify(run), async (event) => {
@@ -149,7 +149,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
       const victim = left.shift();
       if (victim !== undefined) await cluster.replace(victim);
     });
-    assert.deepEqual(left, [], "each was killed");
+    assert.deepEqual(left, [], "every component was killed");
     assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
     assert.deepEqual(
       stepsOf(events),
@@ -166,7 +166,7 @@ describe("the rendered chart", { skip, timeout: 3_000_000 }, () => {
     );
   });
 
-  test("liveness would have killed nobody", () => {
+  test("no liveness probe would have killed a pod", () => {
     const dead = [...cluster.pods.values()].filter(
       (pod) => pod instanceof Pod && pod.livenessDeaths.length > 0,
     );
@@ -183,7 +183,7 @@ const undisturbed = {
   evalTasks: 2,
 };
 
-/** What the bus refused its users, as its log tells it. */
+/** The refusals of the bus in its log. */
 function violations(cluster: LocalCluster): string[] {
   const { logFile } = cluster.pods.get("nats") as Pod;
   const lines = readFileSync(logFile, "utf8").split("\n");

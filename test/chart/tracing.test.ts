@@ -1,4 +1,4 @@
-/** Where spans go, what Jaeger takes and whither it leads. */
+/** Tests of where spans go, what Jaeger receives, and its links. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -9,7 +9,7 @@ import { manifestsOf, objectOf, podOf, program, SERVICES, skip } from "./profile
 const MIB = 2 ** 20;
 const addressOf = (component: string) => `http://hone-${component}.${NAMESPACE}.svc.cluster.local`;
 
-/** Variables of a service's container. */
+/** The environment variables of a service's container. */
 function environmentOf(manifests: readonly Manifest[], component: string): Record<string, string> {
   const [container] = podOf(manifests, component).containers;
   return Object.fromEntries(container.env.map(({ name, value }: Manifest) => [name, value]));
@@ -27,7 +27,7 @@ describe("spans", { skip }, () => {
     ["none", undefined, undefined],
   ] as const;
   for (const [route, endpoint, forward] of routes) {
-    test(`by the route ${route} go to one place, from every service`, async () => {
+    test(`with the route ${route} go from every service to the same address`, async () => {
       const manifests = await render(program, { profile: "cpu", set: [`telemetry.route=${route}`] });
       for (const component of SERVICES) {
         const {
@@ -45,18 +45,18 @@ describe("spans", { skip }, () => {
     });
   }
 
-  test("are sampled by one ratio everywhere, so that no service drops what another one keeps", async () => {
+  test("are sampled with the same ratio everywhere, so that no service drops what another one keeps", async () => {
     const manifests = await render(program, { profile: "cpu", set: ["telemetry.sampleRatio=0.25"] });
     for (const component of SERVICES) {
       assert.equal(environmentOf(manifests, component).HONE_TRACE_SAMPLE_RATIO, "0.25", component);
     }
-    // Nothing in Jaeger's pipeline samples again.
+    // Jaeger's pipeline must not sample again.
     const { service, processors } = jaegerOf(manifests).config;
     assert.deepEqual(service.pipelines.traces.processors, ["batch"]);
     assert.deepEqual(Object.keys(processors), ["batch"]);
   });
 
-  test("of vLLM and of SGLang themselves go to the chart's Jaeger, each by its own flags", async () => {
+  test("of vLLM and SGLang go to the chart's Jaeger, with the flags of each", async () => {
     for (const [profile, flags] of [
       ["vllm-fsdp2", ["--otlp-traces-endpoint=grpc://hone-jaeger"]],
       ["sglang-fsdp2", ["--enable-trace", "--otlp-traces-endpoint=hone-jaeger"]],
@@ -82,14 +82,14 @@ describe("spans", { skip }, () => {
 });
 
 describe("Jaeger", { skip }, () => {
-  test("takes the span of a step with its links, by either protocol", async () => {
+  test("accepts the span of a step with its links, with both protocols", async () => {
     const { receivers } = jaegerOf(await manifestsOf("cpu")).config;
     const { grpc, http } = receivers.otlp.protocols;
     assert.equal(grpc.max_recv_msg_size_mib, 64);
     assert.equal(http.max_request_body_size, 64 * MIB);
   });
 
-  test("keeps spans on its volume for as long as values say, or in memory", async () => {
+  test("keeps spans on its volume for the time that values say, or in memory", async () => {
     const backend = (manifests: readonly Manifest[]) =>
       jaegerOf(manifests).config.extensions.jaeger_storage.backends.main;
     const { directories, ttl } = backend(await manifestsOf("vllm-fsdp2")).badger;
@@ -101,7 +101,7 @@ describe("Jaeger", { skip }, () => {
     assert.equal(backend(await manifestsOf("cpu")).memory.max_traces, 50_000);
   });
 
-  test("leads to Hone's page where that has an address, and nowhere else", async () => {
+  test("links to Hone's page if that has an address, and to nothing else", async () => {
     const { linkPatterns } = jaegerOf(await manifestsOf("cpu")).ui;
     const page = "https://hone.example.org";
     assert.deepEqual(
@@ -116,7 +116,7 @@ describe("Jaeger", { skip }, () => {
     assert.deepEqual(jaegerOf(await manifestsOf("vllm-fsdp2")).ui.linkPatterns, []);
   });
 
-  test("is led to from Hone's page where it has an address", async () => {
+  test("is linked from Hone's page if it has an address", async () => {
     assert.equal(
       environmentOf(await manifestsOf("cpu"), "tracer").HONE_JAEGER_URL,
       "https://jaeger.example.org",

@@ -1,4 +1,4 @@
-/** A trainer of several nodes: a LeaderWorkerSet, and what its pods may do. */
+/** Tests of a trainer of several nodes: a LeaderWorkerSet and the rights of its pods. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -15,11 +15,11 @@ describe("a trainer of several nodes", { skip }, () => {
     return set;
   };
 
-  test("is a LeaderWorkerSet of as many pods, in the place of the StatefulSet; one node is none", async () => {
+  test("is a LeaderWorkerSet with a pod for each node instead of a StatefulSet, but not with one node", async () => {
     const manifests = await manifestsOf("multi-node");
     const { apiVersion, metadata, spec } = setOf(manifests);
     assert.equal(apiVersion, "leaderworkerset.x-k8s.io/v1");
-    // The name of the pod that a StatefulSet would have: hone-trainer-0.
+    // The pod has the name that it would have in a StatefulSet: hone-trainer-0.
     assert.equal(metadata.name, `${RELEASE}-trainer`);
     assert.deepEqual(metadata.annotations, {
       "leaderworkerset.sigs.k8s.io/exclusive-topology": "topology.kubernetes.io/zone",
@@ -28,7 +28,7 @@ describe("a trainer of several nodes", { skip }, () => {
     assert.equal(spec.leaderWorkerTemplate.size, 2);
     assert.equal(spec.leaderWorkerTemplate.restartPolicy, "None");
     assert.equal(spec.startupPolicy, "LeaderCreated");
-    // The Service that all groups would share has the set's name, which is that of the trainer's own Service.
+    // A Service shared by all groups would have the set's name, which the trainer's own Service already has.
     assert.equal(spec.networkConfig.subdomainPolicy, "UniquePerReplica");
     const isTrainer = ({ kind, metadata: { name } }: Manifest) =>
       kind === "StatefulSet" && name === `${RELEASE}-trainer`;
@@ -42,12 +42,12 @@ describe("a trainer of several nodes", { skip }, () => {
     }
   });
 
-  test("tells trainer and nodes where they meet, by what LeaderWorkerSet says", async () => {
+  test("gives trainer and nodes the address of their rendezvous from LeaderWorkerSet's variables", async () => {
     const manifests = await manifestsOf("multi-node");
     const trainer = podOf(manifests, "trainer");
-    const told = variablesOf(trainer);
-    assert.equal(told.HONE_TRAINER_NODES, "$(LWS_GROUP_SIZE)");
-    assert.equal(told.HONE_TRAINER_NODES_PORT, String(PORT));
+    const variables = variablesOf(trainer);
+    assert.equal(variables.HONE_TRAINER_NODES, "$(LWS_GROUP_SIZE)");
+    assert.equal(variables.HONE_TRAINER_NODES_PORT, String(PORT));
     assert.deepEqual(
       trainer.containers[0].ports.map(({ name, containerPort }: Manifest) => [name, containerPort]),
       [
@@ -60,11 +60,11 @@ describe("a trainer of several nodes", { skip }, () => {
     assert.equal(heard.HONE_FSDP_TRAINER, `$(LWS_LEADER_ADDRESS):${PORT}`);
     assert.equal(heard.HONE_FSDP_NODE, "$(LWS_WORKER_INDEX)");
     assert.equal(heard.HONE_HTTP_PORT, "8080");
-    assert.deepEqual(node.containers[0].command, [told.HONE_TRAINER_PYTHON, "-m", "hone_fsdp.node"]);
+    assert.deepEqual(node.containers[0].command, [variables.HONE_TRAINER_PYTHON, "-m", "hone_fsdp.node"]);
     assert.equal(node.containers[0].image, trainer.containers[0].image);
   });
 
-  test("gives every node the same GPUs, memory, place and files, and none the way to bus and database", async () => {
+  test("gives every node the same GPUs, memory, placement and files, but no access to bus and database", async () => {
     const manifests = await manifestsOf("multi-node");
     const [trainer, node] = [podOf(manifests, "trainer"), podOf(manifests, "trainer-node")];
     for (const key of ["nodeSelector", "tolerations", "securityContext", "terminationGracePeriodSeconds"]) {
@@ -78,7 +78,7 @@ describe("a trainer of several nodes", { skip }, () => {
       places,
       placesOf(trainer).filter((place: string) => !place.startsWith("credentials")),
     );
-    // What a rank reads and writes lies under the path that the trainer names.
+    // A rank reads and writes under the same path as the trainer.
     for (const place of ["state /var/lib/hone", "models /models", "shm /dev/shm"]) {
       assert.ok(places.includes(place), place);
     }
@@ -88,7 +88,7 @@ describe("a trainer of several nodes", { skip }, () => {
     }
   });
 
-  test("lets its own pods talk to each other on every port, and its nodes to nobody else", async () => {
+  test("lets its pods reach each other on every port, and its nodes reach nothing else", async () => {
     const manifests = await manifestsOf("multi-node");
     const policyOf = (component: string) =>
       manifests.find(
@@ -108,14 +108,14 @@ describe("a trainer of several nodes", { skip }, () => {
     }
     const { ingress, egress } = policyOf("trainer-node");
     assert.equal(ingress.length + egress.length, 2);
-    // The Service of the trainer chooses trainers only: metrics are theirs.
+    // The trainer's Service selects only trainers, which serve the metrics.
     const service = manifests.find(
       ({ kind, metadata }) => kind === "Service" && metadata.name === `${RELEASE}-trainer`,
     );
     assert.equal(service?.spec.selector["app.kubernetes.io/component"], "trainer");
   });
 
-  test("is drained by nobody: neither trainer nor nodes are evicted", async () => {
+  test("is protected from eviction, both trainer and nodes", async () => {
     const budgets = (await manifestsOf("multi-node")).filter(({ kind }) => kind === "PodDisruptionBudget");
     for (const component of ["trainer", "trainer-node"]) {
       const budget = budgets.find(({ metadata }) => metadata.name === `${RELEASE}-${component}`);

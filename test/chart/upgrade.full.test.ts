@@ -1,6 +1,6 @@
 /**
- * `helm upgrade` in the middle of a run: every pod is replaced as a rolling update does it, the passwords stay, and the run
- * ends as one that nothing disturbed. `npm run test:chart`.
+ * `helm upgrade` in the middle of a run: every pod is replaced as in a rolling update, the passwords are kept, and the run
+ * ends as an undisturbed run does. `npm run test:chart`.
  */
 
 import assert from "node:assert/strict";
@@ -22,17 +22,17 @@ import { type LocalCluster, startLocalCluster } from "./cluster/local-cluster.ts
 import type { SeenSpan } from "./cluster/stand-ins.ts";
 import { findHelm, type Manifest, render } from "./helm.ts";
 
-/** So many that the run goes on after both upgrades: events are read when an upgrade is over. */
+/** So many steps that the run is still active after both upgrades. */
 const STEPS = 60;
 const RUN = { name: "undisturbed", steps: STEPS, ...SHORT_STEPS };
-/** Another release of Hone, which logs more and sends its spans elsewhere. */
+/** Values of another release of Hone, which logs more and sends its spans elsewhere. */
 const SERVICES_CHANGE = ["image.tag=0.1.1", "logLevel=debug", "telemetry.route=straight"];
 const SERVICES = ["agent-rollout", "dataset", "inference-gateway", "judge", "tracer", "trainer"];
-/** Then the servers, as docs/cluster.md says: one thing at a time. */
+/** Values that then upgrade the servers, separately as docs/cluster.md says. */
 const SERVERS_CHANGE = [...SERVICES_CHANGE, "nats.maxPayload=2MB", "postgres.maxConnections=120"];
-/** What every trace of a rollout has. */
+/** The spans of every trace of a rollout. */
 const ROLLOUT_SPANS = ["rollout", "invoke_agent", "chat", "engine.decode", "judge", "train"];
-/** Half of the traces. */
+/** Values that sample half of the traces. */
 const SAMPLING_CHANGE = [...SERVERS_CHANGE, "telemetry.sampleRatio=0.5"];
 
 const helm = await findHelm();
@@ -52,7 +52,7 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  /** Renders the chart against what is installed, and rolls it out. @returns how the replaced pods ended. */
+  /** Renders the chart as an upgrade and rolls it out. @returns how the replaced pods ended. */
   async function upgrade(set: readonly string[]) {
     assert.ok(helm.kind === "found");
     await using api = await ApiServer.start(cluster.manifests);
@@ -61,7 +61,7 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
     return await cluster.upgrade(next);
   }
 
-  test("of services, and then of the servers, in mid-run loses nothing", async () => {
+  test("of services, and then of the servers, in the middle of a run loses nothing", async () => {
     const undisturbed = await publishAndFollow(cluster, bus, JSON.stringify(await lakeRun(RUN)));
     assert.equal(endOf(undisturbed)?.phase, RunPhase.COMPLETED, endOf(undisturbed)?.reason);
 
@@ -79,7 +79,7 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
       for (const [component, exit] of await upgrade(change)) ends.set(component, exit);
       upgradedAt = Date.now();
     });
-    assert.deepEqual(left, [], "both were made");
+    assert.deepEqual(left, [], "both upgrades were done");
     const after = events.filter(
       ({ kind, timeMs }) => kind.case === "stepCompleted" && Number(timeMs) > upgradedAt,
     );
@@ -90,7 +90,7 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
       Array.from({ length: STEPS }, (_, i) => i + 1),
     );
     assert.deepEqual([...ends.keys()].sort(), [...SERVICES, "nats", "postgres"].sort());
-    // Within its grace period each ended by itself: code 0, and no signal.
+    // Each ended by itself within its grace period: with code 0 and without a signal.
     for (const [component, exit] of ends) assert.deepEqual(exit, { code: 0, signal: null }, component);
     assert.deepEqual(
       await trainedBy(cluster, "upgraded"),
@@ -99,25 +99,25 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
     );
   });
 
-  test("to spans that go straight to Jaeger and are sampled: a rollout's trace is there whole or not at all", async () => {
+  test("to sampled spans that go directly to Jaeger keeps traces of rollouts whole or not at all", async () => {
     await upgrade(SAMPLING_CHANGE);
     const run = await lakeRun({ ...RUN, name: "sampled", steps: 3 });
     const events = await publishAndFollow(cluster, bus, JSON.stringify(run));
     assert.equal(endOf(events)?.phase, RunPhase.COMPLETED, endOf(events)?.reason);
-    const told = await eventually(
+    const spansByTrace = await eventually(
       "the spans of the last rollouts",
       () => {
         const traces = tracesOf(cluster.jaeger.spans);
         const last = [...traces.values()].filter((spans) =>
           spans.some((span) => isTrained(span, "sampled-", 3)),
         );
-        // Each service sends its spans in its own time.
+        // Services send their spans at different times.
         const isSent = last.every((spans) => ROLLOUT_SPANS.every((name) => spans.some(isNamed(name))));
         return last.length > 0 && isSent && traces;
       },
       { deadlineMs: 60_000 },
     );
-    const rollouts = [...told.values()].filter((spans) =>
+    const rollouts = [...spansByTrace.values()].filter((spans) =>
       spans.some((span) => isTrained(span, "sampled-", 1)),
     );
     const made = 3 * RUN.tasksPerStep * run.rollout.groupSize;
@@ -127,8 +127,8 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
         assert.ok(spans.some(isNamed(name)), `${name} among ${spans.map((span) => span.name).join(", ")}`);
       }
     }
-    // Nobody made a span below a root that was left out.
-    const partial = [...told.values()].filter(
+    // No service made a span below a root that was not sampled.
+    const partial = [...spansByTrace.values()].filter(
       (spans) =>
         spans.some((span) => span.attributes["hone.run.id"]?.startsWith("sampled-") && !isOfStep(span)) &&
         !spans.some((span) => span.name === "rollout"),
@@ -140,7 +140,7 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
   });
 });
 
-/** Name -> texts of each Secret. */
+/** The texts of each Secret, by its name. */
 function secretsOf(manifests: readonly Manifest[]): Record<string, Record<string, string>> {
   const secrets = manifests.filter(({ kind }) => kind === "Secret");
   return Object.fromEntries(secrets.map(({ metadata, stringData }) => [metadata.name, stringData]));
@@ -154,7 +154,7 @@ function tracesOf(spans: readonly SeenSpan[]): Map<string, SeenSpan[]> {
   return Map.groupBy(spans, ({ traceId }) => traceId);
 }
 
-/** Whether it is the `train` span of a rollout of a run, of a step not before this one. */
+/** Whether a span is the `train` span of a rollout of this run, in this step or a later one. */
 function isTrained({ name, attributes }: SeenSpan, runBegin: string, fromStep: number): boolean {
   const isOfRun = attributes["hone.run.id"]?.startsWith(runBegin) === true;
   return name === "train" && isOfRun && Number(attributes["hone.step"]) >= fromStep;

@@ -5,7 +5,7 @@ import sys
 
 import kubernetes_validate
 
-# What comes with operators has schemas of its own, which the package does not carry.
+# Custom resources of operators have their own schemas, which the package does not include.
 CUSTOM = ("keda.sh/", "leaderworkerset.x-k8s.io/")
 
 

@@ -1,4 +1,4 @@
-/** What stays when a release goes, and whose volumes it uses. */
+/** Tests of volumes, and of what is kept when a release is uninstalled. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ const ofKind = (manifests: readonly Manifest[], kind: string) =>
 const withClaims = (manifests: readonly Manifest[]) =>
   ofKind(manifests, "StatefulSet").filter(({ spec }) => spec.volumeClaimTemplates !== undefined);
 
-/** Component -> claims that its pods mount, by name. */
+/** The claims that pods mount, by component. */
 function claimsMounted(manifests: readonly Manifest[]): Map<string, string[]> {
   return new Map(
     podsOf(manifests).map(({ component, spec }) => [
@@ -27,7 +27,7 @@ function claimsMounted(manifests: readonly Manifest[]): Map<string, string[]> {
   );
 }
 
-/** Containers that may write to a claim. */
+/** The containers that may write to a claim. */
 function writersOf(spec: Manifest): { claim: string; container: Manifest }[] {
   return spec.containers.flatMap((container: Manifest) =>
     (container.volumeMounts ?? []).flatMap(({ name, readOnly }: Manifest) => {
@@ -38,7 +38,7 @@ function writersOf(spec: Manifest): { claim: string; container: Manifest }[] {
   );
 }
 
-/** A container's own word wins over its pod's. */
+/** A container's setting overrides its pod's. */
 function accountOf(spec: Manifest, container: Manifest): { readonly uid: number; readonly gid: number } {
   const { runAsUser, runAsGroup } = { ...spec.securityContext, ...container.securityContext };
   return { uid: runAsUser, gid: runAsGroup };
@@ -46,7 +46,7 @@ function accountOf(spec: Manifest, container: Manifest): { readonly uid: number;
 
 describe("helm uninstall", { skip }, () => {
   for (const profile of PROFILES) {
-    test(`of ${profile} leaves every volume and every password`, async () => {
+    test(`of ${profile} keeps every volume and every password`, async () => {
       const manifests = await manifestsOf(profile);
       for (const { kind, metadata } of [
         ...ofKind(manifests, "PersistentVolumeClaim"),
@@ -64,7 +64,7 @@ describe("helm uninstall", { skip }, () => {
     });
   }
 
-  test("takes volumes with it where storage.keep is false, and no password", async () => {
+  test("removes volumes if storage.keep is false, but no password", async () => {
     const manifests = await render(program, { set: ["storage.keep=false"] });
     const claims = ofKind(manifests, "PersistentVolumeClaim");
     assert.deepEqual(claims.map(({ metadata }) => metadata.name).sort(), [
@@ -84,7 +84,7 @@ describe("helm uninstall", { skip }, () => {
 });
 
 describe("volumes", { skip }, () => {
-  test("weights, models and files lie on claims that exist where values name them, and none is made", async () => {
+  test("weights, models and files are on existing claims if values name them, and no claim is created", async () => {
     const manifests = await manifestsOf("external-services");
     assert.deepEqual(ofKind(manifests, "PersistentVolumeClaim"), []);
     const mounted = claimsMounted(manifests);
@@ -102,7 +102,7 @@ describe("volumes", { skip }, () => {
     assert.deepEqual(ofKind(own, "PersistentVolumeClaim"), []);
   });
 
-  test("without a claim for models each pod has a cache of its own", async () => {
+  test("without a claim for models, each pod has its own cache", async () => {
     const manifests = await render(program, { set: ["storage.models.size="] });
     assert.deepEqual(claimsMounted(manifests).get("trainer"), ["hone-state"]);
     const { spec } = podsOf(manifests).find(({ component }) => component === "trainer") ?? assert.fail();
@@ -110,7 +110,7 @@ describe("volumes", { skip }, () => {
     assert.deepEqual(models.emptyDir, {});
   });
 
-  test("only those that write weights may write to the volume of states", async () => {
+  test("only containers that write weights may write to the volume of states", async () => {
     const writers = podsOf(await manifestsOf("vllm-fsdp2")).filter(({ spec }) =>
       spec.containers.some((container: Manifest) =>
         (container.volumeMounts ?? []).some(
@@ -124,7 +124,7 @@ describe("volumes", { skip }, () => {
     assert.deepEqual(writers.map(({ component }) => component).sort(), ["dataset", "trainer"]);
   });
 
-  test("whatever writes to a claim does so as one account, whose group owns the volume: nobody meets a file that it may not write", async () => {
+  test("all containers that write to a claim run as one account, whose group owns the volume", async () => {
     for (const profile of PROFILES) {
       const accounts = new Map<string, Set<string>>();
       for (const { component, spec } of podsOf(await manifestsOf(profile))) {
@@ -141,7 +141,7 @@ describe("volumes", { skip }, () => {
     }
   });
 
-  test("a server that must run as another account keeps its models to itself", async () => {
+  test("a server that must run as another account has its own volume of models", async () => {
     const own = "inferenceGateway.engine.securityContext.runAsUser";
     const modelsOf = async (user: number) => {
       const manifests = await render(program, { profile: "vllm-fsdp2", set: [`${own}=${user}`] });
@@ -156,7 +156,7 @@ describe("volumes", { skip }, () => {
 
   const canChangeAccount = process.platform === "linux" && process.getuid?.() === 0;
   const asOthers = canChangeAccount ? false : "only root may start processes of the accounts of pods";
-  test("what the engine's account downloads the trainer's writes anew, and the other way round", {
+  test("the accounts of engine and trainer can replace each other's downloads", {
     skip: asOthers,
   }, async () => {
     await using folder = await temporaryFolder("models");
@@ -164,7 +164,7 @@ describe("volumes", { skip }, () => {
     const [gateway, trainer] = [podOf(manifests, "inference-gateway"), podOf(manifests, "trainer")];
     const engine = gateway.containers.find(({ name }: Manifest) => name === "engine");
     const accounts = [accountOf(gateway, engine), accountOf(trainer, trainer.containers[0])] as const;
-    // As a kubelet leaves a volume with an fsGroup.
+    // Owner and mode as a kubelet sets them on a volume with an fsGroup.
     const models = path.join(folder.path, "models");
     await mkdir(models);
     await chown(models, 0, gateway.securityContext.fsGroup);
@@ -175,7 +175,7 @@ describe("volumes", { skip }, () => {
         ["one", first],
         ["two", second],
       ] as const) {
-        // As a client of the hub does: folders, a blob, a link to it, and the name of the revision.
+        // The files that a client of the hub writes: folders, a blob, a link to it, and the name of the revision.
         const script = `set -e; cd "$1"; mkdir -p hub/refs hub/blobs hub/snapshots/$2; echo $2 > hub/refs/main; echo $2 > hub/blobs/b
           ln -sf ../../blobs/b hub/snapshots/$2/config.json; cat hub/snapshots/$2/config.json`;
         const options = { ...account, encoding: "utf8", timeout: 10_000, cwd: "/", env: {} } as const;
@@ -186,7 +186,7 @@ describe("volumes", { skip }, () => {
     }
   });
 
-  test("the bus's streams and objects fit on its disk, and that on its volume", async () => {
+  test("the bus's streams and objects fit into its storage limit, and that into its volume", async () => {
     for (const profile of PROFILES) {
       const bus = (await manifestsOf(profile)).find(
         ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "hone-nats",
@@ -203,19 +203,19 @@ describe("volumes", { skip }, () => {
     }
   });
 
-  test("the trainer alone is told how large EPISODES may be, in bytes", async () => {
+  test("only the trainer is given the size of EPISODES, in bytes", async () => {
     for (const [set, bytes] of [
       [[], EPISODES_MAX_BYTES],
       [["nats.episodesMaxSize=600MB"], 600 * 1024 ** 2],
     ] as const) {
       const manifests = await render(program, { set: [...set] });
-      const told = SERVICES.flatMap((service) =>
+      const found = SERVICES.flatMap((service) =>
         podOf(manifests, service)
           .containers.flatMap(({ env = [] }: Manifest) => env)
           .filter(({ name }: Manifest) => name === "HONE_EPISODES_MAX_BYTES")
           .map(({ value }: Manifest) => [service, value]),
       );
-      assert.deepEqual(told, [["trainer", String(bytes)]]);
+      assert.deepEqual(found, [["trainer", String(bytes)]]);
     }
   });
 });

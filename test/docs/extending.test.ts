@@ -7,14 +7,14 @@ import { promisify } from "node:util";
 import { type TemporaryFolder, temporaryFolder, torchPython } from "@hone/testing";
 import { REPOSITORY } from "../support/stack.ts";
 
-/* docs/extending.md tells the truth: what it says to add is added to a copy of the tree, which then compiles and computes it. */
+/* Adds what docs/extending.md describes to a copy of the repository, compiles the copy and runs it. */
 
 const PAGE = path.join(REPOSITORY, "docs", "extending.md");
 const WORKERS = path.join("services", "trainer", "torch");
 const DEADLINE_MS = 300_000;
 const { python, skip: isWithoutTorch } = torchPython(process.env);
 
-/** In the copy: the advantages of a group, and the loss of three tokens by the embedded engine. */
+/** Program that is run in the copy: computes the advantages of a group, and the loss of three tokens with the embedded engine. */
 const PROGRAM = `
 import { algorithmSchema, computeAdvantages, policyObjective } from "@hone/rl";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
@@ -36,7 +36,7 @@ console.log(JSON.stringify({
 }));
 `;
 
-/** In the copy: a judge's words on two answers, an episode of the environment, and what the sink wrote of two steps. */
+/** Program that is run in the copy: judges two answers, plays an episode of the environment, and writes two steps to the sink. */
 const ADDITIONS = `
 import { readFile } from "node:fs/promises";
 import { environmentOf } from "@hone/agents";
@@ -84,12 +84,12 @@ describe("docs/extending.md", () => {
   });
   after(() => copy?.[Symbol.asyncDispose]());
 
-  test("adds what compiles", async () => {
+  test("its additions compile", async () => {
     const tsc = path.join(REPOSITORY, "node_modules", "typescript", "bin", "tsc");
     await run(process.execPath, [tsc, "--noEmit", "-p", "tsconfig.json"], copy.path);
   });
 
-  test("adds a judge, an environment and a sink that work", async () => {
+  test("its judge, environment and sink work", async () => {
     const output = await run(process.execPath, ["additions.ts"], copy.path);
     assert.deepEqual(JSON.parse(output), {
       judged: [1, 0],
@@ -101,7 +101,7 @@ describe("docs/extending.md", () => {
     });
   });
 
-  test("adds a loss and an advantage that the embedded engine computes", async () => {
+  test("the embedded engine computes its loss and its advantage", async () => {
     const output = await run(process.execPath, ["program.ts"], copy.path);
     const { advantages, loss, logprobs } = JSON.parse(output) as {
       advantages: number[];
@@ -114,7 +114,7 @@ describe("docs/extending.md", () => {
     assert.ok(Math.abs(loss - expected) < 1e-5, `${loss} is not ${expected}`);
   });
 
-  test("adds a loss that PyTorch's workers compute", { skip: isWithoutTorch }, async () => {
+  test("its loss is computed by PyTorch workers", { skip: isWithoutTorch }, async () => {
     const program =
       "import torch; from hone_fsdp.losses import LOSSES; " +
       "print(LOSSES['reinforce'](torch.tensor([-1.0, -2.0]), {'advantage': torch.tensor([1.0, -0.5])}, {}).tolist())";
@@ -123,7 +123,7 @@ describe("docs/extending.md", () => {
   });
 });
 
-/** Packages and services without their tests, with the installed dependencies. */
+/** Copies packages and services without their tests, and links the installed dependencies. */
 async function copyTree(target: string): Promise<void> {
   const isWanted = (source: string) =>
     !/(^|\/)(node_modules|fixtures|bench|testing)$|\.(test|suite)\.ts$/.test(source);
@@ -145,7 +145,7 @@ async function copyTree(target: string): Promise<void> {
   }
 }
 
-/** Writes the page's files, and makes its changes in the lists. */
+/** Writes the page's files and applies its diffs. */
 async function applyBlocks(target: string): Promise<void> {
   const page = await readFile(PAGE, "utf8");
   const blocks = [...page.matchAll(/^```(ts|python|diff)\n(?:\/\/|#) (\S+)\n([\s\S]*?)^```$/gm)];
@@ -158,7 +158,7 @@ async function applyBlocks(target: string): Promise<void> {
   }
 }
 
-/** In each hunk, lines with + after the line with - take its place; those before it are imports. */
+/** Applies a hunk: lines with + after a line with - replace it, and lines before it are added as imports. */
 function changed(before: string, diff: string, name: string): string {
   return diff.split(/^@@\n/m).reduce((text, hunk) => {
     const lines = hunk.trimEnd().split("\n");

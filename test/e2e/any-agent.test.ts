@@ -10,8 +10,8 @@ import { scoredEpisodes } from "../support/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /*
- * The example of agents in any language, cut down: a Python program, a shell script and a TypeScript program host the same
- * game, each with a client of its own, and leave the same record.
+ * Short runs of the example of agents in any language. A Python program, a shell script and a TypeScript program play the same
+ * game, each with another client, and must leave the same record.
  */
 
 const EXAMPLE = path.join(REPOSITORY, "examples", "04-any-agent");
@@ -23,7 +23,7 @@ const RUN_DEADLINE_MS = 180_000;
 const python = findPython("openai", "OpenAI");
 if (python === undefined) {
   console.warn(
-    "SKIPPED: the agent in Python is not run, as there is no Python with openai: `pip install openai`, or name one by HONE_PYTHON",
+    "SKIPPED: the agent in Python is not run, as no Python has the package openai; run `pip install openai`, or set HONE_PYTHON to one that has it",
   );
 }
 
@@ -48,7 +48,7 @@ async function smallRun(language: Language): Promise<RunConfig> {
   );
 }
 
-/** What of an episode must not depend on who played it, and how it went for it. */
+/** The parts of an episode that must not depend on the program that played it. */
 function recordOf({ episode, reward }: ScoredEpisode) {
   const samples = (episode?.samples ?? []).map(({ tokenIds, lossMask, logprobs, versions }) => ({
     tokenIds: [...tokenIds],
@@ -78,7 +78,7 @@ describe("examples/04-any-agent", { timeout: 600_000 }, () => {
       const run = await smallRun(language);
       const count = STEPS * TASKS_PER_STEP * GROUP_SIZE;
       const episodes = scoredEpisodes(stack.bus, { run: run.name, count, deadlineMs: RUN_DEADLINE_MS });
-      episodes.catch(() => undefined); // of a run that fails, told below
+      episodes.catch(() => undefined); // if the run fails, runToEnd() reports it
       await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
       played.set(language, await episodes);
     }
@@ -88,7 +88,7 @@ describe("examples/04-any-agent", { timeout: 600_000 }, () => {
   const recordsOf = (language: Language) =>
     (played.get(language) ?? []).map(recordOf).sort((a, b) => a.slot.localeCompare(b.slot));
 
-  test("the run files are one but for name, agent and steps", async () => {
+  test("the run files differ only in name, agent and steps", async () => {
     const shared = async (language: Language) => {
       const { name, agent, trainer, ...run } = await exampleRun(language);
       return { ...run, trainer: { ...trainer, steps: 0 } };
@@ -97,7 +97,7 @@ describe("examples/04-any-agent", { timeout: 600_000 }, () => {
     assert.deepEqual(await shared("typescript"), await shared("python"));
   });
 
-  test("every game is completed, in one sample, with each call going on from the one before", () => {
+  test("every game is completed in one sample, and each call continues the one before", () => {
     for (const [language, episodes] of played) {
       for (const { episode } of episodes) {
         const { outcome, reason = "", turns = [], samples = [], metrics = {} } = episode ?? {};
@@ -113,7 +113,7 @@ describe("examples/04-any-agent", { timeout: 600_000 }, () => {
     }
   });
 
-  test("a curl script and a TypeScript program with Anthropic's client leave the same record", () => {
+  test("a shell script with curl and a TypeScript program with Anthropic's client leave the same record", () => {
     const records = recordsOf("shell");
     assert.equal(records.length, STEPS * TASKS_PER_STEP * GROUP_SIZE);
     assert.deepEqual(recordsOf("typescript"), records);

@@ -1,6 +1,6 @@
 /**
- * The six services on a bus with an account for each, as the chart sets it up: what one account forgets to export or another
- * to import is a question that nobody answers, and nothing but a run of all of them tells.
+ * The six services on a bus where each has its own account, as in the chart. If one account lacks an export or another an
+ * import, a request stays without an answer; only a run of all services shows that.
  */
 
 import assert from "node:assert/strict";
@@ -44,7 +44,7 @@ const RUN = {
   evalTasks: 2,
 };
 
-describe("six services in accounts of their own", () => {
+describe("six services with an account each", () => {
   let folder: TemporaryFolder;
   let nats: RunningNats;
   let database: RunningServer;
@@ -72,7 +72,7 @@ describe("six services in accounts of their own", () => {
     await folder?.[Symbol.asyncDispose]();
   });
 
-  test("find the streams that the trainer makes, and are ready", async () => {
+  test("find the streams that the trainer creates, and become ready", async () => {
     for (const name of Object.values(ServiceName)) {
       const isReady = () =>
         (JSON.parse(readFileSync(inFolder(`${name}.json`), "utf8")) as { pid: number }).pid ===
@@ -81,7 +81,7 @@ describe("six services in accounts of their own", () => {
     }
   });
 
-  test("answer the questions of people, of the trainer and of the tracer", async () => {
+  test("answer requests of the client, the trainer and the tracer", async () => {
     for (const user of ["client", "trainer", "tracer"] as const) {
       const bus = await connect(user);
       // A busy machine answers late.
@@ -94,14 +94,14 @@ describe("six services in accounts of their own", () => {
     }
   });
 
-  test("train a run that a person publishes, and say how it ended", async () => {
+  test("train a run that a client publishes, and report how it ended", async () => {
     const sequence = await publishRequest(client, JSON.stringify(await lakeRun(RUN)));
     const events = await eventsOf(runIdOf(RUN.name, sequence)).catch(fail);
     const last = events.at(-1)?.kind;
     assert.equal(last?.case, "ended");
     const steps = events.filter(({ kind }) => kind.case === "stepCompleted");
     assert.equal(steps.length, RUN.steps, logs());
-    // The tracer takes episodes and events by consumers of its own.
+    // The tracer reads episodes and events with its own consumers.
     const sql = postgres(database.url, { max: 1 });
     try {
       for (const table of ["rollouts", "steps"]) {
@@ -121,7 +121,7 @@ describe("six services in accounts of their own", () => {
     assert.ok(answer.data.length > 0);
   });
 
-  test("ask for nothing that they may not", () => {
+  test("make no request that the bus refuses", () => {
     const lines = readFileSync(inFolder("nats", "nats-server.log"), "utf8").split("\n");
     assert.deepEqual(
       lines.filter((line) => /Violation/i.test(line)),
@@ -135,12 +135,12 @@ describe("six services in accounts of their own", () => {
   async function eventsOf(runId: string): Promise<RunEvent[]> {
     const events: RunEvent[] = [];
     await deadline(`the end of ${runId}`, RUN_DEADLINE_MS, async (signal) => {
-      const told = followOrdered(client, RunEventSchema, {
+      const following = followOrdered(client, RunEventSchema, {
         stream: StreamName.events,
         filter: subjects.event("*", "*"),
         signal,
       });
-      for await (const { message } of told) {
+      for await (const { message } of following) {
         if (message.kind.case === "refused") assert.fail(JSON.stringify(message.kind.value.problems));
         if (message.runId !== runId) continue;
         events.push(message);

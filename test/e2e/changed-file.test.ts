@@ -11,7 +11,7 @@ import { publishRequest } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
-/* A file that was changed while its run is unfinished: the run is not continued in silence, by whichever command. */
+/* A run file that was changed while its run is unfinished: no command continues the run without saying so. */
 
 const RUN = { name: "changing", steps: 1, tasksPerStep: 2, minibatches: 1, warmStartTasks: 10, evalTasks: 2 };
 
@@ -21,7 +21,7 @@ describe("a run file and its unfinished run", { timeout: 180_000 }, () => {
   let runId: string;
   let natsUrl: string;
   before(async () => {
-    // Without it the run waits for its check.
+    // Without this service the run stays unfinished, waiting to be checked.
     stack = await startStack({ without: ["agent-rollout"] });
     sent = await lakeRun(RUN);
     runId = `changing-${await publishRequest(stack.bus, JSON.stringify(sent))}`;
@@ -41,7 +41,7 @@ describe("a run file and its unfinished run", { timeout: 180_000 }, () => {
   }
 
   for (const command of ["run", "submit"] as const) {
-    test(`hone ${command} names what was changed, and does not go on with the run`, async () => {
+    test(`hone ${command} reports the changes and does not continue the run`, async () => {
       const changed = { ...sent, seed: sent.seed + 1, rollout: { ...sent.rollout, maxTurns: 3 } };
       const line = await start(command, changed);
       assert.equal(await line.ended, 1);
@@ -55,17 +55,19 @@ describe("a run file and its unfinished run", { timeout: 180_000 }, () => {
       assert.equal(counted?.runs, 1);
     });
 
-    test(`hone ${command} goes on with the run of the very same file, and says which value it keeps`, async () => {
+    test(`hone ${command} continues the unfinished run of the same file, and reports values that it ignores`, async () => {
       const { trainer } = sent;
       const line = await start(command, {
         ...sent,
         trainer: { ...trainer, checkpoint: { every: 9, keep: 5 } },
       });
-      await eventually("its words", () => line.output.includes("continues"), { deadlineMs: 30_000 });
+      await eventually("the message that the run continues", () => line.output.includes("continues"), {
+        deadlineMs: 30_000,
+      });
       line.kill("SIGINT");
       await line.ended;
       assert.match(line.output, new RegExp(`run ${runId} of this file is unfinished, and continues`));
-      assert.match(line.output, /with trainer\.checkpoint\.keep 2, as it was sent; the file says 5 now/);
+      assert.match(line.output, /with trainer\.checkpoint\.keep 2, as it was submitted; the file now says 5/);
     });
   }
 });

@@ -8,7 +8,7 @@ import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { CommandLine } from "../support/command-line.ts";
 
-/* The command line beside no stack: a chat with a checkpoint's folder, through a gateway process of its own. */
+/* `hone chat` without a stack: it starts a gateway for the folder of a checkpoint. */
 
 describe("hone chat", { timeout: 120_000 }, () => {
   let folder: TemporaryFolder;
@@ -48,17 +48,17 @@ describe("hone chat", { timeout: 120_000 }, () => {
     return { code, output: command.output, errors: command.errors };
   }
 
-  test("answers each line, greedily the same again", async () => {
+  test("answers each line, and gives the same greedy answers again", async () => {
     const ask = () => chat("Hello\nAnd now?\n", "./model", "--temperature", "0", "--max-tokens", "12");
     const first = await ask();
     assert.deepEqual([first.code, first.errors], [0, ""]);
     const [head, ...answers] = first.output.trimEnd().split("\n");
-    assert.match(head!, /model: a line is a message/);
+    assert.match(head!, /model: type a message/);
     assert.ok(answers.join("").length > 0);
     assert.equal((await ask()).output, first.output);
   });
 
-  test("takes a run that is over by the id of the run, and says which versions there are", async () => {
+  test("loads a finished run by its id, and lists its versions if one does not exist", async () => {
     const checkpoints = path.join(folder.path, "state", "runs", "lake-1", "checkpoints");
     await mkdir(checkpoints, { recursive: true });
     await cp(path.join(folder.path, "model"), path.join(checkpoints, "step-7"), { recursive: true });
@@ -73,7 +73,7 @@ describe("hone chat", { timeout: 120_000 }, () => {
     assert.match(errors, /run lake-1 has no version 3; it has 7/);
   });
 
-  test("says why it waits where nobody sees the live line, and ends when it is told to", async () => {
+  test("prints why it waits if there is no terminal, and ends on SIGINT", async () => {
     const command = start(["some/model"], { HF_ENDPOINT: "http://127.0.0.1:9", HF_HUB_OFFLINE: "0" });
     try {
       const reason = /^model is not loaded yet: .*some\/model.*hub/m;
@@ -85,7 +85,7 @@ describe("hone chat", { timeout: 120_000 }, () => {
     }
   });
 
-  test("says what is wrong with a folder that is no model", async () => {
+  test("reports what is wrong with a folder that holds no model", async () => {
     await rename(path.join(folder.path, "model", "config.json"), path.join(folder.path, "config.json"));
     const { code, errors } = await chat("Hello\n", "./model");
     assert.equal(code, 1);

@@ -1,9 +1,9 @@
 /**
- * A stack as another account of the machine meets it: the port of the bus is open to everybody, and whoever could publish a
- * run there could run a command as the stack's owner.
+ * A stack is protected against other accounts of the machine. They can connect to the port of the bus, and if they could
+ * publish a run there, they could run a command as the stack's owner.
  *
- * Run by root, the attacker is a process of the account `nobody`; run by anybody else, the modes of files are looked at
- * instead, and the bus is asked from the same account without a password: it cannot tell accounts apart.
+ * If root runs the test, the attacker is a process of the account `nobody`. Otherwise the test checks the modes of files, and
+ * connects to the bus without a password from the same account, as the bus cannot tell accounts apart.
  */
 
 import assert from "node:assert/strict";
@@ -24,13 +24,13 @@ import { startStack, type TestStack } from "../support/index.ts";
 
 const NOBODY = { uid: 65_534, gid: 65_534 };
 const TIMEOUT_MS = 30_000;
-/** Connects as a NATS client without a password would, and publishes a run. Prints what the server says. */
+/** Connects as a NATS client without a password, and publishes a run. Prints the server's answer. */
 const PUBLISH = `exec 3<>/dev/tcp/127.0.0.1/"$1"
 printf 'CONNECT {"verbose":false}\\r\\nPUB hone.v1.run.request 2\\r\\n{}\\r\\nPING\\r\\n' >&3
 timeout 5 cat <&3`;
 
 const isRoot = process.getuid?.() === 0;
-/** Nobody's own view of a file is needed: root may read everything. */
+/** Runs a program as `nobody` if this is root, because root may read everything. */
 const asNobody = (program: string, ...args: string[]) =>
   spawnSync(program, args, {
     ...(isRoot ? NOBODY : {}),
@@ -45,7 +45,7 @@ describe("a stack and another account of the machine", () => {
 
   before(async () => {
     stack = await startStack({
-      // As an earlier version, or a wide umask, left it.
+      // Folders and files that an earlier version or a wide umask left open.
       prepare: (stateFolder) => {
         for (const folder of ["", "logs", "ready", "nats"]) {
           mkdirSync(path.join(stateFolder, folder));
@@ -67,7 +67,7 @@ describe("a stack and another account of the machine", () => {
     const port = new URL(addressOf("client")).port;
     const before = await stack.bus.manager.streams.info("RUNS");
     const said = asNobody("bash", "-c", PUBLISH, "bash", port);
-    // The server closes at once, and what it said may be lost with the connection; it never says that it took anything.
+    // The server closes at once, so its answer may be lost with the connection; but it never answers that it accepted anything.
     assert.match(said.stdout, /^$|Authorization Violation/, said.stderr);
     assert.doesNotMatch(said.stdout, /PONG|\+OK/);
     await assert.rejects(
@@ -78,19 +78,19 @@ describe("a stack and another account of the machine", () => {
     assert.equal(state.last_seq, before.state.last_seq);
   });
 
-  test("the owner publishes one by the address that is kept for people", async () => {
+  test("the owner publishes a run with the address of the user client", async () => {
     const { port, username, password } = new URL(addressOf("client"));
     const connection = await connect({ servers: `127.0.0.1:${port}`, user: username, pass: password });
-    // No run file: it is taken, and refused by the trainer.
+    // This is no run file: the stream accepts it, and the trainer refuses it.
     const answer = await connection.request("hone.v1.run.request", "nothing", { timeout: TIMEOUT_MS });
     assert.match(answer.string(), /"stream":\s*"RUNS"/);
     await connection.close();
   });
 
-  test("no file of the stack can be read", (context) => {
+  test("other accounts can read no file of the stack", (context) => {
     const inState = (name: string) => path.join(stack.stateFolder, name);
     const { mode } = statSync(stack.stateFolder);
-    // PostgreSQL's group may pass through where it runs as an account of its own, and sees nothing.
+    // If PostgreSQL runs as another account, its group may enter the folder, but not list it.
     assert.equal(mode & 0o767, 0o700, mode.toString(8));
     const secrets = [
       ...["stack.json", "stack.lock", "postgres/password", "nats/passwords.json"],
@@ -102,14 +102,14 @@ describe("a stack and another account of the machine", () => {
     for (const name of secrets) {
       assert.equal(statSync(inState(name)).mode & 0o077, 0, `${name} is open to other accounts`);
     }
-    if (!isRoot) return context.skip("only root can be another account; the modes are right");
+    if (!isRoot) return context.skip("only root can act as another account; the modes were checked");
     for (const name of ["", "bus", "database", "env", ...secrets]) {
       const read = asNobody("ls", inState(name));
       assert.match(read.stderr, /Permission denied/, name);
     }
   });
 
-  test("no process shows a password, and none lets its environment be read", (context) => {
+  test("no process shows a password, and other accounts cannot read its environment", (context) => {
     const passwords = addressFiles().map(
       (name) => new URL(readFileSync(path.join(stack.stateFolder, name), "utf8")).password,
     );
@@ -125,10 +125,10 @@ describe("a stack and another account of the machine", () => {
         assert.match(stderr, /Permission denied/, name);
       }
     }
-    if (!isRoot) context.diagnostic("only root can be another account: environments were not tried");
+    if (!isRoot) context.diagnostic("only root can act as another account: environments were not tried");
   });
 
-  test("the database asks for its password", () => {
+  test("the database requires its password", () => {
     const { port } = stack.sql.options;
     const url = `postgres://hone@127.0.0.1:${port}/hone`;
     const code = `import postgres from "postgres"; const sql = postgres(${JSON.stringify(url)}, { password: "x" });
@@ -141,13 +141,13 @@ describe("a stack and another account of the machine", () => {
     assert.equal(tried.stdout.trim(), "28P01", tried.stderr);
   });
 
-  test("trainer and tracer enter the database by roles of their own, and nobody else is told of it", async () => {
+  test("only the trainer and the tracer have an address of the database, each with its own role", async () => {
     for (const name of stack.serviceProcesses()) {
       const lines = readFileSync(`/proc/${stack.pidOf(name)}/environ`, "utf8").split("\0");
-      const told = lines.filter((line) => /DATABASE_URL(_FILE)?=./.test(line));
+      const found = lines.filter((line) => /DATABASE_URL(_FILE)?=./.test(line));
       const own = path.join(stack.stateFolder, "database", `${name}.url`);
       const keepsRows = ["trainer", "tracer"].includes(name);
-      assert.deepEqual(told, keepsRows ? [`HONE_DATABASE_URL_FILE=${own}`] : [], name);
+      assert.deepEqual(found, keepsRows ? [`HONE_DATABASE_URL_FILE=${own}`] : [], name);
     }
     const inside = await stack.sql`
       select distinct application_name as service, usename as role from pg_stat_activity
@@ -159,7 +159,7 @@ describe("a stack and another account of the machine", () => {
         ["hone-trainer", "trainer"],
       ],
     );
-    // Those of an earlier version, by which services entered as the superuser.
+    // Files of an earlier version, with which services connected as the superuser.
     for (const name of ["ready/postgres.url", "service.env"])
       assert.equal(existsSync(path.join(stack.stateFolder, name)), false, name);
     assert.doesNotMatch(

@@ -8,7 +8,7 @@ import { type FinishedRun, runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* The evaluation of a trained run's policy by the command line, through the same services as its training. */
+/* Evaluates the policy of a trained run with the command line, on the services that trained it. */
 
 const EVAL_TASKS = 12;
 const RUN = {
@@ -34,7 +34,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
 
   before(async () => {
     stack = await startStack({
-      env: { HONE_ENDPOINT_KEY_TEST: "of the test", HONE_ENDPOINT_KEY_TEST_HOSTS: "127.0.0.1" },
+      env: { HONE_ENDPOINT_KEY_TEST: "key of the test", HONE_ENDPOINT_KEY_TEST_HOSTS: "127.0.0.1" },
     });
     const run = await lakeRun(RUN);
     finished = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
@@ -49,7 +49,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
     return JSON.parse(output.slice(output.indexOf("\n{\n"), output.lastIndexOf("\n}") + 2)) as Report;
   }
 
-  test("finds of a run's policy what the run found itself, and trains nothing", async () => {
+  test("gives the same figures as the run's own evaluation, and trains nothing", async () => {
     const report = await evaluate("--model", finished.runId, "--samples", "4", "--greedy");
     assert.equal(report.model, `${finished.runId}@1`);
     const [sampled, greedy] = report.evaluations;
@@ -75,7 +75,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
     assert.ok(!files.includes("optimizer.safetensors"), files.join());
   });
 
-  test("repeats itself, and takes the first tasks only where it is told so", async () => {
+  test("gives the same figures again, and plays only the first tasks with --tasks", async () => {
     const ask = () => evaluate("--model", `${finished.runId}@0`, "--tasks", "5", "--temperature", "0.7");
     const first = await ask();
     assert.deepEqual(
@@ -85,7 +85,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
     assert.deepEqual((await ask()).evaluations, first.evaluations);
   });
 
-  test("asks a model outside in the place of the run's own, with its key", async () => {
+  test("evaluates the model of an endpoint with its key", async () => {
     const keys = new Set<string | undefined>();
     const server = createServer((request, response) => {
       keys.add(request.headers.authorization);
@@ -103,7 +103,7 @@ describe("hone eval", { timeout: 240_000 }, () => {
       const [sampled] = report.evaluations;
       assert.deepEqual([sampled?.rollouts, sampled?.metrics.tasks, sampled?.metrics.tokens], [6, 3, 0]);
       assert.equal(sampled?.metrics["outcome/infra_failed"], 0);
-      assert.deepEqual([...keys], ["Bearer of the test"]);
+      assert.deepEqual([...keys], ["Bearer key of the test"]);
       const refused = await stack.hone("eval", file, ...outside, "--api-key-env", "HOME");
       assert.equal(refused.code, 1);
       assert.match(refused.output, /trainer\.eval\.endpoint\.keyVariable.*not set for agent-rollout/);
@@ -113,11 +113,11 @@ describe("hone eval", { timeout: 240_000 }, () => {
     }
   });
 
-  test("says what to do with a run's id in the place of the file", async () => {
+  test("says what to do if a run's id is given instead of a file", async () => {
     const { code, output } = await stack.hone("eval", finished.runId);
     assert.equal(code, 1);
     assert.match(output, new RegExp(`hone eval FILE --model ${finished.runId}`));
-    const told = await stack.hone("evaluations", finished.runId);
-    assert.match(told.output, /version {2}mode .*pass@1/);
+    const evaluations = await stack.hone("evaluations", finished.runId);
+    assert.match(evaluations.output, /version {2}mode .*pass@1/);
   });
 });

@@ -8,11 +8,11 @@ import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing
 import { findPython } from "../support/find-python.ts";
 import { type Ended, REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
-/* A program that cannot start, as where Python lacks a package: whoever looks at the run sees why, on every side. */
+/* An agent's program cannot start because Python lacks a package: command line, status and page all show why. */
 
 const EXAMPLE = path.join(REPOSITORY, "examples", "04-any-agent");
 const PROGRAM = "import no_such_package\n";
-/** Asks the model once, with what comes with every Python. */
+/** Asks the model once, using only Python's standard library. */
 const MENDED = `
 import json, os, urllib.request
 
@@ -60,19 +60,19 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     await folder?.[Symbol.asyncDispose]();
   });
 
-  test("ends hone run with exit code 1 and the program's own words", () => {
+  test("ends hone run with exit code 1 and the program's error", () => {
     assert.equal(ended.code, 1, ended.output);
     assert.match(ended.output, /all 4 rollouts of step 1 ended as agent_failed/);
     assert.match(ended.output, REASON);
     assert.match(ended.output, new RegExp(`hone resume ${runId}`));
   });
 
-  test("is told with its reason by hone status and the page", async () => {
+  test("is shown with its reason by hone status and the page", async () => {
     const status = await stack.hone("status");
     assert.match(status.output, /hopeless-\d+\s+failed/);
     assert.match(status.output, REASON);
     assert.match(status.output, new RegExp(`once the cause is fixed: hone resume ${runId}`));
-    const run = await eventually("the page to know of the end", async () => {
+    const run = await eventually("the page to show the end", async () => {
       const answer = (await (await stack.page(`/api/runs/${runId}`)).json()) as {
         phase: string;
         endReason: string;
@@ -85,7 +85,7 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     assert.match(run.troubles?.outcomes[0]?.reason ?? "", REASON);
   });
 
-  test("trained nothing, and leaves no job and no episode", async () => {
+  test("trains nothing, and leaves no job and no episode", async () => {
     const [counted] = await stack.sql`select count(*)::int as rows from trainer.ledger`;
     assert.equal(counted?.rows, 0);
     await eventually("the streams to be empty", async () => {
@@ -96,7 +96,7 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     });
   });
 
-  test("goes on by hone resume once the program is mended, and is told as any other", async () => {
+  test("continues with hone resume once the program is fixed, and completes", async () => {
     await writeFile(path.join(folder.path, "play.py"), MENDED);
     const resumed = await stack.hone("resume", runId);
     assert.equal(resumed.code, 0, resumed.output);
@@ -112,7 +112,7 @@ describe("a run whose program cannot start", { timeout: 300_000, skip: python ==
     const [counted] =
       await stack.sql`select count(*)::int as rows from trainer.ledger where run_id = ${runId}`;
     assert.equal(counted?.rows, STEPS * 4);
-    await eventually("the page to show the rollouts that were made anew", async () => {
+    await eventually("the page to show the repeated rollouts", async () => {
       const read = async (route: string) => (await stack.page(`/api/runs/${runId}${route}`)).json();
       const run = (await read("")) as { phase: string; endReason: string; endedAtMs: number | null };
       const { rollouts } = (await read("/rollouts")) as { rollouts: { outcome: string }[] };

@@ -13,7 +13,7 @@ import { serviceUrl } from "../support/service-url.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 
-/* Checkpoints that the gateway of a stack serves: to a program outside, and to a judge of the same stack. */
+/* The gateway of a stack serves checkpoints to an external program and to a judge of the same stack. */
 
 const KEY = "of-the-test";
 const RUN_DEADLINE_MS = 120_000;
@@ -25,7 +25,7 @@ const skipPython =
   python === undefined ? "no Python with openai: `pip install openai`, or name one by HONE_PYTHON" : false;
 if (skipPython !== false) console.warn(`SKIPPED: the Python client is not tested, as there is ${skipPython}`);
 
-/** A model that says `word` and nothing else: one value of each hidden state is large, and the head looks at that alone. */
+/** A model that generates only `word`: one value of each hidden state is large, and the head depends on that value alone. */
 async function saveParrot(folder: string, word: string): Promise<void> {
   const characters = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index));
   const files = wordTokenizerFiles({
@@ -96,7 +96,7 @@ describe("checkpoints that a gateway serves", { timeout: 240_000 }, () => {
     assert.equal(output.match(/^ok /gm)?.length, 7, output);
   });
 
-  test("tell what they do: /health without a key, /metrics with the tokens that they sampled", async () => {
+  test("are observable: /health needs no key, and /metrics counts the tokens that they sampled", async () => {
     const health = await fetch(`${gateway}/health`);
     assert.deepEqual([health.status, await health.json()], [200, { status: "ok" }]);
     const ask = await fetch(`${gateway}/v1/completions`, {
@@ -111,7 +111,7 @@ describe("checkpoints that a gateway serves", { timeout: 240_000 }, () => {
     assert.ok(Number(sampled) >= 3, sampled);
   });
 
-  test("grade the answers of a run, as the judge `llm` asks them to", async () => {
+  test("grade the answers of a run for the judge `llm`", async () => {
     const { steps } = await runToEnd(
       stack,
       {
@@ -146,7 +146,7 @@ describe("checkpoints that a gateway serves", { timeout: 240_000 }, () => {
     assert.ok(Math.abs(Number(metrics["judge/llm"]) - 0.7) < 1e-9, JSON.stringify(metrics));
     assert.equal(metrics["outcome/infra_failed"], 0);
     const [cached, cost] = [Number(metrics["judge/llm/cached"]), Number(metrics["judge/llm/cost"])];
-    // Each grade that was asked for took two tokens, at one each.
+    // Each grade took two tokens.
     assert.ok(Math.abs(cost - 2 * (1 - cached)) < 0.01, `${cost} with ${cached} kept`);
   });
 });

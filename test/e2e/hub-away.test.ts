@@ -6,11 +6,11 @@ import { eventually, temporaryFolder } from "@hone/testing";
 import { CommandLine } from "../support/command-line.ts";
 import { lakeRun } from "../support/lake-run.ts";
 
-/* A run waits for a hub that is away, as it may come back: whoever follows the run is told. */
+/* A run waits for a hub that does not answer, as it may come back, and the command line shows why it waits. */
 
 const RUN = { name: "far", steps: 1, tasksPerStep: 2, minibatches: 1, warmStartTasks: 0, evalTasks: 2 };
 
-test("a run whose model the hub does not give says so, and Ctrl-C ends it", {
+test("a run whose model cannot be fetched says so, and Ctrl-C ends the command", {
   timeout: 120_000,
 }, async () => {
   await using folder = await temporaryFolder("hub-away");

@@ -8,7 +8,7 @@ import { connectInspector, eventually } from "@hone/testing";
 import { lakeRun } from "../support/lake-run.ts";
 import { REPOSITORY, SERVICES, startStack, type TestStack } from "../support/stack.ts";
 
-/* The six services in one process, as for a debugger: a run trains on them as on six, and its traces tell them apart. */
+/* The six services in one process, for a debugger: a run trains as on six processes, and its traces distinguish them. */
 
 const RUN = {
   name: "together",
@@ -18,7 +18,7 @@ const RUN = {
   warmStartTasks: 8,
   evalTasks: 2,
 };
-/** All that make spans; the tracer stores those of the others. */
+/** The services that create spans; the tracer only stores them. */
 const SPEAKING = ["agent-rollout", "dataset", "inference-gateway", "judge", "trainer"];
 const WAIT_MS = 60_000;
 const JUDGE = path.join(REPOSITORY, "services", "judge", "src", "domain", "judges", "environment.ts");
@@ -38,7 +38,7 @@ describe("a stack in one process", () => {
     assert.deepEqual([...new Set(pids)], [stack.pidOf("supervisor")]);
   });
 
-  test("its services check a run file, each its part", async () => {
+  test("its services each check their part of a run file", async () => {
     const file = path.join(stack.stateFolder, "checked.json");
     const run = await lakeRun({ ...RUN, name: "checked" });
     await writeFile(file, JSON.stringify(run));
@@ -53,7 +53,7 @@ describe("a stack in one process", () => {
     assert.match(wrong.output, /agent\.name.*did you mean "frozen_lake".*wrong +agent-rollout/s);
   });
 
-  test("halts at a breakpoint in a judge, and goes on afterwards", async () => {
+  test("stops at a breakpoint in a judge, and continues afterwards", async () => {
     const [target] = (await (await fetch(`http://127.0.0.1:${inspectPort}/json/list`)).json()) as {
       webSocketDebuggerUrl: string;
     }[];
@@ -78,7 +78,7 @@ describe("a stack in one process", () => {
     assert.equal(run.code, 0, run.output);
   });
 
-  test("trains, and each span is told by the service that made it", async () => {
+  test("trains, and each span has the name of its service", async () => {
     const file = path.join(stack.stateFolder, "together.json");
     await writeFile(file, JSON.stringify(await lakeRun(RUN)));
     const run = await stack.hone("run", file);
@@ -115,18 +115,18 @@ describe("a stack in one process", () => {
     ] as const) {
       assert.deepEqual([...(services.found.get(name) ?? [])], [service], name);
     }
-    // Who sends a message to the bus, and who works on one, says so in OpenTelemetry's words.
+    // Spans of sending and processing messages follow OpenTelemetry's conventions.
     const { messaging } = services;
     assert.deepEqual([...messaging.keys()].sort(), ["judge", "rollout"]);
     assert.equal(messaging.get("rollout")?.["messaging.operation.type"], "send");
     assert.equal(messaging.get("rollout")?.["messaging.destination.template"], "hone.v1.rollout.job.*");
     assert.equal(messaging.get("judge")?.["messaging.operation.type"], "process");
     assert.equal(messaging.get("judge")?.["messaging.consumer.group.name"], "judge");
-    // The one is the client's span of a call, the other the server's.
+    // One is the client's span of a call, the other the server's.
     assert.deepEqual([...(services.found.get("chat") ?? [])].sort(), ["agent-rollout", "inference-gateway"]);
   });
 
-  test("refuses to run another in its place", async () => {
+  test("refuses to start a second stack in the same folder", async () => {
     const refused = await stack.hone("run", "examples/01-frozen-lake/run.yaml", "--in-process");
     assert.deepEqual([refused.code, /end it with hone down/.test(refused.output)], [1, true]);
   });

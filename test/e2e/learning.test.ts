@@ -6,7 +6,7 @@ import { eventually } from "@hone/testing";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* The first example, cut short, by the command that a user types: the reward rises, and everything about it is told. */
+/* Runs a short version of the first example with the command line: the reward rises, and the output shows it. */
 
 const RUN = {
   name: "learns",
@@ -16,9 +16,9 @@ const RUN = {
   warmStartTasks: 1000,
   evalTasks: 50,
 };
-/** Success rises from about 0.22 to about 0.55 in so many steps; the seed fixes it. */
+/** Success rises from about 0.22 to about 0.55 in this many steps, always with the same seed. */
 const LEAST_RISE = 0.15;
-/** A token's log-probability when it was sampled against that of the training graph. */
+/** Largest difference between a token's log-probability in sampling and in the training graph. */
 const MOST_MISMATCH = 1e-4;
 
 interface StepRow {
@@ -52,14 +52,14 @@ describe("a short run of the first example", () => {
     assert.ok(last - first >= LEAST_RISE, `mean reward went from ${first} to ${last}`);
   });
 
-  test("trains the tokens that were sampled: the mismatch is told at each step and is small", () => {
+  test("trains the tokens that were sampled, and reports a small mismatch at each step", () => {
     for (const { version, metrics } of steps) {
       const mismatch = metrics["mismatch/max"];
       assert.ok(mismatch !== undefined && mismatch < MOST_MISMATCH, `step ${version}: ${mismatch}`);
     }
   });
 
-  test("tells its steps, held-out success before and after, a curve and where the checkpoint lies", () => {
+  test("prints its steps, held-out success before and after, a curve and the folder of the checkpoint", () => {
     assert.match(output, /step\s+1\/26 .*success/);
     assert.match(output, /version 0: held-out success/);
     assert.match(output, /version 26: held-out success/);
@@ -67,7 +67,7 @@ describe("a short run of the first example", () => {
     assert.ok(!output.includes("\u001b["), "plain lines where there is no terminal");
   });
 
-  test("leaves a checkpoint in the layout of Hugging Face", async () => {
+  test("writes a checkpoint in the layout of Hugging Face", async () => {
     const folder = path.join(stack.stateFolder, "runs", "learns-1", "checkpoints", "step-26");
     const config = JSON.parse(await readFile(path.join(folder, "config.json"), "utf8")) as Record<
       string,
@@ -84,7 +84,7 @@ describe("a short run of the first example", () => {
     }
   });
 
-  test("can be browsed rollout by rollout, with one trace from the job to the gradient", async () => {
+  test("shows each rollout on the page, with one trace from the job to the gradient", async () => {
     const rollout = `/api/runs/learns-1/rollouts/train.26.0.0`;
     const spans = await eventually(
       "the whole trace of a rollout",

@@ -6,7 +6,7 @@ import { lakeRun } from "../support/lake-run.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
 import { SERVICES, startStack, type TestStack } from "../support/stack.ts";
 
-/* What /metrics says after a short run, held against what the run left in the database. */
+/* Compares /metrics after a short run with the run's rows in the database. */
 
 const RUN = { steps: 5, tasksPerStep: 4, minibatches: 1, warmStartTasks: 40, evalTasks: 4 };
 /** Warm start, steps of four groups of eight, and two evaluations in two modes. */
@@ -25,8 +25,8 @@ describe("/metrics after a run", { timeout: 180_000 }, () => {
         if (kind.case === "phaseChanged") duringRun ??= await scrape(stack, "trainer");
       },
     });
-    // The tracer stores behind the run.
-    await eventually("the tracer to be through", async () => {
+    // The tracer stores rollouts later than the run makes them.
+    await eventually("the tracer to have stored the run", async () => {
       const { sum } = await scrape(stack, "tracer");
       return sum("hone_messages_consumed_total", { consumer: "tracer-rollouts" }) === ROLLOUTS;
     });
@@ -40,7 +40,7 @@ describe("/metrics after a run", { timeout: 180_000 }, () => {
     labels: Readonly<Record<string, string>> = {},
   ) => of[service]?.sum(name, labels);
 
-  test("every service has its readiness, its process and its event loop", () => {
+  test("every service has metrics of its readiness, its process and its event loop", () => {
     for (const service of SERVICES) {
       assert.equal(sum(service, "hone_service_ready", { service }), 1, service);
       assert.ok((sum(service, "process_resident_memory_bytes") ?? 0) > 10_000_000, service);
@@ -48,7 +48,7 @@ describe("/metrics after a run", { timeout: 180_000 }, () => {
     }
   });
 
-  test("every rollout is counted once on its way, and no queue holds any", () => {
+  test("every rollout is counted once by each service, and no queue holds any", () => {
     const figures = [
       sum("trainer", "hone_messages_published_total", { destination: "rollout.job" }),
       sum("agent-rollout", "hone_messages_consumed_total", { consumer: "agent-rollout" }),
@@ -75,7 +75,7 @@ describe("/metrics after a run", { timeout: 180_000 }, () => {
     assert.equal(sum("inference-gateway", "hone_generations_in_flight"), undefined);
   });
 
-  test("the engine counts the tokens that the ledger has, and more for the evaluations", async () => {
+  test("the engine counts the tokens in the ledger and those of the evaluations", async () => {
     const [row] = await stack.sql<{ tokens: number }[]>`
       select sum(sampled_tokens)::int as tokens from trainer.ledger where version > 0`;
     const sampled = sum("inference-gateway", "hone_engine_sampled_tokens_total") ?? 0;
@@ -89,7 +89,7 @@ describe("/metrics after a run", { timeout: 180_000 }, () => {
     assert.equal(sum("inference-gateway", "hone_policy_load_seconds_count", { result: "ok" }), 1 + RUN.steps);
   });
 
-  test("the trainer tells of a run while it is there, and of its steps afterwards", () => {
+  test("the trainer has metrics of a run while it is active, and of its steps afterwards", () => {
     assert.equal(duringRun?.sum("hone_run_phase", { run: "measured-1" }), 1);
     assert.equal(duringRun?.sum("hone_run_steps", { run: "measured-1" }), RUN.steps);
     assert.doesNotMatch(of.trainer?.text ?? "", /measured-1/);
@@ -98,7 +98,7 @@ describe("/metrics after a run", { timeout: 180_000 }, () => {
     }
   });
 
-  test("the tracer counts the spans that it took", () => {
+  test("the tracer counts the spans that it received", () => {
     assert.ok((sum("tracer", "hone_spans_total", { result: "accepted" }) ?? 0) > ROLLOUTS);
     assert.equal(sum("tracer", "hone_spans_total", { result: "dropped" }), 0);
   });

@@ -11,8 +11,8 @@ import { lakeRun } from "../support/lake-run.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /*
- * A checkpoint of the hub, in shards and bfloat16, with its own tokenizer: fetched, played with, trained, exported; whole,
- * and by adapters beside it.
+ * A checkpoint of the hub, in shards and bfloat16, with its own tokenizer, is fetched, played with, trained and exported:
+ * once the whole model, and once its adapters.
  */
 
 const RUN = {
@@ -65,7 +65,7 @@ describe("a run of a pretrained model", () => {
     await hub?.[Symbol.asyncDispose]();
   });
 
-  /** With shards as the large checkpoints of the hub have them. */
+  /** Writes the model in shards, as large checkpoints of the hub are. */
   async function madeModel() {
     const example = path.join(REPOSITORY, "examples", "01-frozen-lake");
     const companions = Object.fromEntries(
@@ -91,7 +91,7 @@ describe("a run of a pretrained model", () => {
     }
   });
 
-  test("exports the same files in the same types, with other weights", async () => {
+  test("exports the same files and types as its start model, with other weights", async () => {
     const source = await loadModel(path.join(folder.path, "source"));
     const exported = path.join(stack.stateFolder, finished.ended.checkpoint);
     const result = await loadModel(exported);
@@ -104,7 +104,7 @@ describe("a run of a pretrained model", () => {
     assert.ok(changed.length > 0);
   });
 
-  describe("by adapters that stay near it", () => {
+  describe("that trains adapters with a KL penalty", () => {
     const lora = { rank: 4, alpha: 8, targets: ["q_proj", "v_proj", "down_proj"] };
     const steps = 3;
     let calm: FinishedRun;
@@ -115,7 +115,7 @@ describe("a run of a pretrained model", () => {
       return {
         ...run,
         name: "adapted",
-        // Whatever the rollouts were worth, the entropy moves the weights.
+        // The entropy bonus changes the weights whatever the rewards are.
         algorithm: {
           ...algorithm,
           loss: { ...algorithm.loss, entropy: 0.1 },
@@ -141,13 +141,13 @@ describe("a run of a pretrained model", () => {
       assert.ok(isKilled);
     });
 
-    test("samples from the merged weights, and tells the distance from version 0", () => {
+    test("samples from the merged weights, and reports the KL divergence from version 0", () => {
       assert.equal(calm.steps.length, steps);
       const distances = calm.steps.map(({ metrics }) => Number(metrics["kl/mean"]));
       for (const { metrics } of calm.steps) {
         assert.ok(Number(metrics["mismatch/max"]) < 1e-4, JSON.stringify(metrics));
       }
-      // The first update of the first step is at version 0, its second epoch is not any more.
+      // The first update of the first step is at version 0, its second epoch no longer.
       assert.ok(distances[0]! < 1e-3 && distances[0]! < distances.at(-1)!, `${distances}`);
       assert.ok(
         distances.every((distance) => Number.isFinite(distance) && distance >= -1e-6),
@@ -165,7 +165,7 @@ describe("a run of a pretrained model", () => {
       );
     });
 
-    test("its states and checkpoints hold adapters only, which name their base as people know it", async () => {
+    test("its states and checkpoints hold only adapters, with the public name of their base model", async () => {
       const run = path.join(stack.stateFolder, "runs", calm.runId);
       for (const state of await readdir(path.join(run, "state"))) {
         assert.ok(
@@ -184,7 +184,7 @@ describe("a run of a pretrained model", () => {
       assert.deepEqual(base, { place: "owner/name", revision: "main" });
     });
 
-    test("hone export writes the adapters, and with --merge a model like the one it started from", async () => {
+    test("hone export writes the adapters, and with --merge a whole model like the start model", async () => {
       const out = path.join(folder.path, "out");
       const plain = path.join(out, "adapters");
       const merged = path.join(out, "merged");
@@ -203,7 +203,7 @@ describe("a run of a pretrained model", () => {
       );
       assert.deepEqual(changed.length, lora.targets.length * spec.numLayers);
       const refused = await stack.hone("export", finished.runId, path.join(out, "whole"), "--merge");
-      assert.match(refused.output, /must train adapters/);
+      assert.match(refused.output, /trains its whole model, so there are no adapters to merge/);
     });
   });
 
@@ -218,7 +218,7 @@ describe("a run of a pretrained model", () => {
     ["a path that leads nowhere", { path: "./nowhere" }, /a folder, absolute or below the project folder/],
   ];
   for (const [what, model, message] of refusals) {
-    test(`is refused by its key: ${what}`, async () => {
+    test(`refuses ${what} by its key`, async () => {
       const sequence = await publishRequest(stack.bus, JSON.stringify(await requestOf(model)));
       const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
       assert.equal(problems[0]?.key, "model.path");

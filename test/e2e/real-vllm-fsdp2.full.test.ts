@@ -17,15 +17,15 @@ import { keepScoredEpisodes } from "../support/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /*
- * The second example on a real vLLM server and two PyTorch workers over gloo does what it does on the embedded engines.
+ * Compares the second example on a real vLLM server and two PyTorch workers over gloo with the embedded engines.
  *
- * Two runs of its file, each on a stack that a user has:
+ * Two runs of its file, each on a stack as a user starts it:
  *
- *   served     vLLM generates, FSDP2 trains; what was scored is kept, and every version is exported
- *   embedded   the embedded engines. What it trains on are the episodes of the first run, stored before it asks for any, so
- *              both train on identical batches; its evaluations it plays itself
+ *   served     vLLM generates and FSDP2 trains. Its scored episodes are kept, and every version is exported.
+ *   embedded   the embedded engines. The episodes of the first run are stored before this run requests any, so both train
+ *              on identical batches. This run plays its own evaluations.
  *
- * The model is an untied copy: vLLM's CPU build keeps the head of before where it is tied (docs/engines.md).
+ * The model is an untied copy, because vLLM's CPU build does not update a tied head (docs/engines.md).
  */
 
 const vllm = process.env[VLLM_VARIABLE];
@@ -36,32 +36,32 @@ const isWithoutVllm =
   `not tested: ${VLLM_VARIABLE} must name a Python environment with vLLM, ${MODEL_VARIABLE} a folder with SmolLM2-135M-Instruct`;
 
 const NAME = "arithmetic";
-/** Of the example, below the project folder. */
+/** The example's folder in the project folder. */
 const EXAMPLE = path.join("examples", "02-arithmetic");
 const STEPS = 3;
 const RANKS = 2;
-/** The start model is right 3 times in 100, which may leave a step without a gradient; about half of its answers are even. */
+/** The start model answers only 3 % correctly, which may leave a step without a gradient; about half of its answers are even. */
 const EVEN = { kind: "regex", name: "even", pattern: "[02468]$", weight: 0.2 } as const;
 /** Held-out tasks. */
 const EVAL_TASKS = 20;
-/** Both compute in float32, in other orders. */
+/** Both engines compute in float32, but sum in different orders. */
 const MAX_LOGPROB_ERROR = 1e-3;
 const MAX_GRADIENT_ERROR = 0.01;
-/** Of a loss that is near 0: advantages of a group add up to 0. */
+/** Tolerance of a loss that is near 0, as the advantages of a group add up to 0. */
 const MAX_LOSS_ERROR = 1e-3;
-/** 19 of 20: where two tokens are nearly alike, another order of sums may choose the other one. */
+/** 19 of 20: if two tokens are about equally likely, another order of sums may choose the other one. */
 const LEAST_EQUAL = 0.95;
 const RUN_DEADLINE_MS = 2_400_000;
 const UNTIE_DEADLINE_MS = 600_000;
 const EPISODES_DEADLINE_MS = 30_000;
-/** As the trainer packs. */
+/** The row length that the trainer packs to. */
 const PACKING = { maxRowTokens: 128, maxMicrobatchTokens: 1_024 };
 
-/** Index of a held-out task's rollouts: sampled ones first. */
+/** Index of a held-out task's rollouts: the sampled one comes first. */
 const EvalIndex = { sampled: 0, greedy: 1 } as const;
 
 interface Played extends FinishedRun {
-  /** Of training and of evaluations. */
+  /** Episodes of training and of evaluations. */
   readonly episodes: readonly ScoredEpisode[];
 }
 
@@ -72,7 +72,7 @@ describe("the second example on vLLM and FSDP2", {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   let served: Played;
   let embedded: Played;
-  /** The weights of a version of the first run: the start model, and its exports. */
+  /** Folder of the weights of a version of the first run: the start model, or an export. */
   const weightsOf = (version: number) => path.join(folder.path, `version-${version}`);
   const filesFolder = () => path.join(folder.path, "files");
 
@@ -133,14 +133,14 @@ describe("the second example on vLLM and FSDP2", {
       stack,
       {
         ...run,
-        // Exports hold the very numbers that were served.
+        // Exports in float32 hold exactly the numbers that were served.
         model: { path: weightsOf(0), dtype: "float32" },
         judge: [...run.judge, EVEN],
         trainer: {
           ...trainer,
           engine,
           steps: STEPS,
-          // One update a step, so that the figures of a step are those of its update.
+          // One update per step, so that the figures of a step are those of its update.
           minibatches: 1,
           checkpoint: { every: 1, keep: STEPS },
           eval: { ...trainer.eval, every: 0 },
@@ -156,7 +156,7 @@ describe("the second example on vLLM and FSDP2", {
     return { ...finished, episodes };
   }
 
-  test("the server says of each version's tokens what its weights say, and not those of the version before", async (context) => {
+  test("the server's logprobs of each version are those of its weights, and not of the previous version's", async (context) => {
     let stale: readonly Sample[] = [];
     for (let version = STEPS; version >= 0; version--) {
       const own = samplesOf(served.episodes, version);
@@ -181,20 +181,20 @@ describe("the second example on vLLM and FSDP2", {
     assert.deepEqual([served.steps.length, embedded.steps.length], [STEPS, STEPS]);
     served.steps.forEach(({ step, metrics: found }, i) => {
       const expected = embedded.steps[i]!.metrics;
-      const told = `step ${step}: ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`;
+      const summary = `step ${step}: ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`;
       for (const key of ["updates", "tokens/trained", "groups/used", "reward/mean"]) {
-        assert.equal(found[key], expected[key], `${key} of ${told}`);
+        assert.equal(found[key], expected[key], `${key} of ${summary}`);
       }
-      assert.equal(found.updates, 1, told);
+      assert.equal(found.updates, 1, summary);
       const [norm, wanted] = [Number(found.grad_norm), Number(expected.grad_norm)];
       const gradientError = Math.abs(norm / wanted - 1);
       const lossError = Math.abs(Number(found.loss) - Number(expected.loss));
       context.diagnostic(
         `step ${step}: gradient norm ${norm}, embedded ${wanted}, relative difference ${gradientError}; loss ${found.loss}, difference ${lossError}; mismatch/max ${found["mismatch/max"]}, embedded ${expected["mismatch/max"]}`,
       );
-      assert.ok(wanted > 0 && gradientError < MAX_GRADIENT_ERROR, told);
-      assert.ok(lossError < MAX_LOSS_ERROR, told);
-      assert.ok(Number(found["mismatch/max"]) < MAX_LOGPROB_ERROR, told);
+      assert.ok(wanted > 0 && gradientError < MAX_GRADIENT_ERROR, summary);
+      assert.ok(lossError < MAX_LOSS_ERROR, summary);
+      assert.ok(Number(found["mismatch/max"]) < MAX_LOGPROB_ERROR, summary);
     });
   });
 
@@ -210,12 +210,12 @@ describe("the second example on vLLM and FSDP2", {
   });
 });
 
-/** The run file as people have it. */
+/** The example's run file with the changes of this test. */
 async function example() {
   return parseRunFile(await readFile(path.join(REPOSITORY, EXAMPLE, "run.yaml"), "utf8"));
 }
 
-/** The example's rows where its run file names them, with fewer that are held out. */
+/** Copies the example's rows to where its run file names them, with fewer held-out rows. */
 async function copyRows(projectFolder: string): Promise<void> {
   const target = path.join(projectFolder, EXAMPLE);
   await mkdir(target, { recursive: true });
@@ -228,7 +228,7 @@ async function copyRows(projectFolder: string): Promise<void> {
   }
 }
 
-/** By the command that people have. */
+/** Exports a version with the command line. */
 function untie(source: string, target: string): void {
   const program = path.join(REPOSITORY, "scripts", "untie.ts");
   const ran = spawnSync(process.execPath, [program, source, target], {
@@ -238,7 +238,7 @@ function untie(source: string, target: string): void {
   assert.equal(ran.status, 0, ran.stderr);
 }
 
-/** As the judge stores it. */
+/** Publishes an episode as the judge does. */
 async function storeAgain({ bus }: TestStack, scored: ScoredEpisode, runId: string): Promise<void> {
   const again = { ...scored, episode: { ...scored.episode!, runId } };
   const options = { messageId: `${runId}/${keyOf(scored)}` };
@@ -253,7 +253,7 @@ function isOfTraining({ episode }: ScoredEpisode): boolean {
   return episode?.slot?.split === Split.train;
 }
 
-/** What was sampled by a version, with the run's parameters, in the order of slots. */
+/** Samples of a version's rollouts with the run's sampling parameters, in the order of slots. */
 function samplesOf(episodes: readonly ScoredEpisode[], version: number): Sample[] {
   return episodes
     .filter((scored) => isOfTraining(scored) || scored.episode?.slot?.index === EvalIndex.sampled)
@@ -266,7 +266,7 @@ function countTokens(samples: readonly Sample[]): number {
   return samples.reduce((sum, { logprobs }) => sum + logprobs.length, 0);
 }
 
-/** Sampled ids of the most likely continuations, by slot. */
+/** Token ids of the greedy continuations, by slot. */
 function greedyOf(episodes: readonly ScoredEpisode[], version: number): Map<string, string> {
   const chosen = episodes.filter(({ episode }) => {
     const { split, step, index } = episode!.slot!;
@@ -276,7 +276,7 @@ function greedyOf(episodes: readonly ScoredEpisode[], version: number): Map<stri
   return new Map(chosen.map((scored) => [keyOf(scored), scored.episode!.samples.map(sampled).join(";")]));
 }
 
-/** The embedded engine with the weights of a folder. */
+/** Opens the embedded engine with the weights of a folder. */
 async function openScorer(folder: string) {
   const { spec, weights } = await loadModel(folder, allocateShared);
   const runner = new GradientRunner(spec, {
@@ -288,9 +288,9 @@ async function openScorer(folder: string) {
     /** Largest |logprob when sampled - logprob under these weights|. */
     async largestError(samples: readonly Sample[]): Promise<number> {
       const { logprobs } = await runner.score(weights, samples);
-      const told = samples.flatMap((sample) => sample.logprobs);
-      assert.equal(told.length, logprobs.length);
-      return told.reduce((largest, logprob, i) => Math.max(largest, Math.abs(logprob - logprobs[i]!)), 0);
+      const summary = samples.flatMap((sample) => sample.logprobs);
+      assert.equal(summary.length, logprobs.length);
+      return summary.reduce((largest, logprob, i) => Math.max(largest, Math.abs(logprob - logprobs[i]!)), 0);
     },
     [Symbol.asyncDispose]: () => runner.close(),
   };

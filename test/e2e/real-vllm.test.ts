@@ -10,14 +10,14 @@ import { lakeRun } from "../support/lake-run.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /*
- * Runs whose rollouts a real vLLM server makes, on the stack that a user has: each step's weights reach the server, and
- * what it says of its tokens is what the trainer computes with the same weights.
+ * Runs on a stack as a user starts it, whose engine is a real vLLM server. Each step's weights must reach the server, and its
+ * logprobs must be those that the trainer computes with the same weights.
  */
 
 const environment = process.env[VLLM_VARIABLE];
 const TOKENIZER_FILES = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
 const CONTEXT_TOKENS = 128;
-/** Both compute in float32, in other orders. */
+/** Both engines compute in float32, but sum in different orders. */
 const MAX_MISMATCH = 1e-3;
 const RUN = { steps: 2, tasksPerStep: 2, minibatches: 1, warmStartTasks: 10, evalTasks: 2 };
 const RUN_DEADLINE_MS = 900_000;
@@ -51,7 +51,7 @@ describe("a run on a real vLLM server", {
     await folder?.[Symbol.asyncDispose]();
   });
 
-  /** Of a shape that vLLM's attention on the CPU takes. */
+  /** A model with a shape that vLLM's attention supports on the CPU. */
   async function madeModel() {
     const example = path.join(REPOSITORY, "examples", "01-frozen-lake");
     const texts = TOKENIZER_FILES.map(
@@ -64,7 +64,7 @@ describe("a run on a real vLLM server", {
       numHeads: 4,
       numKeyValueHeads: 2,
       headDim: 32,
-      // The CPU build keeps the head of before where it is tied: docs/engines.md.
+      // Untied, because the CPU build does not update a tied head (docs/engines.md).
       isTied: false,
       ropeTheta: 100,
       maxPositions: CONTEXT_TOKENS,
@@ -93,7 +93,7 @@ describe("a run on a real vLLM server", {
     assert.ok(evaluations.length > 0);
   }
 
-  // The first one: it needs the weights that the server was started with.
+  // Runs first, as it needs the weights that the server was started with.
   test("trains adapters", () => play("vllm-lora", { path: start, lora: { rank: 4, alpha: 8 } }));
 
   test("trains all weights", () => play("vllm-whole", { path: start }));

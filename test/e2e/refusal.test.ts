@@ -11,7 +11,7 @@ import { publishRequest, refusalOf, untilEnded } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* Wrong run requests, published by hand: answered with the key, the value and what is allowed, leaving nothing behind. */
+/* Wrong run requests that are published by hand are answered with the key, the value and what is allowed, and leave nothing. */
 
 const RUN = { name: "wrong", steps: 1, tasksPerStep: 2, minibatches: 1, warmStartTasks: 10, evalTasks: 2 };
 const ANSWER_MS = 30_000;
@@ -75,7 +75,7 @@ describe("a wrong run request", () => {
   ];
 
   for (const { what, text, key, value, allowed } of cases) {
-    test(`is refused by its key: ${what}`, async () => {
+    test(`with ${what} is refused by its key`, async () => {
       const sequence = await publishRequest(stack.bus, text());
       const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
       const problem = problems.find((candidate) => candidate.key === key);
@@ -86,14 +86,14 @@ describe("a wrong run request", () => {
     });
   }
 
-  test("is told at once to a test that waits for the run's end", async () => {
+  test("ends at once the wait of untilEnded()", async () => {
     const text = JSON.stringify({ ...right, rollout: { ...right.rollout, grupSize: 4 } });
     const runId = runIdOf(RUN.name, await publishRequest(stack.bus, text));
     await assert.rejects(untilEnded(stack, runId, ANSWER_MS), /was refused: .*grupSize/);
   });
 
-  test("leaves no run, no state and no folder behind", async () => {
-    // The refusal is told first, then what admission had prepared is removed.
+  test("leaves no run, no state and no folder", async () => {
+    // What admission had prepared is removed after the refusal is published.
     await eventually("the run to be gone", async () => {
       const [counted] = await stack.sql`select count(*)::int as runs from trainer.runs`;
       return counted?.runs === 0;
@@ -111,7 +111,7 @@ describe("a wrong run request", () => {
     assert.deepEqual(folders, []);
   });
 
-  test("is none that hone status knows of", async () => {
+  test("is unknown to hone status", async () => {
     const { code, output } = await stack.hone("status");
     assert.equal(code, 0, output);
     assert.match(output, /no run/i);

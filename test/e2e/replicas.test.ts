@@ -9,7 +9,7 @@ import { lakeRun } from "../support/lake-run.ts";
 import { scrape } from "../support/scrape.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* Two processes of agent-rollout and of the trainer on one stack: both take rollouts, and one that dies comes back. */
+/* Two processes each of agent-rollout and of the trainer on one stack: both play rollouts, and one that dies is restarted. */
 
 const REPLICAS = ["agent-rollout", "agent-rollout-1"];
 const ROLLOUTS = 48;
@@ -18,7 +18,7 @@ const CONCURRENCY = 16;
 const STEP_DELAY_MS = 400;
 const DEADLINE_MS = 200_000;
 
-/** All warm start, and an environment whose steps take time: rollouts that can be watched. */
+/** A run of a long warm start in an environment whose steps take time, so that its rollouts can be watched. */
 async function slowRun(name: string): Promise<RunConfig> {
   const sizes = { steps: 0, tasksPerStep: 1, minibatches: 1, warmStartTasks: ROLLOUTS, evalTasks: 1 };
   const run = await lakeRun({ name, ...sizes });
@@ -54,12 +54,12 @@ describe("a stack with replicas", { timeout: 600_000 }, () => {
     return rows.map(({ slot }) => slot);
   }
 
-  test("tells of each process by name, and keeps a log of each", async () => {
+  test("shows each process by name, and keeps a log for each", async () => {
     const names = [...REPLICAS, "trainer", "trainer-1", "judge"];
     const lines = names.map((name) => new RegExp(`^${name} +ready +process ${stack.pidOf(name)} `, "m"));
-    // Right after its start a busy machine may be too slow to answer in time.
+    // Right after the start, a busy machine may be too slow to answer in time.
     await eventually(
-      "hone status to tell of each",
+      "hone status to show each process",
       async () => {
         const { output } = await stack.hone("status");
         return lines.every((line) => line.test(output));
@@ -71,7 +71,7 @@ describe("a stack with replicas", { timeout: 600_000 }, () => {
     assert.ok(REPLICAS.every((name) => logs.includes(`${name}.log`)));
   });
 
-  test("shares the rollouts, starts a killed process again, and trains every rollout once", async () => {
+  test("shares the rollouts, restarts a killed process, and trains every rollout once", async () => {
     const undisturbed = stack.pidOf("agent-rollout");
     const run = slowRun("first").then((config) => runToEnd(stack, config, { deadlineMs: DEADLINE_MS }));
     await Promise.race([bothWork(), run]);
@@ -83,7 +83,7 @@ describe("a stack with replicas", { timeout: 600_000 }, () => {
     assert.match((await stack.hone("status")).output, /^agent-rollout-1 .*restarted 1 times/m);
   });
 
-  test("gives the process that came back its share again", async () => {
+  test("gives the restarted process its share again", async () => {
     const run = slowRun("second").then((config) => runToEnd(stack, config, { deadlineMs: DEADLINE_MS }));
     await Promise.race([bothWork(), run.then(() => assert.fail("the run is over"))]);
     assert.equal(new Set(await trainedSlots((await run).runId)).size, ROLLOUTS);

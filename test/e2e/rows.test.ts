@@ -13,7 +13,7 @@ import { scoredEpisodes } from "../support/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 
-/* A pretrained model answers the rows of a JSON Lines file in one turn each, and learns from what it answered. */
+/* A pretrained model answers the rows of a JSON Lines file in one turn each, and is trained on its answers. */
 
 const STEPS = 2;
 const TASKS_PER_STEP = 2;
@@ -21,7 +21,7 @@ const GROUP_SIZE = 2;
 const RUN_DEADLINE_MS = 120_000;
 const ANSWER_MS = 30_000;
 
-/** In the common schema; the second names its own agent's file. */
+/** Rows in the common schema; the second one names another agent. */
 const ROWS = [
   {
     data_source: "sums",
@@ -39,7 +39,7 @@ const ROWS = [
   },
 ];
 
-/** An agent of the run's own, whose tool is its own as well. */
+/** The run's own agent, with its own tool. */
 const OWN_MODULE = `
 import { buildToolbox, defineAgent, defineTool, promptOfRow, rolloutOf, toLangChainMessages, toLangChainTools, toolConfigShape } from "@hone/agents";
 import { createReactAgent } from ${JSON.stringify("@langchain/langgraph/prebuilt")};
@@ -114,7 +114,7 @@ describe("a run over the rows of a file", () => {
     await writeFile(path.join(files, "brief.yaml"), "systemPrompt: Be brief.\n");
     await saveTinyModel(path.join(folder.path, "model"));
     stack = await startStack({ env: { HONE_FILES: files, HONE_MODEL_FOLDERS: folder.path } });
-    // Read as they come: what an ended run no longer needs is purged.
+    // Read while the run is active, because episodes are purged after its end.
     const episodes = trainEpisodes(stack);
     finished = await runToEnd(stack, requestOf("rows"), { deadlineMs: RUN_DEADLINE_MS });
     scored = await episodes;
@@ -132,7 +132,7 @@ describe("a run over the rows of a file", () => {
     assert.equal(finished.evaluations.length > 0, true);
   });
 
-  test("shows each row by the chat template, with the agent that the row names", () => {
+  test("formats each row with the chat template, for the agent that the row names", () => {
     const prompts = new Set(scored.map(({ episode }) => episode?.turns[0]?.promptText));
     assert.deepEqual(
       [...prompts].sort(),
@@ -166,7 +166,7 @@ describe("a run over the rows of a file", () => {
     }
   });
 
-  test("its stored rollouts are scored again by other judges", async () => {
+  test("hone rescore scores its stored rollouts with other judges", async () => {
     const judges = path.join(folder.path, "judges.yaml");
     await writeFile(judges, "judge: [{ kind: regex, name: any, pattern: '.', flags: s, weight: 3 }]");
     const runId = scored[0]?.episode?.runId ?? "";
@@ -176,7 +176,7 @@ describe("a run over the rows of a file", () => {
     assert.match(output, /^any +mean .* 8 scored$/m);
   });
 
-  test("an agent and a tool of the run's own play it, with the packages of the services", async () => {
+  test("the run's own agent and tool play rollouts, with the packages of the services", async () => {
     const run = requestOf("own", {
       dataset: { train: { source: "jsonl", path: "plain.jsonl" } },
       agent: { name: "waver", modules: ["own.ts"], config: { tools: ["wave"] } },
@@ -192,7 +192,7 @@ describe("a run over the rows of a file", () => {
     }
   });
 
-  test("the example of sums goes from its files to a checkpoint, with a smaller model", async () => {
+  test("the example of sums trains to a checkpoint, with a smaller model", async () => {
     const example = path.join("examples", "02-arithmetic");
     const [made, kept] = [files, REPOSITORY].map((root) => path.join(root, example, "train.jsonl"));
     await cp(path.join(REPOSITORY, example), path.join(files, example), { recursive: true });
@@ -215,7 +215,7 @@ describe("a run over the rows of a file", () => {
     assert.notEqual(ended.checkpoint, "");
   });
 
-  /** An example's run, cut short, with its files in the project folder. */
+  /** A short version of an example's run, with its files in the project folder. */
   async function smallerExample(example: string) {
     const own = path.join(files, example);
     await cp(path.join(REPOSITORY, example), own, { recursive: true });
@@ -239,7 +239,7 @@ describe("a run over the rows of a file", () => {
     };
   }
 
-  test("the example of tools is what its programs write, and goes from its files to a checkpoint", async () => {
+  test("the files of the example of tools are what its programs write, and it trains to a checkpoint", async () => {
     const example = path.join("examples", "03-math-tools");
     const kept = path.join(REPOSITORY, example);
     const made = path.join(folder.path, "made");
@@ -267,7 +267,7 @@ describe("a run over the rows of a file", () => {
     assert.notEqual(ended.checkpoint, "");
   });
 
-  test("the example of several agents trains the one that learns", async () => {
+  test("the example of several agents trains only the agent that learns", async () => {
     const example = path.join("examples", "05-multi-agent");
     const kept = path.join(REPOSITORY, example);
     const made = path.join(folder.path, "made-team");
@@ -286,7 +286,7 @@ describe("a run over the rows of a file", () => {
     assert.deepEqual(new Set(rows.map(({ sample_count: count }) => count)), new Set([1]));
   });
 
-  test("an agent that nobody knows is refused before anything starts, also where a row names it", async () => {
+  test("an unknown agent is refused before anything starts, even if only a row names it", async () => {
     for (const [file, agent, key] of [
       ["rows.jsonl", { name: "wavr", modules: ["own.ts"] }, "agent.name"],
       ["rows.jsonl", { name: "waver", modules: ["none.ts"] }, "agent.modules"],
@@ -306,7 +306,7 @@ describe("a run over the rows of a file", () => {
     }
   });
 
-  test("a row that no agent can be shown is refused before anything starts", async () => {
+  test("a row without a prompt is refused before anything starts", async () => {
     const request = requestOf("bad-rows", { dataset: { train: { source: "jsonl", path: "bad.jsonl" } } });
     const sequence = await publishRequest(stack.bus, JSON.stringify(request));
     const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);

@@ -12,21 +12,21 @@ import { startStack, type TestStack } from "../support/stack.ts";
 import { stopProcess } from "../support/stop-process.ts";
 
 /*
- * SIGSTOP of each process in the middle of a step: it is not dead, so nobody starts another one; it does not answer, so
- * `hone status` and the page say that it is its turn; after SIGCONT the run ends as an undisturbed one ends.
+ * Each process is stopped with SIGSTOP in the middle of a step. It is not dead, so it is not restarted; it does not answer, so
+ * `hone status` and the page name it as the one that must act; after SIGCONT the run ends as an undisturbed run does.
  *
- * Between two of them the run is paused: it waits for the test, so that however slow the machine is there are steps left
- * for the process that is stopped last.
+ * The run is paused between two stops, so that even on a slow machine there are steps left for the process that is stopped
+ * last.
  */
 
-/** More steps than parts are stopped, and short ones. */
+/** More steps than processes that are stopped, and short ones. */
 const RUN = { steps: 16, tasksPerStep: 4, minibatches: 1, warmStartTasks: 60, evalTasks: 4 };
 /** Within this time the status must name the service that has to act. */
 const TOLD_WITHIN_MS = 15_000;
 const DEADLINE_MS = 100_000;
 const ANSWER_TIMEOUT_MS = 2_000;
 
-interface ToldRun {
+interface ShownRun {
   readonly runId: string;
   readonly waitingFor: string;
   readonly waitingOwner: string;
@@ -34,7 +34,7 @@ interface ToldRun {
   readonly phase: string;
 }
 
-/** Where the time since when may begin before the process was stopped: at the last sign of life. */
+/** The time of the wait may begin this much before the process was stopped, at its last sign of life. */
 const SIGN_OF_LIFE_MS = 10_000;
 
 describe("a run whose processes are stopped for a while", { timeout: 600_000 }, () => {
@@ -84,7 +84,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
     }
   }
 
-  /** Asks until there is an answer: who has just gone on may not have one at once. */
+  /** Asks until there is an answer, as a process that has just continued may not answer at once. */
   async function ask(verb: "pause" | "resume"): Promise<void> {
     const { error } = await eventually(
       `an answer to ${verb}`,
@@ -102,20 +102,20 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
     assert.equal(error, "");
   }
 
-  /** Waits for an event of the run, and no longer than it lasts. */
+  /** Waits for something that happens during the run; fails if the run ends before. */
   async function untilEvent(what: string, isThere: () => boolean): Promise<void> {
     await eventually(what, () => isThere() || endedAs !== undefined, { deadlineMs: DEADLINE_MS });
     assert.equal(endedAs, undefined, `the run ended before ${what}`);
   }
 
-  /** A step later than those that were disturbed before, while its rollouts are made. */
+  /** Waits for the rollouts of a step that was not disturbed yet. */
   async function inTheMiddleOfAStep(): Promise<void> {
     const earlier = rolloutStep;
     if (phase === RunPhase.PAUSED) await ask(RunControl.resume);
     await untilEvent("the next step", () => rolloutStep > earlier);
   }
 
-  /** The step that was disturbed is done, and then the run rests. */
+  /** Waits until the disturbed step is done and the run is paused. */
   async function goesOn(): Promise<void> {
     const disturbed = rolloutStep;
     await ask(RunControl.pause);
@@ -132,12 +132,12 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
     return { status: answer.status, body: await answer.json() };
   }
 
-  async function toldByPage(): Promise<ToldRun | undefined> {
-    const { runs } = (await api("/runs")).body as { runs: ToldRun[] };
+  async function runOnPage(): Promise<ShownRun | undefined> {
+    const { runs } = (await api("/runs")).body as { runs: ShownRun[] };
     return runs.find((run) => run.runId === runId);
   }
 
-  /** Both the command line and the page name the part in time. */
+  /** Checks that both the command line and the page name the process in time. */
   async function bothName(
     owner: string,
     stoppedMs: number,
@@ -146,7 +146,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
   ): Promise<void> {
     const deadlineMs = TOLD_WITHIN_MS - (Date.now() - stoppedMs);
     let shown = "";
-    let told: ToldRun | undefined;
+    let onPage: ShownRun | undefined;
     try {
       await Promise.all([
         eventually(
@@ -160,16 +160,16 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         eventually(
           "the page to name it",
           async () => {
-            told = await toldByPage();
-            return told?.waitingOwner === owner;
+            onPage = await runOnPage();
+            return onPage?.waitingOwner === owner;
           },
           { deadlineMs },
         ),
       ]);
     } catch (error) {
-      throw new Error(`${shown}\n${JSON.stringify(told)}`, { cause: error });
+      throw new Error(`${shown}\n${JSON.stringify(onPage)}`, { cause: error });
     }
-    const sinceMs = told?.waitingSinceMs ?? 0;
+    const sinceMs = onPage?.waitingSinceMs ?? 0;
     assert.ok(Math.abs(sinceMs - stoppedMs) < SIGN_OF_LIFE_MS, `since ${sinceMs}, stopped at ${stoppedMs}`);
   }
 
@@ -187,7 +187,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         silent(victim),
         new RegExp(`^stopped-\\d+ .*waits for .*\\(${victim} must act\\)`, "m"),
       );
-      stopped.goOn();
+      stopped.continue();
       await goesOn();
       assert.equal(stack.pidOf(victim), pid, "another process was started");
     });
@@ -204,7 +204,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
       silent("trainer"),
       /^stopped-\d+ .*waits for the trainer, which does not answer .*trainer must act/m,
     );
-    stopped.goOn();
+    stopped.continue();
     await goesOn();
     assert.equal(stack.pidOf("trainer"), pid, "another process was started");
   });
@@ -214,7 +214,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
     const stoppedMs = Date.now();
     using stopped = stopProcess(stack, "nats-server");
     await bothName("bus", stoppedMs, silent("bus"), /^runs are not known: they wait for the bus/m);
-    stopped.goOn();
+    stopped.continue();
     await goesOn();
   });
 
@@ -240,7 +240,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         },
         { deadlineMs },
       ),
-      // The page's runs lie in that database: it says that it cannot read them, and why, instead of hanging.
+      // The page reads runs from that database, so it must report that it cannot read them, and not hang.
       eventually(
         "the page to say what it lacks",
         async () => {
@@ -252,38 +252,34 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
     ]);
     assert.match(lineOf(shown, "stopped-"), /waits for the database/);
     assert.ok(Date.now() - stoppedMs < TOLD_WITHIN_MS);
-    stopped.goOn();
+    stopped.continue();
     await goesOn();
   });
 
-  test("end with the rollouts and the weights of an undisturbed one", async () => {
+  test("end with the rollouts and the weights of an undisturbed run", async () => {
     await ask(RunControl.resume);
     await eventually("the end of the run", () => endedAs, { deadlineMs: DEADLINE_MS });
     assert.equal(endedAs, RunPhase.COMPLETED);
     assert.deepEqual(await trainedBy(runId), undisturbed);
   });
 
-  test("do not wait for the tracer, which is told of, and shows them afterwards", async () => {
+  test("do not wait for the tracer; the status reports it, and it shows the run afterwards", async () => {
     const stopped = stopProcess(stack, "tracer");
     try {
-      const run = await runToEnd(stack, await lakeRun({ name: "untold", ...RUN }), {
+      const run = await runToEnd(stack, await lakeRun({ name: "untraced", ...RUN }), {
         deadlineMs: DEADLINE_MS,
       });
       assert.deepEqual(await trainedBy(run.runId), undisturbed);
-      await eventually(
-        "the status to tell of the tracer",
-        async () => silent("tracer").test(await status()),
-        {
-          deadlineMs: TOLD_WITHIN_MS,
-        },
-      );
-      stopped.goOn();
+      await eventually("the status to report the tracer", async () => silent("tracer").test(await status()), {
+        deadlineMs: TOLD_WITHIN_MS,
+      });
+      stopped.continue();
       await eventually("the page to show the run", async () => {
         const { status: code, body } = await api(`/runs/${run.runId}`);
-        return code === 200 && (body as ToldRun).phase === "completed";
+        return code === 200 && (body as ShownRun).phase === "completed";
       });
     } finally {
-      stopped.goOn();
+      stopped.continue();
     }
   });
 });

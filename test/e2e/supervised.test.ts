@@ -9,7 +9,7 @@ import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* A model learns the conversations of a file by heart, and is exported; no step of reinforcement learning follows. */
+/* A model is trained only on the conversations of a file, without reinforcement learning, and is exported. */
 
 const RUN_DEADLINE_MS = 120_000;
 const ANSWER_MS = 30_000;
@@ -87,7 +87,7 @@ describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
     await folder?.[Symbol.asyncDispose]();
   });
 
-  test("answers as the rows do, ends with an export, and gives the same weights when its trainer is killed", async () => {
+  test("learns the rows' answers, ends with an export, and gives the same weights when its trainer is killed", async () => {
     let [loss, kills] = [Number.NaN, 0];
     const outcomeOf = async (isKilled: boolean) => {
       const finished = await runToEnd(stack, requestOf("rows.jsonl"), {
@@ -118,7 +118,7 @@ describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
     assert.deepEqual(killed.weights, calm.weights);
   });
 
-  test("is refused with the row that is no conversation", async () => {
+  test("is refused with the row that is not a conversation", async () => {
     const sequence = await publishRequest(stack.bus, JSON.stringify(requestOf("wrong.jsonl")));
     const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
     assert.equal(problems[0]?.key, "warmStart.dataset.path");

@@ -1,6 +1,6 @@
 /**
- * The tracer keeps its rows in a database of its own, and that goes away in the middle of a run whose episodes are several
- * times what the bus may hold: training does not notice, and the page says afterwards what it lacks.
+ * The tracer's own database stops in the middle of a run whose episodes are several times the size that the bus may hold.
+ * Training must not be affected, and the page must show afterwards how many rollouts it lacks.
  */
 
 import assert from "node:assert/strict";
@@ -14,9 +14,9 @@ import { startStack, type TestStack } from "../support/stack.ts";
 
 const STEPS = 16;
 const RUN = { steps: STEPS, tasksPerStep: 4, minibatches: 1, warmStartTasks: 30, evalTasks: 4 };
-/** Several steps of this run, and a fraction of the run. */
+/** Size of the stream of episodes: several steps of this run, but only a fraction of the run. */
 const EPISODES_BYTES = 512 * 1024;
-/** Trained, in groups of the example's size, and imitated. */
+/** Rollouts of the training, in groups of the example's size, and of the warm start. */
 const TRAINED = STEPS * RUN.tasksPerStep * 8 + RUN.warmStartTasks;
 const DEADLINE_MS = 120_000;
 
@@ -50,7 +50,7 @@ describe("a tracer with a database of its own", { timeout: 300_000 }, () => {
     return answer.ok ? ((await answer.json()) as Body) : undefined;
   };
 
-  test("does not stop training when that database goes away, and tells what it lost when it is back", async () => {
+  test("does not stop training when that database stops, and reports what it lost when it is back", async () => {
     const first = await runToEnd(stack, await lakeRun({ name: "calm", ...RUN, steps: 1 }), {
       deadlineMs: DEADLINE_MS,
     });
@@ -81,7 +81,7 @@ describe("a tracer with a database of its own", { timeout: 300_000 }, () => {
       "a curve without a gap",
       async () => (await page<{ steps: number[] }>(`/runs/${run.runId}/steps`))?.steps.length === STEPS,
     );
-    // What it read while its database was away is sent to it again, and in no order: of events, the last number of lost ones.
+    // Messages that it read while the database was down are redelivered in any order, so only the last number of lost rollouts counts.
     for (const [stream, durable] of [
       [StreamName.episodes, DurableName.scoredEpisodes],
       [StreamName.events, DurableName.events],

@@ -1,4 +1,4 @@
-/** The clock of one machine is set while a run is on its way: nothing expires that should not, and nothing is waited for. */
+/** Sets the clock of one service during a run. No lease or deadline may expire because of it, and nothing may wait for it. */
 
 import assert from "node:assert/strict";
 import { StreamName } from "@hone/messaging";
@@ -7,7 +7,7 @@ import type { DisturbedService, FaultHarness } from "./fault-harness.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** An hour ahead in the first step, right again in the second, an hour behind in the third, and a lost connection then. */
+/** Sets the clock an hour ahead in the first step, right in the second and an hour behind in the third, where a connection is lost. */
 export async function survivesClockJumps(harness: FaultHarness, name: DisturbedService): Promise<void> {
   const { services, stack } = harness;
   const service = services[name];
@@ -32,7 +32,7 @@ export async function survivesClockJumps(harness: FaultHarness, name: DisturbedS
   } finally {
     service.setClock(0);
   }
-  assert.equal(await redelivered(), before, "a job was taken for lost");
+  assert.equal(await redelivered(), before, "a job was delivered again as if it were lost");
   const [row] = await stack.sql`select epoch from trainer.runs where run_id = ${runId}`;
-  assert.equal(Number(row?.epoch), 1, "a lease was taken for over");
+  assert.equal(Number(row?.epoch), 1, "a lease was taken over as if it had expired");
 }

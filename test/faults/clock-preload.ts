@@ -1,17 +1,17 @@
 /**
- * Loaded into a service before it starts, and into each of its threads: its clock of the wall can be moved.
+ * Is loaded into a service before it starts, and into each of its threads, so that a test can set its wall clock.
  *
- *   NODE_OPTIONS="--import …/clock-preload.ts" HONE_TEST_CLOCK=<file with the milliseconds that the clock is wrong by>
+ *   NODE_OPTIONS="--import …/clock-preload.ts" HONE_TEST_CLOCK=<file with the offset in milliseconds>
  *
- * A service that is started so ends with the test that started it, also when that is killed.
+ * The service ends with the test that started it, even if the test is killed.
  *
- * The monotonic clock goes on as ever, as that of a machine does whose time is set.
+ * The monotonic clock is not changed, just as on a machine whose time is set.
  */
 
 import { readFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 
-/** How soon a change of the file is seen. */
+/** How often the file is read. */
 const LOOK_EVERY_MS = 20;
 
 if (isMainThread && process.channel !== undefined) {

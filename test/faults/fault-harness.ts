@@ -1,4 +1,4 @@
-/** A stack whose services a test disturbs, and the run that is compared with one that nobody disturbed. */
+/** A stack whose services a test disturbs. Its runs are compared with an undisturbed run. */
 
 import assert from "node:assert/strict";
 import { deadline, runIdOf } from "@hone/core";
@@ -20,7 +20,7 @@ import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { FaultyService } from "./faulty-service.ts";
 
-/** Services that can be disturbed: those that a run cannot do without. */
+/** Services that can be disturbed: those that a run needs. */
 export const DISTURBED = ["dataset", "judge", "inference-gateway", "agent-rollout", "trainer"] as const;
 export type DisturbedService = (typeof DISTURBED)[number];
 
@@ -30,27 +30,27 @@ export interface FaultHarness extends AsyncDisposable {
   /** Stops the services at exact moments. */
   readonly moments: MomentControl;
   /**
-   * Does the run while `disturb` works on it, and compares.
-   * @throws when it does not end by itself, or not as the undisturbed one.
+   * Runs while `disturb` is active, and compares the outcome with that of the undisturbed run.
+   * @throws when the run does not end by itself, or has another outcome.
    */
   survives(name: string, disturb: (run: DisturbedRun) => Promise<void>): Promise<void>;
 }
 
-/** A run that is on its way. */
+/** A run that is disturbed. */
 export interface DisturbedRun {
   readonly runId: string;
   /** Resolves when the run is over. */
   ends(): Promise<void>;
   /** Resolves when the run enters a phase of a step. */
   reaches(phase: RunPhase, step: number): Promise<void>;
-  /** Its published state, as soon as it is as `isWanted` says. */
-  tells(what: string, isWanted: (state: RunState) => boolean): Promise<RunState>;
+  /** Resolves with the run's published state once `isWanted` accepts it. */
+  showsState(what: string, isWanted: (state: RunState) => boolean): Promise<RunState>;
 }
 
-/** Losses of a network, leases and redeliveries included, on a busy machine. */
+/** Enough for lost connections, leases and redeliveries on a busy machine. */
 const RUN_DEADLINE_MS = 240_000;
 const MOMENT_DEADLINE_MS = 120_000;
-/** Of a trainer that stands still: short, as tests wait for its end. */
+/** Lease of a run. It is short, because tests wait until that of a stopped trainer expires. */
 export const LEASE_MS = 2_000;
 
 export async function startFaultHarness(): Promise<FaultHarness> {
@@ -108,7 +108,7 @@ async function outcomeOf(
     reaches: async (phase, step) => {
       await untilEvent(stack, runId, MOMENT_DEADLINE_MS, isPhase(phase, step));
     },
-    tells: (what, isWanted) => untilState(stack, runId, what, isWanted),
+    showsState: (what, isWanted) => untilState(stack, runId, what, isWanted),
   });
   try {
     await Promise.all([ended, disturbing]);
@@ -154,8 +154,8 @@ async function untilState(
     return last !== undefined && isWanted(last) ? last : undefined;
   };
   try {
-    return await eventually(`the state to tell ${what}`, look, { deadlineMs: MOMENT_DEADLINE_MS });
+    return await eventually(`a state that shows ${what}`, look, { deadlineMs: MOMENT_DEADLINE_MS });
   } catch (error) {
-    throw new Error(`the state told "${last?.waitingFor}" last`, { cause: error });
+    throw new Error(`the last state waited for "${last?.waitingFor}"`, { cause: error });
   }
 }

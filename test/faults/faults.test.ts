@@ -4,11 +4,11 @@ import { type FaultHarness, startFaultHarness } from "./fault-harness.ts";
 import { survivesBlackHole, survivesResets } from "./network-cases.ts";
 import { survivesTakeover } from "./takeover-cases.ts";
 
-/* Faults that kill nobody: the run says what it waits for, goes on by itself, and ends as an undisturbed one ends. */
+/* Faults that kill no process: the run reports what it waits for, continues by itself, and ends as an undisturbed run does. */
 
 const LOSS_MS = 12_000;
 
-describe("a run ends as an undisturbed one", () => {
+describe("a run ends as an undisturbed run does", () => {
   let harness: FaultHarness;
   before(async () => {
     harness = await startFaultHarness();
@@ -22,9 +22,9 @@ describe("a run ends as an undisturbed one", () => {
   test("when the clock of the trainer jumps by an hour, ahead and back", () =>
     survivesClockJumps(harness, "trainer"));
 
-  test("when its trainer wakes up between its files and its transaction, and another one has the run", () =>
+  test("when its trainer is stopped between its files and its transaction until another one has the run", () =>
     survivesTakeover(harness, "before-transaction", "as soon as it is owned"));
 
-  test("when its trainer wakes up before it publishes its version, and another one is further", () =>
+  test("when its trainer is stopped before it publishes its version until another one has committed the next", () =>
     survivesTakeover(harness, "committed", "after the next commit"));
 });

@@ -1,4 +1,4 @@
-/** A service of a stack that a test runs itself: behind a network that breaks, with a clock that can be set. */
+/** A service of a stack that a test starts itself, with a network that can fail and a clock that can be set. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ const CLOCK_PRELOAD = pathToFileURL(path.join(import.meta.dirname, "clock-preloa
 
 export class FaultyService implements AsyncDisposable {
   readonly name: string;
-  /** Between it and the bus. */
+  /** The network between the service and the bus. */
   readonly network: TcpProxy;
   readonly #child: ChildProcess;
   readonly #clockFile: string;
@@ -28,9 +28,9 @@ export class FaultyService implements AsyncDisposable {
   }
 
   /**
-   * Starts it on the stack's bus and database and waits until it is ready.
+   * Starts the service on the stack's bus and database and waits until it is ready.
    * @param instance its HONE_INSTANCE_ID.
-   * @param env more of its environment.
+   * @param env additional environment variables.
    */
   static async start(
     stack: TestStack,
@@ -91,24 +91,24 @@ export class FaultyService implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Stops its process where it stands. */
+  /** Stops the process with SIGSTOP. */
   pause(): void {
     this.#child.kill("SIGSTOP");
   }
 
-  goOn(): void {
+  continue(): void {
     this.#child.kill("SIGCONT");
   }
 
-  /** Sets its clock of the wall: wrong by so much from now on. */
+  /** Sets the service's wall clock wrong by this offset. */
   setClock(wrongByMs: number): void {
     writeFileSync(`${this.#clockFile}.new`, String(wrongByMs));
     renameSync(`${this.#clockFile}.new`, this.#clockFile);
   }
 
-  /** Asks it to end. @returns its exit code. */
+  /** Ends the service with SIGTERM. @returns its exit code. */
   async end(): Promise<number | null> {
-    this.goOn();
+    this.continue();
     if (this.isAlive) {
       const exited = once(this.#child, "exit");
       this.#child.kill("SIGTERM");

@@ -4,7 +4,7 @@ import { delay } from "@hone/core";
 import { RunPhase, type RunState } from "@hone/proto-gen/run";
 import type { DisturbedService, FaultHarness } from "./fault-harness.ts";
 
-/** When a run cannot go on without the service. */
+/** The phase and step in which a run needs the service. */
 const NEEDED: Readonly<Record<DisturbedService, readonly [RunPhase, number]>> = {
   dataset: [RunPhase.TRAIN, 1],
   judge: [RunPhase.ROLLOUT, 2],
@@ -13,7 +13,7 @@ const NEEDED: Readonly<Record<DisturbedService, readonly [RunPhase, number]>> = 
   trainer: [RunPhase.ROLLOUT, 2],
 };
 
-/** What is sent vanishes, and old connections are dead for ever: the run names whom it waits for, and goes on. */
+/** Packets vanish and old connections never work again. The run must report which service it waits for, and then continue. */
 export function survivesBlackHole(
   harness: FaultHarness,
   name: DisturbedService,
@@ -24,15 +24,15 @@ export function survivesBlackHole(
     await run.reaches(...NEEDED[name]);
     network.blackHole();
     const outage = delay(lossMs);
-    // What the trainer itself waits for nobody hears while it is the one that is cut off.
+    // A trainer that is cut off cannot publish what it waits for.
     const isNamed = ({ waitingOwner }: RunState) => waitingOwner === name;
-    if (name !== "trainer") await run.tells(`that it waits for ${name}`, isNamed);
+    if (name !== "trainer") await run.showsState(`that it waits for ${name}`, isNamed);
     await outage;
     network.restore();
   });
 }
 
-/** Connections end at once, and so does each new one. */
+/** Existing and new connections are reset. */
 export function survivesResets(harness: FaultHarness, name: DisturbedService, lossMs: number): Promise<void> {
   return harness.survives(`${name}-reset`, async (run) => {
     const { network } = harness.services[name];

@@ -1,4 +1,4 @@
-/** Somebody reads more slowly than the others write: they wait for it, and nothing is lost. */
+/** A service reads more slowly than others write. The others must wait for it, and nothing may be lost. */
 
 import assert from "node:assert/strict";
 import { delay } from "@hone/core";
@@ -6,14 +6,14 @@ import { StreamName } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
 import type { DisturbedService, FaultHarness } from "./fault-harness.ts";
 
-/** A tenth of what a step's episodes would like. */
+/** A tenth of the bandwidth that a step's episodes use. */
 const SLOW_BYTES_PER_SECOND = 60_000;
 const PAUSE_MS = 1_500;
 const PAUSES = 3;
-/** Less than a step has of them. */
+/** Fewer jobs than a step has. */
 const FEW_JOBS = 16;
 
-/** What the bus sends to it trickles, from the second step to the end. */
+/** Slows down what the bus sends to the service, from the second step to the third step's training. */
 export function survivesTrickle(harness: FaultHarness, name: DisturbedService): Promise<void> {
   return harness.survives(`${name}-slow`, async (run) => {
     const { network } = harness.services[name];
@@ -24,7 +24,7 @@ export function survivesTrickle(harness: FaultHarness, name: DisturbedService): 
   });
 }
 
-/** Its process stands still again and again. */
+/** Stops the service's process several times for a moment. */
 export function survivesStandstills(harness: FaultHarness, name: DisturbedService): Promise<void> {
   return harness.survives(`${name}-stopped`, async (run) => {
     const service = harness.services[name];
@@ -32,13 +32,13 @@ export function survivesStandstills(harness: FaultHarness, name: DisturbedServic
     for (let i = 0; i < PAUSES; i++) {
       service.pause();
       await delay(PAUSE_MS);
-      service.goOn();
+      service.continue();
       await delay(PAUSE_MS);
     }
   });
 }
 
-/** The stream of jobs is full long before a step's jobs are in it: the trainer hands them out as they are done. */
+/** Lets the stream of jobs hold only a part of a step, so that the trainer must publish jobs as earlier ones are done. */
 export async function survivesFullQueue(harness: FaultHarness): Promise<void> {
   const { streams } = harness.stack.bus.manager;
   const { config } = await streams.info(StreamName.jobs);

@@ -1,5 +1,5 @@
 /**
- * Two trainers for one run: one stands still at a bad moment, another takes the run over, and the first wakes up there.
+ * Two trainers for one run: one is stopped at a critical moment, another takes over the run, and then the first continues.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { type FaultHarness, LEASE_MS } from "./fault-harness.ts";
 import { FaultyService } from "./faulty-service.ts";
 
 const MOMENT_DEADLINE_MS = 60_000;
-/** The lease, and the lock of a transaction that the first one left open (libs/storage). */
+/** Enough for the lease and for the lock of a transaction that the first trainer left open (libs/storage). */
 const TAKEOVER_DEADLINE_MS = 60_000;
 
 function moment(title: string, pattern: string, stop: Moment["stop"] = "before", times = 1): Moment {
@@ -22,7 +22,7 @@ const RENAMED = { pattern: "^rename .*/state/\\.new-2-\\d+ ", times: 1 };
 const lastCheckpoint = `^rename .*/checkpoints/\\.new-step-${RUN.steps}`;
 const lastEvaluation = `^publish hone\\.v1\\.rollout\\.job\\.\\S+ id=\\S+/eval\\.${RUN.steps}\\.`;
 
-/** Where the first trainer stands still. */
+/** Where the first trainer is stopped. */
 export const TAKEOVER_MOMENTS = {
   "jobs-half-published": MOMENTS["jobs-half-published"],
   "state-written": MOMENTS["state-written"],
@@ -39,13 +39,13 @@ export const TAKEOVER_MOMENTS = {
   evaluation: moment("half of an evaluation's jobs published", lastEvaluation, "after", RUN.evalTasks),
   checkpoint: moment("a checkpoint written, not renamed", lastCheckpoint),
   end: moment(
-    "all done, its end not told",
+    "all done, its end not published",
     "^publish \\$KV\\.RUN_STATE\\..*ended|^publish hone\\.v1\\.event\\.\\S+\\.ended ",
   ),
 } as const satisfies Readonly<Record<string, Moment>>;
 export type TakeoverMoment = keyof typeof TAKEOVER_MOMENTS;
 
-/** When the first trainer wakes up. */
+/** When the first trainer continues. */
 export type Wake = "as soon as it is owned" | "after the next commit";
 
 export async function survivesTakeover(
@@ -65,7 +65,7 @@ export async function survivesTakeover(
       assert.equal(meeting.pid, first.pid, "the first trainer has the run");
       const history = await followState(harness, runId);
       first.pause();
-      moments.release(); // from now on it is the pause alone that holds it
+      moments.release(); // now only SIGSTOP holds the process
       const versionThen = (await rowOf(harness, runId)).version;
       await using second = await FaultyService.start(stack, "trainer", "trainer-1", {
         HONE_TRAINER_LEASE_MS: String(LEASE_MS),
@@ -76,15 +76,15 @@ export async function survivesTakeover(
         return wake === "as soon as it is owned" || stage !== "active" || version > versionThen;
       };
       await eventually("the second trainer to take the run", isTaken, { deadlineMs: TAKEOVER_DEADLINE_MS });
-      first.goOn();
+      first.continue();
       await ends();
-      assert.ok(first.isAlive, "the first trainer goes on");
+      assert.ok(first.isAlive, "the first trainer has not ended");
       assert.equal((await rowOf(harness, runId)).owner, "trainer-1");
       await history.check();
       assert.equal(await second.end(), 0);
     });
   } finally {
-    first.goOn();
+    first.continue();
     moments.disarm();
   }
 }
@@ -96,7 +96,7 @@ async function rowOf({ stack }: FaultHarness, runId: string) {
   return { ...row, version: row.version ?? -1 };
 }
 
-/** Follows RUN_STATE. @returns a check that neither its owner nor its version ever went back. */
+/** Follows RUN_STATE. @returns a check that the owner's epoch and the version never decreased. */
 async function followState({ stack: { bus } }: FaultHarness, runId: string) {
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
   const stop = new AbortController();
@@ -123,7 +123,7 @@ async function followState({ stack: { bus } }: FaultHarness, runId: string) {
       }
       assert.ok(
         seen.some(({ epoch }) => epoch > 1),
-        "the second owner told its state",
+        "the second owner published its state",
       );
     },
   };

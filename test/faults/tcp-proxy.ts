@@ -1,11 +1,11 @@
 /**
- * A network between a client and its server that can be broken.
+ * A TCP proxy that simulates faults of the network between a client and its server.
  *
- *   pass        everything goes through
- *   black hole  what is sent vanishes, nobody is told; connections that lived then are dead for ever, as behind a router
- *               that forgot them. New ones are made when the network is back.
- *   reset       connections end at once, and so does each new one
- *   throttle    what the server sends comes through slowly, and the server finds its buffers full
+ *   pass        forwards everything
+ *   black hole  drops what is sent without an error. Existing connections never work again, as behind a router that forgot
+ *               them; new ones are opened when the network is restored.
+ *   reset       resets all existing and new connections
+ *   throttle    forwards what the server sends slowly, so that the server's buffers fill up
  */
 
 import { once } from "node:events";
@@ -24,15 +24,15 @@ interface Pair {
 }
 
 const LOOPBACK = "127.0.0.1";
-/** Bytes are let through in portions, so many a second. */
+/** Throttled bytes are forwarded in this many portions per second. */
 const PORTIONS_PER_SECOND = 20;
 
 export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #target: { readonly host: string; readonly port: number };
   readonly #pairs = new Set<Pair>();
-  /** Clients that knocked while the network swallowed everything. */
-  readonly #knocking = new Set<Socket>();
+  /** Clients that connected during a black hole. */
+  readonly #waiting = new Set<Socket>();
   #state: State = { kind: "pass" };
 
   private constructor(server: Server, target: { host: string; port: number }) {
@@ -42,19 +42,19 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   /**
-   * @param url of the server behind it, such as `nats://127.0.0.1:4222`.
-   * @param at where clients connect to. @default a free port
+   * @param url address of the server, such as `nats://127.0.0.1:4222`.
+   * @param at address for clients. @default a free port
    */
   static async start(url: string, at = { host: LOOPBACK, port: 0 }): Promise<TcpProxy> {
     const { hostname, port } = new URL(url);
-    // Half-open connections are the two sides' own affair.
+    // Client and server close their half-open connections themselves.
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
     server.listen(at.port, at.host);
     await once(server, "listening");
     return new TcpProxy(server, { host: hostname, port: Number(port) });
   }
 
-  /** Address that clients connect to instead. */
+  /** Address that clients connect to instead of the server's. */
   get host(): string {
     return `${LOOPBACK}:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -80,15 +80,15 @@ export class TcpProxy implements AsyncDisposable {
     this.#state = { kind: "throttle", bytesPerSecond };
   }
 
-  /** The network is back. */
+  /** Ends the fault. */
   restore(): void {
     this.#state = { kind: "pass" };
-    for (const near of this.#knocking) this.#join(near);
-    this.#knocking.clear();
+    for (const near of this.#waiting) this.#join(near);
+    this.#waiting.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const near of this.#knocking) near.destroy();
+    for (const near of this.#waiting) near.destroy();
     for (const { near, far } of this.#pairs) {
       near.destroy();
       far.destroy();
@@ -100,13 +100,13 @@ export class TcpProxy implements AsyncDisposable {
   #accept(near: Socket): void {
     near.on("error", () => near.destroy());
     if (this.#state.kind === "reset") near.resetAndDestroy();
-    else if (this.#state.kind === "black_hole") this.#knock(near);
+    else if (this.#state.kind === "black_hole") this.#holdBack(near);
     else this.#join(near);
   }
 
-  #knock(near: Socket): void {
-    this.#knocking.add(near);
-    near.once("close", () => this.#knocking.delete(near));
+  #holdBack(near: Socket): void {
+    this.#waiting.add(near);
+    near.once("close", () => this.#waiting.delete(near));
   }
 
   #join(near: Socket): void {

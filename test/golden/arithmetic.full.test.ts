@@ -7,7 +7,7 @@ import { runToEnd } from "../support/follow.ts";
 import { REPOSITORY, startStack } from "../support/stack.ts";
 import { compareWithRecord, weightDigests } from "./weights.ts";
 
-/* The second example as it is, cut short: SmolLM2-135M-Instruct, 3 steps. Its evaluations train nothing and are short. */
+/* Runs 3 steps of the second example with SmolLM2-135M-Instruct. Its evaluations are shortened, as they do not affect weights. */
 
 const EXAMPLE = path.join("examples", "02-arithmetic");
 const STEPS = 3;

@@ -4,7 +4,7 @@ import { lakeRun } from "../support/lake-run.ts";
 import { startStack } from "../support/stack.ts";
 import { compareWithRecord, weightDigests } from "./weights.ts";
 
-/* The first example as it is, cut short: warm start, 20 steps. Its evaluations train nothing and are short. */
+/* Runs the warm start and 20 steps of the first example. Its evaluations are shortened, as they do not affect weights. */
 
 const RUN = {
   name: "golden-lake",

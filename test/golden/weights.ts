@@ -1,10 +1,11 @@
 /**
- * Recorded digests of the weights that two runs end each step with.
+ * Compares the weights after each step of two runs with recorded digests.
  *
- * A change that is not meant to change a number must not change these. They depend on the processor, as onnxruntime chooses
- * its kernels by what the processor can do: each kind has its own record, and one without a record has nothing to compare with.
+ * A change that is not meant to change numbers must not change these digests. They depend on the processor, as onnxruntime
+ * chooses its kernels by the processor's instruction sets. Each kind of processor has its own record; without a record the
+ * test is skipped.
  *
- * Where a change is meant to change numbers: `HONE_TEST_RECORD=1 npm test -- test/golden` writes the record anew.
+ * After a change that is meant to change numbers, `HONE_TEST_RECORD=1 npm test -- test/golden` writes new records.
  */
 
 import assert from "node:assert/strict";
@@ -28,7 +29,7 @@ export async function weightDigests({ sql }: TestStack, runId: string): Promise<
   return rows.map(({ state_digest }) => state_digest);
 }
 
-/** Fails where the digests are not the recorded ones; skips, and says so, on a processor without a record. */
+/** Fails if the digests differ from the record; skips the test on a processor without a record. */
 export function compareWithRecord(context: TestContext, name: string, digests: Digests): void {
   const processor = processorName();
   const recorded = JSON.parse(readFileSync(FILE, "utf8")) as Recorded;
@@ -45,13 +46,13 @@ export function compareWithRecord(context: TestContext, name: string, digests: D
   assert.deepEqual(digests, expected, "the weights after each step are those of the record");
 }
 
-/** Such as "AMD EPYC with avx512f, avx512_vnni": a name alone may stand for several generations. */
+/** A name such as "AMD EPYC with avx512f, avx512_vnni"; the model name alone may stand for several generations. */
 function processorName(): string {
   const model = cpus()[0]?.model.trim() ?? "an unknown processor";
   return `${model} with ${instructionSets().join(", ")}`;
 }
 
-/** Those by which onnxruntime chooses its kernels. */
+/** The instruction sets by which onnxruntime chooses its kernels. */
 function instructionSets(): string[] {
   const known = ["avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd"];
   try {

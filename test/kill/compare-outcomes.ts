@@ -1,12 +1,12 @@
-/** What is wrong with a run that was disturbed, said in the words of the promise that is broken. */
+/** Compares a disturbed run with an undisturbed one, and reports each promise that is broken. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { RunOutcome } from "./run-outcome.ts";
 
-/** Of many wrong rows, so many are named. */
+/** Most wrong rows that are named. */
 const MAX_NAMED = 5;
 
-/** @returns one complaint for each promise that does not hold; none when the run is as good as undisturbed. */
+/** @returns one complaint for each broken promise; none if the run is like the undisturbed one. */
 export function complaintsAbout(run: RunOutcome, undisturbed: RunOutcome): string[] {
   const complaints: string[] = [];
   const check = (holds: boolean, complaint: () => string) => {
@@ -24,16 +24,12 @@ export function complaintsAbout(run: RunOutcome, undisturbed: RunOutcome): strin
   );
   for (const { version, state_digest } of undisturbed.chain) {
     const digest = run.chain.find((each) => each.version === version)?.state_digest;
-    check(
-      digest === undefined || digest === state_digest,
-      () => `the weights of version ${version} are others`,
-    );
+    check(digest === undefined || digest === state_digest, () => `the weights of version ${version} differ`);
   }
   for (const folder of ["state", "checkpoint"] as const) {
     check(
       isDeepStrictEqual(run[folder], undisturbed[folder]),
-      () =>
-        `the files of the last ${folder} are others: ${namesThatDiffer(run[folder], undisturbed[folder])}`,
+      () => `files of the last ${folder} differ: ${namesThatDiffer(run[folder], undisturbed[folder])}`,
     );
   }
   check(
@@ -45,11 +41,11 @@ export function complaintsAbout(run: RunOutcome, undisturbed: RunOutcome): strin
   const committed = run.chain.at(-1);
   check(
     published.isCompleted && published.version === version && published.digest === committed?.state_digest,
-    () => `RUN_STATE tells of ${JSON.stringify(published)}, and version ${version} was committed`,
+    () => `RUN_STATE shows ${JSON.stringify(published)}, but version ${version} was committed`,
   );
   check(
-    isDeepStrictEqual(run.told, undisturbed.told),
-    () => `it was told ${run.told.join("; ")} instead of ${undisturbed.told.join("; ")}`,
+    isDeepStrictEqual(run.events, undisturbed.events),
+    () => `its events are ${run.events.join("; ")} instead of ${undisturbed.events.join("; ")}`,
   );
   return complaints;
 }
@@ -69,7 +65,7 @@ function trainingComplaints(run: RunOutcome, undisturbed: RunOutcome): string[] 
   return [
     ["were not trained", missing],
     ["were trained twice", twice],
-    ["were trained and never asked for", foreign],
+    ["were trained without being requested", foreign],
     ["were trained with other outcomes, rewards, advantages or tokens", others],
   ]
     .filter((each): each is [string, string[]] => (each[1]?.length ?? 0) > 0)

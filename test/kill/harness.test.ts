@@ -14,14 +14,14 @@ import { MomentGate, newProgress } from "./seams/moment-gate.ts";
 import { isNatsHello, natsPublishes } from "./seams/nats-commands.ts";
 import { isPostgresHello, PostgresWrites } from "./seams/postgres-queries.ts";
 
-/* The parts of the kill matrix by themselves. */
+/* Unit tests of the parts of the kill matrix. */
 
-describe("what a NATS client writes", () => {
+describe("the output of a NATS client", () => {
   const write = Buffer.from(
     "PING\r\nPUB a.b 2\r\nhi\r\nHPUB c.d reply 30 32\r\nNATS/1.0\r\nNats-Msg-Id: x/1\r\n\r\nyo\r\nSUB e 1\r\n",
   );
 
-  test("is cut into its messages", () => {
+  test("is split into messages", () => {
     assert.deepEqual(
       [...natsPublishes(write)].map(({ begin, end, ...message }) => ({
         ...message,
@@ -34,24 +34,24 @@ describe("what a NATS client writes", () => {
     );
   });
 
-  test("is refused where a message is cut off", () => {
-    assert.throws(() => [...natsPublishes(write.subarray(0, 20))], /a cut at byte 20/);
+  test("is refused if a message is incomplete", () => {
+    assert.throws(() => [...natsPublishes(write.subarray(0, 20))], /incomplete at byte 20/);
   });
 
-  test("is known by its first command", () => {
+  test("is recognised by its first command", () => {
     assert.ok(isNatsHello(Buffer.from('CONNECT {"verbose":false}\r\n')));
     assert.ok(!isNatsHello(Buffer.from("GET / HTTP/1.1\r\n")));
   });
 });
 
-describe("what a PostgreSQL client writes", () => {
+describe("the output of a PostgreSQL client", () => {
   const message = (type: string, body: string) => {
     const head = Buffer.from(`${type}\0\0\0\0`);
     head.writeUInt32BE(4 + body.length, 1);
     return Buffer.concat([head, Buffer.from(body)]);
   };
 
-  test("is cut into its queries; a prepared one is known by its name", () => {
+  test("is split into queries, prepared ones included", () => {
     const writes = new PostgresWrites();
     const first = Buffer.concat([message("P", "s1\0commit\0"), message("D", "Ss1\0")]);
     const bound = Buffer.concat([message("B", "\0s1\0"), message("E", "\0\0\0\0\0"), message("S", "")]);
@@ -67,7 +67,7 @@ describe("what a PostgreSQL client writes", () => {
     );
   });
 
-  test("is known by its first message", () => {
+  test("is recognised by its first message", () => {
     assert.ok(isPostgresHello(Buffer.from([0, 0, 0, 9, 0, 3, 0, 0, 0])));
     assert.ok(!isPostgresHello(Buffer.from("CONNECT {}\r\n")));
   });
@@ -79,7 +79,7 @@ describe("the gate", () => {
     { pattern: "^b", times: 1 },
   ];
 
-  test("opens at the end of the path, counted over all threads, and only for the service that is meant", async () => {
+  test("stops at the end of the path, counted over all threads, and only in the service of the moment", async () => {
     await using folder = await temporaryFolder("gate");
     const control = new MomentControl(folder.path);
     const progress = newProgress();
@@ -91,21 +91,21 @@ describe("the gate", () => {
       [...threads, other].map((gate) => gate.isArmed()),
       [true, true, false],
     );
-    assert.equal(threads[0]!.tell("b"), undefined, "b counts only after a");
-    assert.equal(threads[0]!.tell("a"), undefined);
-    assert.equal(threads[1]!.tell("a"), undefined);
-    assert.equal(threads[1]!.tell("c"), undefined);
-    assert.equal(threads[0]!.tell("b"), "after");
-    assert.equal(threads[1]!.tell("b"), undefined, "a moment comes once");
+    assert.equal(threads[0]!.report("b"), undefined, "b counts only after a");
+    assert.equal(threads[0]!.report("a"), undefined);
+    assert.equal(threads[1]!.report("a"), undefined);
+    assert.equal(threads[1]!.report("c"), undefined);
+    assert.equal(threads[0]!.report("b"), "after");
+    assert.equal(threads[1]!.report("b"), undefined, "a moment is reached only once");
   });
 
-  test("lets one process through the moment, and says which", async () => {
+  test("lets only one process reach the moment, and reports which", async () => {
     await using folder = await temporaryFolder("gate");
     const control = new MomentControl(folder.path);
     control.arm({ ...MOMENTS.accepted, service: "judge", path });
     const gates = [1, 2].map(() => new MomentGate(folder.path, "judge", newProgress()));
     for (const gate of gates) assert.ok(gate.isArmed());
-    control.release(); // so that nobody stands still here
+    control.release(); // so that meet() does not wait here
     gates[0]!.meet("first", true);
     gates[1]!.meet("second", true);
     const { pid } = process;
@@ -139,7 +139,7 @@ describe("complaintsAbout()", () => {
     state: { "model.safetensors": "b", "optimizer.safetensors": "c" },
     checkpoint: { "model.safetensors": "b" },
     published: { isCompleted: true, version: 1, digest: "b" },
-    told: ["accepted", "ended", "step 1"],
+    events: ["accepted", "ended", "step 1"],
   };
   const first = good.rollouts[0]!;
   const faults: readonly (readonly [string, Partial<RunOutcome>, RegExp])[] = [
@@ -153,7 +153,7 @@ describe("complaintsAbout()", () => {
     [
       "that trained a foreign one",
       { rollouts: [...good.rollouts, { ...first, slot: "train.9.0.0" }] },
-      /never asked for: train.9.0.0/,
+      /without being requested: train.9.0.0/,
     ],
     [
       "that trained one with another reward",
@@ -164,38 +164,38 @@ describe("complaintsAbout()", () => {
     [
       "with other weights",
       { chain: [{ version: 0, state_digest: "z" }, ...good.chain.slice(1)] },
-      /the weights of version 0 are others/,
+      /the weights of version 0 differ/,
     ],
     [
       "with another optimizer",
       { state: { ...good.state, "optimizer.safetensors": "z" } },
-      /files of the last state are others: optimizer/,
+      /files of the last state differ: optimizer/,
     ],
     ["evaluated twice", { evaluations: [...good.evaluations, ...good.evaluations] }, /the evaluations are/],
-    ["that says something else", { published: { ...good.published, version: 0 } }, /RUN_STATE tells of/],
-    ["that is told twice", { told: [...good.told, "step 1"] }, /it was told/],
+    ["that published another version", { published: { ...good.published, version: 0 } }, /RUN_STATE shows/],
+    ["that published an event twice", { events: [...good.events, "step 1"] }, /its events are/],
   ];
 
-  test("has none about a run that is as the undisturbed one", () => {
+  test("has no complaint about a run that equals the undisturbed one", () => {
     assert.deepEqual(complaintsAbout(structuredClone(good), good), []);
   });
 
   for (const [name, change, complaint] of faults) {
-    test(`has one about a run ${name}`, () => {
+    test(`complains about a run ${name}`, () => {
       assert.match(complaintsAbout({ ...good, ...change }, good).join("\n"), complaint);
     });
   }
 });
 
 for (const name of MUTATION_NAMES) {
-  test(`there is a place for the fault: ${name}`, () => {
+  test(`the fault can be inserted: ${name}`, () => {
     const mutation = MUTATIONS[name];
     const source = readFileSync(path.join(REPOSITORY, mutation.file), "utf8");
     assert.ok(mutate(mutation, source).includes(mutation.replacement));
   });
 }
 
-test("docs/reliability.md shows the matrix that runs", () => {
+test("docs/reliability.md shows the current matrix", () => {
   const text = readFileSync(path.join(REPOSITORY, "docs", "reliability.md"), "utf8");
   assert.ok(text.includes(matrixTable()), `the table must be\n${matrixTable()}`);
 });

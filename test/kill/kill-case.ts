@@ -1,4 +1,4 @@
-/** One case of the matrix: a run, one process killed at one moment, and what became of the run. */
+/** A case of the kill matrix: does a run, kills one process at one moment, and checks the outcome. */
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -28,36 +28,36 @@ import type { Meeting } from "./seams/moment-gate.ts";
 
 export interface KillHarness extends AsyncDisposable {
   readonly stack: TestStack;
-  /** Of the run that nobody disturbed. */
+  /** Outcome of the undisturbed run. */
   readonly undisturbed: RunOutcome;
-  /** Does the run again while nothing dies. @throws what is not as it was the first time. */
+  /** Does the run again without a kill. @throws the differences to the first time. */
   repeats(): Promise<void>;
-  /** Does the run, with a kill. @throws what is wrong, in words. */
+  /** Does the run with a kill. @throws what is wrong with its outcome. */
   survives(victim: Victim, moment: MomentName): Promise<void>;
-  /** Looks at all the runs that were done. @throws what is left of them, or what the tracer lacks. */
+  /** Checks all runs that were done. @throws what they left that should be removed, and what the tracer lacks. */
   isTidy(): Promise<void>;
 }
 
 export interface KillHarnessOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Of one run, from its request to its end. */
+  /** Time limit of one run, from its request to its end. */
   readonly deadlineMs?: number;
-  /** What of the runs is not as in the matrix. */
+  /** Differences to the matrix's runs. */
   readonly run?: Partial<Omit<LakeRunOptions, "name">>;
 }
 
-/** Start-up of what was killed, leases and redeliveries included, on a busy machine. */
+/** Enough for restarts, leases and redeliveries on a busy machine. */
 const RUN_DEADLINE_MS = 300_000;
 const MOMENT_DEADLINE_MS = 240_000;
-/** Above the time after which what a dead process had in work comes again. */
+/** Longer than the time after which the work of a dead process is redelivered. */
 const TIDY_DEADLINE_MS = 120_000;
 const OUTCOME_DEADLINE_MS = 60_000;
-/** For what is on its way through bus and database while a process stands still. */
+/** Enough for messages that are still on their way through bus and database after a process stopped. */
 const EVIDENCE_DEADLINE_MS = 5_000;
-/** One that hangs is given up: the process that stands still goes on by itself after a while, and the moment is gone. */
+/** A query that hangs is abandoned, because the stopped process continues by itself after a while. */
 const LOOK_DEADLINE_MS = 2_000;
 
-/** Starts a stack whose processes can be stopped at a moment, and does the undisturbed run on it. */
+/** Starts a stack whose processes can be stopped at a moment, and does an undisturbed run on it. */
 export async function startKillHarness(options: KillHarnessOptions = {}): Promise<KillHarness> {
   const { deadlineMs = RUN_DEADLINE_MS } = options;
   const folder = await temporaryFolder("moments");
@@ -91,11 +91,11 @@ export async function startKillHarness(options: KillHarnessOptions = {}): Promis
   } catch (error) {
     const description = await stack.describe();
     await dispose();
-    throw new Error(`Cannot do the undisturbed run: ${String(error)}\n\n${description}`, { cause: error });
+    throw new Error(`the undisturbed run failed: ${String(error)}\n\n${description}`, { cause: error });
   }
 }
 
-/** What was delivered to a process that died comes again, and is then seen to be done. */
+/** Waits, because messages that were delivered to a dead process are first redelivered. */
 async function isTidy(stack: TestStack): Promise<void> {
   let untidy: string[] = [];
   const look = async () => {
@@ -108,7 +108,7 @@ async function isTidy(stack: TestStack): Promise<void> {
     return untidy.length === 0;
   };
   await eventually("a tidy stack", look, { deadlineMs: TIDY_DEADLINE_MS }).catch((error: unknown) => {
-    throw new Error(`Cannot call the stack tidy:\n${untidy.join("\n")}`, { cause: error });
+    throw new Error(`the stack is not tidy:\n${untidy.join("\n")}`, { cause: error });
   });
 }
 
@@ -141,15 +141,15 @@ async function survives(tools: CaseTools, victim: Victim, name: MomentName): Pro
   }
   if (complaints.length === 0) return;
   const description = await stack.describe();
-  await stack.hone("cancel", runId); // where it has not ended, the next case is not to meet its moments
+  await stack.hone("cancel", runId); // a run that has not ended must not reach the next case's moment
   throw new Error(
-    `Cannot call the run as good as undisturbed after the death of ${victim} (${moment.title}):\n` +
+    `the run differs from the undisturbed one after the death of ${victim} (${moment.title}):\n` +
       `${complaints.map((complaint) => `- ${complaint}`).join("\n")}\n\n${description}`,
     { cause },
   );
 }
 
-/** This process, too, may still be on its way back to the bus and the database. */
+/** Reads the outcome repeatedly, because this process may still be reconnecting to the bus and the database. */
 function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
   return eventually(`what ${runId} left`, () => readOutcome(stack, runId), {
     deadlineMs: OUTCOME_DEADLINE_MS,
@@ -177,13 +177,13 @@ async function untilMet({ stack, control }: CaseTools, runId: string, name: Mome
     deadlineMs: MOMENT_DEADLINE_MS,
   });
   if (refusal !== undefined) throw new Error(`the request was refused: ${refusal}`);
-  if (meeting === undefined) throw new Error(`the run ended and its moment ${name} never came`);
+  if (meeting === undefined) throw new Error(`the run ended without reaching the moment ${name}`);
   if (!meeting.isOut)
-    throw new Error(`what comes before the moment did not leave ${meeting.service} in time`);
+    throw new Error(`${meeting.service} could not send in time what it wrote before the moment`);
   return meeting;
 }
 
-/** Kills the victim while the other process stands still. @returns what is wrong with the moment. */
+/** Kills the victim while the process at the moment is stopped. @returns what is wrong with the moment. */
 async function killAt(
   { stack, control }: CaseTools,
   meeting: Meeting,
@@ -193,24 +193,20 @@ async function killAt(
 ): Promise<string[]> {
   const holder = stack.pidOf(moment.service);
   if (holder !== meeting.pid)
-    throw new Error(`process ${meeting.pid} stopped, but ${moment.service} is ${holder}`);
-  // What was let out just before may still be on its way.
+    throw new Error(`process ${meeting.pid} stopped, but that of ${moment.service} is ${holder}`);
+  // Messages that were sent just before may still be on their way.
   let situation: Situation | undefined;
   const isNow = async () => {
     situation = await raceAbortable(look(stack, runId), AbortSignal.timeout(LOOK_DEADLINE_MS));
     return moment.isNow(situation);
   };
   const wrong: string[] = [];
-  await eventually("the moment's own evidence", isNow, { deadlineMs: EVIDENCE_DEADLINE_MS }).catch(() => {
-    wrong.push(
-      `the world is not as it must be at this moment (${meeting.what}): ${JSON.stringify(situation)}`,
-    );
+  await eventually("the evidence of the moment", isNow, { deadlineMs: EVIDENCE_DEADLINE_MS }).catch(() => {
+    wrong.push(`the situation is not that of this moment (${meeting.what}): ${JSON.stringify(situation)}`);
   });
   const { committed, published } = situation ?? {};
   if ((published ?? 0) > (committed ?? 0)) {
-    wrong.push(
-      `RUN_STATE tells of version ${published} while version ${committed} is the last that was committed`,
-    );
+    wrong.push(`RUN_STATE shows version ${published}, but the last committed version is ${committed}`);
   }
   let isReleased = false;
   await stack.kill(victim, {

@@ -1,6 +1,6 @@
 /**
- * The same bits for a model of SmolLM2-135M's shape: the run twice, and with kills, ends with the same bytes. Its tokenizer
- * is the small one of the example, which is all that the shape lacks.
+ * A run of a model with the shape of SmolLM2-135M ends with the same bytes when it is repeated, and when processes are
+ * killed. Only its tokenizer is smaller: that of the example.
  */
 
 import { after, before, describe, test } from "node:test";
@@ -17,7 +17,7 @@ const SMOLLM2 = {
   maxPositions: 1_024,
 } as const;
 
-describe("a run of a large model goes on as if nothing had happened", { timeout: 60 * MINUTE_MS }, () => {
+describe("a run of a large model ends with the same weights", { timeout: 60 * MINUTE_MS }, () => {
   let harness: KillHarness;
   before(async () => {
     const run = {
@@ -32,7 +32,7 @@ describe("a run of a large model goes on as if nothing had happened", { timeout:
   });
   after(() => harness?.[Symbol.asyncDispose]());
 
-  test("when nothing happens: the same file makes bitwise the same weights", () => harness.repeats());
+  test("when it is repeated without a kill", () => harness.repeats());
   test("when inference-gateway is killed before a version is loaded", () =>
     harness.survives("inference-gateway", "published"));
   test("when the trainer is killed between the state and its commit", () =>

@@ -1,16 +1,16 @@
-/** What runs that ended left behind and nobody needs. */
+/** Finds what ended runs left in bus and state folder that should have been removed. */
 
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { StreamName } from "@hone/messaging";
 import type { TestStack } from "../support/stack.ts";
 
-/** Streams that hold nothing once every run has ended; EVENTS is kept for a week. */
+/** Streams that must be empty once every run has ended; EVENTS is kept for a week. */
 const EMPTY_STREAMS = [StreamName.runs, StreamName.jobs, StreamName.episodes, StreamName.dead];
-/** The last state and the one before it stay, for an owner who is still reading. */
+/** The last state and the one before it are kept for readers. */
 const KEPT_STATES = 2;
 
-/** @returns one line for each thing that is left; none when all is tidy. */
+/** @returns one line for each leftover. */
 export async function leftoversOf({ bus, sql, stateFolder }: TestStack): Promise<string[]> {
   const left: string[] = [];
   for (const stream of EMPTY_STREAMS) {
@@ -35,7 +35,7 @@ export async function leftoversOf({ bus, sql, stateFolder }: TestStack): Promise
   return left;
 }
 
-/** Rollouts by run that the tracer has, for runs that ended. */
+/** Number of rollouts that the tracer has, by run. */
 export async function storedRollouts({ sql }: TestStack): Promise<Record<string, number>> {
   const rows = await sql<{ run_id: string; count: number }[]>`
     select run_id, count(*)::int as count from tracer.rollouts group by run_id`;

@@ -1,11 +1,11 @@
-/** The kill matrix as the table in docs/reliability.md. */
+/** Prints the kill matrix as the table in docs/reliability.md. */
 
 import { MOMENT_NAMES, MOMENTS, QUICK_CASES, VICTIMS } from "./moments.ts";
 
-/** What stands in a cell: the case runs in `npm test`, or in `npm run test:full` only. */
+/** The text of a cell: the case runs in `npm test`, or only in `npm run test:full`. */
 const Mark = { quick: "**×**", full: "×" } as const;
 
-/** One row a moment, in the order in which a run comes to them; one column a victim. */
+/** One row per moment, in the order in which a run reaches them; one column per victim. */
 export function matrixTable(): string {
   const quick = new Set(QUICK_CASES.map(([victim, moment]) => `${victim} ${moment}`));
   const rows = MOMENT_NAMES.map((moment) => [
@@ -13,6 +13,6 @@ export function matrixTable(): string {
     MOMENTS[moment].service,
     ...VICTIMS.map((victim) => (quick.has(`${victim} ${moment}`) ? Mark.quick : Mark.full)),
   ]);
-  const header = ["moment", "who stands still", ...VICTIMS];
+  const header = ["moment", "stopped process", ...VICTIMS];
   return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }

@@ -1,4 +1,4 @@
-/** The harness's side of the gate: arms a moment, waits for it, lets the process that stopped go on. */
+/** The harness's side of the gate: arms a moment, waits for it, and releases the stopped process. */
 
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -12,12 +12,12 @@ export class MomentControl {
   readonly #folder: string;
   #id = 0;
 
-  /** @param folder an empty one. */
+  /** @param folder an empty folder for the gate's files. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** For the processes that are to be watched. */
+  /** Environment variables for the processes to watch. */
   get environment(): Record<string, string> {
     const before = process.env.NODE_OPTIONS === undefined ? "" : `${process.env.NODE_OPTIONS} `;
     return {
@@ -26,7 +26,7 @@ export class MomentControl {
     };
   }
 
-  /** From now on, the first process that comes to the moment stops there. */
+  /** Lets the first process that reaches the moment from now on stop there. */
   arm({ service, path: steps, stop }: Moment): void {
     const armed: ArmedMoment = { id: ++this.#id, service, path: steps, stop };
     const beside = this.#file("arming");
@@ -34,18 +34,18 @@ export class MomentControl {
     renameSync(beside, this.#file(ARM_FILE));
   }
 
-  /** What the process that stopped says; undefined while none did. */
+  /** The report of the stopped process; undefined until one has stopped. */
   meeting(): Meeting | undefined {
     const file = this.#file(meetingFile(this.#id));
     return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Meeting) : undefined;
   }
 
-  /** Lets the process go on that stopped, if it still lives. */
+  /** Lets the stopped process continue, if it is still alive. */
   release(): void {
     writeFileSync(this.#file(releaseFile(this.#id)), "");
   }
 
-  /** Nothing stops any more. */
+  /** Releases the stopped process; from now on none stops. */
   disarm(): void {
     this.release();
     rmSync(this.#file(ARM_FILE), { force: true });

@@ -1,5 +1,5 @@
 /**
- * Loaded into every service of a stack under test, before the service itself, and into each of its threads:
+ * Is loaded into every service of a stack under test, before the service itself, and into each of its threads:
  *
  *   NODE_OPTIONS="--import …/moment-preload.ts" HONE_TEST_MOMENTS=<folder of the gate's files>
  */

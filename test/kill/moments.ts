@@ -1,29 +1,29 @@
 /**
- * The moments at which something is killed, in the order in which a run comes to them.
+ * The moments at which a process is killed, in the order in which a run reaches them.
  *
- * A moment is where a process stops: before (or after) the last of its path. What is on a path is what the gate is
- * told: `publish <subject> id=<message id> <payload>`, `query <sql>`, `rename <from> <to>`, `post <texts of a message
- * between threads>`. All are in the middle of the run: in step 2 of 3, but for the first and the last.
+ * A moment is a place where a process stops: before or after the last action of its path. The actions on a path are those that
+ * are reported to the gate: `publish <subject> id=<message id> <payload>`, `query <sql>`, `rename <from> <to>`, and `post
+ * <texts of a message between threads>`. All moments but the first and the last are in step 2 of 3.
  */
 
 import type { ArmedMoment } from "./seams/moment-gate.ts";
 
-/** The run that is disturbed. Every step trains from two minibatches twice, so four updates make a version. */
+/** The run that is disturbed. Every step trains two minibatches for two epochs, so four updates make a version. */
 export const RUN = { steps: 3, tasksPerStep: 8, minibatches: 2, warmStartTasks: 100, evalTasks: 10 };
 const GROUP_SIZE = 8;
 const STEP_ROLLOUTS = RUN.tasksPerStep * GROUP_SIZE;
-/** Each held-out task is done sampled and greedy. */
+/** Each held-out task is played sampled and greedily. */
 const EVAL_ROLLOUTS = RUN.evalTasks * 2;
-/** Of all kinds; the first and the last version are evaluated. */
+/** Rollouts of all kinds; the first and the last version are evaluated. */
 export const RUN_ROLLOUTS = RUN.warmStartTasks + RUN.steps * STEP_ROLLOUTS + 2 * EVAL_ROLLOUTS;
 
-/** What the world looks like while a process stands still. */
+/** The state of bus, database and files while a process is stopped. */
 export interface Situation {
-  /** Requests that nobody acknowledged. */
+  /** Number of requests that are not acknowledged. */
   readonly requests: number;
   /** Last committed version. */
   readonly committed: number | null | undefined;
-  /** Version that RUN_STATE tells of. */
+  /** Version that RUN_STATE shows. */
   readonly published: number | undefined;
   /** Newest version that the gateway can generate with. */
   readonly loaded: number | undefined;
@@ -33,7 +33,7 @@ export interface Situation {
 
 export interface Moment extends Omit<ArmedMoment, "id"> {
   readonly title: string;
-  /** Evidence from outside that this is the moment. */
+  /** Whether the situation is that of this moment. */
   readonly isNow: (situation: Situation) => boolean;
 }
 
@@ -153,7 +153,7 @@ export const MOMENTS = {
 export type MomentName = keyof typeof MOMENTS;
 export const MOMENT_NAMES = Object.keys(MOMENTS) as MomentName[];
 
-/** Everything that can be killed. */
+/** The processes that can be killed. */
 export const VICTIMS = [
   "dataset",
   "agent-rollout",
@@ -167,7 +167,7 @@ export const VICTIMS = [
 ] as const;
 export type Victim = (typeof VICTIMS)[number];
 
-/** A kill of each victim, each at another moment, for every run of the tests; the supervisor last, as it ends all. */
+/** The cases of `npm test`: each victim at another moment; the supervisor last, as it ends all others. */
 export const QUICK_CASES: readonly (readonly [Victim, MomentName])[] = [
   ["dataset", "accepted"],
   ["agent-rollout", "rollouts-half-done"],

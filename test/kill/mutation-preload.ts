@@ -1,6 +1,6 @@
 /**
- * Loaded into every process of a stack under test: changes one module as it is loaded, as HONE_TEST_MUTATION says.
- * The files themselves stay as they are.
+ * Is loaded into every process of a stack under test, and inserts the fault of HONE_TEST_MUTATION into a module while it is
+ * loaded. The module's file is not changed.
  */
 
 import { registerHooks } from "node:module";
@@ -9,7 +9,7 @@ import { MUTATIONS, type MutationName, mutate } from "./mutations.ts";
 const mutation = MUTATIONS[(process.env.HONE_TEST_MUTATION ?? "") as MutationName];
 if (mutation === undefined) {
   throw new Error(
-    `Cannot mutate as HONE_TEST_MUTATION must name a mutation: current value is ${process.env.HONE_TEST_MUTATION}`,
+    `HONE_TEST_MUTATION is ${process.env.HONE_TEST_MUTATION}, which is no mutation of test/kill/mutations.ts`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Faults that the kill matrix must catch. Each breaks one promise by a few changed lines, and does no harm to a run
- * that nobody disturbs: what shows it is the kill. Imports no code of the product, which would be loaded unchanged.
+ * Faults that the kill matrix must detect. Each breaks one promise with a few changed lines, which only shows when a process
+ * is killed. This file imports no code of the product, which would then be loaded before it can be changed.
  */
 
 import path from "node:path";
@@ -8,9 +8,9 @@ import { pathToFileURL } from "node:url";
 import type { MomentName, Victim } from "./moments.ts";
 
 export interface Mutation {
-  /** Below the repository. */
+  /** Path in the repository. */
   readonly file: string;
-  /** Stands in the file exactly once. */
+  /** Text that is in the file exactly once. */
   readonly text: string;
   readonly replacement: string;
   /** The case that must fail, and what it must complain about. */
@@ -48,7 +48,7 @@ export const MUTATIONS = {
     oldestVersion: version - 1,
     epoch: run.epoch,
   });`,
-    // Goes on from the newest state that is on the disk, committed or not: its step is then trained once more.
+    // Continues from the newest state on disk, even if it is not committed; its step is then trained once more.
     replacement: `const { readdirSync, readFileSync } = await import("node:fs");
       const { createHash } = await import("node:crypto");
       const states = run.stateFolder.replace(/[^/]+$/, "");
@@ -58,7 +58,7 @@ export const MUTATIONS = {
       Object.assign(run, { stateFolder, stateDigest: createHash("sha256").update(weights).digest("hex"), stateFiles: {} });`,
     victim: "trainer",
     moment: "state-renamed",
-    complaint: /the weights of version 2 are others/,
+    complaint: /the weights of version 2 differ/,
   },
   "version published before its commit": {
     file: "services/trainer/src/domain/step/commit.ts",
@@ -66,29 +66,29 @@ export const MUTATIONS = {
     replacement: `await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); ${COMMIT}`,
     victim: "trainer",
     moment: "state-renamed",
-    complaint: /RUN_STATE tells of version 2 while version 1 is the last that was committed/,
+    complaint: /RUN_STATE shows version 2, but the last committed version is 1/,
   },
 } as const satisfies Readonly<Record<string, Mutation>>;
 
 export type MutationName = keyof typeof MUTATIONS;
 export const MUTATION_NAMES = Object.keys(MUTATIONS) as MutationName[];
 
-/** Tried at every run of the tests; the others take longer to be seen. */
+/** The mutation of `npm test`; the others take longer to be detected. */
 export const QUICK_MUTATION: MutationName = "version published before its commit";
 
 const PRELOAD = path.join(import.meta.dirname, "mutation-preload.ts");
 
-/** For the processes whose code is to be changed as they load it. */
+/** Environment variables for the processes with the fault. */
 export function mutationEnvironment(name: MutationName): Record<string, string> {
   return { NODE_OPTIONS: `--import ${pathToFileURL(PRELOAD)}`, HONE_TEST_MUTATION: name };
 }
 
-/** The text of a module with the fault in it. @throws when the text that it replaces is not there any more. */
+/** Inserts the fault into a module's text. @throws when the text that it replaces is not there exactly once. */
 export function mutate({ file, text, replacement }: Mutation, source: string): string {
   const parts = source.split(text);
   if (parts.length !== 2) {
     throw new Error(
-      `Cannot change ${file} as the text must stand there once: current value is ${parts.length - 1} times`,
+      `${file} has the text of the fault ${parts.length - 1} times; it must have it exactly once`,
     );
   }
   return parts.join(replacement);

@@ -3,9 +3,9 @@ import { after, before, describe, test } from "node:test";
 import { type KillHarness, startKillHarness } from "./kill-case.ts";
 import { MOMENTS, QUICK_CASES, VICTIMS } from "./moments.ts";
 
-/* SIGKILL of each process once, at varied moments: the run goes on by itself, and ends as an undisturbed one ends. */
+/* Kills each process with SIGKILL at some moment: the run must continue by itself and end as an undisturbed run does. */
 
-describe("a run goes on as if nothing had happened", () => {
+describe("a run ends as an undisturbed run does", () => {
   let harness: KillHarness;
   before(async () => {
     harness = await startKillHarness();
@@ -16,11 +16,11 @@ describe("a run goes on as if nothing had happened", () => {
     assert.deepEqual(new Set(QUICK_CASES.map(([victim]) => victim)), new Set(VICTIMS));
   });
 
-  test("when nothing happens: the same file makes bitwise the same weights", () => harness.repeats());
+  test("when it is repeated without a kill", () => harness.repeats());
 
   for (const [victim, moment] of QUICK_CASES) {
     test(`when ${victim} is killed: ${MOMENTS[moment].title}`, () => harness.survives(victim, moment));
   }
 
-  test("and nothing is left behind, and the tracer has every rollout", () => harness.isTidy());
+  test("afterwards nothing is left to remove, and the tracer has every rollout", () => harness.isTidy());
 });

@@ -1,4 +1,4 @@
-/** All that a run left behind, read from outside: database, state folder, bus. */
+/** Reads the outcome of a run from the database, the state folder and the bus. */
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { BucketName, openBucket, readOrdered, StreamName, subjects } from "@hone
 import { type RunEvent, RunEventSchema, RunPhase, RunStateSchema } from "@hone/proto-gen/run";
 import type { TestStack } from "../support/stack.ts";
 
-/** One trained rollout, without what another attempt may change. */
+/** One trained rollout, without the columns that another attempt may change. */
 interface TrainedRollout {
   readonly slot: string;
   readonly version: number;
@@ -37,18 +37,18 @@ export interface RunOutcome {
   readonly rollouts: readonly TrainedRollout[];
   readonly chain: readonly CommittedVersion[];
   readonly evaluations: readonly RecordedEvaluation[];
-  /** SHA-256 of each file of the last state: weights, optimizer and what belongs to them. */
+  /** SHA-256 of each file of the last state: weights, optimizer and their companions. */
   readonly state: Readonly<Record<string, string>>;
-  /** SHA-256 of each file of the last checkpoint for people. */
+  /** SHA-256 of each file of the last checkpoint. */
   readonly checkpoint: Readonly<Record<string, string>>;
   readonly published: { readonly isCompleted: boolean; readonly version: number; readonly digest: string };
-  /** What was told of it, such as "step 2", each as often as it was told. */
-  readonly told: readonly string[];
+  /** Its events as short texts such as "step 2", repeated if they were published repeatedly. */
+  readonly events: readonly string[];
 }
 
 const EVENTS_DEADLINE_MS = 20_000;
 
-/** Reads what a run that ended left behind. */
+/** Reads the outcome of a run that has ended. */
 export async function readOutcome({ bus, sql, stateFolder }: TestStack, runId: string): Promise<RunOutcome> {
   const [run] = await sql<{ stage: string; version: number; state_folder: string; steps: number }[]>`
     select stage, version, state_folder from trainer.runs where run_id = ${runId}`;
@@ -76,7 +76,7 @@ export async function readOutcome({ bus, sql, stateFolder }: TestStack, runId: s
       version: published?.version ?? -1,
       digest: published?.digest ?? "",
     },
-    told: await toldOf(bus, runId),
+    events: await eventsOf(bus, runId),
   };
 }
 
@@ -92,10 +92,10 @@ function digestsIn(folder: string): Record<string, string> {
   );
 }
 
-/** Everything but progress, up to the event of the end, in order of its text. */
-function toldOf(bus: TestStack["bus"], runId: string): Promise<string[]> {
+/** All events up to the run's end, without those of progress, sorted. */
+function eventsOf(bus: TestStack["bus"], runId: string): Promise<string[]> {
   return deadline(`the events of ${runId}`, EVENTS_DEADLINE_MS, async (signal) => {
-    const told: string[] = [];
+    const events: string[] = [];
     const filter = subjects.event(runId, "*");
     for await (const { message } of readOrdered(bus, RunEventSchema, {
       stream: StreamName.events,
@@ -103,10 +103,10 @@ function toldOf(bus: TestStack["bus"], runId: string): Promise<string[]> {
       signal,
     })) {
       const text = textOf(message);
-      if (text !== undefined) told.push(text);
+      if (text !== undefined) events.push(text);
       if (message.kind.case === "ended") break;
     }
-    return told.sort();
+    return events.sort();
   });
 }
 

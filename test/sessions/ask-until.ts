@@ -1,4 +1,4 @@
-/** Answers of a model that says what it likes: asked again, in other words each time, until one is of the wanted kind. */
+/** Asks a random model repeatedly, with another seed or prompt each time, until an answer is of the wanted kind. */
 
 import assert from "node:assert/strict";
 

@@ -1,6 +1,6 @@
 /**
- * A tokenizer whose tokens are words, and whole calls of a tool: a small model that was never trained calls tools, one after
- * the other, and ends its answers after a thousand tokens or so.
+ * A tokenizer whose tokens are words and whole tool calls, so that a small untrained model calls tools, and ends its answers
+ * after about a thousand tokens.
  */
 
 import { wordTokenizerFiles } from "@hone/tokenizer";
@@ -14,7 +14,7 @@ const CALLS = Array.from(
 const CONSONANTS = [..."bdfgklmnprst"];
 const WORDS = CONSONANTS.flatMap((a) => CONSONANTS.flatMap((b) => CONSONANTS.map((c) => `${a}o${b}a${c}i `)));
 
-/** Tools are shown by a word: what they are is nothing to a model that knows no words. */
+/** The template shows tools by a single word, because an untrained model does not understand their descriptions. */
 const CHAT_TEMPLATE = [
   "{%- if tools -%}{{- '<|system|>tools' -}}{%- endif -%}",
   "{%- for message in messages -%}",
@@ -27,7 +27,7 @@ const CHAT_TEMPLATE = [
   "{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}",
 ].join("\n");
 
-/** Files of the tokenizer, as a run file takes them. */
+/** The tokenizer's files in the form of a run file's `tokenizer.files`. */
 export function callingTokenizerFiles(): Readonly<Record<string, string>> {
   return wordTokenizerFiles({
     roles: ["system", "user", "tool", "assistant"],

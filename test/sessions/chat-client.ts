@@ -1,4 +1,4 @@
-/** The official OpenAI client against a session: chat completions. */
+/** Tests of a session with the official OpenAI client: chat completions. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ const TOOLS: OpenAI.ChatCompletionTool[] = [
   },
 ];
 
-/** What a completion says of its tokens where it was asked to. */
+/** The token ids of a completion that was asked for with `return_token_ids`. */
 interface WithTokens {
   readonly prompt_token_ids: number[];
   readonly choices: readonly { readonly token_ids: number[] }[];
@@ -65,7 +65,7 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
     assert.equal(choice.finish_reason, tokenIds.length === 24 ? "length" : "stop");
   });
 
-  test(`${name}: the same seed repeats an answer, another seed and no seed give others`, async () => {
+  test(`${name}: the same seed gives the same answer, and another seed or none gives another`, async () => {
     const first = await ask({ seed: 1 });
     assert.deepEqual((await ask({ seed: 1 })).tokenIds, first.tokenIds);
     assert.notDeepEqual((await ask({ seed: 2 })).tokenIds, first.tokenIds);
@@ -86,7 +86,7 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
     assert.ok(chunks.length > 5, `${chunks.length} chunks`);
   });
 
-  test(`${name}: an answer that the model ends itself says stop`, async () => {
+  test(`${name}: an answer that the model ends has finish_reason stop`, async () => {
     const { tokenIds } = await askUntil(
       "an end",
       (seed) => ask({ seed, max_tokens: 300 }),
@@ -109,7 +109,7 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
   });
 
   for (const numCalls of [1, 2]) {
-    test(`${name}: ${numCalls === 1 ? "calls a tool" : "calls tools in parallel"}, streamed alike, and goes on from what they say`, async () => {
+    test(`${name}: ${numCalls === 1 ? "calls a tool" : "calls tools in parallel"}, streams the same calls, and continues from the tools' results`, async () => {
       const messages = [user(`look at ${numCalls}`)];
       const called = await askUntil(
         `${numCalls} calls`,
@@ -146,11 +146,15 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
         tools: TOOLS,
       });
       const before = [...called.promptIds, ...called.tokenIds];
-      assert.deepEqual(next.promptIds.slice(0, before.length), before, "the record goes on verbatim");
+      assert.deepEqual(
+        next.promptIds.slice(0, before.length),
+        before,
+        "the next prompt begins with the recorded tokens",
+      );
     });
   }
 
-  test(`${name}: a conversation goes on verbatim, turn after turn`, async () => {
+  test(`${name}: each turn's prompt begins with the tokens of the turns before`, async () => {
     const messages = [user("a lake")];
     let before: number[] = [];
     for (const question of ["where", "how far", "is it wet"]) {
@@ -161,7 +165,7 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
     }
   });
 
-  test(`${name}: without tools to choose none are called`, async () => {
+  test(`${name}: calls no tool if tool_choice is none`, async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4].map((seed) => ask({ seed, tools: TOOLS, tool_choice: "none" })),
     );
@@ -176,7 +180,7 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
     ["a prompt beyond the context", { messages: [user("lake ".repeat(1_200))] }, "messages"],
   ];
   for (const [what, options, param] of refusals) {
-    test(`${name}: is refused ${what}, streamed or not`, async () => {
+    test(`${name}: refuses ${what}, streamed or not`, async () => {
       for (const asked of [ask, chunksOf]) {
         await assert.rejects(asked(options as never), (error) => {
           assert.ok(error instanceof OpenAI.BadRequestError, String(error));
@@ -198,7 +202,7 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
     assert.equal(data[0]?.id, "policy");
   });
 
-  test(`${name}: a client that goes away ends its generation`, async () => {
+  test(`${name}: a client that disconnects ends its generation`, async () => {
     const long = { model: "policy", messages: [user("tell me all")], max_tokens: 1_500 };
     await record.abandon(async () => {
       const stream = await clientOf().chat.completions.create({ ...long, stream: true });

@@ -17,8 +17,8 @@ import { responsesClientSuite } from "./responses-client.ts";
 import type { SuiteRecord, SuiteSessions } from "./session-suite.ts";
 
 /*
- * The official clients against sessions of a run with a small model, and then the record of those sessions: what clients
- * were answered stands in it token by token.
+ * Tests sessions of a run with the official clients, and then the record of those sessions: it must hold the clients' answers
+ * token by token.
  */
 
 const RUN = "held";
@@ -29,7 +29,9 @@ const MAX_TRIES = 20;
 
 const python = findPython("openai", "OpenAI");
 const skipPython =
-  python === undefined ? "no Python with openai: `pip install openai`, or name one by HONE_PYTHON" : false;
+  python === undefined
+    ? "no Python with the package openai: run `pip install openai`, or set HONE_PYTHON to one that has it"
+    : false;
 if (skipPython !== false) console.warn(`SKIPPED: the Python client is not tested, as there is ${skipPython}`);
 
 interface Answered {
@@ -61,7 +63,7 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
         call().then(settle, settle);
         while (!isSettled) if ((await running()) > 0) return;
       }
-      assert.fail(`no generation was seen to run in ${MAX_TRIES} calls`);
+      assert.fail(`none of ${MAX_TRIES} calls was seen running`);
     },
     async abandon(leave) {
       numLeft++;
@@ -132,9 +134,9 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
     assert.equal(output.match(/^ok /gm)?.length, 7, output);
   });
 
-  test("what clients were answered stands in the record, and what they left does not pass for an answer", async () => {
+  test("the record holds the clients' answers, and abandoned generations are not counted as answers", async () => {
     const episodes = scoredEpisodes(stack.bus, { run: RUN, count: GROUP_SIZE, deadlineMs: END_MS });
-    held.letGo();
+    held.release();
     const scored = await episodes;
     assert.deepEqual(
       scored.map(({ episode }) => episode?.reason),
@@ -154,7 +156,7 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
       assert.ok(isTrained, `${tokenIds.length} tokens after ${begin}`);
     }
     const abandoned = scored.reduce((sum, { episode }) => sum + (episode?.metrics.session_abandoned ?? 0), 0);
-    // On a busy machine some were answered before their clients were gone.
+    // On a busy machine some generations end before their clients disconnect.
     assert.ok(abandoned >= numLeft / 2 && abandoned <= numLeft, `${abandoned} of ${numLeft}`);
   });
 });

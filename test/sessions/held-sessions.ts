@@ -1,6 +1,6 @@
 /**
- * Sessions of a real run that stay open until a test lets them go: the run's agent tells the test of its session and
- * waits for an answer.
+ * Sessions of a real run that stay open until a test releases them. The run's agent sends its session to the test and waits
+ * for the response.
  */
 
 import { writeFile } from "node:fs/promises";
@@ -9,19 +9,19 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { eventually } from "@hone/testing";
 
-/** What an agent is given to reach the model. */
+/** Address and key of an agent's session. */
 export interface HeldSession {
   readonly url: string;
   readonly key: string;
 }
 
 export interface HeldSessions {
-  /** Of the run's file: a module for the agent, and its configuration. */
+  /** The section `agent` of the run file. */
   readonly agent: { readonly name: string; readonly modules: string[]; readonly config: object };
-  /** The sessions, once so many are open. */
+  /** Resolves with the sessions once this many are open. */
   opened(count: number, deadlineMs: number): Promise<HeldSession[]>;
-  /** Their agents return. */
-  letGo(): void;
+  /** Lets the agents return, which closes their sessions. */
+  release(): void;
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export const agents = {
 export async function holdSessions(files: string): Promise<HeldSessions> {
   await writeFile(path.join(files, MODULE), AGENT);
   const sessions: HeldSession[] = [];
-  const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += String(chunk);
@@ -64,9 +64,9 @@ export async function holdSessions(files: string): Promise<HeldSessions> {
       await eventually(`${count} open sessions`, () => sessions.length >= count, { deadlineMs });
       return sessions.slice(0, count);
     },
-    letGo,
+    release,
     async close() {
-      letGo();
+      release();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },

@@ -1,4 +1,4 @@
-/** The official Anthropic client against a session. */
+/** Tests of a session with the official Anthropic client. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const TOOLS: Anthropic.Tool[] = [
 const textOf = ({ content }: Anthropic.Message) =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("");
 const callsOf = ({ content }: Anthropic.Message) => content.filter((block) => block.type === "tool_use");
-/** Those of the input that were there already are told apart. */
+/** All input tokens: cached ones are counted separately in the usage. */
 const inputTokensOf = ({ usage }: Anthropic.Message) =>
   usage.input_tokens + (usage.cache_read_input_tokens ?? 0);
 
@@ -44,23 +44,23 @@ export const messagesClientSuite: SessionSuite = (name, sessions, record) => {
     assert.equal(answer.stop_reason, answer.usage.output_tokens === 24 ? "max_tokens" : "end_turn");
   });
 
-  test(`${name}: streams events in their order; the text of its deltas is the message's`, async () => {
+  test(`${name}: streams events in order, and their text is the message's text`, async () => {
     const events = await collect(await clientOf().messages.create({ ...asked(), stream: true }));
     const types = events.map(({ type }) => type);
     assert.deepEqual(types.slice(0, 3), ["message_start", "content_block_start", "content_block_delta"]);
     assert.deepEqual(types.slice(-3), ["content_block_stop", "message_delta", "message_stop"]);
     assert.ok(types.length > 8, `${types.length} events`);
-    let told = "";
+    let streamedText = "";
     const stream = clientOf().messages.stream(asked());
     stream.on("text", (delta) => {
-      told += delta;
+      streamedText += delta;
     });
     const message = await stream.finalMessage();
-    assert.equal(textOf(message), told);
+    assert.equal(textOf(message), streamedText);
     assert.equal(message.stop_reason, message.usage.output_tokens === 24 ? "max_tokens" : "end_turn");
   });
 
-  test(`${name}: an answer that the model ends itself says end_turn`, async () => {
+  test(`${name}: an answer that the model ends has stop_reason end_turn`, async () => {
     const answer = await askUntil(
       "an end",
       () => ask({ max_tokens: 300 }),
@@ -87,7 +87,7 @@ export const messagesClientSuite: SessionSuite = (name, sessions, record) => {
   for (const numCalls of [1, 2]) {
     const what = numCalls === 1 ? "calls a tool" : "calls tools in parallel";
     for (const isStreamed of [false, true]) {
-      test(`${name}: ${what}${isStreamed ? ", streamed," : ""} and goes on from what they say`, async () => {
+      test(`${name}: ${what}${isStreamed ? ", streamed," : ""}, and continues from the tools' results`, async () => {
         const messages: Anthropic.MessageParam[] = [{ role: "user", content: `look at ${numCalls}` }];
         const call = (params: Params) =>
           isStreamed ? clientOf().messages.stream(params).finalMessage() : clientOf().messages.create(params);
@@ -138,7 +138,7 @@ export const messagesClientSuite: SessionSuite = (name, sessions, record) => {
     ],
   ];
   for (const [what, options, message] of refusals) {
-    test(`${name}: is refused ${what}, streamed or not`, async () => {
+    test(`${name}: refuses ${what}, streamed or not`, async () => {
       const streamed = (changes: object) => clientOf().messages.stream(asked(changes)).finalMessage();
       for (const each of [ask, streamed]) {
         await assert.rejects(each(options), (error) => {
@@ -173,7 +173,7 @@ export const messagesClientSuite: SessionSuite = (name, sessions, record) => {
     assert.deepEqual(statuses, [200, 200, 401, 401]);
   });
 
-  test(`${name}: a client that goes away ends its generation`, async () => {
+  test(`${name}: a client that disconnects ends its generation`, async () => {
     await record.abandon(async () => {
       const stream = await clientOf().messages.create({ ...asked({ max_tokens: 1_500 }), stream: true });
       for await (const { type } of stream) if (type === "content_block_delta") break;

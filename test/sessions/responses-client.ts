@@ -1,4 +1,4 @@
-/** The official OpenAI client against a session: responses. */
+/** Tests of a session with the official OpenAI client: responses. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,16 +42,16 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
     assert.deepEqual(answer.incomplete_details, isCut ? { reason: "max_output_tokens" } : null);
   });
 
-  test(`${name}: streams events in their order; the text of its deltas is the answer's`, async () => {
-    let told = "";
+  test(`${name}: streams events in order, and their text is the answer's text`, async () => {
+    let streamedText = "";
     const types: string[] = [];
     const stream = clientOf().responses.stream(asked());
     for await (const event of stream) {
       types.push(event.type);
-      if (event.type === "response.output_text.delta") told += event.delta;
+      if (event.type === "response.output_text.delta") streamedText += event.delta;
     }
     const answer = await stream.finalResponse();
-    assert.equal(answer.output_text, told);
+    assert.equal(answer.output_text, streamedText);
     assert.deepEqual(types.slice(0, 2), ["response.created", "response.in_progress"]);
     assert.equal(types.at(-1), `response.${answer.status}`);
     assert.ok(types.length > 8, `${types.length} events`);
@@ -60,7 +60,7 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
   for (const numCalls of [1, 2]) {
     const what = numCalls === 1 ? "calls a tool" : "calls tools in parallel";
     for (const isStreamed of [false, true]) {
-      test(`${name}: ${what}${isStreamed ? ", streamed," : ""} and goes on from what they say`, async () => {
+      test(`${name}: ${what}${isStreamed ? ", streamed," : ""}, and continues from the tools' results`, async () => {
         const input: OpenAI.Responses.ResponseInputItem[] = [
           { role: "user", content: `look at ${numCalls}` },
         ];
@@ -84,7 +84,7 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
           output: "wet",
         }));
         const said = called.output as OpenAI.Responses.ResponseInputItem[];
-        // With its items once more, and by its id: the same context.
+        // Repeating the answer's items and naming the answer by its id must give the same context.
         const all = await call(asked({ input: [...input, ...said, ...results], tools: TOOLS }));
         const named = await call(asked({ input: results, previous_response_id: called.id, tools: TOOLS }));
         const { input_tokens = 0, output_tokens = 0 } = called.usage ?? {};
@@ -97,14 +97,14 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
     }
   }
 
-  test(`${name}: goes on from an earlier answer, whose instructions are not carried over`, async () => {
+  test(`${name}: continues from an earlier answer without its instructions`, async () => {
     const first = await ask({ instructions: "be brief" });
     const next = await ask({ input: "and then", previous_response_id: first.id, instructions: "be brief" });
     const without = await ask({ input: "and then", previous_response_id: first.id });
     assert.equal(next.previous_response_id, first.id);
     const { input_tokens = 0, output_tokens = 0 } = first.usage ?? {};
     assert.ok((next.usage?.input_tokens ?? 0) >= input_tokens + output_tokens);
-    // Without them the first answer is text, in which the tokens that shape a conversation are not.
+    // Without the instructions the first answer is plain text, which lacks the template's control tokens.
     const instructed = (next.usage?.input_tokens ?? 0) - (without.usage?.input_tokens ?? 0);
     assert.ok(instructed >= 1 + "be brief".length, `${instructed} tokens`);
     for (const previous_response_id of ["resp_unknown", "unknown"]) {
@@ -113,8 +113,8 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
         (error) => error instanceof OpenAI.BadRequestError && error.code === "previous_response_not_found",
       );
     }
-    const stranger = clientOf(sessions.second);
-    await assert.rejects(ask({ previous_response_id: first.id }, stranger), OpenAI.BadRequestError);
+    const otherSession = clientOf(sessions.second);
+    await assert.rejects(ask({ previous_response_id: first.id }, otherSession), OpenAI.BadRequestError);
   });
 
   const refusals: readonly [string, object, string | null][] = [
@@ -124,7 +124,7 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
     ["a prompt beyond the context", { input: "lake ".repeat(1_200) }, "messages"],
   ];
   for (const [what, options, param] of refusals) {
-    test(`${name}: is refused ${what}, streamed or not`, async () => {
+    test(`${name}: refuses ${what}, streamed or not`, async () => {
       const streamed = (changes: object) => clientOf().responses.stream(asked(changes)).finalResponse();
       for (const each of [ask, streamed]) {
         await assert.rejects(each(options), (error) => {
@@ -136,7 +136,7 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
     });
   }
 
-  test(`${name}: a client that goes away ends its generation`, async () => {
+  test(`${name}: a client that disconnects ends its generation`, async () => {
     await record.abandon(async () => {
       const stream = await clientOf().responses.create({
         ...asked({ max_output_tokens: 1_500 }),

@@ -1,20 +1,20 @@
-/** What the suites of all clients have in common. */
+/** Types that the suites of all clients share. */
 
 import type { HeldSession } from "./held-sessions.ts";
 
-/** Two sessions of one run; known when tests run, not when they are declared. */
+/** Two sessions of one run. Their values are set before the tests run, and not yet when they are declared. */
 export interface SuiteSessions {
   readonly first: HeldSession;
   readonly second: HeldSession;
 }
 
-/** What is compared with the record when the sessions are over. */
+/** Collects what is compared with the record after the sessions have ended. */
 export interface SuiteRecord {
-  /** An answer that a client got, by its tokens. */
+  /** Notes the tokens of an answer that a client received. */
   answered(promptIds: readonly number[], tokenIds: readonly number[]): void;
-  /** Does something that leaves a generation behind, and counts it. */
+  /** Calls `leave`, which abandons a generation, and counts it. */
   abandon(leave: () => Promise<void>): Promise<void>;
-  /** Makes a call, again where it was answered too soon, until its generation is seen to run. */
+  /** Makes a call until its generation is seen running; repeats the call if it was answered too soon. */
   untilItRuns(call: () => Promise<unknown>): Promise<void>;
 }
 

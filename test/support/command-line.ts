@@ -1,21 +1,21 @@
-/** The command line as a person starts it, in a state folder of the test's own. */
+/** Runs the command line as a user does, with the test's own state folder. */
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { COMMAND_LINE } from "./stack.ts";
 
 export interface CommandLineOptions {
   readonly stateFolder: string;
-  /** Where the person stands. */
+  /** The user's current folder. */
   readonly userFolder: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** `hone ARGS`, whose output nobody sees on a terminal. */
+/** A running `hone ARGS` whose output is not a terminal. */
 export class CommandLine {
-  /** What it printed so far. */
+  /** What was printed to stdout so far. */
   output = "";
   errors = "";
-  /** Its exit code; null where a signal ended it. */
+  /** The exit code; null if a signal ended the command. */
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcessWithoutNullStreams;
 
@@ -29,7 +29,7 @@ export class CommandLine {
     this.ended = new Promise((resolve) => this.#child.once("close", resolve));
   }
 
-  /** All that it reads. */
+  /** Writes the whole input. */
   write(input: string): void {
     this.#child.stdin.end(input);
   }

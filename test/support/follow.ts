@@ -1,4 +1,4 @@
-/** Publishing a run request by hand, and reading the event stream from it on. */
+/** Publishes run requests by hand, and follows their events. */
 
 import assert from "node:assert/strict";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -10,7 +10,7 @@ import type { TestStack } from "./stack.ts";
 
 type EventOf<Case extends RunEvent["kind"]["case"]> = Extract<RunEvent["kind"], { case: Case }>;
 
-/** Everything that was said of a run that came to its end. */
+/** The events of a run that has ended. */
 export interface FinishedRun {
   readonly runId: string;
   readonly steps: EventOf<"stepCompleted">["value"][];
@@ -73,8 +73,8 @@ export async function runToEnd(
 }
 
 /**
- * Looks at the run's row until it is over, however it ended, while bus and database come and go.
- * @throws with the reasons when the request was refused, which leaves no row.
+ * Polls the run's row until the run has ended in any way; bus and database may restart meanwhile.
+ * @throws with the reasons if the request was refused, as it then has no row.
  */
 export async function untilEnded(stack: TestStack, runId: string, deadlineMs: number): Promise<void> {
   const look = async () => {
@@ -87,24 +87,24 @@ export async function untilEnded(stack: TestStack, runId: string, deadlineMs: nu
   if (refusal !== undefined) throw new Error(`the request of ${runId} was refused: ${refusal}`);
 }
 
-/** How far a run is by its row; undefined before it has one. */
+/** The stage in the run's row; undefined before the run has one. */
 export async function stageOf({ sql }: TestStack, runId: string): Promise<string | undefined> {
   const [row] = await sql<{ stage: string }[]>`select stage from trainer.runs where run_id = ${runId}`;
   return row?.stage;
 }
 
-/** Why the request of a run was refused, as far as it is known now; undefined when it was not. */
+/** Why the run's request was refused; undefined if no refusal is known yet. */
 export async function refusalIn({ bus }: TestStack, runId: string): Promise<string | undefined> {
   const sequence = Number(runId.slice(runId.lastIndexOf("-") + 1));
   const query = { last_by_subj: subjects.requestRefused(sequence) };
-  const told = await bus.manager.streams.getMessage(StreamName.events, query);
-  if (told === null) return undefined;
-  const { kind } = fromBinary(RunEventSchema, told.data);
+  const stored = await bus.manager.streams.getMessage(StreamName.events, query);
+  if (stored === null) return undefined;
+  const { kind } = fromBinary(RunEventSchema, stored.data);
   assert.ok(kind.case === "refused", kind.case);
   return reasonsIn(kind.value);
 }
 
-/** Reads what was answered to a request that is refused. */
+/** Waits for the refusal of a request and returns it. */
 export async function refusalOf(
   bus: Bus,
   sequence: number,

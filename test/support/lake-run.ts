@@ -1,4 +1,4 @@
-/** Run files for tests: the first example, cut down. */
+/** Makes small run files for tests from the first example. */
 
 import { readFile } from "node:fs/promises";
 import path from "node:path";
@@ -7,21 +7,21 @@ import { REPOSITORY } from "./stack.ts";
 
 const EXAMPLE = path.join(REPOSITORY, "examples", "01-frozen-lake");
 
-/** What a test changes of the example. */
+/** What a test changes in the example. */
 export interface LakeRunOptions {
   readonly name: string;
   readonly steps: number;
   readonly tasksPerStep: number;
   readonly minibatches: number;
-  /** Rollouts of the scripted policy that are imitated first. */
+  /** Rollouts of the scripted policy that the warm start imitates. */
   readonly warmStartTasks: number;
   /** Held-out tasks. */
   readonly evalTasks: number;
-  /** In place of the example's model; it keeps the example's tokenizer. */
+  /** Replaces the shape of the example's model, but not its tokenizer. */
   readonly shape?: Partial<Omit<ModelInit, "tokenizer">>;
 }
 
-/** The example's file with its agent and tokenizer inlined, as it could be published by hand. */
+/** The example's run file with its agent and tokenizer inlined, so that it can be published. */
 export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
   const example = parseRunFile(await readFile(path.join(EXAMPLE, "run.yaml"), "utf8"));
   const { warmStart, dataset, rollout, trainer } = example;

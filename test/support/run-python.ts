@@ -1,4 +1,4 @@
-/** Runs a Python program of the tests to its end. */
+/** Runs a Python program and waits for its end. */
 
 import { spawn } from "node:child_process";
 

@@ -1,4 +1,4 @@
-/** Reads the scored episodes of a run as they come: what an ended run no longer needs is purged. */
+/** Reads the scored episodes of a run while it runs, because they are purged after its end. */
 
 import { deadline } from "@hone/core";
 import { type Bus, readOrdered, StreamName, subjects } from "@hone/messaging";
@@ -6,7 +6,7 @@ import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout
 import { eventually } from "@hone/testing";
 
 export interface ScoredEpisodesOptions {
-  /** Name of the run; of several runs of one name, all. */
+  /** Name of the run; runs of the same name are all included. */
   readonly run: string;
   readonly count: number;
   readonly deadlineMs: number;
@@ -27,9 +27,9 @@ export function scoredEpisodes(
   });
 }
 
-/** Scored episodes of runs of a name, kept from the first on until the scope ends. */
+/** Keeps the scored episodes of all runs of a name until the scope ends. */
 export interface KeptEpisodes extends AsyncDisposable {
-  /** All of them, as soon as there are so many. */
+  /** Resolves with all episodes once there are this many. */
   all(count: number, deadlineMs: number): Promise<readonly ScoredEpisode[]>;
 }
 

@@ -1,4 +1,4 @@
-/** Where a service of a stack listens. */
+/** Finds the HTTP address of a service of a stack. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** A whole stack on a throw-away folder, brought up and ended by the command line, as a user does it. */
+/** Starts a whole stack in a temporary folder with the command line, as a user does, and stops it. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,17 +19,17 @@ export const SERVICES = [
   "tracer",
 ] as const;
 const UP_DEADLINE_MS = 120_000;
-/** Of each log, in the message of a failed test. */
+/** Lines of each log in the message of a failed test. */
 const LOG_LINES = 12;
 
-/** What a command printed and how it ended. */
+/** The output and exit code of a command. */
 export interface Ended {
   readonly code: number | null;
   readonly output: string;
 }
 
 export interface TestStack extends AsyncDisposable {
-  /** Another one after the supervisor was killed, as `sql`. */
+  /** A connection as the owner. After the supervisor was killed, this is another one; so is `sql`. */
   readonly bus: Bus;
   readonly sql: postgres.Sql;
   /** HONE_STATE_DIR. */
@@ -39,21 +39,21 @@ export interface TestStack extends AsyncDisposable {
   page(path: string, signal?: AbortSignal): Promise<Response>;
   /** Runs the command line on this stack. */
   hone(...args: string[]): Promise<Ended>;
-  /** Names of the services' processes: those of the services, `<service>-1` and so on for further ones. */
+  /** Names of the services' processes: that of the service, and `<service>-1` and so on for further ones. */
   serviceProcesses(): readonly string[];
-  /** Process id of one of them, of "nats-server", of "postgres" or of the "supervisor", `hone up`. */
+  /** Process id of one of these, of "nats-server", of "postgres" or of the "supervisor", which is `hone up`. */
   pidOf(name: string): number;
   /**
-   * Sends SIGKILL to one of them and waits until the supervisor has put another process in its place. In that of the
-   * supervisor itself, another `hone up` is started at once, as a user would.
+   * Sends SIGKILL to one of these and waits until the supervisor has started another process in its place. If it was the
+   * supervisor itself, another `hone up` is started at once, as a user would do.
    */
   kill(name: string, options?: KillOptions): Promise<void>;
-  /** What runs do and wait for, and the end of each log: for the message of a test that failed. */
+  /** The status and the end of each log, for the message of a failed test. */
   describe(): Promise<string>;
 }
 
 export interface KillOptions {
-  /** Called once the process is gone, before anything is waited for. */
+  /** Called as soon as the process has ended, before its replacement is waited for. */
   readonly whenGone?: () => void;
 }
 
@@ -64,7 +64,7 @@ interface StackFile {
   readonly services: Readonly<Record<string, { readonly pid: number }>>;
 }
 
-/** Files of the two servers that hold their process ids, below the state folder. */
+/** Files in the state folder that hold the process ids of the two servers. */
 const PID_FILES: Readonly<Record<string, string>> = {
   "nats-server": path.join("nats", "nats-server.pid"),
   postgres: path.join("postgres", "data", "postmaster.pid"),
@@ -81,13 +81,13 @@ export interface StackOptions {
   readonly replicas?: Readonly<Record<string, number>>;
   /** Whether the services run in the process of `hone up`. @default false */
   readonly isInProcess?: boolean;
-  /** Leaves something in the state folder, which does not exist yet, before the stack is started. */
+  /** Prepares the state folder, which does not exist yet, before the stack is started. */
   readonly prepare?: (stateFolder: string) => void;
-  /** Port at which a debugger may attach to that process. */
+  /** Port for a debugger of the process of `hone up`. */
   readonly inspectPort?: number;
 }
 
-/** Starts bus, database and services; ends them, and removes their folder, at the end of the scope. */
+/** Starts bus, database and services. The end of the scope stops them and removes their folder. */
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   const folder = await temporaryFolder("stack");
   const stateFolder = path.join(folder.path, "state");
@@ -97,7 +97,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     HONE_STATE_DIR: stateFolder,
     NO_COLOR: "1",
     INIT_CWD: REPOSITORY,
-    // A stack ends with the process that it is told of here, so a killed test leaves none behind.
+    // The stack ends with this process, even if the test is killed.
     HONE_BOOTSTRAP_PID: String(process.pid),
   };
   const hone = (...args: string[]) =>
@@ -110,7 +110,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     return Number.parseInt(readFileSync(path.join(stateFolder, pidFile), "utf8"), 10) || undefined;
   };
   const pidOf = (name: string): number => findPid(name) ?? assert.fail(`no process of ${name}`);
-  /** Starts `hone up` and waits until it is up and the stack's file is its own. */
+  /** Starts `hone up` and waits until the stack file names it. */
   const bringUp = async (before?: number) => {
     let ending: Ended | undefined;
     const without = options.without === undefined ? [] : ["--without", options.without.join(",")];
@@ -193,12 +193,12 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
       const refused = busRefusals(stateFolder);
       await folder[Symbol.asyncDispose]();
       assert.equal(down.code, 0, down.output);
-      assert.deepEqual(refused, [], "no service asked the bus for what it may not");
+      assert.deepEqual(refused, [], "the bus refused no request of a service");
     },
   };
 }
 
-/** What the bus refused its users, as its log tells it. */
+/** The refusals of the bus in its log. */
 export function busRefusals(stateFolder: string): string[] {
   const log = path.join(stateFolder, "nats", "nats-server.log");
   if (!existsSync(log)) return []; // the bus is not the stack's own

@@ -1,31 +1,31 @@
-/** Stopping a process of a stack for a while, with all below it, as a debugger or a starved machine does. */
+/** Stops a process of a stack and its children for a while, as a debugger or an overloaded machine does. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import type { TestStack } from "./stack.ts";
 
-/** A process that stands still until the scope ends. */
+/** A process that is stopped until the scope ends. */
 export interface StoppedProcess extends Disposable {
-  /** Lets it go on; a second call does nothing. */
-  goOn(): void;
+  /** Continues the process; a second call does nothing. */
+  continue(): void;
 }
 
 /** @param name a service, "nats-server" or "postgres". */
 export function stopProcess(stack: TestStack, name: string): StoppedProcess {
   const root = stack.pidOf(name);
-  // The root first: what stands still starts no further children.
+  // The root is stopped first, so that it starts no further children.
   process.kill(root, "SIGSTOP");
   const stopped = [root, ...childrenOf(root)];
   for (const pid of stopped.slice(1)) process.kill(pid, "SIGSTOP");
   let isOver = false;
-  const goOn = () => {
+  const continueAll = () => {
     if (isOver) return;
     isOver = true;
     for (const pid of stopped.toReversed()) process.kill(pid, "SIGCONT");
   };
-  return { goOn, [Symbol.dispose]: goOn };
+  return { continue: continueAll, [Symbol.dispose]: continueAll };
 }
 
-/** Direct children: PostgreSQL serves each connection by one. */
+/** Direct children of a process; PostgreSQL has one for each connection. */
 export function childrenOf(parent: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -33,7 +33,7 @@ export function childrenOf(parent: number): number[] {
     .filter((pid) => parentOf(pid) === parent);
 }
 
-/** The command line of a process, its words apart by NUL; empty for one that ended. */
+/** The command line of a process, with its words separated by NUL; empty if the process has ended. */
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
@@ -42,7 +42,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Undefined for a process that ended meanwhile. */
+/** The parent of a process; undefined if the process has ended. */
 function parentOf(pid: number): number | undefined {
   try {
     // The name, in brackets, may hold spaces; state and parent follow it.

@@ -1,4 +1,4 @@
-/** A small random model with ChatML's tokenizer, as a folder in the Hugging Face layout. */
+/** Writes a small random model with a ChatML tokenizer as a folder in the Hugging Face layout. */
 
 import { ElementType, saveCheckpoint } from "@hone/checkpoint";
 import { configFromSpec, initialiseWeights, listParameters, resolveModelSpec } from "@hone/nn";

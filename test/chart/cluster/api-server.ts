@@ -1,6 +1,6 @@
 /**
- * As much of a Kubernetes API server as Helm asks when it renders against one: which kinds there are, and the Secrets that an
- * install left, which templates look up. `helm template --dry-run=server --kube-apiserver URL` renders an upgrade with it.
+ * The part of a Kubernetes API server that Helm uses when it renders an upgrade with `helm template --dry-run=server
+ * --kube-apiserver URL`: the list of kinds, and the Secrets of an earlier install, which templates look up.
  */
 
 import { once } from "node:events";
@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   "policy/v1": ["PodDisruptionBudget"],
 };
 
-/** What Helm asks first, by path: the lists of groups, versions and kinds. */
+/** Helm's first requests, by path: the lists of groups, versions and kinds. */
 const DISCOVERY = new Map<string, object>([
   ["/version", VERSION],
   ["/api", { kind: "APIVersions", versions: ["v1"] }],
@@ -29,7 +29,7 @@ const DISCOVERY = new Map<string, object>([
 ]);
 
 export class ApiServer implements AsyncDisposable {
-  /** Names of the Secrets that were asked for. */
+  /** Names of the Secrets that were requested. */
   readonly asked: string[] = [];
   readonly #server: Server;
 
@@ -49,7 +49,7 @@ export class ApiServer implements AsyncDisposable {
     });
   }
 
-  /** @param manifests what was installed before; without any, nothing was. */
+  /** @param manifests the earlier install; empty if there was none. */
   static async start(manifests: readonly Manifest[]): Promise<ApiServer> {
     const api = new ApiServer(manifests);
     api.#server.listen(0, "127.0.0.1");
@@ -103,7 +103,7 @@ function notFound(path: string): object {
   };
 }
 
-/** A server keeps a Secret's texts as base64, in `data`. */
+/** Converts a Secret's `stringData` to base64 in `data`, as a server does. */
 function asStored({ stringData, ...secret }: Manifest): object {
   const data = Object.entries<string>(stringData ?? {}).map(([key, text]) => [
     key,

@@ -1,4 +1,4 @@
-/** A run on a local cluster, as somebody outside sees it: published as NOTES says, told of by events, kept in the ledger. */
+/** Publishes a run on a local cluster as NOTES says, and reads its events and its rows. */
 
 import assert from "node:assert/strict";
 import { deadline } from "@hone/core";
@@ -9,10 +9,10 @@ import type { LocalCluster } from "./local-cluster.ts";
 
 export const RUN_DEADLINE_MS = 600_000;
 
-/** A run whose steps are short: what happens to it meanwhile is what counts. */
+/** A run with short steps, which tests disturb. */
 export const SHORT_STEPS = { tasksPerStep: 2, minibatches: 1, warmStartTasks: 24, evalTasks: 2 };
 
-/** The bus, as the user of the chart that is for people. */
+/** Connects to the bus as the chart's user for clients. */
 export function connectClient(cluster: LocalCluster): Promise<Bus> {
   const password = cluster.secret("hone-nats-users", "client");
   return connectBus({ url: `nats://client:${password}@${cluster.addressOf("nats")}:4222`, name: "test" });
@@ -34,8 +34,7 @@ export async function publishAndFollow(
 }
 
 /**
- * Reads what is told of a run from the stream, from its beginning to its end, so that nothing is missed while the bus itself
- * is away.
+ * Reads all events of a run from the stream, from its beginning to its end, so that none is missed while the bus is down.
  */
 export async function followRun(
   cluster: LocalCluster,
@@ -46,12 +45,12 @@ export async function followRun(
   const events: RunEvent[] = [];
   try {
     await deadline(`the end of ${name}`, RUN_DEADLINE_MS, async (signal) => {
-      const told = followOrdered(bus, RunEventSchema, {
+      const following = followOrdered(bus, RunEventSchema, {
         stream: StreamName.events,
         filter: subjects.event("*", "*"),
         signal,
       });
-      for await (const { message, subject } of told) {
+      for await (const { message, subject } of following) {
         if (message.kind.case === "refused") assert.fail(JSON.stringify(message.kind.value.problems));
         if (!runOfEvent(subject).startsWith(`${name}-`)) continue;
         events.push(message);
@@ -65,18 +64,18 @@ export async function followRun(
   return events;
 }
 
-/** How it ended. */
+/** The event of the run's end. */
 export function endOf(events: readonly RunEvent[]) {
   const last = events.at(-1)?.kind;
   return last?.case === "ended" ? last.value : undefined;
 }
 
-/** The steps that were told of, in the order in which they were. */
+/** The completed steps, in the order of their events. */
 export function stepsOf(events: readonly RunEvent[]): number[] {
   return events.flatMap(({ kind }) => (kind.case === "stepCompleted" ? [Number(kind.value.step)] : []));
 }
 
-/** What the ledger says of a run: every trained rollout, and the digest of the state after each step. */
+/** Reads every trained rollout of a run and the digest of the state after each step from the database. */
 export async function trainedBy(cluster: LocalCluster, runName: string) {
   const sql = postgres(cluster.database.url, { max: 1 });
   try {

@@ -1,14 +1,14 @@
-/** Which pods a rendered chart asks for, on which address each of them is, and what the cluster's DNS says of services. */
+/** Plans the pods of a rendered chart, their addresses, and the cluster's DNS. */
 
 import type { Manifest } from "../helm.ts";
 
-/** A pod that the manifests ask for. */
+/** A pod that the manifests define. */
 export interface PodPlan {
   readonly name: string;
   readonly component: string;
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether its successor comes up before it ends, as a Deployment's does that surges. */
+  /** Whether its replacement starts before it ends, as with maxSurge of a Deployment. */
   readonly hasSurge: boolean;
   readonly spec: Manifest;
   /** Claim templates of its StatefulSet. */
@@ -19,7 +19,7 @@ export interface PodPlan {
 const NETWORK = "127.0.1";
 const FIRST_HOST = 10;
 
-/** Who has which address: a pod keeps the one that its name got first. */
+/** Gives each name of a pod an address, which it keeps. */
 export class Addresses {
   readonly #byName = new Map<string, string>();
 
@@ -31,8 +31,8 @@ export class Addresses {
 }
 
 /**
- * Every pod of the workloads of a release, and none of Helm's hooks.
- * @param revision of the release: an upgrade's pods of a Deployment are others, those of a StatefulSet keep their names.
+ * Lists every pod of the workloads of a release, without Helm's hooks.
+ * @param revision revision of the release. Pods of a Deployment get new names with each; pods of a StatefulSet keep them.
  */
 export function planPods(
   manifests: readonly Manifest[],
@@ -43,7 +43,7 @@ export function planPods(
   return workloads.flatMap((workload) => {
     const { template, replicas = 1, volumeClaimTemplates = [] } = workload.spec;
     return Array.from({ length: replicas }, (_, index) => {
-      // A Deployment's pods have random ends; an order does as well.
+      // Names of a Deployment's pods end randomly; here they end with a number.
       const end = workload.kind === "Deployment" ? `r${revision}-${index}` : index;
       const name = `${workload.metadata.name}-${end}`;
       const labels = { ...template.metadata.labels, "statefulset.kubernetes.io/pod-name": name };
@@ -60,7 +60,7 @@ export function planPods(
   });
 }
 
-/** Name -> addresses, as the cluster's DNS has it: `service.namespace.svc.cluster.local`, and a pod below a headless one. */
+/** The cluster's DNS, from name to addresses: services as `service.namespace.svc.cluster.local`, and pods of headless services. */
 export function serviceHosts(
   manifests: readonly Manifest[],
   pods: readonly PodPlan[],

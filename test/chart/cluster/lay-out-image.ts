@@ -1,4 +1,4 @@
-/** The files of the services' image, as its Dockerfile lays them out, with the packages that are installed here. */
+/** Lays out the files of the services' image as its Dockerfile does, with the packages that are installed here. */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
@@ -7,7 +7,7 @@ import path from "node:path";
 const REPOSITORY = path.resolve(import.meta.dirname, "..", "..", "..");
 const LAY_OUT_TIMEOUT_MS = 60_000;
 
-/** Of `node_modules` everything is there but Hone's own packages, which are the image's. @returns the folder. */
+/** Links all of `node_modules` but Hone's own packages, which come from the image. @returns the folder. */
 export function layOutImage(folder: string): string {
   execFileSync(process.execPath, [path.join(REPOSITORY, "scripts", "image-context.ts"), folder], {
     timeout: LAY_OUT_TIMEOUT_MS,

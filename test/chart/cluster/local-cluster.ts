@@ -1,17 +1,17 @@
 /**
- * The pods of a rendered chart as processes of this machine.
+ * Runs the pods of a rendered chart as processes of this machine.
  *
- *   each pod has an address of its own in 127.0.1.0/24     hosts.ts
- *   its processes see that address and the cluster's DNS    pod-preload.ts
- *   its image is what scripts/image-context.ts lays out     lay-out-image.ts
- *   its volumes are folders, its files rewritten            mounts.ts
+ *   each pod has its own address in 127.0.1.0/24           hosts.ts
+ *   its processes use that address and the cluster's DNS    pod-preload.ts
+ *   its image is laid out by scripts/image-context.ts       lay-out-image.ts
+ *   its volumes are folders, and paths are rewritten        mounts.ts
  *   it is probed and restarted as by a kubelet              pod.ts, probes.ts
  *
- * The bus is a real nats-server with the chart's own configuration. PostgreSQL and Jaeger have stand-ins at their pods'
+ * The bus is a real nats-server with the chart's configuration. PostgreSQL and Jaeger have stand-ins at their pods'
  * addresses (stand-ins.ts): their images cannot be run here.
  *
- * U1: an upgrade replaces the pods whose template changed and no other, those of all workloads at once, as their controllers
- *     do. A pod of a Deployment that surges is ready before the one before it is told to end; any other one ends first.
+ * U1: an upgrade replaces only the pods whose template changed, in all workloads at once, as their controllers do. With
+ *     maxSurge the new pod is ready before the old one is terminated; otherwise the old one ends first.
  */
 
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
@@ -28,31 +28,31 @@ import { JaegerStandIn, PostgresStandIn } from "./stand-ins.ts";
 export interface LocalClusterOptions {
   /** Components that have no pod until `start` is called, as with `replicas: 0`. */
   readonly without?: readonly string[];
-  /** Called before any pod is there, with the folder of claims: for volumes that are there already. */
+  /** Called with the folder of claims before any pod starts, to prepare existing volumes. */
   readonly fillClaims?: (folder: string) => Promise<void>;
 }
 
 export interface LocalCluster extends AsyncDisposable {
-  /** Of the latest revision. */
+  /** The manifests of the latest revision. */
   readonly manifests: readonly Manifest[];
-  /** By component, in the order of the manifests. */
+  /** The pods by component, in the order of the manifests. */
   readonly pods: ReadonlyMap<string, Pod | PostgresStandIn>;
   readonly jaeger: JaegerStandIn;
   readonly database: PostgresStandIn;
-  /** Holds a folder for each claim. */
+  /** The folder that holds a folder for each claim. */
   readonly claims: string;
   addressOf(component: string): string;
-  /** Of a Secret of the chart. */
+  /** Reads a text of a Secret of the chart. */
   secret(name: string, key: string): string;
-  /** One container of a Helm hook's pod, to be started by hand. */
+  /** One container of a Helm hook's pod, which the test starts itself. */
   hookPod(component: string, container: string): Pod;
-  /** Brings up a component that was left out, and waits until it is ready. */
+  /** Starts a component that was left out, and waits until it is ready. */
   start(component: string): Promise<void>;
-  /** SIGKILL, a new pod by the same manifest, and the wait until it is ready. */
+  /** Kills a pod with SIGKILL, starts a new one from the same manifest, and waits until it is ready. */
   replace(component: string): Promise<void>;
-  /** As when the power fails: every pod is gone at once. */
+  /** Kills every pod at once, as when the power fails. */
   loseAll(): Promise<void>;
-  /** U1. @returns how the process of each replaced pod ended, by component. */
+  /** Upgrades to these manifests (U1). @returns how the process of each replaced pod ended, by component. */
   upgrade(next: readonly Manifest[]): Promise<ReadonlyMap<string, ChildExit | undefined>>;
   /** The end of each log. */
   describe(): string;
@@ -79,11 +79,11 @@ export async function startLocalCluster(
     if (plan === undefined) throw new Error(`the chart has no pod of ${component}`);
     return plan;
   };
-  const tellHosts = () => {
+  const writeHosts = () => {
     writeFileSync(`${hostsFile}.new`, JSON.stringify(serviceHosts(current, plans)));
     renameSync(`${hostsFile}.new`, hostsFile);
   };
-  tellHosts();
+  writeHosts();
   const podOptions = (): PodOptions => ({
     manifests: current,
     folder,
@@ -91,7 +91,7 @@ export async function startLocalCluster(
     hostsFile,
     programs: {
       node: { path: process.execPath },
-      // A pod's server listens on the pod's addresses; here they are told apart by this.
+      // The server must listen on the address of its pod, and not on that of all pods.
       "nats-server": { path: nats.path, extraArgs: ["--addr", "{address}"] },
     },
   });
@@ -129,12 +129,12 @@ export async function startLocalCluster(
   const upgradePod = async (plan: PodPlan): Promise<ChildExit | undefined> => {
     const { component } = plan;
     const before = podOf(component);
-    // The stand-in stays what it is: of its manifest it takes the roles, which are made once.
+    // The stand-in does not change with its manifest, whose roles it has already created.
     const after = before instanceof Pod ? new Pod(plan, podOptions()) : before;
     const goLive = () => {
       plans = plans.map((each) => (each.component === component ? plan : each));
       pods.set(component, after);
-      tellHosts();
+      writeHosts();
     };
     if (plan.hasSurge) {
       await bringUp(after);
@@ -209,7 +209,7 @@ export async function startLocalCluster(
   };
 }
 
-/** Component -> its pod template. */
+/** Pod templates by component. */
 function templatesOf(manifests: readonly Manifest[]): ReadonlyMap<string, string> {
   const workloads = manifests.filter(({ kind }) => kind === "Deployment" || kind === "StatefulSet");
   return new Map(

@@ -1,8 +1,8 @@
 /**
- * A pod's files as folders of this machine, and its container's environment.
+ * Makes a pod's volumes as folders of this machine, and its container's environment.
  *
- * A container sees its volumes at paths of its own; here they lie elsewhere, so each such path is rewritten wherever the
- * manifest tells a program about it: in its arguments, its variables, and the files of ConfigMaps.
+ * A container has its volumes at its own paths. Here the folders are elsewhere, so each such path is rewritten wherever the
+ * manifest gives it to a program: in arguments, variables and files of ConfigMaps.
  */
 
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -10,18 +10,18 @@ import path from "node:path";
 import type { Manifest } from "../helm.ts";
 import type { PodPlan } from "./hosts.ts";
 
-/** A path of the container -> a path of this machine. */
+/** A path of the container, and the same on this machine. */
 export type PathMap = readonly (readonly [string, string])[];
 
 export interface MountOptions {
   readonly manifests: readonly Manifest[];
-  /** Holds everything. */
+  /** The folder for all of the cluster's files. */
   readonly folder: string;
   /** Paths that are part of the image. */
   readonly image: PathMap;
 }
 
-/** Makes the volumes of a pod: claims as they were left, everything else anew, as for a new pod. */
+/** Makes the volumes of a new pod: claims keep their files, and everything else is empty. */
 export async function mountVolumes(
   pod: PodPlan,
   container: Manifest,
@@ -57,19 +57,19 @@ export async function mountVolumes(
     if (pod.claims.includes(name)) return path.join(folder, "claims", `${name}-${pod.name}`);
     const claim = volumeOf(name)?.persistentVolumeClaim?.claimName;
     if (claim === undefined) return path.join(own, name);
-    find(manifests, "PersistentVolumeClaim", claim); // a pod that names a claim which nobody makes never starts
+    find(manifests, "PersistentVolumeClaim", claim); // throws for a claim that does not exist, with which a pod would never start
     return path.join(folder, "claims", claim);
   }
 }
 
-/** Replaces each path of the container by that of this machine, the longest that fits. */
+/** Replaces each path of the container by that of this machine; the longest matching path counts. */
 export function rewrite(text: string, map: PathMap): string {
   const paths = map.map(([from]) => from.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const pattern = new RegExp(`(?<![\\w.@/-])(?:${paths.join("|")})(?![\\w.-])`, "g");
   return text.replace(pattern, (found) => map.find(([from]) => from === found)?.[1] ?? found);
 }
 
-/** The container's variables, and no other: what the manifest forgets, the program does not have. */
+/** The container's variables and no others, so that the program lacks what the manifest lacks. */
 export function containerEnvironment(
   pod: PodPlan,
   container: Manifest,
@@ -96,9 +96,9 @@ export function containerEnvironment(
   }
 }
 
-/** @throws when there is none: Kubernetes would hold the pod back for ever. */
+/** Finds an object. @throws if it does not exist, as Kubernetes would then never start the pod. */
 export function find(manifests: readonly Manifest[], kind: string, name: string): Manifest {
   const found = manifests.find((each) => each.kind === kind && each.metadata.name === name);
-  if (found === undefined) throw new Error(`nothing of the chart is a ${kind} of the name ${name}`);
+  if (found === undefined) throw new Error(`the chart has no ${kind} ${name}`);
   return found;
 }

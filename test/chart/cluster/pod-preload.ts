@@ -1,9 +1,8 @@
 /**
- * Loaded before a process that plays a pod (`node --import`): stands in for the pod's network namespace and the cluster's
- * DNS. The program knows nothing of it.
+ * Is loaded with `node --import` before the program of a pod, and replaces the pod's network namespace and the cluster's DNS.
  *
- * P1: names of the cluster resolve to the pods behind them at that moment, and to nothing else.
- * P2: listening on every address means listening on the pod's own.
+ * P1: names of the cluster resolve to the current addresses of their pods, and other names do not resolve.
+ * P2: a server that listens on every address listens only on the pod's own.
  */
 
 import dns from "node:dns";

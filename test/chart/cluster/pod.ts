@@ -1,12 +1,12 @@
 /**
- * A pod as a process of this machine: started by its manifest, probed by its manifest, started again when it ends.
+ * A pod as a process of this machine, which is started, probed and restarted as its manifest says.
  *
- * K1: the command, the variables, the files and the ports are the manifest's; nothing else is handed in but PATH and
- *     what stands in for network and DNS (pod-preload.ts).
- * K2: a container that ends by itself is started again, as restartPolicy Always says; each time is counted.
- * K3: a liveness probe that fails as often as the manifest allows is noted: a kubelet would have killed the pod.
- * K4: a pod that is deleted has its preStop hook first, then SIGTERM, and SIGKILL when its grace period is over; the period
- *     begins with the hook.
+ * K1: the command, the variables, the files and the ports are the manifest's. Only PATH and the replacement for network and
+ *     DNS (pod-preload.ts) are added.
+ * K2: a container that ends by itself is restarted, as with restartPolicy Always; restarts are counted.
+ * K3: a liveness probe that fails as often as the manifest allows is noted, because a kubelet would have killed the pod.
+ * K4: when a pod is deleted, its preStop hook runs first, then SIGTERM is sent, and SIGKILL when the grace period is over;
+ *     the period begins with the hook.
  */
 
 import { execFile } from "node:child_process";
@@ -21,9 +21,9 @@ import { containerEnvironment, type MountOptions, mountVolumes, rewrite } from "
 import { budgetMs, probe, untilPassing } from "./probes.ts";
 
 export interface PodOptions extends MountOptions {
-  /** JSON of name -> addresses. */
+  /** JSON file of the cluster's DNS, from name to addresses. */
   readonly hostsFile: string;
-  /** Programs of images that are found elsewhere here: name -> path, and arguments that stand in for the pod's network. */
+  /** Where the programs of images are on this machine, and arguments that replace the pod's network. */
   readonly programs: Readonly<
     Record<string, { readonly path: string; readonly extraArgs?: readonly string[] }>
   >;
@@ -32,7 +32,7 @@ export interface PodOptions extends MountOptions {
 const PRELOAD = path.join(import.meta.dirname, "pod-preload.ts");
 /** A kubelet begins with 10 s. */
 const RESTART_PAUSE_MS = 1_000;
-/** A pod is ready within what its readiness probe bears, many times over: it waits for bus and database. */
+/** Much longer than a readiness probe allows, as a pod waits for bus and database. */
 const READY_DEADLINE_MS = 240_000;
 const run = promisify(execFile);
 
@@ -43,9 +43,9 @@ export class Pod {
   #child: Child | undefined;
   #life = new AbortController();
   #keeping: Promise<void> = Promise.resolve();
-  /** Ends that nobody asked for (K2). */
+  /** Number of restarts (K2). */
   restarts = 0;
-  /** When liveness would have killed it (K3). */
+  /** Times at which a kubelet would have killed the pod (K3). */
   readonly livenessDeaths: string[] = [];
 
   constructor(plan: PodPlan, options: PodOptions) {
@@ -58,7 +58,7 @@ export class Pod {
     return path.join(this.#options.folder, "logs", `${this.plan.name}.log`);
   }
 
-  /** Starts it, as a new pod: what lay in no claim is gone. */
+  /** Starts a new pod: only files in claims are kept. */
   async start(): Promise<void> {
     this.#life = new AbortController();
     const spawn = await this.#prepare();
@@ -69,14 +69,14 @@ export class Pod {
     );
   }
 
-  /** Runs it as a pod that is never restarted. */
+  /** Runs the pod until it ends, without restarts. */
   async runOnce(): Promise<ChildExit> {
     const spawn = await this.#prepare();
     this.#child = await spawn();
     return this.#child.exited;
   }
 
-  /** K1. Makes the volumes. @returns what starts the container. */
+  /** Makes the volumes. @returns a function that starts the container (K1). */
   async #prepare(): Promise<() => Promise<Child>> {
     const { plan } = this;
     const map = await mountVolumes(plan, this.#container, this.#options);
@@ -104,11 +104,12 @@ export class Pod {
 
   #programOf(name: string) {
     const program = this.#options.programs[name];
-    if (program === undefined) throw new Error(`nothing here can be ${name}, a program of ${this.plan.name}`);
+    if (program === undefined)
+      throw new Error(`this machine has no program for ${name} of ${this.plan.name}`);
     return program;
   }
 
-  /** By startup and readiness probe. @throws with the end of its log. */
+  /** Waits for the startup and the readiness probe. @throws with the end of its log. */
   async untilReady(): Promise<void> {
     const { signal } = this.#life;
     const { startupProbe, readinessProbe } = this.#container;
@@ -127,19 +128,19 @@ export class Pod {
     }
   }
 
-  /** As when its node is lost. */
+  /** Kills the pod, as when its node is lost. */
   async kill(): Promise<void> {
     await this.#end(0);
   }
 
-  /** SIGTERM, and the grace period of the manifest: the end of a test, for which no hook is waited for. */
+  /** Ends the pod after a test: SIGTERM and the manifest's grace period, but no preStop hook. */
   async stop(): Promise<void> {
     await this.#end(this.#graceMs);
   }
 
-  /** K4: as when it is deleted, or replaced by a rolling update. @returns how its process ended. */
+  /** Deletes the pod, as a rolling update does (K4). @returns how its process ended. */
   async delete(): Promise<ChildExit | undefined> {
-    this.#life.abort(); // A container that ends now is not started again.
+    this.#life.abort(); // A container that ends from now on is not restarted.
     const began = performance.now();
     await this.#preStop();
     return this.#end(Math.max(1, this.#graceMs - (performance.now() - began)));
@@ -155,7 +156,7 @@ export class Pod {
     const pid = this.#child?.pid;
     if (exec === undefined || pid === undefined) return;
     const [name = "", ...args] = exec.command as string[];
-    // The container's own process is 1 there.
+    // In the container, its process has id 1.
     const own = args.map((each) => each.replace(/=1$/, `=${pid}`));
     await run(this.#programOf(name).path, own, { timeout: this.#graceMs });
   }

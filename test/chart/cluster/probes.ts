@@ -1,15 +1,15 @@
-/** Probes as the kubelet makes them, from the manifest's own figures. */
+/** Runs probes as a kubelet does, with the manifest's figures. */
 
 import { delay } from "@hone/core";
 import type { Manifest } from "../helm.ts";
 
-/** Between two looks; a kubelet would wait for the manifest's period, which is part of the budget here. */
+/** Time between two tries. A kubelet would wait for the manifest's period, which here only counts for the time limit. */
 const LOOK_MS = 200;
 
-/** One try. False for whatever is no answer between 200 and 399. */
+/** Tries a probe once. @returns false without an answer of status 200 to 399. */
 export async function probe(address: string, container: Manifest, definition: Manifest): Promise<boolean> {
   const { httpGet, timeoutSeconds = 1 } = definition;
-  if (httpGet === undefined) throw new Error("only HTTP probes can be made from outside");
+  if (httpGet === undefined) throw new Error("only HTTP probes can be run from outside of a pod");
   const port =
     typeof httpGet.port === "number"
       ? httpGet.port
@@ -25,12 +25,12 @@ export async function probe(address: string, container: Manifest, definition: Ma
   }
 }
 
-/** What a kubelet allows: so many failures, a period apart. */
+/** The time that a probe allows: its number of failures times its period. */
 export function budgetMs({ failureThreshold = 3, periodSeconds = 10 }: Manifest): number {
   return failureThreshold * periodSeconds * 1_000;
 }
 
-/** Waits until the probe passes. @returns false when its budget is used up. */
+/** Waits until the probe passes. @returns false when its time is over. */
 export async function untilPassing(
   address: string,
   container: Manifest,

@@ -1,4 +1,4 @@
-/** What stands where the chart puts PostgreSQL and Jaeger: a real PostgreSQL behind the pod's address, and an OTLP port. */
+/** Stand-ins for the pods of PostgreSQL and Jaeger: an embedded PostgreSQL behind the pod's address, and an OTLP receiver. */
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -15,7 +15,7 @@ import { containerEnvironment, find } from "./mounts.ts";
 const POSTGRES_PORT = 5432;
 const OTLP_PORT = 4318;
 
-/** The database pod: libs/embedded starts the server, the chart's own script makes its roles. */
+/** The database pod: libs/embedded starts the server, and the chart's script creates its roles. */
 export class PostgresStandIn {
   readonly #plan: PodPlan;
   readonly #manifests: readonly Manifest[];
@@ -30,9 +30,9 @@ export class PostgresStandIn {
     this.#folder = path.join(folder, "claims", "postgres");
   }
 
-  /** As the superuser, for looking into it. */
+  /** Address of the database as its superuser, for tests. */
   get url(): string {
-    if (this.#server === undefined) throw new Error("the database does not run");
+    if (this.#server === undefined) throw new Error("the database is not running");
     return this.#server.url;
   }
 
@@ -54,13 +54,13 @@ export class PostgresStandIn {
     await this.delete();
   }
 
-  /** As when it is replaced: "fast", as the image ends it. */
+  /** Ends the server with a fast shutdown, as the image does when its pod is replaced. */
   async delete(): Promise<ChildExit | undefined> {
     await this.#proxy?.[Symbol.asyncDispose]();
     return this.#server?.stop();
   }
 
-  /** What the image does with its folder of scripts, psql's variables included. */
+  /** Runs the chart's scripts as the image does, including psql's variables. */
   async #makeRoles(url: string): Promise<void> {
     const container = this.#plan.spec.containers[0];
     const env = containerEnvironment(this.#plan, container, this.#manifests, []);
@@ -85,7 +85,7 @@ export class PostgresStandIn {
   }
 }
 
-/** A span, as far as the tests look at it. */
+/** The parts of a span that tests use. */
 export interface SeenSpan {
   readonly service: string;
   readonly name: string;
@@ -94,7 +94,7 @@ export interface SeenSpan {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** Jaeger's OTLP/HTTP port. */
+/** Receives spans on Jaeger's OTLP/HTTP port. */
 export class JaegerStandIn implements AsyncDisposable {
   readonly spans: SeenSpan[] = [];
   readonly #server = createServer((request, response) => {

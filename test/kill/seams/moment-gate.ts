@@ -1,36 +1,36 @@
 /**
- * Stops a process at one exact moment of its work, seen from inside that process.
+ * Stops a process at one exact moment of its work, from within the process.
  *
- * Everything that a process lets out (messages, queries, renamed folders, messages between its threads) is told to
- * the gate before it happens. The harness arms the gate by a file; the thread that comes to the moment writes another
- * file, and stands still until the harness has killed its victim and writes a third.
+ * Every action that others can see (messages, queries, renamed folders, messages between threads) is reported to the gate
+ * before it happens. The harness arms the gate with a file. The thread that reaches the moment writes a second file and
+ * waits until the harness has killed its victim and writes a third.
  *
- * G1: a moment is met once, by one thread of one process: who makes the file of the meeting meets it.
- * G2: all threads of a process advance one progress, as a moment may begin in one thread and end in another.
- * G3: nobody stands still for ever: a harness that is gone fails the process that waits for it.
+ * G1: a moment is reached once, by one thread of one process: the one that creates the second file.
+ * G2: all threads of a process advance a shared progress, because the path of a moment may lead through several threads.
+ * G3: no thread waits without end: if the harness is gone, the wait fails after a while.
  */
 
 import { existsSync, linkSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What leads to a moment: its last part is where the process stops. */
+/** The path to a moment; the process stops at its last action. */
 export interface ArmedMoment {
   /** Counts up from 1. */
   readonly id: number;
   readonly service: string;
-  /** One after the other, each to be seen `times` times. */
+  /** Patterns of actions, which must happen in this order and each `times` times. */
   readonly path: readonly { readonly pattern: string; readonly times: number }[];
-  /** Whether the last of the path has happened already when the process stops. */
+  /** Whether the process stops before or after the last action of the path. */
   readonly stop: "before" | "after";
 }
 
-/** What the process that stopped says. */
+/** The report of the process that stopped at a moment. */
 export interface Meeting {
   readonly pid: number;
   readonly service: string;
-  /** What it was about to do, or had done. */
+  /** The action at which it stopped. */
   readonly what: string;
-  /** Whether everything that came before the moment has left the process. */
+  /** Whether everything that the process wrote before the moment has been sent. */
   readonly isOut: boolean;
 }
 
@@ -38,10 +38,10 @@ export const ARM_FILE = "armed.json";
 export const meetingFile = (id: number) => `met-${id}.json`;
 export const releaseFile = (id: number) => `released-${id}`;
 
-/** Places in the progress that threads share: id of the moment, index in its path, times seen there. */
+/** Indices in the progress that threads share: id of the moment, index in its path, count of the action there. */
 const Place = { id: 0, index: 1, times: 2 } as const;
 const LOOK_EVERY_MS = 1;
-/** A kill takes milliseconds; a machine may stand still for a minute. */
+/** A kill takes milliseconds, but a machine may hang for a minute. */
 const RELEASE_DEADLINE_MS = 300_000;
 const WHAT_LENGTH = 120;
 
@@ -53,7 +53,7 @@ export class MomentGate {
   readonly #folder: string;
   readonly #service: string;
   readonly #progress: Int32Array<SharedArrayBuffer>;
-  /** Of the file that was read last. */
+  /** Identifies the version of the file that was read last. */
   #readMark = "";
   #armed: ArmedMoment | undefined;
   #patterns: readonly RegExp[] = [];
@@ -64,17 +64,17 @@ export class MomentGate {
     this.#progress = progress;
   }
 
-  /** Whether this process is to look for a moment now. */
+  /** Whether a moment of this process is armed. */
   isArmed(): boolean {
     const file = statSync(join(this.#folder, ARM_FILE), { throwIfNoEntry: false });
-    // Each file is new: neither time nor number alone is sure to differ from that of the one before.
+    // Each file is new, but neither its time nor its inode alone is sure to differ from those of the one before.
     const mark = file === undefined ? "" : `${file.ino} ${file.mtimeMs}`;
     if (mark !== this.#readMark) this.#read(mark);
     return this.#armed !== undefined;
   }
 
-  /** Tells what happens next. @returns where to stop, when this is the moment. */
-  tell(what: string): "before" | "after" | undefined {
+  /** Reports the next action. @returns where to stop if this is the moment. */
+  report(what: string): "before" | "after" | undefined {
     if (this.#armed === undefined) return undefined;
     const { path, stop } = this.#armed;
     const index = Atomics.load(this.#progress, Place.index);
@@ -84,7 +84,7 @@ export class MomentGate {
     return Atomics.add(this.#progress, Place.index, 1) === path.length - 1 ? stop : undefined;
   }
 
-  /** Stands still until the harness says that its victim is dead (G1, G3). */
+  /** Waits until the harness releases the moment (G1, G3). */
   meet(what: string, isOut: boolean): void {
     const { id } = this.#armed ?? {};
     if (id === undefined) return;
@@ -99,7 +99,7 @@ export class MomentGate {
     const still = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const until = performance.now() + RELEASE_DEADLINE_MS;
     while (!existsSync(join(this.#folder, releaseFile(id)))) {
-      if (performance.now() > until) throw new Error(`nobody released moment ${id}`);
+      if (performance.now() > until) throw new Error(`moment ${id} was not released`);
       Atomics.wait(still, 0, 0, LOOK_EVERY_MS);
     }
   }
@@ -113,13 +113,13 @@ export class MomentGate {
     this.#armed = armed?.service === this.#service ? armed : undefined;
     if (this.#armed === undefined) return;
     this.#patterns = this.#armed.path.map(({ pattern }) => new RegExp(pattern, "s"));
-    // G2: the first thread that reads of a new moment begins it.
+    // G2: the first thread that reads a new moment resets the progress.
     if (Atomics.exchange(this.#progress, Place.id, this.#armed.id) === this.#armed.id) return;
     Atomics.store(this.#progress, Place.index, 0);
     Atomics.store(this.#progress, Place.times, 0);
   }
 
-  /** A link appears with its content, and only where there is none. */
+  /** Creates the file of the meeting. A link appears with its content, and only if the file does not exist. */
   #claim(id: number, meeting: Meeting): boolean {
     const file = join(this.#folder, meetingFile(id));
     const beside = `${file}.${process.pid}`;

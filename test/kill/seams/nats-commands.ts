@@ -1,19 +1,19 @@
 /**
- * Cuts what a NATS client writes into its commands.
+ * Splits the output of a NATS client into its commands.
  *
  *   CONNECT {…}␍␊   PING␍␊   PONG␍␊   SUB …␍␊   UNSUB …␍␊
  *   PUB <subject> [reply-to] <bytes>␍␊<payload>␍␊
  *   HPUB <subject> [reply-to] <header bytes> <all bytes>␍␊<headers><payload>␍␊
  */
 
-/** One message that leaves, and where its command lies in what was written. */
+/** One published message, and the position of its command in the output. */
 export interface NatsPublish {
   readonly begin: number;
   readonly end: number;
   readonly subject: string;
-  /** Nats-Msg-Id; empty where there is none. */
+  /** Nats-Msg-Id; empty if there is none. */
   readonly messageId: string;
-  /** One character a byte. */
+  /** The payload, with one character per byte. */
   readonly payload: string;
 }
 
@@ -26,7 +26,7 @@ export function isNatsHello(bytes: Buffer): boolean {
   return bytes.subarray(0, FIRST_COMMAND.length).toString("latin1") === FIRST_COMMAND;
 }
 
-/** The messages in one write, in order. @throws where the write does not end with a command's end. */
+/** The messages in one write, in order. @throws when the write ends within a command. */
 export function* natsPublishes(bytes: Buffer): Generator<NatsPublish> {
   let begin = 0;
   while (begin < bytes.length) {
@@ -55,7 +55,5 @@ export function* natsPublishes(bytes: Buffer): Generator<NatsPublish> {
 }
 
 function cut(length: number): Error {
-  return new Error(
-    `Cannot read NATS commands as a write holds whole ones: current value is a cut at byte ${length}`,
-  );
+  return new Error(`a write to NATS is incomplete at byte ${length}; it must hold whole commands`);
 }

@@ -1,5 +1,5 @@
 /**
- * Finds the queries in what a PostgreSQL client writes.
+ * Finds the queries in the output of a PostgreSQL client.
  *
  *   start    <length> 00 03 00 00 …             once, without a type
  *   message  <type> <length, itself included> …
@@ -7,7 +7,7 @@
  *   S  sync: the end of what belongs to a bind
  */
 
-/** One query that leaves, and where all of it lies in what was written. */
+/** One query, and the position of its messages in the output. */
 export interface PostgresQuery {
   readonly begin: number;
   readonly end: number;
@@ -22,11 +22,11 @@ export function isPostgresHello(bytes: Buffer): boolean {
   return bytes.length >= 8 && bytes.readUInt32BE(0) === bytes.length && bytes.readUInt32BE(4) === PROTOCOL_3;
 }
 
-/** The writes of one connection, which prepares a query once and then calls it by name. */
+/** Reads the writes of one connection, which prepares a query once and then calls it by name. */
 export class PostgresWrites {
   readonly #queries = new Map<string, string>();
 
-  /** The queries in one write, in order. @throws where the write does not end with a message's end. */
+  /** The queries in one write, in order. @throws when the write ends within a message. */
   *queries(bytes: Buffer): Generator<PostgresQuery> {
     let begin = 0;
     let bound: Omit<PostgresQuery, "end"> | undefined;
@@ -35,7 +35,7 @@ export class PostgresWrites {
         begin + 1 + (begin + HEADER_BYTES <= bytes.length ? bytes.readUInt32BE(begin + 1) : Number.NaN);
       if (!(end <= bytes.length)) {
         throw new Error(
-          `Cannot read PostgreSQL messages as a write holds whole ones: current value is a cut at byte ${bytes.length}`,
+          `a write to PostgreSQL is incomplete at byte ${bytes.length}; it must hold whole messages`,
         );
       }
       const [first = "", second = ""] = bytes.toString("latin1", begin + HEADER_BYTES, end).split("\0", 2);

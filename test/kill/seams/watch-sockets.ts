@@ -1,18 +1,18 @@
-/** Tells the gate of every message and every query before it leaves the process. */
+/** Reports every message and every query to the gate before it leaves the process. */
 
 import { Socket } from "node:net";
 import type { MomentGate } from "./moment-gate.ts";
 import { isNatsHello, natsPublishes } from "./nats-commands.ts";
 import { isPostgresHello, PostgresWrites } from "./postgres-queries.ts";
 
-/** Something in a write that can be a moment. */
+/** An action in a write, such as a message or a query. */
 interface Part {
   readonly begin: number;
   readonly end: number;
   readonly what: string;
 }
 
-/** Finds the parts of each write on one connection; undefined = of no interest. */
+/** Finds the parts of each write on one connection; undefined for connections that are not watched. */
 type Reader = ((bytes: Buffer) => Iterable<Part>) | undefined;
 
 type Write = (this: Socket, chunk: unknown, ...rest: unknown[]) => boolean;
@@ -36,13 +36,13 @@ export function watchSockets(gate: MomentGate): void {
   Socket.prototype.write = watched as typeof Socket.prototype.write;
 }
 
-/** By the first thing that a client says. */
+/** Chooses the reader by the first write of a client. */
 function readerOf(hello: Buffer, gate: MomentGate): Reader {
   if (isNatsHello(hello)) return (bytes) => (gate.isArmed() ? messagesIn(bytes) : []);
   if (!isPostgresHello(hello)) return undefined;
   const writes = new PostgresWrites();
   return (bytes) => {
-    // Read even where no moment is wanted: prepared queries are remembered by name.
+    // Reads the queries even if no moment is armed, to remember prepared ones by name.
     const queries = [...writes.queries(bytes)];
     return gate.isArmed() ? queries.map((query) => ({ ...query, what: `query ${query.text}` })) : [];
   };
@@ -57,7 +57,7 @@ function* messagesIn(bytes: Buffer): Generator<Part> {
 /** Position in the write at which to stop. */
 function findMoment(parts: Iterable<Part>, gate: MomentGate): { at: number; what: string } | undefined {
   for (const { begin, end, what } of parts) {
-    const stop = gate.tell(what);
+    const stop = gate.report(what);
     if (stop !== undefined) return { at: stop === "before" ? begin : end, what };
   }
   return undefined;

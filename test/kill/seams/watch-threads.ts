@@ -1,9 +1,9 @@
-/** Tells the gate of every message between threads, such as the calls of an engine and its answers, before it is sent. */
+/** Reports every message between threads, such as an engine's calls and answers, to the gate before it is sent. */
 
 import { MessagePort } from "node:worker_threads";
 import type { MomentGate } from "./moment-gate.ts";
 
-/** Engines name what they want, and what it is about, no deeper than this. */
+/** The texts that identify an engine's message are no deeper than this in it. */
 const MAX_DEPTH = 2;
 
 export function watchThreads(gate: MomentGate): void {
@@ -14,7 +14,7 @@ export function watchThreads(gate: MomentGate): void {
     ...rest: never[]
   ) {
     const what = gate.isArmed() ? `post ${textsIn(message, MAX_DEPTH).join(" ")}` : "";
-    const stop = gate.tell(what);
+    const stop = gate.report(what);
     if (stop === "before") gate.meet(what, true);
     postMessage.call(this, message, ...rest);
     if (stop === "after") gate.meet(what, true);

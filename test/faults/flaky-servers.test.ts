@@ -11,23 +11,23 @@ import { scrape } from "../support/scrape.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { childrenOf, commandOf } from "../support/stop-process.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
-import { Weather } from "./weather.ts";
+import { FlakyServers } from "./flaky-servers.ts";
 
 /*
- * Infrastructure that fails under rollouts: a tool's server, a judge's server, the sandbox, the process of the agents. What
- * failed is made again and counted, and the run trains what it trains in good weather.
+ * Infrastructure fails during rollouts: a tool's server, a judge's server, the sandbox and the process of the agents. What
+ * failed must be repeated and counted, and the run must train the same as an undisturbed run.
  */
 
 const STEPS = 2;
 const ROWS = 4;
 const GROUP_SIZE = 4;
 const RUN_DEADLINE_MS = 400_000;
-/** What takes longer is told to the model: nothing here may, on the busiest machine. */
+/** Deadlines of tools, whose expiry the model would see. They must not expire even on a very busy machine. */
 const BUSY_MS = 120_000;
 /** Each call of Python runs at most three times. */
 const SANDBOX_KILLS = 2;
 
-/** Asks, calls a tool whose server may be away, and Python in some rows; then asks again. */
+/** Calls the model, then a tool whose server may fail and, in some rows, Python; then calls the model again. */
 const AGENT = `
 import { randomUUID } from "node:crypto";
 import { buildToolbox, defineAgent, defineTool, InfrastructureError, promptOfRow, toLangChainMessages, toolConfigShape } from "@hone/agents";
@@ -76,19 +76,19 @@ export const agents = { traveller };
 
 describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEADLINE_MS }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-  let weather: Weather;
+  let servers: FlakyServers;
   let stack: TestStack;
   let undisturbed: RunOutcome;
 
   before(async () => {
-    folder = await temporaryFolder("weather");
-    weather = await Weather.start();
+    folder = await temporaryFolder("flaky");
+    servers = await FlakyServers.start();
     const files = path.join(folder.path, "files");
     await mkdir(files);
     const rows = Array.from({ length: ROWS }, (_, index) => ({
       prompt: `Where is ${index}?`,
       python: index === 0,
-      tools_kwargs: { lookup: { url: weather.url } },
+      tools_kwargs: { lookup: { url: servers.url } },
     }));
     await writeFile(path.join(files, "rows.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
     await writeFile(path.join(files, "traveller.ts"), AGENT);
@@ -99,7 +99,7 @@ describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEA
   });
   after(async () => {
     await stack?.[Symbol.asyncDispose]();
-    await weather?.[Symbol.asyncDispose]();
+    await servers?.[Symbol.asyncDispose]();
     await folder?.[Symbol.asyncDispose]();
   });
 
@@ -126,14 +126,14 @@ describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEA
       deadlineMs: BUSY_MS,
       sampling: { temperature: 1, maxNewTokens: 6 },
     },
-    judge: [{ kind: "http", url: `${weather.url}/judge` }],
+    judge: [{ kind: "http", url: `${servers.url}/judge` }],
     trainer: { steps: STEPS, optimizer: { kind: "adamw", learningRate: 0.001 } },
   });
 
   test("trains the same rollouts to the same weights, and counts what failed", async () => {
-    weather.turnBad();
+    servers.startFailing();
     const disturbing: Promise<unknown>[] = [];
-    const { runId, steps } = await runToEnd(stack, requestOf("storm"), {
+    const { runId, steps } = await runToEnd(stack, requestOf("flaky"), {
       deadlineMs: RUN_DEADLINE_MS,
       onEvent: ({ kind }) => {
         if (kind.case !== "phaseChanged" || kind.value.phase !== RunPhase.ROLLOUT) return;
@@ -148,17 +148,17 @@ describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEA
     assert.equal(outcome.rollouts.length, STEPS * ROWS * GROUP_SIZE);
     assert.ok(outcome.rollouts.every((rollout) => rollout.outcome === "completed"));
 
-    assert.ok(weather.failures.tool > 0 && weather.failures.judge > 0, JSON.stringify(weather.failures));
+    assert.ok(servers.failures.tool > 0 && servers.failures.judge > 0, JSON.stringify(servers.failures));
     const [again] = await stack.sql<{ count: number }[]>`
       select sum(attempt - 1)::int as count from trainer.ledger where run_id = ${runId}`;
     const failed = steps.reduce((sum, { metrics }) => sum + (metrics["attempts/failed"] ?? 0), 0);
     assert.ok(failed > 0 && failed === again?.count, `${failed} of ${again?.count} attempts`);
     const retries = (await scrape(stack, "judge")).sum("hone_retries_total", { part: "judge" });
-    assert.equal(retries, weather.failures.judge);
+    assert.equal(retries, servers.failures.judge);
   });
 });
 
-/** The end of a run is told before its row says so. */
+/** Reads the outcome once the run's row shows its end, which is later than its last event. */
 async function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
   const isOver = async () => {
     const [row] = await stack.sql<
@@ -170,11 +170,11 @@ async function outcomeOf(stack: TestStack, runId: string): Promise<RunOutcome> {
   return readOutcome(stack, runId);
 }
 
-/** Kills a process that runs a rollout's code, twice. */
+/** Kills two processes that run a rollout's code. */
 async function killSandboxes(stack: TestStack): Promise<void> {
   const killed = new Set<number>();
   while (killed.size < SANDBOX_KILLS) {
-    // The sandbox itself, not what becomes it.
+    // The sandbox itself, and not the process that is still becoming one.
     const isSandbox = (command: string) => command.includes("--deny-net") && !command.includes("--allow-ffi");
     const isFresh = (pid: number) => !killed.has(pid) && isSandbox(commandOf(pid));
     const victim = await eventually(

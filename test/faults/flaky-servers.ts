@@ -1,56 +1,56 @@
 /**
- * A tool's server and a judge's server that fail in bad weather: the first or the second try of one in ten, each time the
- * same ones, by cutting the connection. A processes' killer goes with them, for sandboxes.
+ * A tool's server and a judge's server that can be made to fail. They cut the connection in one of ten first and second
+ * tries, in every run at the same tries.
  */
 
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** One in so many tries fails. */
+/** One try in this many fails. */
 const ONE_IN = 10;
-/** The third try of whatever it is succeeds. */
+/** The third try always succeeds. */
 const MAX_FAILURES = 2;
 
-export class Weather implements AsyncDisposable {
-  isBad = false;
-  /** Tries that were made to fail, by what they were. */
+export class FlakyServers implements AsyncDisposable {
+  isFailing = false;
+  /** Number of tries that were made to fail. */
   readonly failures = { tool: 0, judge: 0 };
   readonly #server: Server;
-  /** Tries seen of each thing. */
+  /** Number of tries of each request to the judge. */
   readonly #tries = new Map<string, number>();
-  /** Attempts seen of each rollout. */
+  /** Attempts of each rollout, by its key. */
   readonly #attempts = new Map<string, string[]>();
 
   private constructor(server: Server) {
     this.#server = server;
   }
 
-  static async start(): Promise<Weather> {
+  static async start(): Promise<FlakyServers> {
     const server = createServer();
-    const weather = new Weather(server);
+    const servers = new FlakyServers(server);
     server.on("request", async (request, response) => {
       const body = await bodyOf(request);
-      const answer = weather.#answer(request.url ?? "", body);
+      const answer = servers.#answer(request.url ?? "", body);
       if (answer === undefined) request.socket.destroy();
       else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return weather;
+    return servers;
   }
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Bad weather begins: what was tried before does not count. */
-  turnBad(): void {
-    this.isBad = true;
+  /** Starts to fail. Earlier tries do not count. */
+  startFailing(): void {
+    this.isFailing = true;
     this.#tries.clear();
     this.#attempts.clear();
   }
 
-  /** Undefined = there is none: the server is down for it. */
+  /** @returns the answer; undefined if the server fails. */
   #answer(url: string, body: string): unknown {
     const [, part, key = "", attempt = ""] = url.split("/");
     if (part === "judge") {
@@ -69,7 +69,7 @@ export class Weather implements AsyncDisposable {
   }
 
   #fails(part: string, key: string, attempt: number): boolean {
-    return this.isBad && attempt <= MAX_FAILURES && numberOf(`${part} ${attempt} ${key}`) % ONE_IN === 0;
+    return this.isFailing && attempt <= MAX_FAILURES && numberOf(`${part} ${attempt} ${key}`) % ONE_IN === 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -78,7 +78,7 @@ export class Weather implements AsyncDisposable {
   }
 }
 
-/** A reward that differs within a group: a number made of what the model wrote. */
+/** A reward that differs within a group, because it is computed from the model's text. */
 function scoreOf(body: string): number {
   const { solution } = JSON.parse(body) as { solution: string };
   return (numberOf(solution) % 5) / 4;
