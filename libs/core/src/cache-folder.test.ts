@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { cacheFolder } from "./cache-folder.ts";
 
 describe("cacheFolder", () => {
-  test("is what HONE_CACHE_DIR names, or hone below the account's own caches", () => {
+  test("is the folder that HONE_CACHE_DIR names, or else the folder hone in the user's cache folder", () => {
     assert.equal(cacheFolder({ HONE_CACHE_DIR: "/caches", XDG_CACHE_HOME: "/other" }), "/caches");
     assert.equal(cacheFolder({ XDG_CACHE_HOME: "/other" }), "/other/hone");
     assert.equal(cacheFolder({ HONE_CACHE_DIR: "", XDG_CACHE_HOME: "" }), `${homedir()}/.cache/hone`);

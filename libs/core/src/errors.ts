@@ -2,14 +2,17 @@
  * The root of Hone's errors.
  *
  * Every package derives its own errors from {@link TerminalError} or {@link RetryableError}, so that a caller
- * decides by type, never by text. `code` is stable and meant for programs, the message for people. A message has
- * the form `Cannot <action> as <rule>: current value is <value>`.
+ * decides by type, never by text. `code` is stable and meant for programs, the message is meant for people.
  *
- * Adding one: derive it in the `errors.ts` of the package that throws it, give it a `code`, and keep what a
+ * A message is one plain sentence that a stranger understands: what failed, the value, and what is allowed or what to do,
+ * such as `model.path "./x" does not exist; give a folder or an owner/name of the hub`. It begins with a capital letter or
+ * with the name of what is wrong, and has no full stop, as other messages may follow it after a colon.
+ *
+ * To add an error: derive it in the `errors.ts` of the package that throws it, give it a `code`, and keep what a
  * handler needs as readonly fields.
  */
 
-/** Root class: an error with a stable code and, where there is one, a cause. */
+/** The root class: an error with a stable code and, if known, a cause. */
 export class HoneError extends Error {
   /** Stable, in SCREAMING_SNAKE_CASE. */
   readonly code: string;
@@ -24,10 +27,10 @@ export class HoneError extends Error {
 /** Trying again with the same input cannot help. */
 export class TerminalError extends HoneError {}
 
-/** The same call may succeed later: the other side was away, busy or restarting. */
+/** The same call may succeed later: the other side was unreachable, busy or restarting. */
 export class RetryableError extends HoneError {}
 
-/** A value from outside breaks a stated rule. Carries where the value stood and what would have been allowed. */
+/** A value from outside breaks a rule. The error carries the place of the value and what is allowed there. */
 export class InvalidInputError extends TerminalError {
   /** Path of the offending value, such as `rollout.groupSize`; empty for the whole input. */
   readonly path: string;
@@ -41,20 +44,17 @@ export class InvalidInputError extends TerminalError {
   }
 }
 
-/** A wait ran past its deadline. */
+/** Something took longer than its deadline. */
 export class DeadlineError extends RetryableError {
   readonly waitedForMs: number;
 
   constructor(what: string, waitedForMs: number) {
-    super(
-      "DEADLINE",
-      `Cannot wait longer for ${what} as its deadline passed: current value is ${waitedForMs} ms`,
-    );
+    super("DEADLINE", `Waited ${waitedForMs} ms for ${what}, which is the limit, and gave up`);
     this.waitedForMs = waitedForMs;
   }
 }
 
-/** One line for logs and replies: the message with those of its causes. */
+/** @returns one line for logs and replies: the error's message, followed by those of its causes. */
 export function describeError(error: unknown): string {
   const parts: string[] = [];
   for (let current = error; current !== undefined && current !== null && parts.length < 5; ) {
@@ -64,10 +64,10 @@ export function describeError(error: unknown): string {
   return parts.join(": ");
 }
 
-/** Codes of the operating system for a disk or a quota without room. */
+/** Codes of the operating system for a full disk or a used-up quota. */
 const FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
 
-/** Whether a failure, or one of its causes, says that a disk or a quota is full: it may succeed when somebody makes room. */
+/** Whether an error, or one of its causes, says that a disk or a quota is full. The call may succeed once space is freed. */
 export function isDiskFull(error: unknown): boolean {
   for (let current = error; current instanceof Error; current = current.cause) {
     if ("code" in current && FULL_CODES.has(String(current.code))) return true;
@@ -76,8 +76,8 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /**
- * Codes of the operating system for files that it refuses at the moment: no room, no right, a file system that is read-only,
- * a disk or a file server that fails. Each may be allowed again without the program's doing.
+ * Codes of the operating system for file operations that it refuses at the moment: no space, no permission, a read-only file
+ * system, a disk or file server that fails. Each of these conditions may end without the program doing anything.
  */
 const REFUSAL_CODES = new Set([
   ...FULL_CODES,
@@ -95,7 +95,7 @@ const REFUSAL_CODES = new Set([
   "ENFILE",
 ]);
 
-/** The operating system's code where a failure, or one of its causes, is a refusal of files that may pass. */
+/** @returns the operating system's code if the error, or one of its causes, is a file operation refused for a reason that may pass. */
 export function fileRefusal(error: unknown): string | undefined {
   for (let current = error; current instanceof Error; current = current.cause) {
     if ("code" in current && REFUSAL_CODES.has(String(current.code))) return String(current.code);
@@ -103,10 +103,7 @@ export function fileRefusal(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Makes the compiler prove that a `switch` over a union is complete. */
+/** Called in the default branch of a `switch` over a union, so that the compiler proves that the branch cannot be reached. */
 export function unreachable(value: never): never {
-  throw new TerminalError(
-    "UNREACHABLE",
-    `Cannot handle a value as no case names it: current value is ${String(value)}`,
-  );
+  throw new TerminalError("UNREACHABLE", `No case handles the value ${String(value)}`);
 }

@@ -15,21 +15,21 @@ import {
 
 const slot: Slot = { split: Split.train, step: 3, task: 17, index: 5 };
 
-test("runIdOf() joins name and sequence, and refuses names that are no subject token", () => {
+test("runIdOf() joins name and sequence number, and refuses names that cannot be a token of a subject", () => {
   assert.equal(runIdOf("frozen-lake", 12), "frozen-lake-12");
   for (const name of ["", "Upper", "dots.here", "a".repeat(41), "space here"]) {
     assert.throws(() => runIdOf(name, 1), InvalidInputError);
   }
 });
 
-test("parseSlotKey() reads what slotKey() writes, and nothing else", () => {
+test("parseSlotKey() reads what slotKey() writes, and refuses all other texts", () => {
   assert.deepEqual(parseSlotKey(slotKey(slot)), slot);
   for (const key of ["", "train.1.2", "other.1.2.3", "train.1.2.3.4", "train.-1.2.3"]) {
     assert.throws(() => parseSlotKey(key), InvalidInputError);
   }
 });
 
-test("groupIdOf() is shared by a group, rolloutIdOf() is not", () => {
+test("the rollouts of a group have the same groupIdOf() and different rolloutIdOf()", () => {
   const sibling = { ...slot, index: 6 };
   assert.equal(groupIdOf("run-1", slot), groupIdOf("run-1", sibling));
   assert.notEqual(rolloutIdOf("run-1", slot), rolloutIdOf("run-1", sibling));

@@ -6,8 +6,8 @@
  *   group id   <run id>/<split>.<step>.<task>              frozen-lake-12/train.3.17
  *   rollout id <run id>/<slot>                             frozen-lake-12/train.3.17.5
  *
- * A rollout keeps its id over all its attempts. Environment seeds belong to the task and are shared by its group;
- * sampling and tool seeds derive from (run seed, slot, turn), never from the run id, so that the same run file repeats.
+ * A rollout keeps its id over all its attempts. Environment seeds belong to the task, and its group shares them. Sampling
+ * and tool seeds derive from (run seed, slot, turn), never from the run id, so that the same run file gives the same run.
  */
 
 import { InvalidInputError } from "./errors.ts";
@@ -17,10 +17,10 @@ import { deriveSeed } from "./seed.ts";
 export const Split = { train: "train", eval: "eval", warmStart: "warm" } as const;
 export type Split = (typeof Split)[keyof typeof Split];
 
-/** Where a rollout stands in its run. */
+/** The place of a rollout in its run. */
 export interface Slot {
   readonly split: Split;
-  /** Step that trains it; for an evaluation the policy version that is evaluated. */
+  /** Step that trains on it; in an evaluation, the policy version that is evaluated. */
   readonly step: number;
   /** Index of the task within the batch. */
   readonly task: number;
@@ -39,7 +39,7 @@ export function isRunName(name: string): boolean {
 export function runIdOf(name: string, requestSequence: number): string {
   if (!isRunName(name)) {
     throw new InvalidInputError(
-      `Cannot name a run as names are ${RUN_NAME.source}: current value is "${name}"`,
+      `A run cannot have the name "${name}"; give 1 to 40 characters out of a-z, 0-9 and -`,
       {
         path: "name",
         allowed: RUN_NAME.source,
@@ -50,8 +50,8 @@ export function runIdOf(name: string, requestSequence: number): string {
 }
 
 /**
- * Names a message of a rollout so that a stream stores it once, and once more where a failed run was resumed, as its
- * rollouts are then made anew.
+ * @returns the id by which a stream stores a message of a rollout once. After a failed run was resumed its rollouts are
+ * made anew, and the stream stores each once more.
  */
 export function messageIdOf(id: string, resumption: number): string {
   return resumption === 0 ? id : `${id}~${resumption}`;
@@ -61,12 +61,12 @@ export function slotKey(slot: Slot): string {
   return `${slot.split}.${slot.step}.${slot.task}.${slot.index}`;
 }
 
-/** @throws {InvalidInputError} when the text is no slot. */
+/** @throws {InvalidInputError} when the text is not a slot. */
 export function parseSlotKey(key: string): Slot {
   const match = SLOT.exec(key);
   if (match === null) {
     throw new InvalidInputError(
-      `Cannot read a slot as slots are <split>.<step>.<task>.<index>: current value is "${key}"`,
+      `"${key}" is not a slot; a slot has the form <split>.<step>.<task>.<index>, such as train.3.17.5`,
       {
         path: "slot",
         allowed: SLOT.source,
@@ -89,12 +89,12 @@ export function rolloutIdOf(runId: string, slot: Slot): string {
   return `${runId}/${slotKey(slot)}`;
 }
 
-/** Order in which rollouts of a run are packed: float sums depend on it, arrival order never enters. */
+/** The order in which rollouts of a run are packed. Float sums depend on it, so it must not depend on the order of arrival. */
 export function compareSlots(a: Slot, b: Slot): number {
   return a.split.localeCompare(b.split) || a.step - b.step || a.task - b.task || a.index - b.index;
 }
 
-/** Seed for sampling (or for a tool) in one turn of one rollout. */
+/** The seed for sampling, or for a tool, in one turn of one rollout. */
 export function turnSeed(
   runSeed: number,
   slot: Slot,

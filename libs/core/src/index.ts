@@ -1,17 +1,17 @@
-/** Errors, async helpers, bounded work, ids, seeds and names. Depends on nothing. */
+/** Errors, async helpers, time limits, ids, seeds and names. This package depends on no other. */
 
 export { boundedFetch } from "./async/bounded-fetch.ts";
 export { BoundedQueue } from "./async/bounded-queue.ts";
 export { deadline } from "./async/deadline.ts";
 export type { WaitOptions } from "./async/delay.ts";
 export { delay } from "./async/delay.ts";
-export { allowedMs, bePatient } from "./async/patience.ts";
+export { allowedMs, extendDeadlines } from "./async/extend-deadlines.ts";
 export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
 export { AnswerTooLongError, readBytes, readText } from "./async/read-text.ts";
 export type { RetryOptions } from "./async/retry.ts";
 export { retry } from "./async/retry.ts";
-export { Room } from "./async/room.ts";
+export { Semaphore } from "./async/semaphore.ts";
 export { Turnstile } from "./async/turnstile.ts";
 export { cacheFolder } from "./cache-folder.ts";
 export {

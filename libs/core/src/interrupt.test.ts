@@ -7,7 +7,7 @@ describe("interruptAfter()", () => {
     for (;;);
   };
 
-  test("gives what the work gives, and throws what it throws", () => {
+  test("returns what the work returns, and throws what it throws", () => {
     assert.equal(
       interruptAfter(1_000, () => 6 * 7),
       42,
@@ -18,7 +18,7 @@ describe("interruptAfter()", () => {
     assert.throws(() => interruptAfter(1_000, broken), RangeError);
   });
 
-  test("stops loops and regular expressions that never end, and work goes on afterwards", () => {
+  test("stops endless loops and regular expressions, and can run other work afterwards", () => {
     const matching = () => /^(a+)+$/.test(`${"a".repeat(60)}!`);
     for (const work of [endless, matching]) {
       const before = performance.now();
@@ -31,7 +31,7 @@ describe("interruptAfter()", () => {
     }
   });
 
-  test("stops what stands within work of its own, and that alone", () => {
+  test("stops nested work without stopping the work around it", () => {
     const outer = interruptAfter(10_000, () => {
       assert.throws(() => interruptAfter(20, endless), InterruptedError);
       return interruptAfter(1_000, () => "inner");

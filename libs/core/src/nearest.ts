@@ -1,9 +1,9 @@
 /** Suggestions for mistyped names. */
 
-/** Comparing takes time by the product of the lengths, and nobody mistypes that much. */
+/** The time of a comparison grows with the product of the lengths, and longer names are hardly mistyped names. */
 const MAX_MISTYPED_CHARACTERS = 64;
 
-/** The candidate with the smallest edit distance to `name`, if it is close enough to be meant. */
+/** @returns the candidate with the smallest edit distance to `name`, if it is close enough to be a typing mistake. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > MAX_MISTYPED_CHARACTERS) return undefined;
   let best: string | undefined;
@@ -18,7 +18,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Levenshtein distance, one row at a time. */
+/** Levenshtein distance, computed one row at a time. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

@@ -5,14 +5,14 @@ import fc from "fast-check";
 import { MAX_JSON_DEPTH, parseJson } from "./parse-json.ts";
 
 describe("parseJson()", () => {
-  test("gives what JSON.parse() gives", () => {
+  test("returns what JSON.parse() returns", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 5 }), (text) => assert.deepEqual(parseJson(text), JSON.parse(text))),
       fuzz(300),
     );
   });
 
-  test("refuses what is nested too deep, whatever stands in its texts", () => {
+  test("refuses JSON that is nested too deep, and ignores brackets within strings", () => {
     const nested = (depth: number) => `${'[{"a":'.repeat(depth / 2)}"[[[\\"]]]\\\\"${"}]".repeat(depth / 2)}`;
     parseJson(nested(MAX_JSON_DEPTH));
     assert.throws(() => parseJson(nested(MAX_JSON_DEPTH + 2)), /SyntaxError: nested deeper than 64 levels/);

@@ -1,11 +1,11 @@
-/** JSON from outside. */
+/** Parsing JSON from outside, with a limit on its depth. */
 
-/** Levels of lists and objects. What is nested deeper than calls can be would end whoever walks over it. */
+/** Levels of lists and objects. A recursive function that walks over deeply nested data would exceed the call stack. */
 export const MAX_JSON_DEPTH = 64;
 
 /**
  * Parses JSON that is nested no deeper than {@link MAX_JSON_DEPTH}.
- * @throws {SyntaxError} when it is no JSON, or nested deeper.
+ * @throws {SyntaxError} when the text is not JSON, or is nested deeper.
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -15,9 +15,9 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** Counts brackets outside of strings; the text is sound JSON. */
+/** Counts brackets outside of strings; the text must be valid JSON. */
 function isDeep(text: string): boolean {
-  // So many levels take twice as many characters.
+  // Each level takes at least two characters.
   if (text.length < 2 * MAX_JSON_DEPTH) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {

@@ -16,11 +16,11 @@ const refusal = (...args: string[]): UsageError => {
     if (error instanceof UsageError) return error;
     throw error;
   }
-  throw new Error(`${args.join(" ")} was taken`);
+  throw new Error(`${args.join(" ")} was accepted`);
 };
 
 describe("parseScriptArguments()", () => {
-  test("returns options and positional arguments", () => {
+  test("returns the options and the positional arguments", () => {
     const { values, positionals } = parse("a", "--quick", "b", "--rounds=3");
     assert.equal(values.quick, true);
     assert.equal(values.rounds, "3");
@@ -28,7 +28,7 @@ describe("parseScriptArguments()", () => {
   });
 
   for (const flag of ["--help", "-h"]) {
-    test(`${flag} asks for the usage, whatever else is missing`, () => {
+    test(`returns the usage for ${flag}, even if an argument is missing`, () => {
       const { message, exitCode } = refusal(flag);
       assert.equal(message, SCRIPT.usage);
       assert.equal(exitCode, 0);

@@ -1,12 +1,12 @@
 /**
- * Arguments of the repository's programs (`npm run bench -- --quick`): what they take is said once, `--help` prints it,
- * and an argument that they do not take is one sentence above it instead of a stack trace.
+ * Arguments of the repository's programs (`npm run bench -- --quick`). A program declares them once; `--help` prints its
+ * usage, and a wrong argument is answered by one sentence and the usage instead of a stack trace.
  */
 
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { InvalidInputError } from "./errors.ts";
 
-/** What a program takes. */
+/** The arguments that a program accepts. */
 export interface ScriptArguments {
   /** What `--help` prints: a line on what the program does, then its options. */
   readonly usage: string;
@@ -17,9 +17,9 @@ export interface ScriptArguments {
   readonly takesMore?: boolean;
 }
 
-/** Wrong arguments, or a wish for help: the message is all that should be printed. */
+/** Wrong arguments, or a request for help: print the message and nothing else. */
 export class UsageError extends InvalidInputError {
-  /** 0 where help was asked for, which belongs on standard output; 2 where the arguments are wrong. */
+  /** 0 if help was asked for, which belongs on standard output; 2 if the arguments are wrong. */
   readonly exitCode: 0 | 2;
 
   constructor(message: string, exitCode: 0 | 2) {
@@ -30,7 +30,7 @@ export class UsageError extends InvalidInputError {
 
 /**
  * @returns what `parseArgs` of `node:util` returns for these options.
- * @throws {UsageError} for `--help`, and for arguments that the program does not take.
+ * @throws {UsageError} for `--help`, and for arguments that the program does not accept.
  */
 export function parseScriptArguments<const T extends ScriptArguments>(args: readonly string[], script: T) {
   const { usage, positionals: names = [], takesMore = false } = script;
@@ -51,7 +51,7 @@ export function parseScriptArguments<const T extends ScriptArguments>(args: read
 /** The process whose arguments are read and whose exit code is set. */
 export type ScriptProcess = Pick<NodeJS.Process, "argv" | "exit" | "exitCode">;
 
-/** As {@link parseScriptArguments}, for a program that has nothing to undo: prints what is wrong and ends the process. */
+/** The same as {@link parseScriptArguments}, but prints what is wrong and ends the process; for programs without clean-up. */
 export function scriptArguments<const T extends ScriptArguments>(program: ScriptProcess, script: T) {
   try {
     return parseScriptArguments(program.argv.slice(2), script);
@@ -62,13 +62,13 @@ export function scriptArguments<const T extends ScriptArguments>(program: Script
   }
 }
 
-/** Prints the message where it belongs and sets the exit code of the process. */
+/** Prints the message to standard output or standard error, and sets the exit code of the process. */
 export function printUsage(program: ScriptProcess, error: UsageError): void {
   (error.exitCode === 0 ? console.log : console.error)(error.message);
   program.exitCode = error.exitCode;
 }
 
-/** Node's own message names the option; its advice on `--` does not help here. */
+/** Node's own message names the option; its advice about `--`, which does not help here, is removed. */
 function orUsage<T>(usage: string, parse: () => T): T {
   try {
     return parse();

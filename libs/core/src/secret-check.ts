@@ -1,11 +1,11 @@
-/** Comparing secrets in a time that tells nothing about them. */
+/** Comparing secrets in constant time. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** @returns whether a text is the secret; of the secret itself only its digest is kept. */
+/** @returns a function that tells whether a text is the secret. It keeps only the secret's digest. */
 export function secretCheck(secret: string): (given: string) => boolean {
   const wanted = digestOf(secret);
-  // Digests are of one length, and comparing them tells nothing about the secret.
+  // timingSafeEqual() needs equal lengths, which digests have.
   return (given) => timingSafeEqual(digestOf(given), wanted);
 }
 

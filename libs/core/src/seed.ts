@@ -1,5 +1,5 @@
 /**
- * Seeds and random numbers that are functions of names and counters, never of time or order.
+ * Seeds and random numbers that depend on names and counters only, never on time or on the order of calls.
  *
  * `deriveSeed` hashes a parent seed with labels (FNV-1a over the text, then the SplitMix64 finaliser of Steele et
  * al., "Fast splittable pseudorandom number generators", 2014). `Random` is xoshiro128** by Blackman and Vigna
@@ -17,7 +17,7 @@ function splitMix64(value: bigint): bigint {
 }
 
 /**
- * A seed below a seed: the same parent and labels give the same result, other labels an unrelated one.
+ * Derives a seed from another one. The same parent and labels give the same result; other labels give an unrelated one.
  * @param parent a non-negative safe integer.
  * @returns an integer in [0, 2^53).
  */
@@ -68,9 +68,7 @@ export class Random {
   /** Uniform integer in [0, bound), without modulo bias. */
   nextInt(bound: number): number {
     if (!Number.isInteger(bound) || bound < 1 || bound > 0x1_0000_0000) {
-      throw new RangeError(
-        `Cannot draw an integer as the bound must lie in 1..2^32: current value is ${bound}`,
-      );
+      throw new RangeError(`A random integer cannot be drawn below ${bound}; give an integer from 1 to 2^32`);
     }
     const limit = 0x1_0000_0000 - (0x1_0000_0000 % bound);
     for (;;) {
@@ -79,7 +77,7 @@ export class Random {
     }
   }
 
-  /** One of the items, each as likely. */
+  /** One of the items; all are equally likely. */
   pick<T>(items: readonly T[]): T {
     return items[this.nextInt(items.length)]!;
   }

@@ -1,7 +1,7 @@
 /** Options for attaching a debugger to a command. */
 
 import inspector from "node:inspector";
-import { bePatient } from "@hone/core";
+import { extendDeadlines } from "@hone/core";
 import { UsageError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -54,7 +54,7 @@ export function openDebugger(
   }
   const address = inspector.url();
   if (address === undefined) return;
-  bePatient();
+  extendDeadlines();
   if (!isWaiting) return;
   terminal.live(`waiting for a debugger at ${address} …`);
   inspector.waitForDebugger();

@@ -8,7 +8,7 @@
  *     for a reason outside the agent. A refusal is told at once.
  */
 
-import { AnswerTooLongError, deadline, RetryableError, type Room, readText, retry } from "@hone/core";
+import { AnswerTooLongError, deadline, RetryableError, readText, retry, type Semaphore } from "@hone/core";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { PolicyRefusedError } from "../errors.ts";
 import {
@@ -28,7 +28,7 @@ export interface EndpointOptions {
   /** Of the conversation's record. */
   readonly renderer: ChatRenderer;
   /** Requests under way at once; shared by all who ask this endpoint. */
-  readonly room: Room;
+  readonly slots: Semaphore;
   /** First pause before another try; it doubles each time. @default 500 */
   readonly minDelayMs?: number;
 }
@@ -60,11 +60,11 @@ export class EndpointPolicy implements Policy {
   }
 
   async generate(call: GenerateCall): Promise<Generation> {
-    const { room, minDelayMs = DEFAULT_MIN_DELAY_MS } = this.#options;
+    const { slots, minDelayMs = DEFAULT_MIN_DELAY_MS } = this.#options;
     const body = this.#bodyOf(call);
     return retry(
       async () => {
-        await room.enter(call.signal);
+        await slots.acquire(call.signal);
         const startedAt = performance.now();
         try {
           const answer = await deadline(
@@ -75,7 +75,7 @@ export class EndpointPolicy implements Policy {
           );
           return this.#generationOf(answer, call, performance.now() - startedAt);
         } finally {
-          room.leave();
+          slots.release();
         }
       },
       {

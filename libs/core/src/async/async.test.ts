@@ -34,20 +34,20 @@ describe("pause()", () => {
 });
 
 describe("deadline()", () => {
-  test("fails by name when the work does not end, and tells the work to stop", async () => {
-    let told: AbortSignal | undefined;
+  test("names the work that did not end in time in its error, and aborts that work", async () => {
+    let passed: AbortSignal | undefined;
     const waiting = deadline("the answer", 5, (signal) => {
-      told = signal;
+      passed = signal;
       return never();
     });
     await assert.rejects(
       waiting,
       (error) => error instanceof DeadlineError && /the answer/.test(error.message),
     );
-    assert.equal(told?.aborted, true);
+    assert.equal(passed?.aborted, true);
   });
 
-  test("hands on the result, and the caller's abort", async () => {
+  test("returns the result of the work, and rejects when the caller aborts", async () => {
     assert.equal(await deadline("it", 1_000, async () => 7), 7);
     await assert.rejects(
       deadline("it", 60_000, never, { signal: AbortSignal.abort("caller") }),
@@ -76,7 +76,7 @@ describe("raceAbortable()", () => {
 });
 
 describe("retry()", () => {
-  test("goes on after retryable failures and hands on the attempt's number", async () => {
+  test("tries again after retryable failures and passes the attempt's number", async () => {
     const seen: number[] = [];
     const result = await retry(
       async (attempt) => {
@@ -113,7 +113,7 @@ describe("retry()", () => {
 });
 
 describe("BoundedQueue", () => {
-  test("says no when it is full, and yields what was queued before the end", async () => {
+  test("refuses items when it is full, and yields what was queued before it was closed", async () => {
     const queue = new BoundedQueue<number>(2);
     assert.deepEqual([queue.offer(1), queue.offer(2), queue.offer(3)], [true, true, false]);
     queue.close();
@@ -123,7 +123,7 @@ describe("BoundedQueue", () => {
     assert.deepEqual(got, [1, 2]);
   });
 
-  test("wakes a consumer that waits", async () => {
+  test("wakes a waiting consumer", async () => {
     const queue = new BoundedQueue<string>(1);
     const first = queue[Symbol.asyncIterator]().next();
     queue.offer("late");

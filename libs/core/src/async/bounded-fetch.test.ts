@@ -7,11 +7,11 @@ import { gzipSync } from "node:zlib";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { AnswerTooLongError, readBytes, readText } from "./read-text.ts";
 
-/* The attacker is the server that is asked. */
+/* The attacker is the server that answers the requests. */
 
 const MAX_BYTES = 64 * 1024;
 
-describe("bounded answers", () => {
+describe("answers with a size limit", () => {
   let server: Server;
   let url: string;
   let answer: (response: ServerResponse) => void;
@@ -30,12 +30,12 @@ describe("bounded answers", () => {
   });
 
   const bytes = (count: number) => (response: ServerResponse) => void response.end("a".repeat(count));
-  const withoutEnd = (response: ServerResponse) => {
+  const endless = (response: ServerResponse) => {
     const timer = setInterval(() => response.write("a".repeat(8 * 1024)), 1);
     response.once("close", () => clearInterval(timer));
   };
-  /** 16 MiB in 16 KiB. */
-  const packed = (response: ServerResponse) =>
+  /** 16 MiB that are compressed to 16 KiB. */
+  const compressed = (response: ServerResponse) =>
     void response
       .writeHead(200, { "content-encoding": "gzip" })
       .end(gzipSync(Buffer.alloc(16 * 1024 * 1024)));
@@ -50,7 +50,7 @@ describe("bounded answers", () => {
   });
 
   test("are refused above it, and the connection is closed", { timeout: 20_000 }, async () => {
-    for (const hostile of [bytes(MAX_BYTES + 1), withoutEnd, packed]) {
+    for (const hostile of [bytes(MAX_BYTES + 1), endless, compressed]) {
       answer = hostile;
       const response = await fetch(url);
       await assert.rejects(readText(response, MAX_BYTES), AnswerTooLongError);
@@ -58,14 +58,14 @@ describe("bounded answers", () => {
     }
   });
 
-  test("of node:http as well", { timeout: 20_000 }, async () => {
-    answer = withoutEnd;
+  test("are refused above it when they come from node:http", { timeout: 20_000 }, async () => {
+    answer = endless;
     const [response] = (await once(get(url), "response")) as [IncomingMessage];
     await assert.rejects(readBytes({ body: response }, MAX_BYTES), AnswerTooLongError);
     await closed;
   });
 
-  test("end with the signal of the request, however slowly they come", { timeout: 20_000 }, async () => {
+  test("stop when the request's signal aborts, however slowly they arrive", { timeout: 20_000 }, async () => {
     answer = (response) => {
       const timer = setInterval(() => response.write("a"), 20);
       response.once("close", () => clearInterval(timer));
@@ -75,14 +75,16 @@ describe("bounded answers", () => {
     await closed;
   });
 
-  test("that a library reads fail at the limit as well", { timeout: 20_000 }, async () => {
+  test("fail at the limit when a library reads them through boundedFetch()", {
+    timeout: 20_000,
+  }, async () => {
     const bounded = boundedFetch(MAX_BYTES);
     answer = (response) => void response.writeHead(418, { "x-kept": "yes" }).end('{"a":1}');
     const small = await bounded(url);
     assert.deepEqual([small.status, small.headers.get("x-kept"), await small.json()], [418, "yes", { a: 1 }]);
     answer = (response) => void response.writeHead(204).end();
     assert.equal((await bounded(url)).status, 204);
-    for (const hostile of [withoutEnd, packed]) {
+    for (const hostile of [endless, compressed]) {
       answer = hostile;
       await assert.rejects((await bounded(url)).text(), AnswerTooLongError);
       await closed;

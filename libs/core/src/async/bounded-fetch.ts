@@ -1,10 +1,10 @@
-/** `fetch` for libraries that read answers themselves. */
+/** A `fetch` with a size limit, for libraries that read answers themselves. */
 
 import { AnswerTooLongError } from "./read-text.ts";
 
 /**
- * @param maxBytes of each answer; reading more of one fails with an {@link AnswerTooLongError}, and its connection is closed.
- * @param inner what asks.
+ * @param maxBytes largest answer. Reading beyond it fails with an {@link AnswerTooLongError} and closes the connection.
+ * @param inner the `fetch` that makes the requests.
  */
 export function boundedFetch(maxBytes: number, inner: typeof fetch = fetch): typeof fetch {
   return async function fetchWithinBounds(input, init) {

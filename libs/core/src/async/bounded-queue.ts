@@ -1,9 +1,9 @@
 /**
- * A queue between a producer and one consumer, with a bound.
+ * A queue of bounded length between a producer and one consumer.
  *
- * Q1: `offer` never waits: it says no when the queue is full, and the producer decides what that means.
- * Q2: after `close` the consumer still gets what was queued, then the end.
- * Q3: one consumer: a second iteration throws.
+ * Q1: `offer` never waits: it returns false when the queue is full, and the producer decides what to do about it.
+ * Q2: after `close` the consumer still gets what was queued; then its iteration ends.
+ * Q3: there is one consumer; a second iteration throws.
  */
 
 import { TerminalError } from "../errors.ts";
@@ -17,9 +17,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
 
   constructor(capacity: number) {
     if (!Number.isInteger(capacity) || capacity < 1) {
-      throw new RangeError(
-        `Cannot make a queue as its capacity must be a positive integer: current value is ${capacity}`,
-      );
+      throw new RangeError(`A queue cannot have the capacity ${capacity}; give a positive integer`);
     }
     this.capacity = capacity;
   }
@@ -32,7 +30,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     return this.#isClosed;
   }
 
-  /** Adds an item. @returns false, and drops nothing, when the queue is full or closed (Q1). */
+  /** Adds an item. @returns false when the queue is full or closed; the item is then not added (Q1). */
   offer(item: T): boolean {
     if (this.#isClosed || this.#items.length >= this.capacity) return false;
     this.#items.push(item);
@@ -40,12 +38,12 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     return true;
   }
 
-  /** Takes all that is queued without waiting. */
+  /** Removes and returns everything that is queued, without waiting. */
   drain(): T[] {
     return this.#items.splice(0);
   }
 
-  /** No item comes any more (Q2). */
+  /** Ends the queue: no item is accepted any more (Q2). */
   close(): void {
     this.#isClosed = true;
     this.#wakeUp();
@@ -55,7 +53,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     if (this.#isConsumed)
       throw new TerminalError(
         "QUEUE_CONSUMED",
-        "Cannot iterate a queue as it has a consumer already: current value is 1",
+        "This queue has a consumer already; it can be iterated only once",
       );
     this.#isConsumed = true;
     while (true) {

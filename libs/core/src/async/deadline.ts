@@ -1,14 +1,14 @@
-/** A bound on how long something may take. */
+/** A limit on how long something may take. */
 
 import { DeadlineError } from "../errors.ts";
 import type { WaitOptions } from "./delay.ts";
-import { allowedMs } from "./patience.ts";
+import { allowedMs } from "./extend-deadlines.ts";
 
 /**
- * Runs `work` with a signal that aborts after `ms` milliseconds or with the caller's signal, and settles by then
- * even if `work` does not listen.
- * @param what named in the error, such as "the answer of dataset".
- * @throws {DeadlineError} when the time is over.
+ * Runs `work` with a signal that aborts after `ms` milliseconds or when the caller's signal aborts. The promise settles
+ * at that moment even if `work` ignores its signal.
+ * @param what names the awaited result in the error, such as "the answer of dataset".
+ * @throws {DeadlineError} when `work` takes longer than `ms`.
  */
 export async function deadline<T>(
   what: string,

@@ -1,6 +1,6 @@
-/** Waiting that can be stopped. */
+/** A pause that an AbortSignal can end. */
 
-/** Options of everything that waits. */
+/** Options of every function that waits. */
 export interface WaitOptions {
   /** Ends the wait at once; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

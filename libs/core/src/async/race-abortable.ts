@@ -1,8 +1,8 @@
-/** Joining a promise with a signal. */
+/** Waiting for a promise until a signal aborts. */
 
 /**
  * Settles as `promise` does, or rejects with the reason of `signal` when it aborts first. The listener is removed
- * either way. What the promise does after an abort is its owner's concern; a late rejection is not reported twice.
+ * either way. The promise itself goes on after an abort; if it rejects then, that counts as handled.
  */
 export async function raceAbortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { AnswerTooLongError, readText } from "./read-text.ts";
 
-test("readText() reads a text whole, characters over pieces included", async () => {
+test("readText() reads a whole text, also where a character is split between two chunks", async () => {
   assert.equal(await readText(new Response("zwölf"), 100), "zwölf");
   assert.equal(await readText(new Response(null), 100), "");
   const bytes = new TextEncoder().encode("ö");
@@ -17,7 +17,7 @@ test("readText() reads a text whole, characters over pieces included", async () 
   assert.equal(await readText({ body: pieces }, 2), "ö");
 });
 
-test("readText() stops at an answer without end, and closes its connection", async () => {
+test("readText() stops reading an endless answer and closes its connection", async () => {
   const { promise: isClosed, resolve } = Promise.withResolvers<void>();
   const server = createServer((_request, response) => {
     response.on("close", resolve);

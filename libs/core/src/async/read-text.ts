@@ -1,27 +1,30 @@
 /**
- * Answers from outside, which may go on for ever: they are read up to a bound, and for as long as the signal of the request
- * lets them. Bytes are counted as they are unpacked: an answer that is small on its way does not get past the bound.
+ * Reading answers of other servers, which may never end: they are read up to a size limit, and until the request's signal
+ * aborts. The limit counts decompressed bytes, so that a small compressed answer cannot exceed it.
  *
- * Code that runs in production reads answers by this file; scripts/checks/answers.ts finds what does not.
+ * All production code reads answers with this file; scripts/checks/answers.ts finds code that does not.
  */
 
 import { TerminalError } from "../errors.ts";
 
-/** An answer is longer than anybody wants it. */
+/** An answer is longer than its reader's limit. */
 export class AnswerTooLongError extends TerminalError {
   constructor(maxBytes: number) {
-    super("ANSWER_TOO_LONG", `The answer has more than ${maxBytes} bytes, and is not read further`);
+    super(
+      "ANSWER_TOO_LONG",
+      `The answer is longer than the limit of ${maxBytes} bytes; the rest was not read`,
+    );
   }
 }
 
-/** An answer of `fetch`; one of node:http is the body itself. */
+/** An answer of `fetch`. For node:http give `{ body: message }`. */
 export interface Answer {
   readonly body: AsyncIterable<Uint8Array> | null;
 }
 
 /**
- * Reads a body and stops where it becomes too long.
- * @throws {AnswerTooLongError} beyond `maxBytes`, and what breaks the connection.
+ * Reads a body, and stops when it becomes too long.
+ * @throws {AnswerTooLongError} beyond `maxBytes`, and the error of a connection that breaks.
  */
 export async function readBytes({ body }: Answer, maxBytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
@@ -42,8 +45,8 @@ export async function readBytes({ body }: Answer, maxBytes: number): Promise<Uin
 }
 
 /**
- * Reads a body as UTF-8 and stops where it becomes too long.
- * @throws as {@link readBytes} does.
+ * Reads a body as UTF-8, and stops when it becomes too long.
+ * @throws the same as {@link readBytes}.
  */
 export async function readText(answer: Answer, maxBytes: number): Promise<string> {
   return new TextDecoder().decode(await readBytes(answer, maxBytes));

@@ -1,24 +1,24 @@
-/** Trying again, with growing pauses. */
+/** Repeated attempts with growing pauses between them. */
 
 import { RetryableError } from "../errors.ts";
 import { delay, type WaitOptions } from "./delay.ts";
 
 /** Options of {@link retry}. */
 export interface RetryOptions extends WaitOptions {
-  /** Most calls made in all. @default Infinity */
+  /** Largest number of calls, the first one included. @default Infinity */
   readonly maxAttempts?: number;
-  /** First pause; doubles each time. @default 50 */
+  /** First pause in milliseconds; each further one is twice as long. @default 50 */
   readonly minDelayMs?: number;
-  /** Longest pause. @default 2_000 */
+  /** Longest pause in milliseconds. @default 2_000 */
   readonly maxDelayMs?: number;
   /** Which failures are worth another try. @default instances of RetryableError */
   readonly isRetryable?: (error: unknown) => boolean;
-  /** Told before each pause. */
+  /** Called before each pause. */
   readonly onRetry?: (error: unknown, attempt: number) => void;
 }
 
 /**
- * Calls `work` until it succeeds, fails for good, runs out of attempts or the signal aborts.
+ * Calls `work` until it succeeds, fails with an error that is not retryable, has no attempts left, or the signal aborts.
  * @throws the last failure, or the reason of the signal.
  */
 export async function retry<T>(

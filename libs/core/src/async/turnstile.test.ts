@@ -3,13 +3,13 @@ import { describe, test } from "node:test";
 import { delay } from "./delay.ts";
 import { Turnstile } from "./turnstile.ts";
 
-/** Keeps the processor, as the work behind a wait does. */
+/** Keeps the processor busy, as real work after a wait does. */
 function work(ms: number): void {
   for (const until = performance.now() + ms; performance.now() < until; );
 }
 
 describe("Turnstile", () => {
-  test("lets everybody through in the order of arrival", async () => {
+  test("resolves its waits in the order of arrival", async () => {
     const turnstile = new Turnstile();
     const passed: number[] = [];
     await Promise.all([1, 2, 3].map((id) => turnstile.pass().then(() => passed.push(id))));
@@ -17,7 +17,7 @@ describe("Turnstile", () => {
     assert.deepEqual(passed, [1, 2, 3, 4]);
   });
 
-  test("leaves the event loop to others while many waits end at once", async () => {
+  test("lets timers fire between waits that end at the same moment", async () => {
     const turnstile = new Turnstile();
     let worked = 0;
     const all = Promise.all(
@@ -32,7 +32,7 @@ describe("Turnstile", () => {
     const clock = setInterval(() => seen.push(worked), 1);
     await all;
     clearInterval(clock);
-    // Without it the interval would fire when all have worked, and not before.
+    // Without the turnstile the interval would fire only after all the work is done.
     const between = new Set(seen.filter((count) => count > 0 && count < 50));
     assert.ok(between.size > 10, `the clock ticked ${between.size} times between the first and the last`);
   });

@@ -1,16 +1,16 @@
 /**
- * Many waits that end at the same moment, let through one by one.
+ * Spreads many waits that end at the same moment over several turns of the event loop.
  *
- * When thousands of timers expire together, Node runs what follows each of them before it looks at a socket or another
- * timer again: seconds in which a process says and hears nothing, and is taken for dead. Behind a turnstile each goes on in a
- * turn of the event loop of its own, in the order of arrival.
+ * When thousands of timers expire together, Node runs the work after each of them before it serves a socket or another
+ * timer again. The process then does not answer for seconds, and others take it for dead. With a turnstile each wait
+ * continues in its own turn of the event loop, in the order of arrival.
  */
 
 export class Turnstile {
   readonly #waiting: (() => void)[] = [];
   #isTurning = false;
 
-  /** Resolves in a turn of the event loop in which nobody else is let through. */
+  /** Resolves in a turn of the event loop in which no other caller of `pass` continues. */
   pass(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

@@ -2,7 +2,7 @@
 
 import { EndpointPolicy, type Policy } from "@hone/agents";
 import { BoundKeys } from "@hone/config";
-import { Room } from "@hone/core";
+import { Semaphore } from "@hone/core";
 import type { ChatRenderer } from "@hone/tokenizer";
 import type { JobEndpoint } from "./rollout-job.ts";
 
@@ -11,7 +11,7 @@ const KEY_PREFIX = "HONE_ENDPOINT_KEY";
 export class Endpoints {
   /** Those of the variables HONE_ENDPOINT_KEY…, each for the hosts that it is bound to. */
   readonly keys: BoundKeys;
-  readonly #rooms = new Map<string, Room>();
+  readonly #slots = new Map<string, Semaphore>();
 
   /**
    * @param environment of which the variables of keys are read.
@@ -29,8 +29,8 @@ export class Endpoints {
     const key =
       keyVariable === undefined ? undefined : this.keys.keyFor(keyVariable, baseUrl, "endpoint.keyVariable");
     const name = `${baseUrl} ${concurrency}`;
-    const room = this.#rooms.get(name) ?? new Room(concurrency);
-    this.#rooms.set(name, room);
-    return new EndpointPolicy({ baseUrl, model, key, renderer, room });
+    const slots = this.#slots.get(name) ?? new Semaphore(concurrency);
+    this.#slots.set(name, slots);
+    return new EndpointPolicy({ baseUrl, model, key, renderer, slots });
   }
 }

@@ -12,7 +12,7 @@
  * G1 is the server's own: vLLM and SGLang draw other tokens in other batches.
  */
 
-import { Room, raceAbortable } from "@hone/core";
+import { raceAbortable, Semaphore } from "@hone/core";
 import { checkRequest } from "../domain/check-request.ts";
 import {
   EngineBusyError,
@@ -74,7 +74,7 @@ export class ServerEngine implements InferenceEngine {
   readonly #viewFolder: string | undefined;
   readonly #onChange: (change: ServerChange) => void;
   readonly #keeper: ServerKeeper;
-  readonly #room: Room;
+  readonly #slots: Semaphore;
   readonly #generations = new Map<string, ServerGeneration>();
   readonly #running = new Set<ServerGeneration>();
   /** Those with a call at the server. */
@@ -93,7 +93,7 @@ export class ServerEngine implements InferenceEngine {
     this.#readyWaitMs = options.readyWaitMs ?? 30_000;
     this.#viewFolder = options.viewFolder;
     this.#onChange = options.onChange ?? (() => undefined);
-    this.#room = new Room(maxSequences);
+    this.#slots = new Semaphore(maxSequences);
     this.#keeper = new ServerKeeper({
       server,
       everyMs: lookEveryMs,
@@ -221,7 +221,7 @@ export class ServerEngine implements InferenceEngine {
   async #run(generation: ServerGeneration): Promise<FinishReason> {
     let hasPlace = false;
     try {
-      await this.#room.enter(generation.signal);
+      await this.#slots.acquire(generation.signal);
       hasPlace = true;
       generation.begin();
       this.#running.add(generation);
@@ -235,7 +235,7 @@ export class ServerEngine implements InferenceEngine {
       throw generation.failure ?? error;
     } finally {
       this.#running.delete(generation);
-      if (hasPlace) this.#room.leave();
+      if (hasPlace) this.#slots.release();
     }
   }
 

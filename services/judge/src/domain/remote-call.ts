@@ -10,9 +10,9 @@ import {
   AnswerTooLongError,
   deadline,
   RetryableError,
-  Room,
   readText,
   retry,
+  Semaphore,
   TerminalError,
 } from "@hone/core";
 import { counterOf, Instrument } from "@hone/telemetry";
@@ -44,11 +44,11 @@ export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgePar
     "content-type": "application/json",
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
   };
-  const room = new Room(concurrency);
+  const slots = new Semaphore(concurrency);
   return (body, read, signal) =>
     retry(
       async () => {
-        await room.enter(signal); // M2
+        await slots.acquire(signal); // M2
         try {
           return await deadline(
             `the answer of ${url}`,
@@ -57,7 +57,7 @@ export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgePar
             { signal },
           );
         } finally {
-          room.leave();
+          slots.release();
         }
       },
       {

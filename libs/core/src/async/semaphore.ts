@@ -1,5 +1,5 @@
-/** Places for so many at once; who finds none waits in order of arrival. */
-export class Room {
+/** A counting semaphore: at most `size` holders at a time; the others wait in the order of arrival. */
+export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -7,8 +7,8 @@ export class Room {
     this.#free = size;
   }
 
-  /** @throws the signal's reason when it aborts before there is a place. */
-  async enter(signal: AbortSignal): Promise<void> {
+  /** Waits for a free slot and takes it. @throws the signal's reason when it aborts first. */
+  async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free--;
@@ -29,7 +29,7 @@ export class Room {
     }
   }
 
-  leave(): void {
+  release(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#free++;
     else next();

@@ -3,15 +3,15 @@ import { test } from "node:test";
 import { DeadlineError } from "../errors.ts";
 import { deadline } from "./deadline.ts";
 import { delay } from "./delay.ts";
-import { allowedMs, bePatient } from "./patience.ts";
+import { allowedMs, extendDeadlines } from "./extend-deadlines.ts";
 
-/* In a file of its own: it holds for the process. */
+/* This test has a file of its own, as extendDeadlines() changes the whole process and cannot be undone. */
 
-test("bePatient() lets deadlines wait for who stands at a breakpoint", async () => {
+test("extendDeadlines() lets deadlines wait while the process is halted at a breakpoint", async () => {
   const slow = () => deadline("an answer", 5, () => delay(50).then(() => "in the end"));
   await assert.rejects(slow(), DeadlineError);
   assert.equal(allowedMs(5), 5);
-  bePatient();
+  extendDeadlines();
   assert.equal(await slow(), "in the end");
   assert.ok(allowedMs(5) > 3_600_000);
   assert.equal(allowedMs(Number.POSITIVE_INFINITY), Number.POSITIVE_INFINITY);
