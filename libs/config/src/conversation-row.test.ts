@@ -22,17 +22,25 @@ describe("readConversationRow()", () => {
   }
 
   const wrong: [what: string, row: Record<string, unknown>, problem: RegExp][] = [
-    ["neither", { text: "2 + 2" }, /must have messages, or a prompt and a response/],
+    ["neither messages nor a prompt", { text: "2 + 2" }, /must have messages, or a prompt and a response/],
     ["no response", { prompt: "2 + 2?" }, /non-empty text as response/],
     ["a prompt that is a number", { prompt: 4, response: "4" }, /text or a list of messages as prompt/],
-    ["messages that are no list", { messages: "hello" }, /a list as messages/],
+    ["messages that are not a list", { messages: "hello" }, /a list as messages/],
     ["an unknown role", { messages: [{ ...USER, role: "human" }, ANSWER] }, /as role of messages\[0\]/],
-    ["content that is no text", { messages: [USER, { ...ANSWER, content: 4 }] }, /content of messages\[1\]/],
-    ["nobody who answers", { messages: [USER] }, /an assistant's message/],
-    ["an answer to nothing", { messages: [ANSWER, USER] }, /begin its messages with what is answered/],
+    [
+      "content that is not a text",
+      { messages: [USER, { ...ANSWER, content: 4 }] },
+      /content of messages\[1\]/,
+    ],
+    ["no message of an assistant", { messages: [USER] }, /an assistant's message/],
+    [
+      "an answer before any question",
+      { messages: [ANSWER, USER] },
+      /begin its messages with one that the assistant answers/,
+    ],
   ];
   for (const [what, row, problem] of wrong) {
-    test(`says what is wrong with ${what}`, () => {
+    test(`says what is wrong with a row that has ${what}`, () => {
       const read = readConversationRow(row);
       assert.equal(read.kind, "wrong");
       assert.match(read.problem, problem);

@@ -1,11 +1,11 @@
 /**
- * A dataset row that is a conversation to learn from: `messages`, or `prompt` with `response`.
+ * A dataset row that holds a conversation to train on: `messages`, or `prompt` with `response`.
  *
- * `prompt` is a text, which the user says, or a list of messages; `response` is what the assistant answers. A row with
- * `messages` needs neither. Other columns are left alone.
+ * `prompt` is the user's text or a list of messages; `response` is the assistant's answer. A row with `messages` needs
+ * neither. Other columns are ignored.
  */
 
-/** One message, in the shape that chat templates read. */
+/** One message, in the form that chat templates read. */
 export interface RowMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content: string;
@@ -13,7 +13,7 @@ export interface RowMessage {
 
 export type ConversationRow =
   | { readonly kind: "conversation"; readonly messages: readonly RowMessage[] }
-  /** "must …", as the rest of a sentence about the row. */
+  /** The end of a sentence about the row, which begins with "must". */
   | { readonly kind: "wrong"; readonly problem: string };
 
 const ROLES: ReadonlySet<unknown> = new Set(["system", "user", "assistant", "tool"]);
@@ -21,7 +21,7 @@ const ROLE_NAMES = "system, user, assistant or tool";
 
 /** Reads a row, or says what is wrong with it. */
 export function readConversationRow(row: Readonly<Record<string, unknown>>): ConversationRow {
-  // Parquet's files say nothing with a null.
+  // In Parquet files a missing value is null.
   if (row.messages !== undefined && row.messages !== null) return fromMessages(row.messages, "messages");
   if (row.prompt === undefined || row.prompt === null) {
     return { kind: "wrong", problem: "must have messages, or a prompt and a response" };
@@ -53,6 +53,7 @@ function fromMessages(value: unknown, column: string): ConversationRow {
   }
   const first = messages.findIndex(({ role }) => role === "assistant");
   if (first < 0) return { kind: "wrong", problem: `must have an assistant's message among its ${column}` };
-  if (first === 0) return { kind: "wrong", problem: `must begin its ${column} with what is answered` };
+  if (first === 0)
+    return { kind: "wrong", problem: `must begin its ${column} with one that the assistant answers` };
   return { kind: "conversation", messages };
 }

@@ -10,11 +10,11 @@ export interface ConfigProblem {
   readonly value: unknown;
   /** What is allowed, in words. */
   readonly allowed: string;
-  /** The whole sentence for people. */
+  /** A whole sentence for people: the key, its value and what is allowed. */
   readonly message: string;
 }
 
-/** A run file or an environment variable breaks its schema. Carries everything that is wrong, not the first thing. */
+/** A run file or the environment breaks its schema. The error carries all problems, not only the first. */
 export class ConfigError extends TerminalError {
   readonly problems: readonly ConfigProblem[];
 

@@ -1,5 +1,5 @@
 /**
- * Configuration: the run file and the environment of a service, from text to typed values with every default.
+ * Configuration: reads the run file and the environment of a service into typed values, with every default filled in.
  *
  * ```ts
  * const run = parseRunFile(await readFile("run.yaml", "utf8"));

@@ -1,17 +1,17 @@
-/** From the words of the schema library to ours: the key, the value, what is allowed, and what was probably meant. */
+/** Turns the issues of the schema library into sentences for people: the key, its value, what is allowed, what was probably meant. */
 
 import { nearest } from "@hone/core";
 import type { z } from "zod";
 import type { ConfigProblem } from "./errors.ts";
 
-/** Values are shown, but not at any length. */
+/** Longer values are cut in messages. */
 const MAX_SHOWN_CHARACTERS = 120;
-/** Nobody reads more at once; what is wrong with the rest is told when these are mended. */
+/** Most problems that are reported at once; further ones are reported after these are mended. */
 export const MAX_PROBLEMS = 50;
 
 /**
- * Translates what a schema found wrong, up to {@link MAX_PROBLEMS}.
- * @param known the keys allowed below a path, for suggestions; undefined where any are.
+ * Translates the issues that a schema found, at most {@link MAX_PROBLEMS} of them.
+ * @param known returns the keys that are allowed below a path, for suggestions; undefined if any key is.
  */
 export function problemsOf(
   issues: readonly z.core.$ZodIssue[],
@@ -32,19 +32,24 @@ export function problemsOf(
     }
     const value = valueAt(input, issue.path);
     const key = pathText(issue.path);
-    const allowed = value === undefined ? `given, ${allowedBy(issue)}` : allowedBy(issue);
+    const allowed = allowedBy(issue);
     const message = `${problemMessage(key, value, allowed)}${hintFor(issue, value)}`;
     return [{ key, value, allowed, message }];
   });
   return problems.slice(0, MAX_PROBLEMS);
 }
 
-/** The sentence for a value that breaks a rule. */
+/** The sentence for a value that breaks a rule, such as "`seed` is -1; it must be at least 0". */
 export function problemMessage(key: string, value: unknown, allowed: string): string {
-  return `Cannot accept ${key === "" ? "the file" : `\`${key}\``} as it must be ${allowed}: current value is ${show(value)}`;
+  return problemSentence(key, value === undefined ? "is missing" : `is ${show(value)}`, allowed);
 }
 
-/** A value as a person would write it, shortened. */
+/** @param found the predicate of the sentence, such as "is nested too deep". */
+export function problemSentence(key: string, found: string, allowed: string): string {
+  return `${key === "" ? "the file" : `\`${key}\``} ${found}; it must be ${allowed}`;
+}
+
+/** A value as JSON, cut if it is long. */
 export function show(value: unknown): string {
   if (value === undefined) return "absent";
   return clip(JSON.stringify(value) ?? String(value));
@@ -70,11 +75,11 @@ function unknownKey(
     key: full,
     value: valueAt(input, [...path, key]),
     allowed,
-    message: `Cannot accept \`${full}\` as no such key is known ${where}${hint}: allowed is ${allowed}`,
+    message: `\`${full}\` is not a known key ${where}${hint}; ${candidates.length > 0 ? `it must be ${allowed}` : "no key is allowed there"}`,
   };
 }
 
-/** The branch of a union that fits best: that knows the keys and is of the same kind and type, with the fewest complaints. */
+/** The branch of a union that fits best: it knows the keys, has the same kind and type, and reports the fewest issues. */
 function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
   const isOther = (issue: z.core.$ZodIssue) => issue.path.at(-1) === "kind" || issue.path.at(-1) === "source";
   const isStrange = (issue: z.core.$ZodIssue) =>
@@ -92,7 +97,7 @@ function closestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssu
   return [...chosen].sort((a, b) => a.length - b.length)[0];
 }
 
-/** The word of a vocabulary that was probably meant. */
+/** The allowed word that was probably meant. */
 function hintFor(issue: z.core.$ZodIssue, value: unknown): string {
   if (typeof value !== "string") return "";
   const words = issue.code === "invalid_value" ? issue.values : (optionsOf(issue) ?? []);
@@ -103,7 +108,7 @@ function hintFor(issue: z.core.$ZodIssue, value: unknown): string {
   return meant === undefined ? "" : ` (did you mean \`${meant}\`?)`;
 }
 
-/** The options of a discriminated union are there at run time; the library's type leaves them out. */
+/** The options of a discriminated union exist at run time, but the library's type does not declare them. */
 function optionsOf(issue: z.core.$ZodIssue): readonly unknown[] | undefined {
   return issue.code === "invalid_union" && "options" in issue && Array.isArray(issue.options)
     ? issue.options
@@ -125,20 +130,21 @@ function allowedBy(issue: z.core.$ZodIssue): string {
         : `one of ${options.map((option) => JSON.stringify(option)).join(", ")}`;
     }
     case "too_small":
-      return `${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}${unitOf(issue.origin)}`;
+      return `${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}${unitOf(issue.origin, Number(issue.minimum))}`;
     case "too_big":
-      return `${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${unitOf(issue.origin)}`;
+      return `${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${unitOf(issue.origin, Number(issue.maximum))}`;
     default:
       return issue.message;
   }
 }
 
-function unitOf(origin: string): string {
-  if (origin === "string") return " characters";
-  return origin === "array" ? " entries" : "";
+function unitOf(origin: string, count: number): string {
+  if (origin === "string") return count === 1 ? " character long" : " characters long";
+  if (origin === "array") return count === 1 ? " entry long" : " entries long";
+  return "";
 }
 
-/** `judge[0].weight` for ["judge", 0, "weight"]. */
+/** Writes a path as text, such as `judge[0].weight` for ["judge", 0, "weight"]. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) =>

@@ -9,7 +9,7 @@ const schema = z.object({
   HONE_URL: z.string().min(1),
 });
 
-test("readEnvironment() converts, fills in defaults and leaves other variables alone", () => {
+test("readEnvironment() converts values, fills in defaults and ignores other variables", () => {
   const environment = { HONE_PORT: "8080", HONE_URL: "nats://x", PATH: "/bin" };
   assert.deepEqual(readEnvironment(schema, environment), {
     HONE_PORT: 8080,
@@ -18,7 +18,7 @@ test("readEnvironment() converts, fills in defaults and leaves other variables a
   });
 });
 
-test("readEnvironment() takes an empty variable for an absent one, and names each that is wrong", () => {
+test("readEnvironment() treats an empty variable as absent, and reports every wrong one", () => {
   assert.throws(
     () => readEnvironment(schema, { HONE_PORT: "90000", HONE_FORWARD: "perhaps", HONE_URL: "" }),
     /HONE_PORT.*at most 65535.*HONE_FORWARD.*HONE_URL/s,

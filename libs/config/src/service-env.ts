@@ -1,13 +1,12 @@
-/** A service's configuration from its environment: one schema, complete or refused. */
+/** Reads the configuration of a service from its environment by a schema. */
 
 import { z } from "zod";
 import { ConfigError } from "./errors.ts";
 import { problemsOf } from "./problems.ts";
 
 /**
- * Reads the variables that a schema names; what else is in the environment is left alone, an empty variable counts
- * as absent.
- * @throws {ConfigError} with every variable that is wrong.
+ * Reads the variables that a schema names. Other variables are ignored, and an empty variable counts as absent.
+ * @throws {ConfigError} with all variables that are wrong.
  */
 export function readEnvironment<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
@@ -26,7 +25,7 @@ export function readEnvironment<Shape extends z.ZodRawShape>(
   );
 }
 
-/** A whole number in a variable. */
+/** The schema of a variable that holds a whole number. */
 export function environmentInteger(minimum: number, maximum: number) {
   return z.coerce.number().int().min(minimum).max(maximum);
 }

@@ -121,7 +121,7 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     assert.equal(bad.isRetryable, false);
     assert.match((await batch(lake(5, 5), { count: 1 })).error, /seeds 5 to 5 is empty/);
     assert.match((await batch(lake(0, 5), { count: 0 })).error, /1 to 100000 tasks/);
-    assert.match((await batch({ source: "parquet" }, { count: 1 })).error, /`path` as it must be given/);
+    assert.match((await batch({ source: "parquet" }, { count: 1 })).error, /`path` is missing/);
   });
 
   test("accepts a dataset section that can be served", async () => {

@@ -165,7 +165,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     assert.equal((await outcomeOf("run-5")).reward, 6);
     const none = await outcomeOf("run-6");
     assert.equal(none.episode!.outcome, Outcome.INFRA_FAILED);
-    assert.match(none.episode!.reason, /`judge` as it must be at least 1 entries/);
+    assert.match(none.episode!.reason, /`judge` is \[\]; it must be at least 1 entry long/);
     const unknown = await outcomeOf("run-7");
     assert.equal(unknown.episode!.outcome, Outcome.INFRA_FAILED);
     assert.match(unknown.episode!.reason, /published no state of its run run-7/);

@@ -4,13 +4,13 @@ import { BoundedPattern } from "./bounded-pattern.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 import { TooSlowError } from "./bounded-work.ts";
 
-/* The attacker writes a run file, the schema of a tool's server, or, as a policy, the text that is matched. */
+/* The attacker writes the run file, the schema of a tool's server, or, being the model, the text that is matched. */
 
 const SLOW_TEXT = `${"a".repeat(40)}!`;
-/** Longer than the deadline by what a busy machine adds. */
+/** The time limit, and the delay that a busy machine may add. */
 const AT_MOST_MS = 10_000;
 
-/** Stops at its deadline each time, three times; then at once. */
+/** Asserts that the work is stopped at its time limit three times, and is refused at once from then on. */
 function isStopped(work: () => unknown): void {
   const startedAt = performance.now();
   for (const isFinal of [false, false, true]) {
@@ -24,7 +24,7 @@ function isStopped(work: () => unknown): void {
   assert.ok(performance.now() - startedAt < 3 * AT_MOST_MS);
   const stoppedAt = performance.now();
   for (let count = 0; count < 100; count++) assert.throws(work, TooSlowError);
-  assert.ok(performance.now() - stoppedAt < 500, "it is tried again");
+  assert.ok(performance.now() - stoppedAt < 500, "the work was tried again");
 }
 
 describe("a regular expression from outside", () => {
@@ -37,7 +37,7 @@ describe("a regular expression from outside", () => {
     ]);
   });
 
-  test("that takes for ever is stopped, and not tried for ever", () => {
+  test("is stopped when it takes for ever, and refused after three stops", () => {
     const pattern = new BoundedPattern("^(a+)+$", "");
     isStopped(() => pattern.matches(SLOW_TEXT));
   });
@@ -47,7 +47,7 @@ describe("a JSON schema from outside", () => {
   const object = (property: Record<string, unknown>) =>
     new BoundedSchema({ type: "object", properties: { a: property } }, "the tool test");
 
-  test("tells what is wrong with a value", () => {
+  test("reports what is wrong with a value", () => {
     const schema = object({ type: "string", pattern: "^[a-z]+$" });
     assert.deepEqual(schema.problemsOf({ a: "abc" }), []);
     assert.match(
@@ -59,17 +59,17 @@ describe("a JSON schema from outside", () => {
     );
   });
 
-  test("whose pattern takes for ever is stopped", () => {
+  test("is stopped when one of its patterns takes for ever", () => {
     const schema = object({ type: "string", pattern: "^(a|a)*$" });
     isStopped(() => schema.problemsOf({ a: SLOW_TEXT }));
   });
 
-  test("whose pattern of property names takes for ever is stopped", () => {
+  test("is stopped when its pattern of property names takes for ever", () => {
     const schema = new BoundedSchema({ patternProperties: { "^(a+)+$": {} } }, "the tool test");
     isStopped(() => schema.problemsOf({ [SLOW_TEXT]: 1 }));
   });
 
-  test("whose alternatives double at each level is stopped", () => {
+  test("is stopped when its alternatives double at each level", () => {
     const $defs: Record<string, unknown> = { d26: { type: "string" } };
     for (let level = 0; level < 26; level++) {
       const next = () => ({ $ref: `#/$defs/d${level + 1}` });
@@ -79,7 +79,7 @@ describe("a JSON schema from outside", () => {
     assert.throws(schema, TooSlowError);
   });
 
-  test("that refers to itself, or to nothing, is refused", () => {
+  test("is refused when it refers only to itself, or to a definition that does not exist", () => {
     assert.throws(() => new BoundedSchema({ $ref: "#" }, "the tool test"), TooSlowError);
     assert.throws(() => new BoundedSchema({ $ref: "#/$defs/none" }, "the tool test"), Error);
   });

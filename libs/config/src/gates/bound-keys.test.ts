@@ -4,7 +4,7 @@ import { InvalidInputError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
 import { BoundKeys } from "./bound-keys.ts";
 
-/* The attacker may publish run files, and so choose addresses. */
+/* The attacker may publish run files, and so chooses the addresses. */
 
 const NAME = "HONE_JUDGE_KEY_X";
 const keys = (hosts: string | undefined) =>
@@ -19,7 +19,7 @@ const isSent = (hosts: string | undefined, address: string) => {
 };
 
 describe("keys that are bound to hosts", () => {
-  test("go to their hosts, over https", () => {
+  test("are sent to their hosts over https", () => {
     const hosts = "api.example.com, judge.internal:8443";
     for (const address of [
       "https://api.example.com/v1",
@@ -30,7 +30,7 @@ describe("keys that are bound to hosts", () => {
     }
   });
 
-  test("go nowhere else, whatever an address looks like", () => {
+  test("are sent to no other host, whatever an address looks like", () => {
     const hosts = "api.example.com,judge.internal:8443";
     for (const address of [
       "https://evil.example/v1",
@@ -50,7 +50,7 @@ describe("keys that are bound to hosts", () => {
     assert.equal(isSent("", "http://127.0.0.1/"), false);
   });
 
-  test("go over plain HTTP where the operator says so, and on this machine", () => {
+  test("are sent over plain HTTP only to hosts bound with http://, and on this machine", () => {
     assert.equal(isSent("http://judge.internal:8000", "http://judge.internal:8000/score"), true);
     assert.equal(isSent("http://judge.internal:8000", "https://judge.internal:8000/score"), false);
     assert.equal(isSent("judge.internal:8000", "http://judge.internal:8000/score"), false);
@@ -61,7 +61,7 @@ describe("keys that are bound to hosts", () => {
     assert.equal(isSent("localhost", "http://localhost.evil.example/score"), false);
   });
 
-  test("a refusal names the variable and what to set it to", () => {
+  test("are refused with the variable's name and the value it needs", () => {
     const refusal = (hosts: string, address: string) => {
       try {
         keys(hosts).keyFor(NAME, address, "judge.keyVariable");
@@ -76,11 +76,11 @@ describe("keys that are bound to hosts", () => {
     );
     assert.match(refusal("a.example", "http://b.example:81/"), /add http:\/\/b\.example:81 to .*unencrypted/);
     assert.match(refusal("a.example", "https://b.example"), /may be sent to https:\/\/a\.example only/);
-    // Followed, it helps.
+    // Following the advice of the message helps.
     assert.equal(isSent("http://b.example:81", "http://b.example:81/"), true);
   });
 
-  test("the list of hosts is no key, and no other variable is one", () => {
+  test("are read from variables with the prefix only, and not from the lists of hosts", () => {
     const all = new BoundKeys(
       "HONE_JUDGE_KEY",
       { [NAME]: "s", [`${NAME}_HOSTS`]: "a.example", HF_TOKEN: "t", HF_TOKEN_HOSTS: "a.example" },
@@ -91,7 +91,7 @@ describe("keys that are bound to hosts", () => {
     }
   });
 
-  test("a binding that is no list of hosts is refused when the service starts", () => {
+  test("are refused when the service starts if a binding is not a list of hosts", () => {
     for (const hosts of [
       "*",
       "*.example.com",

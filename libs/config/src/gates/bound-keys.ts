@@ -1,44 +1,44 @@
 /**
- * Keys of servers outside, each bound by the operator to the hosts that may get it.
+ * API keys of outside servers. The operator binds each key to the hosts that it may be sent to.
  *
- * Run files name a key by its variable and send it to an address of their own. Without a binding, whoever may publish a run
- * could have any key sent to a server of theirs.
+ * A run file names a key by its variable and the address that the key is sent to. Without a binding, anyone who may publish
+ * a run could have every key sent to their own server.
  *
  *     HONE_JUDGE_KEY_GRADER=…
  *     HONE_JUDGE_KEY_GRADER_HOSTS=api.example.com,judge.internal:8443
  *
- * K1: a key goes to the hosts of its `…_HOSTS` and to no others; one that is bound to none goes nowhere.
- * K2: over https, on its usual port where no other is named. `http://host` binds to plain HTTP on purpose. This machine
- *     (localhost, 127.0.0.1, [::1]) may be asked either way, and on every port where none is named.
- * K3: whoever sends a key follows no redirect: it would go on to a host that nobody bound.
+ * K1: a key is sent to the hosts in its `…_HOSTS` and to no others; a key without hosts is sent nowhere.
+ * K2: it is sent over https, on the standard port unless the host names another. `http://host` allows plain HTTP. On this
+ *     machine (localhost, 127.0.0.1, [::1]) both are allowed, and all ports unless one is named.
+ * K3: a request with a key follows no redirect, as that could lead to a host that the key is not bound to.
  */
 
 import { InvalidInputError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
 
-/** Ends the name of the variable that binds another one. */
+/** The end of the name of the variable that holds a key's hosts. */
 const HOSTS_SUFFIX = "_HOSTS";
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 interface BoundKey {
   readonly value: string;
-  /** Such as `https://api.example.com`; `//127.0.0.1` for every port of this machine. */
+  /** Origins such as `https://api.example.com`; `//127.0.0.1` stands for every port of this machine. */
   readonly origins: ReadonlySet<string>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export class BoundKeys {
-  /** For where there is no operator who could have set any. */
+  /** No keys at all, for programs that no operator configures. */
   static readonly none = new BoundKeys("", {}, "this process");
 
   readonly #keys: ReadonlyMap<string, BoundKey>;
   readonly #service: string;
 
   /**
-   * @param prefix that the names of all keys begin with, such as `HONE_JUDGE_KEY`.
-   * @param service that the variables are set for, for errors.
-   * @throws {ConfigError} when a binding is no list of hosts.
+   * @param prefix the beginning of the names of all keys, such as `HONE_JUDGE_KEY`.
+   * @param service names the service in errors.
+   * @throws {ConfigError} when a binding is not a list of hosts.
    */
   constructor(prefix: string, environment: Environment, service: string) {
     this.#service = service;
@@ -52,9 +52,9 @@ export class BoundKeys {
   }
 
   /**
-   * The key that a variable holds, for a request to an address.
-   * @param path of what names the variable, for errors, such as `judge.keyVariable`.
-   * @throws {InvalidInputError} where it is not set, or may not be sent there; the message says what to set.
+   * @returns the key that a variable holds, for a request to an address.
+   * @param path the key of the run file that names the variable, for errors, such as `judge.keyVariable`.
+   * @throws {InvalidInputError} when the key is not set or may not be sent there; the message says what to set.
    */
   keyFor(variable: string, address: string, path: string): string {
     const key = this.#keys.get(variable);
@@ -77,7 +77,7 @@ export class BoundKeys {
   }
 }
 
-/** @throws {ConfigError} naming the entry that is no host. */
+/** @throws {ConfigError} that names an entry which is not a host. */
 function originsOf(variable: string, environment: Environment): Set<string> {
   const name = `${variable}${HOSTS_SUFFIX}`;
   const entries = (environment[name] ?? "")
@@ -97,7 +97,7 @@ function originsOfEntry(name: string, entry: string): string[] {
     `${url.username}${url.password}${url.search}${url.hash}` === "";
   if (!isHost || entry.includes("*")) {
     const allowed = "hosts such as api.example.com, api.example.com:8443 or http://judge.internal";
-    const message = `${name} holds "${entry}", which is no host; give ${allowed}, separated by commas`;
+    const message = `${name} holds "${entry}", which is not a host; give ${allowed}, separated by commas`;
     throw new ConfigError("the environment", [{ key: name, value: entry, allowed, message }]);
   }
   if (hasScheme || !LOOPBACK.test(url.hostname)) return [url.origin];

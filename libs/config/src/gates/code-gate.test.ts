@@ -7,9 +7,9 @@ import { InvalidInputError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
 import { CodeGate, readCodeGate } from "./code-gate.ts";
 
-/* The attacker may publish run files, agents' files and rows. */
+/* The attacker may publish run files, configurations of agents and rows. */
 
-describe("the gate before code that is named from outside", () => {
+describe("the gate for programs and modules of users", () => {
   let folder: string;
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), "hone-gate-"));
@@ -25,7 +25,7 @@ describe("the gate before code that is named from outside", () => {
     readCodeGate({ PATH, ...SECRETS, ...settings }, folder);
   const named = (program: string) => ({ program, args: ["-c", "true"], environment: { LEVEL: "3" } });
 
-  test("is shut unless the operator opens it, for programs and modules one by one", async () => {
+  test("refuses programs and modules unless the operator allows them, each with its own variable", async () => {
     const refuses = (work: Promise<unknown>, variable: string) =>
       assert.rejects(work, (error) => {
         assert.ok(error instanceof InvalidInputError);
@@ -50,7 +50,7 @@ describe("the gate before code that is named from outside", () => {
     assert.throws(() => gateOf({ HONE_ALLOW_COMMANDS: "maybe" }), ConfigError);
   });
 
-  test("gives a program its own variables and the listed ones: none of the service's secrets", async () => {
+  test("gives a program its own variables and the listed ones, and none of the service's secrets", async () => {
     const program = await gateOf({ HONE_ALLOW_COMMANDS: "yes", LANG: "C" }).program(
       named("sh"),
       "agent.command",
@@ -60,7 +60,7 @@ describe("the gate before code that is named from outside", () => {
     assert.equal(program.folder, folder);
   });
 
-  test("passes nothing that lies outside of HONE_FILES, also by a link", async () => {
+  test("refuses files outside of HONE_FILES, also if a link leads there", async () => {
     const gate = new CodeGate({ filesFolder: folder, commandEnvironment: { PATH }, areModulesAllowed: true });
     await gate.program(named("./agent.sh"), "agent.command");
     for (const outside of ["/bin/sh", "../../bin/sh", "./link.sh", "./missing.sh"]) {
@@ -68,6 +68,6 @@ describe("the gate before code that is named from outside", () => {
       await assert.rejects(gate.module(outside, "agent.modules"), ConfigError, outside);
     }
     await assert.rejects(gate.program(named("no-such-program-of-hone"), "agent.command"), InvalidInputError);
-    await assert.rejects(gate.module("data.json", "agent.modules"), /no module/);
+    await assert.rejects(gate.module("data.json", "agent.modules"), /is not a module/);
   });
 });

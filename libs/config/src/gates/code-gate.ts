@@ -1,15 +1,15 @@
 /**
- * The one gate before all code that is named from outside: by a run file, an agent's YAML or the row of a data set.
+ * The only way to run code that a user names: in a run file, in an agent's YAML or in a row of a data set.
  *
- * Whoever may publish a run could otherwise run code with all rights of a service. So every program that such a text names
- * is started, and every module is imported, by way of this gate:
+ * Without it, anyone who may publish a run could run code with all rights of a service. So every such program is started,
+ * and every such module is imported, through this gate:
  *
- * C1: nothing passes that the operator does not allow, by HONE_ALLOW_COMMANDS and HONE_ALLOW_MODULES. Both are `no` unless
- *     said otherwise.
- * C2: what is allowed lies below HONE_FILES, links followed, or, for a program named without a slash, in the PATH.
- * C3: a program gets the variables that are listed here and those that its file names: none of the service's secrets.
- * C4: passing the gate starts nothing. What it gives can be made nowhere else, and it alone can be started or imported;
- *     scripts/checks/gates.ts finds code that goes round it.
+ * C1: programs and modules are refused unless the operator allows them, with HONE_ALLOW_COMMANDS and HONE_ALLOW_MODULES.
+ *     The default of both is `no`.
+ * C2: an allowed file lies below HONE_FILES, with links followed, or, for a program named without a slash, in the PATH.
+ * C3: a program gets the variables that are listed here and those that its run file names, and none of the service's secrets.
+ * C4: the gate itself starts nothing. Only this file can create the objects that it returns, and only these objects can be
+ *     started or imported; scripts/checks/gates.ts finds code that avoids the gate.
  */
 
 import { access, constants, stat } from "node:fs/promises";
@@ -22,13 +22,13 @@ import { UserModule, versionOfFile } from "./user-module.ts";
 
 /** The operator's settings. */
 export const CodeVariable = {
-  /** `yes` = run files, agents' files and rows may name programs: agents that are commands, servers of tools. */
+  /** `yes`: run files, configurations of agents and rows may name programs, such as agents that are commands and tool servers. */
   commands: "HONE_ALLOW_COMMANDS",
-  /** `yes` = they may name TypeScript modules below HONE_FILES: agents, tools, environments, judges. */
+  /** `yes`: they may name TypeScript modules below HONE_FILES, with agents, tools, environments and judges. */
   modules: "HONE_ALLOW_MODULES",
 } as const;
 
-/** What programs need of the service's environment to find programs, files and servers; no secrets. */
+/** The variables of the service that programs need to find programs, files and servers; no secrets. */
 const PASSED_VARIABLES = [
   "PATH",
   "HOME",
@@ -40,17 +40,17 @@ const PASSED_VARIABLES = [
   "REQUESTS_CA_BUNDLE",
   "NODE_EXTRA_CA_CERTS",
 ];
-/** What Node can import that is code of a user. */
+/** File names of a user's code that Node can import. */
 const MODULE_NAME = /\.[mc]?[jt]s$/;
 
 /** A program that passed the gate. */
 class AllowedProgram {
-  /** Absolute. */
+  /** Absolute path. */
   readonly file: string;
   readonly args: readonly string[];
-  /** HONE_FILES: where it is started. */
+  /** HONE_FILES; the program is started in this folder. */
   readonly folder: string;
-  // Private, so that no other object of this shape is taken for one (C4).
+  // A private field, so that the compiler accepts no other object of this shape (C4).
   readonly #environment: Readonly<Record<string, string>>;
 
   constructor(
@@ -65,7 +65,7 @@ class AllowedProgram {
     this.#environment = environment;
   }
 
-  /** All that it gets to see (C3). */
+  /** All variables that the program gets (C3). */
   get environment(): Readonly<Record<string, string>> {
     return this.#environment;
   }
@@ -76,17 +76,17 @@ export type { AllowedProgram };
 export interface CodeGateOptions {
   /** HONE_FILES. */
   readonly filesFolder: string;
-  /** What every program gets to see; undefined = no program is allowed. */
+  /** Variables that every program gets; undefined = programs are not allowed. */
   readonly commandEnvironment?: Readonly<Record<string, string>> | undefined;
   /** @default false */
   readonly areModulesAllowed?: boolean;
 }
 
 export interface NamedProgram {
-  /** Without a slash it is looked for in the PATH, else below HONE_FILES. */
+  /** A name without a slash is searched in the PATH, a path with one below HONE_FILES. */
   readonly program: string;
   readonly args: readonly string[];
-  /** Beside what every program gets. */
+  /** Variables in addition to those that every program gets. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -98,9 +98,9 @@ export class CodeGate {
   }
 
   /**
-   * @param key that names the program, for errors, such as `agent.command`.
-   * @throws {InvalidInputError} where the operator does not allow programs, or this one is not there.
-   * @throws {ConfigError} when it leads out of HONE_FILES.
+   * @param key the key of the run file that names the program, for errors, such as `agent.command`.
+   * @throws {InvalidInputError} when the operator does not allow programs, or this one does not exist.
+   * @throws {ConfigError} when the program lies outside of HONE_FILES.
    */
   async program({ program, args, environment }: NamedProgram, key: string): Promise<AllowedProgram> {
     const { commandEnvironment, filesFolder } = this.#options;
@@ -119,14 +119,14 @@ export class CodeGate {
     throw refusal(
       key,
       "a program in the PATH, or a file below HONE_FILES",
-      `${key} names "${program}", which is no program in the PATH; give one that is, or a path with a slash below HONE_FILES`,
+      `${key} names "${program}", which is not a program in the PATH; give one that is, or a path with a slash below HONE_FILES`,
     );
   }
 
   /**
-   * @param key that names the module, for errors, such as `agent.modules`.
-   * @throws {InvalidInputError} where the operator does not allow modules, or the file is none.
-   * @throws {ConfigError} when it is not there, or leads out of HONE_FILES.
+   * @param key the key of the run file that names the module, for errors, such as `agent.modules`.
+   * @throws {InvalidInputError} when the operator does not allow modules, or the file is not one.
+   * @throws {ConfigError} when the file does not exist or lies outside of HONE_FILES.
    */
   async module(named: string, key: string): Promise<UserModule> {
     const { areModulesAllowed, filesFolder } = this.#options;
@@ -142,13 +142,13 @@ export class CodeGate {
     throw refusal(
       key,
       "a TypeScript or JavaScript file",
-      `${key} names "${named}", which is no module; give a file that ends in .ts, .mts, .js or .mjs`,
+      `${key} names "${named}", which is not a module; give a file that ends in .ts, .mts, .js or .mjs`,
     );
   }
 }
 
 /**
- * The gate as the operator of a service sets it.
+ * Creates the gate from the settings in the service's environment.
  * @throws {ConfigError} when a setting is neither `yes` nor `no`.
  */
 export function readCodeGate(
@@ -183,7 +183,7 @@ async function findProgram(name: string, searched: string): Promise<string | und
       await access(file, constants.X_OK);
       if ((await stat(file)).isFile()) return file;
     } catch {
-      // Not there: the next one.
+      // Not in this folder.
     }
   }
   return undefined;

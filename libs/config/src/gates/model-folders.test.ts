@@ -7,7 +7,7 @@ import { InvalidInputError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
 import { ModelFolders, readModelFolders } from "./model-folders.ts";
 
-/* The attacker may publish run files, and write links into a shared folder. */
+/* The attacker may publish run files and create links in a shared folder. */
 
 describe("folders that models may be read from", () => {
   let top: string;
@@ -23,7 +23,7 @@ describe("folders that models may be read from", () => {
   after(() => rm(top, { recursive: true }));
   const at = (name: string) => path.join(top, name);
 
-  test("are the own ones and those that the operator adds, also by links between them", async () => {
+  test("are Hone's own and those that the operator adds, also if a link leads from one to another", async () => {
     const folders = readModelFolders({ HONE_MODEL_FOLDERS: at("models") }, [at("files"), at("not-there")]);
     assert.equal(await folders.find(at("files/model"), "model.path"), at("files/model"));
     assert.equal(await folders.find(at("models/model"), "model.path"), at("models/model"));
@@ -32,7 +32,7 @@ describe("folders that models may be read from", () => {
     assert.equal(await folders.find(at("files/missing"), "model.path"), undefined);
   });
 
-  test("are no others, and whether something is there is not told", async () => {
+  test("do not include other folders, and the refusal does not tell whether a folder exists", async () => {
     const folders = readModelFolders({}, [at("files")]);
     const messages: string[] = [];
     for (const outside of [
@@ -55,7 +55,7 @@ describe("folders that models may be read from", () => {
     assert.equal(await ModelFolders.everywhere.find(at("secret/model"), "model.path"), at("secret/model"));
   });
 
-  test("hold no links that lead out: what lies beside weights goes into checkpoints", async () => {
+  test("are refused if they hold a link to a file outside, which would be copied into checkpoints", async () => {
     const model = at("files/linked");
     await mkdir(model);
     await writeFile(at("secret/key"), "secret");
@@ -67,12 +67,12 @@ describe("folders that models may be read from", () => {
     await symlink(at("secret/key"), path.join(model, "merges.txt"));
     await assert.rejects(folders.find(model, "model.path"), (error) => {
       assert.ok(error instanceof InvalidInputError);
-      assert.match(error.message, /its file merges\.txt is a link that lies outside/);
+      assert.match(error.message, /its file merges\.txt is a link to a file outside/);
       return true;
     });
   });
 
-  test("that are not absolute are refused when the service starts", () => {
+  test("are refused when the service starts if their paths are not absolute", () => {
     assert.throws(() => readModelFolders({ HONE_MODEL_FOLDERS: "models" }, []), ConfigError);
   });
 });

@@ -1,10 +1,10 @@
 /**
  * The folders that models may be read from.
  *
- * Run files name models by paths, and so do adapters that were fetched from a hub. Without bounds, whoever publishes a run
- * could have any folder of the machine read, and get what it holds back as a checkpoint. So a path counts only below the
- * project folder, the folder of runs, the hub's cache, and what the operator adds by HONE_MODEL_FOLDERS; links are followed
- * before that is decided.
+ * Run files name models by paths, and so do adapters that were fetched from a hub. Without limits, anyone who publishes a run
+ * could have any folder of the machine read, and get its contents back in a checkpoint. So a path must lie below the project
+ * folder, the folder of runs, the hub's cache, or a folder that the operator adds with HONE_MODEL_FOLDERS. Links are followed
+ * before that is checked.
  */
 
 import { readdir, realpath, stat } from "node:fs/promises";
@@ -12,36 +12,36 @@ import path from "node:path";
 import { InvalidInputError } from "@hone/core";
 import { ConfigError } from "../errors.ts";
 
-/** Folders beside Hone's own, absolute, separated as in PATH. */
+/** The variable with folders in addition to Hone's own: absolute paths, separated as in PATH. */
 export const MODEL_FOLDERS_VARIABLE = "HONE_MODEL_FOLDERS";
 
 export class ModelFolders {
-  /** For a program of the very person who names the paths. */
+  /** All folders, for a program that runs for the person who names the paths. */
   static readonly everywhere = new ModelFolders([path.resolve("/")]);
 
   readonly #roots: readonly string[];
 
-  /** @param roots absolute; those that are not there hold nothing. */
+  /** @param roots absolute paths; folders that do not exist are ignored. */
   constructor(roots: readonly string[]) {
     this.#roots = roots;
   }
 
-  /** The same, and more. */
+  /** These folders and others. */
   and(...roots: readonly string[]): ModelFolders {
     return new ModelFolders([...this.#roots, ...roots]);
   }
 
   /**
-   * The real folder of a path, absolute or not.
-   * @param key that names the path, for errors, such as `model.path`.
-   * @returns undefined where there is no folder.
-   * @throws {InvalidInputError} where it lies outside, whether it is there or not, also by a link.
+   * Finds the real folder of a path, absolute or relative.
+   * @param key the key of the run file that names the path, for errors, such as `model.path`.
+   * @returns undefined if the folder does not exist.
+   * @throws {InvalidInputError} when the path lies outside, or a link leads there, whether or not the folder exists.
    */
   async find(named: string, key: string): Promise<string | undefined> {
     const full = path.resolve(named);
     const real = await Promise.all(this.#roots.map((root) => realpath(root).catch(() => undefined)));
     const roots = real.filter((root) => root !== undefined);
-    // Before the disk is asked, so that the answer does not tell what lies outside.
+    // This comes before the disk is read, so that the answer does not reveal what exists outside.
     if (![...this.#roots, ...roots].some((root) => isBelow(root, full))) throw refusal(named, key);
     const found = await realpath(full).catch(() => undefined);
     if (found === undefined) return undefined;
@@ -53,8 +53,8 @@ export class ModelFolders {
 }
 
 /**
- * As the operator of a service sets them.
- * @param own folders of Hone: HONE_FILES, HONE_STATE_DIR, the hub's cache.
+ * Reads the folders from the environment of a service.
+ * @param own folders of Hone: HONE_FILES, HONE_STATE_DIR and the hub's cache.
  * @throws {ConfigError} for a folder that is not absolute.
  */
 export function readModelFolders(
@@ -72,7 +72,7 @@ export function readModelFolders(
   throw new ConfigError("the environment", [{ key, value: relative, allowed, message }]);
 }
 
-/** What lies beside the weights goes into checkpoints: a link there would take any file of the machine along. */
+/** Files beside the weights are copied into checkpoints, so a link among them could copy any file of the machine. */
 async function checkLinks(
   folder: string,
   named: string,
@@ -83,7 +83,7 @@ async function checkLinks(
   for (const { name } of entries.filter((entry) => entry.isSymbolicLink())) {
     const real = await realpath(path.join(folder, name)).catch(() => undefined);
     if (real === undefined || roots.some((root) => isBelow(root, real))) continue;
-    throw refusal(named, key, `, as its file ${name} is a link that`);
+    throw refusal(named, key, `, but its file ${name} is a link to a file outside of the folders`);
   }
 }
 
@@ -92,9 +92,9 @@ function isBelow(folder: string, file: string): boolean {
   return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
-/** @param why between the name and what lies outside. */
-function refusal(named: string, key: string, why = ", which"): InvalidInputError {
+/** @param why follows the path in the message. */
+function refusal(named: string, key: string, why = ", outside of the folders"): InvalidInputError {
   const allowed = `a folder below HONE_FILES or below one of ${MODEL_FOLDERS_VARIABLE}, or an id of the hub such as owner/name`;
-  const message = `${key} is "${named}"${why} lies outside of the folders that models may be read from; the operator adds folders by ${MODEL_FOLDERS_VARIABLE} (hone up --models FOLDER on one's own machine)`;
+  const message = `${key} is "${named}"${why} that models may be read from; the operator adds folders with ${MODEL_FOLDERS_VARIABLE} (on your own machine: hone up --models FOLDER)`;
   return new InvalidInputError(message, { path: key, allowed });
 }

@@ -1,34 +1,34 @@
 /**
- * Code of the user, imported once per version of its file: one that has changed is imported anew, and who has the older one
- * keeps it.
+ * A user's module, imported once per version of its file: after a change it is imported again, and code that holds the older
+ * version keeps it.
  *
- * Node keeps modules by their address, so a version has its time in it, as `?v=…`. While a debugger is attached the first
- * version goes by the file's own address: that is where the debugger looks for it.
+ * Node caches modules by their URL, so a version's URL contains the time of its file, as `?v=…`. While a debugger is attached,
+ * the first version is imported by the file's plain URL, where the debugger looks for it.
  */
 
 import { stat } from "node:fs/promises";
 import { url as inspectorUrl } from "node:inspector";
 import { pathToFileURL } from "node:url";
 
-/** Addresses that were imported as they are, with the version that they had. */
+/** Plain URLs that were imported, each with the version that it had. */
 const plain = new Map<string, string>();
 
-/** A file in one version, which passed the gate (code-gate.ts). */
+/** One version of a file that the gate allowed (code-gate.ts). */
 export class UserModule {
-  // Private, so that no other object of this shape is taken for one.
+  // A private field, so that the compiler accepts no other object of this shape.
   readonly #version: string;
 
-  /** @param version of {@link versionOfFile}. */
+  /** @param version the result of {@link versionOfFile}. */
   constructor(version: string) {
     this.#version = version;
   }
 
-  /** Names the file as it is now; another version has another name. */
+  /** Identifies the file in its present state; other versions of it have other values. */
   get version(): string {
     return this.#version;
   }
 
-  /** What the file exports. @throws whatever importing it throws. */
+  /** @returns what the file exports. @throws whatever importing it throws. */
   load(): Promise<unknown> {
     const address = this.#version.slice(0, this.#version.lastIndexOf("?"));
     if (inspectorUrl() !== undefined && !plain.has(address)) plain.set(address, this.#version);
@@ -36,7 +36,7 @@ export class UserModule {
   }
 }
 
-/** Names the version of a file as it is now. @throws what `stat` throws. */
+/** @returns the URL of a file in its present version. @throws what `stat` throws. */
 export async function versionOfFile(file: string): Promise<string> {
   const { mtimeMs } = await stat(file);
   return `${pathToFileURL(file).href}?v=${mtimeMs}`;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { KEYS_THAT_DO_NOT_MATTER, runChanges, tokenizerDigest } from "./run-changes.ts";
 import { runFileSchema } from "./schema/run-file-schema.ts";
 
-/** Paths of all keys that hold no further keys; of a list those of its first element. */
+/** The paths of all keys that hold no further keys; for a list, those of its first element. */
 function leafKeys(schema: z.core.$ZodType, path: readonly (string | 0)[] = []): (string | 0)[][] {
   if (schema instanceof z.ZodObject) {
     return Object.entries(schema.shape).flatMap(([key, member]) =>
@@ -33,7 +33,7 @@ const nameOf = (path: readonly (string | 0)[]) =>
     .join("")
     .slice(1);
 
-/** An object, and lists of one element, with a value at a path. */
+/** An object with a value at a path; lists on the path have one element. */
 function holding(path: readonly (string | 0)[], value: unknown): unknown {
   const [head, ...rest] = path;
   if (head === undefined) return value;
@@ -43,7 +43,7 @@ function holding(path: readonly (string | 0)[], value: unknown): unknown {
 const paths = new Map(leafKeys(runFileSchema).map((path) => [nameOf(path), path]));
 
 describe("runChanges()", () => {
-  test("finds the keys that the tests below go over", () => {
+  test("the tests below cover all keys of the schema", () => {
     for (const key of [
       "model.lora.rank",
       "trainer.steps",
@@ -57,7 +57,7 @@ describe("runChanges()", () => {
   });
 
   for (const [key, path] of paths) {
-    test(`names a changed ${key} with both values`, () => {
+    test(`reports a changed ${key} with both values`, () => {
       const [one, other] = [holding(path, "one"), holding(path, "other")];
       const matters = !KEYS_THAT_DO_NOT_MATTER.has(key);
       assert.deepEqual(runChanges(one, other), [{ key, before: "one", after: "other", matters }]);
@@ -67,16 +67,16 @@ describe("runChanges()", () => {
     });
   }
 
-  test("a key that does not matter is one of the run file", () => {
+  test("every key that does not matter is a key of the run file", () => {
     for (const key of KEYS_THAT_DO_NOT_MATTER) assert.ok(paths.has(key), key);
   });
 
-  test("a key that nobody knows yet matters", () => {
+  test("an unknown key matters", () => {
     assert.equal(runChanges({ trainer: { later: 1 } }, { trainer: { later: 2 } })[0]?.matters, true);
   });
 });
 
-test("tokenizerDigest() follows what is in the files, not their order", () => {
+test("tokenizerDigest() depends on the contents of the files, not on their order", () => {
   const digest = tokenizerDigest({ "tokenizer.json": "{}", "chat_template.jinja": "a" });
   assert.equal(tokenizerDigest({ "chat_template.jinja": "a", "tokenizer.json": "{}" }), digest);
   assert.notEqual(tokenizerDigest({ "chat_template.jinja": "b", "tokenizer.json": "{}" }), digest);

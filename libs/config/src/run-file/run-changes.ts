@@ -1,7 +1,7 @@
 /**
- * Whether two resolved run files describe the same run, key by key.
+ * Compares two resolved run files key by key, to decide whether they describe the same run.
  *
- * R1: every key matters unless it is named here as one that does not: a key that is added later matters by itself.
+ * R1: every key matters unless it is listed here as one that does not, so a new key matters by default.
  */
 
 import { createHash } from "node:crypto";
@@ -11,15 +11,15 @@ import { isDeepStrictEqual } from "node:util";
 export interface RunChange {
   /** Path of the key, such as `model.lora.rank`. */
   readonly key: string;
-  /** Undefined = it was absent. */
+  /** Undefined if it was absent. */
   readonly before: unknown;
-  /** Undefined = it is absent. */
+  /** Undefined if it is absent. */
   readonly after: unknown;
-  /** Whether a run with the one value is another run than one with the other (R1). */
+  /** Whether the change makes it a different run (R1). */
   readonly matters: boolean;
 }
 
-/** How often something is written or looked at: what is trained, and what an evaluation says, do not follow from it. */
+/** Keys that say how often something is written or evaluated; neither training nor the result of an evaluation depends on them. */
 export const KEYS_THAT_DO_NOT_MATTER: ReadonlySet<string> = new Set([
   "trainer.checkpoint.every",
   "trainer.checkpoint.keep",
@@ -27,12 +27,12 @@ export const KEYS_THAT_DO_NOT_MATTER: ReadonlySet<string> = new Set([
   "trainer.eval.every",
 ]);
 
-/** Every key whose values differ, in order of their paths. */
+/** All keys whose values differ, sorted by path. */
 export function runChanges(before: unknown, after: unknown): RunChange[] {
   return [...differences(before, after, "")].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** Names the files of a tokenizer by what is in them: what stands in a run file, and what a trainer keeps in a folder. */
+/** A digest of the contents of a tokenizer's files, by which those in a run file and those in a trainer's folder are compared. */
 export function tokenizerDigest(files: Readonly<Record<string, string>>): string {
   const entries = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256").update(JSON.stringify(entries)).digest("hex");

@@ -90,7 +90,7 @@ describe("validateRun()", () => {
         [key],
       );
       assert.match(problems[0]!.allowed, allowed);
-      assert.match(problems[0]!.message, /^Cannot accept `.*` as it must be .*: current value is /);
+      assert.match(problems[0]!.message, /^`.*` is .*; it must be ./);
     });
   }
 

@@ -138,12 +138,12 @@ function tokenizerProblems({ tokenizerFiles }: RunParts): RunProblem[] {
 function at(key: string, problems: readonly InputProblem[]): RunProblem[] {
   return problems.map(({ path, value, allowed }) => {
     const full = [key, ...path.map(String)].join(".");
-    const shown = value === undefined ? "absent" : JSON.stringify(value);
+    const shown = value === undefined ? "missing" : JSON.stringify(value);
     return {
       key: full,
       value,
       allowed,
-      message: `Cannot accept \`${full}\` as it must be ${allowed}: current value is ${shown}`,
+      message: `\`${full}\` is ${shown}; it must be ${allowed}`,
     };
   });
 }

@@ -37,7 +37,7 @@ describe("checkRun()", () => {
   test("names the positions of the model when the context is longer", () => {
     const [problem] = checkRun(runWith(path, 513), config, MIB);
     assert.equal(problem?.key, "rollout.maxContextTokens");
-    assert.match(problem.message, /at most 512, the positions of the model: current value is 513/);
+    assert.match(problem.message, /is 513; it must be at most 512, the positions of the model/);
   });
 
   test("names the memory when keys and values do not fit, also where only the run file is known", () => {

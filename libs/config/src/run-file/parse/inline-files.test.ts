@@ -25,7 +25,7 @@ describe("inlineFiles()", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  test("puts the agent's YAML and the tokenizer's files in place of their paths", async () => {
+  test("replaces the paths of the agent's YAML and of the tokenizer by the contents of their files", async () => {
     const run = await inlineFiles(parseRunFile(RUN), folder);
     assert.deepEqual(run.agent, { name: "frozen_lake", config: { historyTurns: 0 } });
     assert.ok("init" in run.model);
@@ -33,7 +33,7 @@ describe("inlineFiles()", () => {
     assert.deepEqual(parseRunFile(JSON.stringify(run)), run);
   });
 
-  test("makes the path of a model's folder absolute, and leaves an id of the hub", async () => {
+  test("makes the path of a model's folder absolute, and keeps an id of the hub as it is", async () => {
     await mkdir(path.join(folder, "models", "small"), { recursive: true });
     for (const [given, wanted] of [
       ["models/small", path.join(folder, "models", "small")],
@@ -52,7 +52,7 @@ describe("inlineFiles()", () => {
     ["a path that leaves the folder", "agent.yaml", "../agent.yaml", "agent.configPath"],
     ["a missing tokenizer", "tokenizer: tokenizer.json", "tokenizer: other", "model.init.tokenizer"],
   ] as const) {
-    test(`refuses ${what} by its key`, async () => {
+    test(`refuses ${what} and names its key`, async () => {
       await assert.rejects(inlineFiles(parseRunFile(RUN.replace(from, to)), folder), (error) => {
         assert.ok(error instanceof ConfigError);
         assert.equal(error.problems[0]?.key, key);

@@ -1,4 +1,4 @@
-/** Making a run file self-contained: what it names by path is read and put in its place. */
+/** Makes a run file self-contained: replaces the paths in it by the contents of their files. */
 
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
@@ -8,7 +8,7 @@ import { problemMessage } from "../../problems.ts";
 import type { RunConfig } from "../schema/schema.ts";
 import { parseYaml, textFromBytes } from "./parse-text.ts";
 
-/** Files that make a tokenizer; the first is required. */
+/** The files of a tokenizer; the first is required. */
 export const TOKENIZER_FILES = [
   "tokenizer.json",
   "tokenizer_config.json",
@@ -19,10 +19,10 @@ export const TOKENIZER_FILES = [
 const MAX_FILE_BYTES = 12 * 1024 * 1024;
 
 /**
- * Reads `agent.configPath` and `model.init.tokenizer` and inlines them. A model's folder is too large for that: its
- * path becomes absolute where there is one.
- * @param baseFolder paths resolve below it and may not leave it.
- * @throws {ConfigError} naming the key when a file is missing, too large, outside the folder or broken.
+ * Reads the files of `agent.configPath` and `model.init.tokenizer` and inlines them. A model's folder is too large for that;
+ * its path becomes absolute if the folder exists.
+ * @param baseFolder the folder that paths are relative to and must lie in.
+ * @throws {ConfigError} that names the key, when a file is missing, too large, outside the folder or broken.
  */
 export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<RunConfig> {
   const { configPath, ...agent } = run.agent;
@@ -36,7 +36,7 @@ export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<R
 async function inlineModel(model: RunConfig["model"], baseFolder: string): Promise<RunConfig["model"]> {
   if ("path" in model) {
     const folder = path.resolve(baseFolder, model.path);
-    // Who reads models says which folders count; whether there is one outside of this folder is not found out here.
+    // The service that reads the model decides which folders are allowed, so this does not check whether one exists outside.
     const isFolder = !isBelow(baseFolder, folder) || (await exists(folder));
     return isFolder ? { ...model, path: folder } : model;
   }
@@ -51,8 +51,8 @@ async function agentConfig(configPath: string, baseFolder: string): Promise<Reco
 
 /**
  * Reads a YAML or JSON file that holds an object.
- * @param key names it in errors, such as `agent.configPath`.
- * @throws {ConfigError} when it is missing, too large, outside the folder, also by a link, or holds something else.
+ * @param key names the file in errors, such as `agent.configPath`.
+ * @throws {ConfigError} when the file is missing, too large, outside the folder (also through a link) or holds something else.
  */
 export async function readObjectBelow(
   baseFolder: string,
@@ -92,12 +92,12 @@ async function readBelow(baseFolder: string, relative: string, key: string): Pro
 }
 
 /**
- * The real path of a file that a run or a row names.
- * @throws {ConfigError} when it is not there, or leads out of the folder, also by a link.
+ * @returns the real path of a file that a run or a row names.
+ * @throws {ConfigError} when the file does not exist or lies outside the folder, also through a link.
  */
 export async function fileBelow(baseFolder: string, relative: string, key: string): Promise<string> {
   const full = path.resolve(baseFolder, relative);
-  // Before the disk is asked, so that the answer does not tell what lies outside.
+  // This comes before the disk is read, so that the answer does not reveal what exists outside.
   if (!isBelow(baseFolder, full)) throw fileError(key, relative, `a path below ${baseFolder}`);
   try {
     const [root, real] = await Promise.all([realpath(baseFolder), realpath(full)]);

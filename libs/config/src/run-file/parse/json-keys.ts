@@ -1,11 +1,11 @@
-/** Keys that come twice in one object of a JSON text, of which the parser keeps the last in silence. */
+/** Finds repeated keys in a JSON text, of which JSON.parse() silently keeps the last. */
 
 /**
- * Finds the first one in a text that is known to be sound JSON.
- * @returns the key and where it stands again; undefined when every key comes once.
+ * Finds the first key that is repeated within one object, in a text that is known to be valid JSON.
+ * @returns the key and the position of its second occurrence; undefined if no key is repeated.
  */
 export function findDuplicateKey(json: string): { readonly key: string; readonly at: number } | undefined {
-  // Of each object or list that is open: its keys so far; lists have none.
+  // The keys so far of each object that is open; undefined for an open list.
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < json.length; at++) {
     const character = json[at];
@@ -26,7 +26,7 @@ export function findDuplicateKey(json: string): { readonly key: string; readonly
   return undefined;
 }
 
-/** Position behind the closing quote. */
+/** The position after the closing quote. */
 function endOfString(json: string, begin: number): number {
   for (let at = begin + 1; ; ) {
     const quote = json.indexOf('"', at);

@@ -1,8 +1,8 @@
-/** Which keys a schema allows below a path, for suggestions. */
+/** Lists the keys that a schema allows below a path, for suggestions. */
 
 import { z } from "zod";
 
-/** Keys of the object that the schema describes at `path`; undefined where it is no object or any key is allowed. */
+/** @returns the keys of the object that the schema describes at `path`; undefined if it is not an object or allows any key. */
 export function knownKeys(
   schema: z.core.$ZodType,
   path: readonly PropertyKey[],
@@ -21,7 +21,10 @@ export function knownKeys(
   return undefined;
 }
 
-/** Takes defaults, optionals, transforms and unions off; of a union the member whose literals fit the input, and most of its keys. */
+/**
+ * Removes defaults, optionals, transforms and unions from a schema. From a union it takes the member whose literals fit the
+ * input and that has most of the input's keys.
+ */
 function unwrap(schema: z.core.$ZodType, input: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     return unwrap(schema.def.innerType, input);

@@ -1,4 +1,4 @@
-/** A list of judges that travels alone: with an episode, or with a request to score again. */
+/** Parses a list of judges that is sent without its run file: with an episode, or with a request to score again. */
 
 import { z } from "zod";
 import type { ConfigProblem } from "../../errors.ts";
@@ -12,7 +12,7 @@ export type ParsedJudges =
 
 const schema = z.object({ judge: judgesSchema.unwrap() });
 
-/** Checks a list of judges and fills in every default. Keys of problems begin with `judge`, as in the run file. */
+/** Checks a list of judges and fills in every default. The keys of its problems begin with `judge`, as in a run file. */
 export function parseJudges(value: unknown): ParsedJudges {
   const input = { judge: value };
   const parsed = schema.safeParse(input);

@@ -36,7 +36,7 @@ describe("parseRunFile()", () => {
     assert.deepEqual(run.trainer.engine, { kind: "onnx", microbatchTokens: 1_024 });
   });
 
-  test("takes agents outside by their own keys, and gives the same when it is read again", () => {
+  test("accepts outside agents by their own keys, and the resolved file gives the same configuration", () => {
     const rows = RUN.replace(/train: .*$/m, "train: { source: jsonl, path: train.jsonl }");
     const agentOf = (text: string) => {
       const run = parseRunFile(rows.replace(/^agent:.*$/m, `agent: ${text}`));
@@ -63,13 +63,13 @@ describe("parseRunFile()", () => {
     );
   });
 
-  test("refuses agents outside that contradict themselves, and names the key", () => {
+  test("refuses outside agents whose keys contradict each other, and names the key", () => {
     const problemsOf = (text: string) =>
       problemsWith(RUN.replace(/^agent:.*$/m, `agent: ${text}`)).map(
         ({ key, allowed }) => `${key}: ${allowed}`,
       );
     const wrong: readonly [string, RegExp][] = [
-      ["{ modules: [a.ts] }", /^agent\.name: given, a name, where command and endpoint are left out/],
+      ["{ modules: [a.ts] }", /^agent\.name: a name, where command and endpoint are left out/],
       ["{ name: a, command: [b] }", /^agent\.command: left out where agent\.name is given/],
       ["{ command: [a], endpoint: 'http://b' }", /^agent\.endpoint: left out where agent\.command is given/],
       ["{ endpoint: 'http://b', environment: {} }", /^agent\.environment: left out where agent\.endpoint/],
@@ -83,20 +83,20 @@ describe("parseRunFile()", () => {
       ["{ command: [a], roles: { a: { learn: false } } }", /^agent\.roles: at least one role that learns/],
       [
         "{ command: [a], roles: { a: { endpoint: { baseUrl: 'http://b', model: c } } } }",
-        /^agent\.roles\.a\.learn: given, false for a role that a model outside answers/,
+        /^agent\.roles\.a\.learn: false for a role that an outside model answers/,
       ],
       ["{ command: [] }", /^agent\.command: /],
     ];
     for (const [text, expected] of wrong) assert.match(problemsOf(text).join("; "), expected, text);
   });
 
-  test("takes a pretrained model by its place alone", () => {
+  test("accepts a pretrained model of which only the path is given", () => {
     const path = "owner/name";
     const { model } = parseRunFile(RUN.replace(/^model:.*$/m, `model: { path: ${path} }`));
     assert.deepEqual(model, { path, revision: "main", dtype: "auto" });
   });
 
-  test("takes adapters by their rank alone, and a distance from the reference by its coefficient", () => {
+  test("accepts adapters of which only the rank is given, and a KL penalty of which only the coefficient is given", () => {
     const model = "model: { path: owner/name, lora: { rank: 8 } }";
     const run = parseRunFile(
       `${RUN.replace(/^model:.*$/m, model)}algorithm: { kl: { coefficient: 0.01 } }\n`,
@@ -106,7 +106,7 @@ describe("parseRunFile()", () => {
     assert.deepEqual(run.algorithm.kl, { coefficient: 0.01, kind: "k3" });
   });
 
-  test("fills in what judges leave out", () => {
+  test("fills in the defaults of judges", () => {
     const rows = RUN.replace(/train: .*$/m, "train: { source: jsonl, path: train.jsonl }");
     const judges = "[ { kind: gsm8k }, { kind: exact, pattern: 'is (.*)', name: last, weight: 0.5 } ]";
     assert.deepEqual(parseRunFile(`${rows}judge: ${judges}`).judge, [
@@ -115,18 +115,18 @@ describe("parseRunFile()", () => {
     ]);
   });
 
-  test("accepts JSON as it is", () => {
+  test("accepts JSON", () => {
     assert.deepEqual(parseRunFile(JSON.stringify(parseYaml(RUN, "run.yaml"))), parseRunFile(RUN));
   });
 
-  test("accepts its own result: a resolved file is a run file", () => {
+  test("accepts a resolved run file, which is its own result", () => {
     const resolved = parseRunFile(RUN);
     assert.deepEqual(parseRunFile(JSON.stringify(resolved)), resolved);
   });
 
   const cases: Array<[what: string, from: string, to: string, key: string, message: RegExp]> = [
     [
-      "an unknown key by its nearest name",
+      "an unknown key, with the nearest name",
       "groupSize",
       "grupSize",
       "rollout.grupSize",
@@ -139,20 +139,26 @@ describe("parseRunFile()", () => {
       "dataset.train.enviroment",
       /did you mean `environment`/,
     ],
-    ["a wrong type", "seed: 7", 'seed: "seven"', "seed", /of type number: current value is "seven"/],
+    [
+      "a wrong type",
+      "seed: 7",
+      'seed: "seven"',
+      "seed",
+      /`seed` is "seven"; it must be a value of type number/,
+    ],
     [
       "a value out of range",
       "tasksPerStep: 32",
       "tasksPerStep: 0",
       "rollout.tasksPerStep",
-      /at least 1: current value is 0/,
+      /is 0; it must be at least 1/,
     ],
     [
       "a word outside its vocabulary",
       "kind: adamw",
       "kind: sgd",
       "trainer.optimizer.kind",
-      /"adamw": current value is "sgd"/,
+      /is "sgd"; it must be "adamw"/,
     ],
     [
       "an unknown source",
@@ -169,7 +175,7 @@ describe("parseRunFile()", () => {
       /did you mean `revision`/,
     ],
     [
-      "adapters on a projection that there is not",
+      "adapters on a projection that does not exist",
       RUN.match(/^model:.*$/m)![0],
       "model: { path: owner/name, lora: { rank: 8, targets: [q_proj, lm_head] } }",
       "model.lora.targets[1]",
@@ -187,42 +193,42 @@ describe("parseRunFile()", () => {
       RUN.match(/^model:.*$/m)![0],
       "model: { path: owner/name, lora: { rank: 8, lora_alpha: 16 } }",
       "model.lora.lora_alpha",
-      /no such key is known below `model.lora`.*one of rank, alpha, targets/,
+      /is not a known key below `model.lora`.*; it must be one of rank, alpha, targets/,
     ],
     [
       "adapters on a model made from scratch",
       "model: {",
       "model: { lora: { rank: 8 },",
       "model.lora",
-      /no such key is known below `model`/,
+      /is not a known key below `model`/,
     ],
     [
-      "an estimate that there is not",
+      "an estimator of the KL divergence that does not exist",
       "seed: 7",
       "seed: 7\nalgorithm: { kl: { coefficient: 0.1, kind: low_var_kl } }",
       "algorithm.kl.kind",
       /one of "k1", "k2", "k3"/,
     ],
     [
-      "a model that is both made and there already",
+      "a model that is both made from scratch and pretrained",
       "model: { init:",
       "model: { path: owner/name, init:",
       "model.path",
-      /no such key is known below `model`: allowed is one of init/,
+      /is not a known key below `model`; it must be one of init/,
     ],
     [
-      "a judge of an unknown kind by its nearest name",
+      "a judge of an unknown kind, with the nearest name",
       "seed: 7",
       "seed: 7\njudge: [ { kind: gsm9k } ]",
       "judge[0].kind",
       /did you mean `gsm8k`/,
     ],
     [
-      "a pattern that is none",
+      "a pattern that is not a regular expression",
       "seed: 7",
       'seed: 7\njudge: [ { kind: regex, pattern: "(" } ]',
       "judge[0].pattern",
-      /a regular expression of JavaScript: current value is "\("/,
+      /is "\("; it must be a regular expression of JavaScript/,
     ],
     [
       "a judge that compares with a ground truth that environments do not have",
@@ -232,11 +238,11 @@ describe("parseRunFile()", () => {
       /"math" compares with the ground truth of rows and an environment has none/,
     ],
     [
-      "bounds of a curriculum that hold nothing",
+      "bounds of a curriculum whose lower is above the upper",
       "dataset:\n",
       "dataset:\n  curriculum: { kind: success, low: 0.8, high: 0.2 }\n",
       "dataset.curriculum.low",
-      /at most high \(0\.2\): current value is 0\.8/,
+      /is 0\.8; it must be at most high \(0\.2\)/,
     ],
     [
       "rewards of turns where no judge gives any",
@@ -253,13 +259,19 @@ describe("parseRunFile()", () => {
       "model.init.numHeads",
       /even whole number/,
     ],
-    ["a name that is no token", "name: frozen-lake", "name: Frozen Lake", "name", /a-z, 0-9/],
+    [
+      "a name with characters that are not allowed",
+      "name: frozen-lake",
+      "name: Frozen Lake",
+      "name",
+      /a-z, 0-9/,
+    ],
     [
       "asynchronous training, which this build cannot do",
       "steps: 200",
       "steps: 200, maxStaleness: 2",
       "trainer.maxStaleness",
-      /0, as this version of Hone trains synchronously only: current value is 2/,
+      /is 2; it must be 0, as this version of Hone trains synchronously only/,
     ],
   ];
   for (const [what, from, to, key, message] of cases) {
@@ -270,24 +282,24 @@ describe("parseRunFile()", () => {
     });
   }
 
-  test("says that a missing key must be given", () => {
+  test("says which key is missing and what it must be", () => {
     const [problem] = problemsWith(RUN.replace("tasksPerStep: 32, ", ""));
     assert.equal(problem?.key, "rollout.tasksPerStep");
-    assert.match(problem.message, /must be given, a value of type number: current value is absent/);
+    assert.match(problem.message, /`rollout\.tasksPerStep` is missing; it must be a value of type number/);
   });
 
-  test("names everything that is wrong, not the first thing", () => {
+  test("reports all problems, not only the first", () => {
     const keys = problemsWith(RUN.replace("seed: 7", "seed: -1").replace("groupSize: 8", "groupSize: 0")).map(
       ({ key }) => key,
     );
     assert.deepEqual(keys, ["seed", "rollout.groupSize"]);
   });
 
-  test("tells line and column of broken YAML", () => {
+  test("gives line and column of an error in YAML", () => {
     assert.match(problemsWith(`${RUN}\n  x: [`)[0]!.message, /line 10, column 1/);
   });
 
-  test("refuses what is no object, and alias bombs", () => {
+  test("refuses a text that is not an object, and YAML whose aliases multiply", () => {
     for (const text of ["", "[]", "42", "just words"])
       assert.match(problemsWith(text)[0]!.message, /type object/);
     const bomb = ["a: &a [x,x,x,x,x,x,x,x,x]"];

@@ -1,4 +1,4 @@
-/** From the text of a run file to a resolved configuration, or to everything that is wrong with it. */
+/** Parses the text of a run file into a configuration with every default, or throws all problems that it has. */
 
 import { ConfigError } from "../../errors.ts";
 import { problemsOf } from "../../problems.ts";
@@ -9,15 +9,15 @@ import { parseYaml } from "./parse-text.ts";
 
 /**
  * Parses YAML or JSON.
- * @throws {ConfigError} with line and column when the text is neither, or with every key that is wrong.
+ * @throws {ConfigError} with line and column when the text is neither, or else with all keys that are wrong.
  */
 export function parseRunFile(text: string): RunConfig {
   return resolveRunConfig(parseYaml(text, "the run file"));
 }
 
 /**
- * Checks a run file that is parsed already and fills in every default.
- * @throws {ConfigError} with every key that is wrong.
+ * Checks a run file that is already parsed, and fills in every default.
+ * @throws {ConfigError} with all keys that are wrong.
  */
 export function resolveRunConfig(input: unknown): RunConfig {
   const result = runFileSchema.safeParse(input);

@@ -1,4 +1,4 @@
-/** A source of tasks that travels alone, with the request for a batch. */
+/** Parses a source of tasks that is sent without its run file, with the request for a batch. */
 
 import { ConfigError } from "../../errors.ts";
 import { problemsOf } from "../../problems.ts";

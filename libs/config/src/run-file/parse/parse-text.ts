@@ -1,39 +1,39 @@
 /**
- * From the text of a YAML or JSON document to plain JSON values, or to the one thing that is wrong with it.
+ * Parses the text of a YAML or JSON document into plain JSON values, or throws the first problem that it has.
  *
- * T1: whatever the text, the outcome is a value or a ConfigError, after a bounded time: sizes, depth and aliases have limits.
- * T2: the value holds what JSON can say: finite numbers, texts, lists, objects without cycles and without `__proto__`.
- * T3: nothing is dropped in silence: keys that come twice and unknown tags are refused.
+ * T1: every text gives a value or a ConfigError within bounded time: size, depth and aliases have limits.
+ * T2: the value holds only what JSON can express: finite numbers, texts, lists, objects without cycles and without `__proto__`.
+ * T3: nothing is dropped silently: repeated keys and unknown tags are refused.
  */
 
 import { createRequire } from "node:module";
 import { describeError } from "@hone/core";
 import type * as Yaml from "yaml";
 import { ConfigError } from "../../errors.ts";
-import { pathText, problemMessage, show } from "../../problems.ts";
+import { pathText, problemSentence, show } from "../../problems.ts";
 import { findDuplicateKey } from "./json-keys.ts";
 
-/** Loaded with the first text that is not JSON: services read YAML seldom, and would pay for its 72 files at each start. */
+/** The YAML parser is loaded for the first text that is not JSON: services seldom read YAML, and its 72 files slow their start. */
 const yaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
-/** A run file holds a configuration, perhaps with a tokenizer inlined; more than this is something else. */
+/** A run file holds a configuration, perhaps with an inlined tokenizer; a larger text is not a run file. */
 export const MAX_RUN_FILE_BYTES = 16 * 1024 * 1024;
-/** YAML is what people write, some kilobytes; a parser takes seconds for a megabyte. What programs write is JSON. */
+/** People write some kilobytes of YAML, programs write JSON; the parser takes seconds for a megabyte of YAML. */
 export const MAX_YAML_BYTES = 128 * 1024;
-/** Levels of objects and lists; the deepest key that a schema knows is at the fifth. */
+/** Levels of objects and lists; the deepest key of a schema is at the fifth. */
 export const MAX_DEPTH = 64;
-/** Uses of anchors, after which a small text could stand for a large one. */
+/** Uses of anchors; with more, a small text could expand to a very large value. */
 const MAX_ALIASES = 100;
 
 /**
  * Parses one document.
- * @param source named in errors, such as "agent.yaml".
- * @throws {ConfigError} with line and column where the text is broken, with the key where a value is no JSON.
+ * @param source names the text in errors, such as "agent.yaml".
+ * @throws {ConfigError} with line and column of a broken text, or with the key of a value that JSON cannot express.
  */
 export function parseYaml(text: string, source: string): unknown {
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_RUN_FILE_BYTES) {
-    throw wholeFileError(source, `at most ${MAX_RUN_FILE_BYTES} bytes`, `${bytes} bytes`);
+    throw wholeFileError(source, `at most ${MAX_RUN_FILE_BYTES} bytes`, `has ${bytes} bytes`);
   }
   const plain = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const value = tryJson(plain, source) ?? { value: yamlValue(plain, bytes, source) };
@@ -42,19 +42,20 @@ export function parseYaml(text: string, source: string): unknown {
 }
 
 /**
- * The text in bytes from outside.
- * @throws {ConfigError} naming the line that is no UTF-8; replacing its characters could change what is meant.
+ * Decodes UTF-8 from outside.
+ * @throws {ConfigError} that names the line which is not UTF-8; replacing its characters could change the meaning.
  */
 export function textFromBytes(bytes: Uint8Array, source: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
     const intact = new TextDecoder("utf-8").decode(bytes).split("\uFFFD", 1)[0] ?? "";
-    throw wholeFileError(source, "text in UTF-8", `other bytes on line ${intact.split("\n").length}`, cause);
+    const line = intact.split("\n").length;
+    throw wholeFileError(source, "text in UTF-8", `has bytes of another encoding on line ${line}`, cause);
   }
 }
 
-/** JSON at the speed of JSON; undefined where the text is none, which YAML may still make sense of. */
+/** Parses JSON, which is much faster than YAML. @returns undefined if the text is not JSON; it may still be YAML. */
 function tryJson(text: string, source: string): { value: unknown } | undefined {
   let value: unknown;
   try {
@@ -65,12 +66,12 @@ function tryJson(text: string, source: string): { value: unknown } | undefined {
   const duplicate = findDuplicateKey(text);
   if (duplicate === undefined) return { value };
   const { line, col } = positionOf(text, duplicate.at);
-  throw brokenError(source, line, col, `the key ${show(duplicate.key)} comes twice in one object`);
+  throw brokenError(source, line, col, `the key ${show(duplicate.key)} is repeated in one object`);
 }
 
 function yamlValue(text: string, bytes: number, source: string): unknown {
   if (bytes > MAX_YAML_BYTES) {
-    throw wholeFileError(source, `JSON, or at most ${MAX_YAML_BYTES} bytes of YAML`, `${bytes} bytes`);
+    throw wholeFileError(source, `JSON, or at most ${MAX_YAML_BYTES} bytes of YAML`, `has ${bytes} bytes`);
   }
   const { LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
@@ -79,7 +80,7 @@ function yamlValue(text: string, bytes: number, source: string): unknown {
     return brokenError(source, line, col, what.split("\n")[0] ?? "");
   };
   try {
-    // Its own search for keys that come twice takes time by the square of their number.
+    // The parser's own search for repeated keys takes time with the square of their number; checkKeys() replaces it.
     const document = parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
@@ -93,13 +94,14 @@ function yamlValue(text: string, bytes: number, source: string): unknown {
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     if (cause instanceof RangeError) {
-      throw wholeFileError(source, `nested at most ${MAX_DEPTH} levels deep`, "deeper", cause);
+      throw wholeFileError(source, `nested at most ${MAX_DEPTH} levels deep`, "is nested deeper", cause);
     }
-    throw wholeFileError(source, "YAML without excessive aliases", describeError(cause), cause);
+    const found = `has aliases that cannot be resolved (${describeError(cause)})`;
+    throw wholeFileError(source, "YAML without excessive aliases", found, cause);
   }
 }
 
-/** T3 */
+/** Checks T3. */
 function checkKeys(root: Yaml.ParsedNode | null, refuse: (at: number, what: string) => ConfigError): void {
   if (root === null) return;
   const { isMap, isScalar, visit } = yaml();
@@ -111,14 +113,14 @@ function checkKeys(root: Yaml.ParsedNode | null, refuse: (at: number, what: stri
         const at = key.range[0];
         if (!isScalar(key)) throw refuse(at, "a key must be a text");
         if (seen.has(String(key.value)))
-          throw refuse(at, `the key ${show(key.value)} comes twice in one object`);
+          throw refuse(at, `the key ${show(key.value)} is repeated in one object`);
         seen.add(String(key.value));
       }
     },
   });
 }
 
-/** T2, by a stack of its own: what came may be nested deeper than calls can be. */
+/** Checks T2 with its own stack, as the value may be nested deeper than the call stack allows. */
 function checkPlain(root: unknown, source: string): void {
   interface Place {
     readonly value: unknown;
@@ -127,17 +129,16 @@ function checkPlain(root: unknown, source: string): void {
   const waiting: Place[] = [{ value: root, path: [] }];
   for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
     const { value, path } = place;
-    const refuse = (allowed: string, shown: unknown = value) => {
+    const refuse = (allowed: string, shown: string) => {
       const key = pathText(path.slice(0, MAX_DEPTH));
-      return new ConfigError(source, [
-        { key, value: shown, allowed, message: problemMessage(key, shown, allowed) },
-      ]);
+      const message = problemSentence(key, `is ${shown}`, allowed);
+      return new ConfigError(source, [{ key, value: shown, allowed, message }]);
     };
-    // A cycle is as deep as one looks.
-    if (path.length > MAX_DEPTH) throw refuse(`nested at most ${MAX_DEPTH} levels deep`, "deeper");
+    // This also ends at a cycle, which has no end.
+    if (path.length > MAX_DEPTH) throw refuse(`nested at most ${MAX_DEPTH} levels deep`, "nested deeper");
     if (typeof value === "number" && !Number.isFinite(value)) throw refuse("a finite number", String(value));
     if (typeof value === "bigint" || typeof value === "symbol")
-      throw refuse("a value that JSON has", String(value));
+      throw refuse("a value that JSON can express", String(value));
     if (typeof value !== "object" || value === null) continue;
     if (Array.isArray(value)) {
       value.forEach((item: unknown, index) => {
@@ -146,16 +147,16 @@ function checkPlain(root: unknown, source: string): void {
       continue;
     }
     if (Object.getPrototypeOf(value) !== Object.prototype)
-      throw refuse("a value that JSON has", "bytes or a date");
+      throw refuse("a value that JSON can express", "a date or bytes");
     if (Object.hasOwn(value, "__proto__"))
-      throw refuse("an object without the key __proto__", "one that has it");
+      throw refuse("an object without the key __proto__", "an object with the key __proto__");
     for (const [name, item] of Object.entries(value)) {
       if (needsLook(item)) waiting.push({ value: item, path: [...path, name] });
     }
   }
 }
 
-/** Texts, true and false are what they are; most of a large file is texts. */
+/** Texts and booleans need no check; most values of a large file are texts. */
 function needsLook(value: unknown): boolean {
   return typeof value === "object" || typeof value === "number" || typeof value === "bigint";
 }
@@ -164,12 +165,12 @@ function brokenError(source: string, line: number, column: number, what: string)
   return wholeFileError(
     source,
     "valid YAML or JSON",
-    `line ${line}, column ${column}: ${what.slice(0, 200)}`,
+    `has an error at line ${line}, column ${column}: ${what.slice(0, 200)}`,
   );
 }
 
 function wholeFileError(source: string, allowed: string, found: string, cause?: unknown): ConfigError {
-  const message = `Cannot accept the file as it must be ${allowed}: current value is ${found}`;
+  const message = problemSentence("", found, allowed);
   return new ConfigError(source, [{ key: "", value: undefined, allowed, message }], { cause });
 }
 

@@ -1,43 +1,43 @@
 /**
- * The key `agent`: which agent plays the rollouts.
+ * The key `agent`: the agent that plays the rollouts.
  *
- * An agent by name has a configuration of its own. Agents outside have keys here, which stand for the agents that start
- * and ask them: `agent: { command: [...] }` is `agent: { name: command, config: { command: [...] } }`.
+ * A named agent has its own configuration. Outside agents have keys here, which are short for the agents that start and call
+ * them: `agent: { command: [...] }` means `agent: { name: command, config: { command: [...] } }`.
  */
 
 import { z } from "zod";
 import { httpUrlSchema, keyVariableSchema, modelEndpointSchema } from "./model-endpoint.ts";
 
-/** Of agents: they stand in spans, rows and messages of every rollout. */
+/** Names of agents are part of the spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
-/** Of a run's own agents and tools. */
+/** Modules with a run's own agents and tools. */
 const MAX_MODULES = 32;
-/** What file systems take. */
+/** The longest path that file systems allow. */
 const MAX_PATH_CHARACTERS = 1_024;
 const MAX_COMMAND_WORDS = 128;
-/** Of one word of a command, or one variable. */
+/** One word of a command, or one variable. */
 const MAX_WORD_CHARACTERS = 16_384;
 const MAX_VARIABLES = 128;
 const MAX_ROLES = 32;
 
-/** Names of agents that are not written for Hone. */
+/** Names of the agents that run outside of Hone. */
 export const OutsideAgent = {
-  /** A program, started for each rollout. */
+  /** A program that is started for each rollout. */
   command: "command",
-  /** An HTTP server, asked for each rollout. */
+  /** An HTTP server that is called for each rollout. */
   endpoint: "endpoint",
 } as const;
 
 const role = z
   .strictObject({
-    /** Whether what it says is trained. */
+    /** Whether its tokens are trained on. */
     learn: z.boolean().default(true),
-    /** A model outside that answers it; absent = the run's own. */
+    /** An outside model that answers its calls; absent = the run's own model. */
     endpoint: modelEndpointSchema.optional(),
   })
   .refine(({ learn, endpoint }) => !learn || endpoint === undefined, {
     path: ["learn"],
-    message: "false for a role that a model outside answers",
+    message: "false for a role that an outside model answers",
   });
 
 const roles = z
@@ -45,13 +45,13 @@ const roles = z
   .refine((all) => Object.values(all).some(({ learn }) => learn), "at least one role that learns")
   .refine((all) => Object.keys(all).length <= MAX_ROLES, `at most ${MAX_ROLES} roles`);
 
-/** Keys that all agents outside have. */
+/** Keys of all outside agents. */
 const sessionShape = {
-  /** Who speaks in a rollout, by the name that calls give as their model. Absent = one role that learns. */
+  /** The roles of a rollout, by the model name that their calls give. Absent = one role, which learns. */
   roles: roles.optional(),
-  /** `session` = the agent may give rewards through its session. */
+  /** `session`: the agent may report rewards through its session. */
   rewards: z.enum(["none", "session"]).default("none"),
-  /** Whether the agent is given the row with its answer, as one that hosts a game or checks by itself needs it. */
+  /** Whether the agent gets the row with its ground truth, which one that hosts a game or checks answers itself needs. */
   exposeGroundTruth: z.boolean().default(false),
 };
 
@@ -68,34 +68,34 @@ const environment = z
   .refine((all) => Object.keys(all).length <= MAX_VARIABLES, `at most ${MAX_VARIABLES} variables`);
 
 const commandShape = {
-  /** Program and arguments, started in the project folder for each rollout. */
+  /** Program and arguments; it is started in the project folder for each rollout. */
   command: z.array(z.string().min(1).max(MAX_WORD_CHARACTERS)).min(1).max(MAX_COMMAND_WORDS),
-  /** Variables beside those of the session. No secrets: the run file is stored. */
+  /** Variables in addition to those of the session. They must not hold secrets, as the run file is stored. */
   environment: environment.default({}),
 };
 
 const endpointShape = {
-  /** Asked by POST for each rollout. */
+  /** Called with POST for each rollout. */
   endpoint: httpUrlSchema,
   /** Environment variable of agent-rollout that holds the key of the endpoint, sent as bearer token. */
   keyVariable: keyVariableSchema.optional(),
 };
 
-/** Configuration of the agent `command`. */
+/** The configuration of the agent `command`. */
 export const commandAgentSchema = z.strictObject({ ...commandShape, ...sessionShape });
 export type CommandAgentConfig = z.output<typeof commandAgentSchema>;
 
-/** Configuration of the agent `endpoint`. */
+/** The configuration of the agent `endpoint`. */
 export const endpointAgentSchema = z.strictObject({ ...endpointShape, ...sessionShape });
 export type EndpointAgentConfig = z.output<typeof endpointAgentSchema>;
 
 const written = z.strictObject({
-  /** A registered agent, or one of the run's own modules. */
+  /** A registered agent, or one from the run's own modules. */
   name: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
-  /** YAML file below the project folder; the command line inlines it as `config`. */
+  /** A YAML file below the project folder; the command line inlines it as `config`. */
   configPath: z.string().min(1).max(MAX_PATH_CHARACTERS).optional(),
   config: z.record(z.string(), z.unknown()).optional(),
-  /** The run's own agents and tools: TypeScript files below the project folder. */
+  /** TypeScript files below the project folder with the run's own agents and tools. */
   modules: z.array(z.string().min(1).max(MAX_PATH_CHARACTERS)).max(MAX_MODULES).optional(),
   command: commandShape.command.optional(),
   environment: environment.optional(),
@@ -107,7 +107,7 @@ const written = z.strictObject({
 });
 type Written = z.output<typeof written>;
 
-/** An agent by name. */
+/** A named agent. */
 export interface AgentChoice {
   readonly name: string;
   readonly configPath?: string;

@@ -1,15 +1,15 @@
-/** Keys of a run file that are each allowed and cannot be meant together; and options that others make meaningless. */
+/** Checks for keys of a run file that are allowed one by one but contradict each other, and for options that have no effect. */
 
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
 
-/** Rollouts that the trainer holds at once, and jobs of a run that the queue takes: its episodes are in memory together. */
+/** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
 export const MAX_ROLLOUTS_PER_STEP = 50_000;
-/** Held-out tasks of one evaluation, each played sampled and greedy. */
+/** Held-out tasks of one evaluation, each played with sampling and greedily. */
 export const MAX_EVAL_TASKS = 20_000;
 
-/** Where, and what is allowed there. */
+/** The key that contradicts another, and what is allowed there. */
 export interface Contradiction {
   readonly path: PropertyKey[];
   readonly allowed: string;
@@ -17,7 +17,7 @@ export interface Contradiction {
 
 type Checked = Pick<RunConfig, "algorithm" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart">;
 
-/** Everything that contradicts itself in a run file whose keys are sound one by one. */
+/** All contradictions in a run file whose keys are valid one by one. */
 export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
   yield* scheduleContradictions(run);
@@ -42,7 +42,7 @@ const TURN_JUDGES: ReadonlySet<string> = new Set(["environment", "module", "http
 
 function* turnContradictions({ algorithm, judge }: Checked): Generator<Contradiction> {
   const turnRewards = "turnRewards" in algorithm.advantage ? algorithm.advantage.turnRewards : undefined;
-  if (turnRewards === undefined) return; // Not every algorithm reads them.
+  if (turnRewards === undefined) return; // Not every algorithm uses rewards of turns.
   const path = ["algorithm", "advantage", "turnRewards"];
   if (!judge.some(({ kind }) => TURN_JUDGES.has(kind))) {
     const kinds = [...TURN_JUDGES].join(", ");
@@ -53,7 +53,7 @@ function* turnContradictions({ algorithm, judge }: Checked): Generator<Contradic
   }
 }
 
-/** What a judge would find out at the first episode, and each of them would be lost. */
+/** Problems that a judge would otherwise find with every episode, so that all episodes would be lost. */
 function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradiction> {
   const isOfEnvironments = [dataset.train, dataset.eval].some((source) => source?.source === "environment");
   for (const [index, { kind, dataSources }] of judge.entries()) {

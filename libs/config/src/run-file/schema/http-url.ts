@@ -1,4 +1,4 @@
-/** Addresses in run files. */
+/** Checks addresses in run files. */
 
 export function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);

@@ -1,8 +1,8 @@
 /**
- * The judges of a run file. docs/judges.md shows the same for people.
+ * The judges of a run file. docs/judges.md describes the same for users.
  *
- * Adding one: a strict object with a `kind` of its own here, and the function that scores in the judge service; if it
- * compares with the row's ground truth, its kind stands in GROUND_TRUTH_JUDGES, so that a run without one is refused.
+ * To add a judge: add a strict object with its own `kind` here, and the function that scores in the judge service. If it
+ * compares with the row's ground truth, add its kind to GROUND_TRUTH_JUDGES, so that a run without ground truth is refused.
  */
 
 import { Gsm8kMethod } from "@hone/rl";
@@ -14,13 +14,13 @@ const MAX_PATTERN_CHARACTERS = 4_096;
 const MAX_DATA_SOURCES = 100;
 const MAX_PATH_CHARACTERS = 1_024;
 
-/** What every judge has. */
+/** Keys of every judge. */
 const common = {
-  /** Tells judges of one kind apart in scores and figures. Default: the kind. */
+  /** Distinguishes judges of one kind in scores and figures. Default: the kind. */
   name: z.string().min(1).max(MAX_JUDGE_NAME_CHARACTERS).optional(),
   /** The reward is the sum of weight x value. */
   weight: z.number().default(1),
-  /** Judges only rows whose `data_source` is one of these; absent = every episode. */
+  /** The judge scores only rows whose `data_source` is one of these; absent = every episode. */
   dataSources: z.array(z.string().min(1)).min(1).max(MAX_DATA_SOURCES).optional(),
 };
 
@@ -30,7 +30,7 @@ const pattern = z
   .max(MAX_PATTERN_CHARACTERS)
   .refine((text) => isPattern(text), "a regular expression of JavaScript");
 
-/** Of a regular expression; `g` and `y` would keep a position from one text to the next. */
+/** Flags of a regular expression, without `g` and `y`, which would keep a position from one text to the next. */
 const flags = z
   .string()
   .regex(/^[imsu]*$/, "flags out of i, m, s and u")
@@ -41,15 +41,15 @@ const deadlineMs = z.number().int().min(10).max(3_600_000);
 
 const url = z.string().refine(isHttpUrl, "an address that begins with http:// or https://");
 
-/** Of judges that ask another program. */
+/** Keys of judges that send requests to another server. */
 const remote = {
-  /** For one try. */
+  /** Time limit of one attempt. */
   deadlineMs: deadlineMs.default(60_000),
-  /** Tries in all, with growing pauses; then the judge has failed. */
+  /** Largest number of attempts, with growing pauses between them; after the last one the judge has failed. */
   maxAttempts: z.number().int().min(1).max(20).default(5),
-  /** Requests under way at once, of each judge process. */
+  /** Requests that each judge process sends at the same time. */
   concurrency: z.number().int().min(1).max(1_024).default(16),
-  /** Name of the environment variable that holds the key, sent as bearer token. Judges read no other variables. */
+  /** The environment variable that holds the key, which is sent as a bearer token. Judges read no other variables. */
   keyVariable: z
     .string()
     .regex(
@@ -59,115 +59,118 @@ const remote = {
     .optional(),
 };
 
-/** Of judges that ask a model. */
+/** Keys of judges that call a model. */
 const modelCall = {
-  /** Of an OpenAI-compatible API, up to and with `/v1`. */
+  /** The address of an OpenAI-compatible API, up to and including `/v1`. */
   baseUrl: url,
   model: z.string().min(1).max(MAX_JUDGE_NAME_CHARACTERS),
-  /** What is good and what is not, in the user's words. */
+  /** The user's description of good and bad answers. */
   rubric: z.string().min(1).max(65_536),
   temperature: z.number().min(0).max(2).default(0),
   maxTokens: z.number().int().min(1).max(65_536).default(1_024),
-  /** Of a million tokens, in whatever money; the cost of the grades is told in it. */
+  /** The price of a million tokens in any currency; the cost of the grades is reported in it. */
   price: z
     .strictObject({ input: z.number().min(0).default(0), output: z.number().min(0).default(0) })
     .prefault({}),
 };
 
-/** What the judge `degenerate` can look for. */
+/** The checks of the judge `degenerate`. */
 export const DEGENERATE_CHECKS = ["loops", "control_tokens", "script", "tool_calls"] as const;
 
 /** One judge. */
 export const judgeSchema = z.discriminatedUnion("kind", [
   /** The return of the environment. */
   z.strictObject({ kind: z.literal("environment"), ...common }),
-  /** Share of turns whose answer had the asked-for form. */
+  /** The share of turns whose answer had the required format. */
   z.strictObject({ kind: z.literal("format"), ...common }),
-  /** 1 where the answer is the ground truth, letter by letter but for spaces around it. */
+  /** 1 if the answer equals the ground truth character by character, except for spaces around it. */
   z.strictObject({
     kind: z.literal("exact"),
     ...common,
-    /** What the last match of this holds (its first group, where it has one) is the answer; absent = the whole text. */
+    /** The answer is the last match of this pattern, or the match's first group if it has one; absent = the whole text. */
     pattern: pattern.optional(),
     flags,
     ignoreCase: z.boolean().default(false),
   }),
-  /** 1 where the text holds what the pattern describes. */
+  /** 1 if the pattern matches somewhere in the text. */
   z.strictObject({ kind: z.literal("regex"), ...common, pattern, flags }),
-  /** 1 where the number of the answer is the ground truth. */
+  /** 1 if the number in the answer equals the ground truth. */
   z.strictObject({
     kind: z.literal("gsm8k"),
     ...common,
-    /** As verl has them, strict: after `####`; flexible: the last number as it stands. last_number reads more kindly. */
+    /**
+     * The methods of verl: strict takes the number after `####`, flexible takes the last number as it is written. last_number
+     * also accepts other ways of writing it.
+     */
     method: z.enum(Gsm8kMethod).default(Gsm8kMethod.strict),
   }),
-  /** 1 where the last boxed answer equals the ground truth once both are normalised. */
+  /** 1 if the last boxed answer equals the ground truth after both are normalised. */
   z.strictObject({ kind: z.literal("math"), ...common }),
-  /** 1 where the last `Answer: …` (or, without one, the last box) is the ground truth, else -1. */
+  /** 1 if the last `Answer: …` (or, without one, the last box) equals the ground truth, else -1. */
   z.strictObject({ kind: z.literal("math_dapo"), ...common }),
-  /** 1 where the answer is JSON that fits the schema. */
+  /** 1 if the answer is JSON that fits the schema. */
   z.strictObject({
     kind: z.literal("json_schema"),
     ...common,
     /** JSON schema, draft 2020-12. */
     schema: z.record(z.string(), z.unknown()),
   }),
-  /** -1 where the episode went off the rails in a way that is looked for, else 0. */
+  /** -1 if one of the checks finds degenerate text in the episode, else 0. */
   z.strictObject({
     kind: z.literal("degenerate"),
     ...common,
     checks: z.array(z.enum(DEGENERATE_CHECKS)).min(1).default(["loops", "control_tokens"]),
-    /** Unicode names of the scripts that answers are written in; for the check `script`. */
+    /** Unicode names of the scripts that answers may be written in, for the check `script`. */
     scripts: z
       .array(z.string().refine(isScript, "a script of Unicode, such as Latin"))
       .min(1)
       .default(["Latin"]),
   }),
-  /** Whether the answer's Python passes the row's unit tests. */
+  /** Whether the Python code of the answer passes the row's unit tests. */
   z.strictObject({
     kind: z.literal("python"),
     ...common,
-    /** all: 1 where every test passes, else 0; share: the share of the tests that pass. */
+    /** all: 1 if every test passes, else 0; share: the share of tests that pass. */
     score: z.enum(["all", "share"]).default("all"),
-    /** For the code and each test. */
+    /** Time limit of the code together with each test. */
     timeMs: deadlineMs.default(10_000),
   }),
-  /** What a function of the user returns. */
+  /** The result of a user's function. */
   z.strictObject({
     kind: z.literal("module"),
     ...common,
-    /** TypeScript or JavaScript file below the project folder that exports `computeScore`. */
+    /** A TypeScript or JavaScript file below the project folder that exports `computeScore`. */
     path: z.string().min(1).max(MAX_PATH_CHARACTERS),
     deadlineMs: deadlineMs.default(30_000),
   }),
-  /** What a server of the user answers. */
+  /** The score that a user's server answers. */
   z.strictObject({ kind: z.literal("http"), ...common, ...remote, url }),
-  /** How a model grades the answer, in [0, 1]. */
+  /** The grade that a model gives the answer, in [0, 1]. */
   z.strictObject({
     kind: z.literal("llm"),
     ...common,
     ...remote,
     ...modelCall,
-    /** The grades that the model gives; they are scaled to [0, 1]. */
+    /** The range of the model's grades, which are scaled to [0, 1]. */
     scale: z
       .strictObject({ min: z.number(), max: z.number() })
       .refine(({ min, max }) => min < max, "a min below its max")
       .default({ min: 0, max: 10 }),
   }),
-  /** What a trained classifier says of the conversation. */
+  /** The output of a trained classifier for the conversation. */
   z.strictObject({
     kind: z.literal("reward_model"),
     ...common,
-    /** Folder below the project folder: model.onnx (or onnx/model.onnx) and the tokenizer's files. */
+    /** A folder below the project folder with model.onnx (or onnx/model.onnx) and the tokenizer's files. */
     path: z.string().min(1).max(MAX_PATH_CHARACTERS),
-    /** Which of the model's outputs is the value. */
+    /** The index of the model's output that is the score. */
     label: z.number().int().min(0).default(0),
-    /** How an output becomes a value: as it is, or by the logistic function. */
+    /** How an output becomes a score: unchanged, or through the logistic function. */
     squash: z.enum(["none", "sigmoid"]).default("none"),
-    /** A longer conversation keeps its end. */
+    /** Of a longer conversation only the end is read. */
     maxTokens: z.number().int().min(1).max(1_048_576).default(4_096),
   }),
-  /** How the answers of a group compare, in [0, 1]: one model call ranks all of them, once they are there. */
+  /** The rank of an answer within its group, in [0, 1]: one call of a model ranks all answers of a group once they are complete. */
   z.strictObject({ kind: z.literal("group"), ...common, ...remote, ...modelCall }),
 ]);
 
@@ -180,7 +183,7 @@ export const judgesSchema = z
 
 export type JudgeConfig = z.output<typeof judgeSchema>;
 export type JudgeKind = JudgeConfig["kind"];
-/** A judge that compares the rollouts of a group; all others judge episode by episode. */
+/** A judge that compares the rollouts of a group; all others score each episode separately. */
 export type GroupJudgeConfig = Extract<JudgeConfig, { kind: "group" }>;
 export type EpisodeJudgeConfig = Exclude<JudgeConfig, GroupJudgeConfig>;
 

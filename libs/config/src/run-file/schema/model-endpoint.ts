@@ -5,7 +5,7 @@ import { isHttpUrl } from "./http-url.ts";
 
 const MAX_CHARACTERS = 1_024;
 
-/** Environment variables of agent-rollout that hold keys of endpoints; no other may be named. */
+/** The environment variables of agent-rollout that may hold keys of endpoints. */
 export const keyVariableSchema = z
   .string()
   .regex(
@@ -13,19 +13,19 @@ export const keyVariableSchema = z
     "HONE_ENDPOINT_KEY, or a name that begins with HONE_ENDPOINT_KEY_",
   );
 
-/** An address. */
+/** An HTTP address. */
 export const httpUrlSchema = z
   .string()
   .max(MAX_CHARACTERS)
   .refine(isHttpUrl, "an address that begins with http:// or https://");
 
 export const modelEndpointSchema = z.strictObject({
-  /** Up to and with `/v1`. */
+  /** The address of the API, up to and including `/v1`. */
   baseUrl: httpUrlSchema,
   model: z.string().min(1).max(MAX_CHARACTERS),
-  /** Environment variable of agent-rollout that holds the key, sent as bearer token. */
+  /** The environment variable of agent-rollout that holds the key, which is sent as a bearer token. */
   keyVariable: keyVariableSchema.optional(),
-  /** Requests under way at once, of each agent-rollout. */
+  /** Requests that each agent-rollout process sends at the same time. */
   concurrency: z.number().int().min(1).max(1_024).default(16),
 });
 export type Endpoint = z.output<typeof modelEndpointSchema>;

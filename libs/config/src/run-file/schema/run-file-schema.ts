@@ -1,4 +1,4 @@
-/** The schema of a run file: its keys, and what keys say of each other. */
+/** The schema of a run file: its keys, and the rules between keys. */
 
 import { contradictions } from "./contradictions.ts";
 import { type ModelInit, type RunConfig, runFileKeys } from "./schema.ts";

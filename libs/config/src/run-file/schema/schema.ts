@@ -1,8 +1,8 @@
 /**
- * The run file: what one training job is.
+ * The run file, which describes one training job.
  *
- * Every key has its meaning, unit and default here; docs/run-file.md shows the same for people. Unknown keys are
- * refused. The resolved file (every default filled in) is stored with the run and is what services get to see.
+ * Every key has its meaning, unit and default here; docs/run-file.md describes the same for users. Unknown keys are
+ * refused. The resolved file, with every default filled in, is stored with the run and given to the services.
  */
 
 import { isRunName } from "@hone/core";
@@ -15,12 +15,12 @@ import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
-/** Of scripts: they stand in spans, rows and messages of every rollout. */
+/** Names of scripted policies are part of the spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
-/** What file systems take. */
+/** The longest path that file systems allow. */
 const MAX_PATH_CHARACTERS = 1_024;
 
-/** As PEFT and verl name them. */
+/** The projections, by their names in PEFT and verl. */
 const LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const;
 
 const wholeNumber = z.number().int();
@@ -32,7 +32,7 @@ const modelInit = z.strictObject({
   hiddenSize: wholeNumber.min(8).max(8_192),
   numLayers: wholeNumber.min(1).max(128),
   numHeads: wholeNumber.min(1).max(128),
-  /** Heads of K and V. Default: numHeads. */
+  /** Number of key and value heads. Default: numHeads. */
   numKvHeads: wholeNumber.min(1).max(128).optional(),
   /** Default: hiddenSize / numHeads. */
   headDim: wholeNumber.min(2).max(512).optional(),
@@ -41,19 +41,19 @@ const modelInit = z.strictObject({
   ropeTheta: z.number().positive().default(10_000),
   rmsNormEps: z.number().positive().default(1e-6),
   maxPositions: wholeNumber.min(16).max(1_048_576).default(4_096),
-  /** Path of tokenizer.json (tokenizer_config.json and chat_template.jinja lie beside it), or the files themselves. */
+  /** The path of tokenizer.json, with tokenizer_config.json and chat_template.jinja beside it, or the contents of these files. */
   tokenizer: z.union([
     z.string().min(1).max(MAX_PATH_CHARACTERS),
     z.strictObject({ files: z.record(z.string(), z.string()) }),
   ]),
 });
 
-/** Adapters that are trained beside a model that stays as it is. */
+/** LoRA adapters, which are trained while the model's own weights stay fixed. */
 const lora = z.strictObject({
   rank: wholeNumber.min(1).max(1_024),
-  /** The adapters count alpha / rank. */
+  /** The adapters' outputs are scaled by alpha / rank. */
   alpha: z.number().positive().max(1e6).default(16),
-  /** Projections that get one, in every layer. */
+  /** Projections that get an adapter, in every layer. */
   targets: z
     .union([
       z.literal("all-linear"),
@@ -65,13 +65,13 @@ const lora = z.strictObject({
     .default("all-linear"),
 });
 
-/** A checkpoint that is there already. */
+/** A pretrained checkpoint. */
 const pretrainedModel = z.strictObject({
   /** A folder in the Hugging Face layout, absolute or below the project folder, or an id of the Hugging Face hub. */
   path: z.string().min(1).max(1_024),
-  /** Branch, tag or commit of the hub's repository. */
+  /** Branch, tag or commit of the repository on the hub. */
   revision: z.string().min(1).max(255).default("main"),
-  /** How exports store the weights; auto = as the checkpoint does. The embedded engine computes in float32. */
+  /** The type of the weights in exports; auto = that of the checkpoint. The embedded engine computes in float32. */
   dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
   /** Absent = all weights are trained. */
   lora: lora.optional(),
@@ -83,11 +83,11 @@ const sampling = z.strictObject({
   topP: z.number().gt(0).max(1).default(1),
   /** 0 = all tokens. */
   topK: wholeNumber.min(0).default(0),
-  /** Least probability of a token, as a share of the most likely one's. */
+  /** Smallest probability of a token, relative to that of the most likely one. */
   minP: z.number().min(0).max(1).default(0),
-  /** Logits of tokens in the context are divided by it, or multiplied where negative. */
+  /** Positive logits of tokens that are in the context are divided by it, negative ones multiplied. */
   repetitionPenalty: z.number().gt(0).max(100).default(1),
-  /** Most tokens of one turn. */
+  /** Largest number of tokens of one turn. */
   maxNewTokens: wholeNumber.min(1).max(65_536).default(256),
 });
 
@@ -97,39 +97,39 @@ const optimizer = z.strictObject({
   beta1: z.number().min(0).lt(1).default(0.9),
   beta2: z.number().min(0).lt(1).default(0.95),
   epsilon: z.number().positive().default(1e-8),
-  /** Decoupled; matrices only. */
+  /** Decoupled weight decay, applied to matrices only. */
   weightDecay: z.number().min(0).default(0),
-  /** Largest global norm of the gradient. */
+  /** Gradients with a larger global norm are scaled down to it. */
   maxGradNorm: z.number().positive().default(1),
   schedule: z
     .strictObject({
       kind: z.enum(["constant", "linear", "cosine"]).default("constant"),
-      /** Steps over which the rate rises from 0. */
+      /** Number of steps over which the learning rate rises from 0. */
       warmupSteps: wholeNumber.min(0).default(0),
-      /** Share of the rate that is left at the last step. */
+      /** Learning rate at the last step, as a share of the full rate. */
       finalRatio: z.number().min(0).max(1).default(0),
     })
     .prefault({}),
 });
 
-/** Tokens of a forward-backward pass, which bounds the memory of its activations. */
+/** Tokens of one forward and backward pass; they bound the memory of its activations. */
 const microbatchTokens = wholeNumber.min(1).max(1_048_576).default(1_024);
 
 /** The embedded engine. */
 const onnxEngine = z.strictObject({ kind: z.literal("onnx"), microbatchTokens });
 
-/** PyTorch workers, where the trainer has them. */
+/** PyTorch workers, if the trainer has them. */
 const fsdpEngine = z.strictObject({
   kind: z.literal("fsdp2"),
-  /** Of each worker's pass. */
+  /** Tokens of one pass on each worker. */
   microbatchTokens,
-  /** Workers that share the model, as many on each node of the trainer. Default: every GPU of its nodes, or one a node on CPUs. */
+  /** Number of workers that share the model, equally many on each node of the trainer. Default: one per GPU, or per node on CPUs. */
   worldSize: wholeNumber.min(1).max(1_024).optional(),
-  /** What layers compute with; weights, sums of gradients and the optimizer are float32. Default: bfloat16 on GPUs, float32 on CPUs. */
+  /** The type that layers compute with; weights, gradient sums and optimizer state are float32. Default: bfloat16 on GPUs, float32 on CPUs. */
   dtype: z.enum(["bfloat16", "float32"]).optional(),
-  /** Layers keep their inputs only and are computed again on the way back: less memory, a third more work. */
+  /** Layers keep only their inputs and are computed again in the backward pass: less memory, a third more computation. */
   activationCheckpointing: z.boolean().default(false),
-  /** Weights, gradients and the optimizer lie in the host's memory, and visit the GPU. */
+  /** Weights, gradients and optimizer state are kept in the host's memory and copied to the GPU when needed. */
   cpuOffload: z.boolean().default(false),
 });
 
@@ -139,7 +139,7 @@ const trainer = z.strictObject({
   epochs: wholeNumber.min(1).max(64).default(1),
   /** Optimizer updates per epoch; groups are split evenly. */
   minibatches: wholeNumber.min(1).max(1_024).default(1),
-  /** Versions by which a token may be older than the policy it trains. This build trains synchronously: 0. */
+  /** How many versions older than the trained policy a token may be. This version of Hone trains synchronously, so it is 0. */
   maxStaleness: wholeNumber
     .refine((versions) => versions === 0, "0, as this version of Hone trains synchronously only")
     .default(0),
@@ -148,37 +148,37 @@ const trainer = z.strictObject({
     .strictObject({
       /** Steps between two checkpoints; 0 = only at the end. */
       every: wholeNumber.min(0).default(0),
-      /** Checkpoints kept, the newest. */
+      /** How many of the newest checkpoints are kept. */
       keep: wholeNumber.min(1).default(2),
     })
     .prefault({}),
-  /** Steps between two states with the optimizer; the steps between are replayed after a restart. Default: by size. */
+  /** Steps between two saved states with the optimizer; after a restart the steps since the last one are replayed. Default: by size. */
   stateEvery: wholeNumber.min(1).max(1_000).optional(),
   eval: z
     .strictObject({
       /** Steps between two evaluations; 0 = only before the first step and after the last. */
       every: wholeNumber.min(0).default(0),
-      /** Held-out tasks of every evaluation but the last of a training, which takes all; absent = all. */
+      /** Number of held-out tasks in an evaluation; absent = all. The last evaluation of a training always takes all. */
       tasks: wholeNumber.min(1).optional(),
-      /** Whether tasks are played as the run samples, with the most likely tokens, or both. */
+      /** Whether tasks are played with the run's sampling, greedily, or both. */
       modes: z
         .array(z.enum(["sampled", "greedy"]))
         .min(1)
         .max(2)
         .default(["sampled", "greedy"]),
-      /** Sampled rollouts of each task. */
+      /** Number of sampled rollouts of each task. */
       samples: wholeNumber.min(1).max(MAX_GROUP_SIZE).default(1),
-      /** The k of every pass@k that is told. Default: 1, 2, 4 ... up to `samples`. */
+      /** The values of k for which pass@k is reported. Default: 1, 2, 4 ... up to `samples`. */
       passAt: z.array(wholeNumber.min(1).max(MAX_GROUP_SIZE)).min(1).max(16).optional(),
-      /** Reward from which a rollout passes whose agent reports no success. */
+      /** If the agent does not report success itself, a rollout passes with at least this reward. */
       passReward: z.number().default(1),
-      /** A model behind an OpenAI-compatible API that is evaluated in the place of the run's own; only without training. */
+      /** A model behind an OpenAI-compatible API that is evaluated instead of the run's own; only in runs that do not train. */
       endpoint: modelEndpointSchema.optional(),
     })
     .prefault({}),
 });
 
-/** The whole file, key by key; run-file-schema.ts adds what keys say of each other. */
+/** All keys of the file; run-file-schema.ts adds the rules between keys. */
 export const runFileKeys = z.strictObject({
   name: z.string().refine(isRunName, "1 to 40 characters out of a-z, 0-9 and -"),
   seed: seedNumber.default(0),
@@ -186,23 +186,23 @@ export const runFileKeys = z.strictObject({
   warmStart: z
     .strictObject({
       kind: z.literal("sft"),
-      /** Scripted policy whose rollouts are imitated. */
+      /** The scripted policy whose rollouts are imitated. */
       policy: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
-      /** Rollouts of the scripted policy. */
+      /** Number of rollouts of the scripted policy. */
       tasks: wholeNumber.min(1).max(1_000_000).optional(),
-      /** Conversations whose answers are imitated, in the place of a policy's rollouts. */
+      /** Conversations whose answers are imitated, instead of a policy's rollouts. */
       dataset: fileSourceSchema.optional(),
       epochs: wholeNumber.min(1).max(100).default(1),
-      /** Default: that of the optimizer. */
+      /** Default: the learning rate of the optimizer. */
       learningRate: z.number().positive().max(1).optional(),
-      /** Rollouts or conversations of one optimizer update. */
+      /** Number of rollouts or conversations in one optimizer update. */
       batchSize: wholeNumber.min(1).max(10_000).default(64),
     })
     .optional(),
   dataset: z.strictObject({
     train: taskSourceSchema,
     eval: taskSourceSchema.optional(),
-    /** Absent = every task comes as often as every other. */
+    /** Absent = all tasks come equally often. */
     curriculum: curriculumSchema.optional(),
   }),
   agent: agentSchema,
@@ -211,10 +211,10 @@ export const runFileKeys = z.strictObject({
     groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),
     maxTurns: wholeNumber.min(1).max(1_000).default(10),
     maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
-    /** For one attempt; waits for Hone's own parts do not count. */
+    /** Time limit of one attempt; waiting for Hone's own services does not count. */
     deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
     maxAttempts: wholeNumber.min(1).max(100).default(3),
-    /** What a step, an evaluation or a warm start does whose rollouts all fail for one reason. */
+    /** What happens to a step, an evaluation or a warm start whose rollouts all fail for the same reason. */
     onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
     sampling: sampling.prefault({}),
   }),

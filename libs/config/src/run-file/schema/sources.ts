@@ -1,4 +1,4 @@
-/** Where a run's tasks come from. docs/data.md shows the same for people. */
+/** The sources of a run's tasks. docs/data.md describes the same for users. */
 
 import { z } from "zod";
 import { isHttpUrl } from "./http-url.ts";
@@ -18,14 +18,14 @@ const environmentSource = z.strictObject({
   seeds: z.strictObject({ from: seedNumber, to: seedNumber }),
 });
 
-/** Rows that are left out, by their `prompt`. */
+/** Which rows are left out, depending on their `prompt`. */
 const filter = z
   .strictObject({
-    /** Rows whose prompt is longer; absent = none. Characters of all its messages together. */
+    /** Leaves out rows whose prompt has more characters, counted over all its messages; absent = no limit. */
     maxPromptCharacters: z.number().int().min(1).optional(),
-    /** Rows whose prompt came before in the same file. */
+    /** Leaves out rows whose prompt occurred before in the same file. */
     dropDuplicates: z.boolean().default(false),
-    /** Rows without a prompt, or with one of spaces only. */
+    /** Leaves out rows without a prompt, or with a prompt of spaces only. */
     dropEmpty: z.boolean().default(false),
   })
   .optional();
@@ -44,24 +44,24 @@ const parquetSource = z.strictObject({
   filter,
 });
 
-/** A dataset in the folder layout of the Hugging Face hub: files of rows, whose names tell the split. */
+/** A dataset in the folder layout of the Hugging Face hub: files of rows whose names contain the split. */
 const huggingFaceSource = z.strictObject({
   source: z.literal("hugging_face"),
-  /** Folder below the project folder, or an id of the hub. */
+  /** A folder below the project folder, or an id of the hub. */
   path,
-  /** Branch, tag or commit of the hub's repository; a commit names the same rows for ever. */
+  /** Branch, tag or commit of the repository on the hub; the rows of a commit never change. */
   revision: z.string().min(1).max(255).default("main"),
   split: z.string().min(1).max(MAX_NAME_CHARACTERS).default("train"),
-  /** Folder within it that holds one configuration of several. */
+  /** The folder within the dataset that holds one of several configurations. */
   subset: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
   filter,
 });
 
-/** A server that hands out rows. */
+/** An HTTP server that returns rows. */
 const httpSource = z.strictObject({
   source: z.literal("http"),
   url: z.string().refine(isHttpUrl, "an address that begins with http:// or https://"),
-  /** Environment variable of the dataset service with the bearer token. */
+  /** The environment variable of the dataset service that holds the bearer token. */
   keyVariable: z
     .string()
     .regex(
@@ -71,7 +71,7 @@ const httpSource = z.strictObject({
     .optional(),
 });
 
-/** Files of rows: all of them can be gone through, and stay what they are. */
+/** Sources that are files: all rows can be read, and they do not change. */
 export const fileSourceSchema = z.discriminatedUnion("source", [
   jsonlSource,
   parquetSource,
@@ -80,7 +80,7 @@ export const fileSourceSchema = z.discriminatedUnion("source", [
 
 const rowSource = z.discriminatedUnion("source", [jsonlSource, parquetSource, huggingFaceSource, httpSource]);
 
-/** Rows of several sources; each comes as often as its weight says, and goes round for ever on its own. */
+/** A mix of several sources of rows, drawn in proportion to their weights. Each source starts again when it is at its end. */
 const mixSource = z.strictObject({
   source: z.literal("mix"),
   parts: z
@@ -100,6 +100,6 @@ export const taskSourceSchema = z.discriminatedUnion("source", [
 
 export type TaskSource = z.output<typeof taskSourceSchema>;
 export type FileSource = z.output<typeof fileSourceSchema>;
-/** A source of rows that are no mix. */
+/** A source of rows that is not a mix. */
 export type RowSource = z.output<typeof rowSource>;
 export type RowFilter = NonNullable<z.output<typeof filter>>;
