@@ -4,7 +4,7 @@ import { destinationOf } from "./bus-metrics.ts";
 import { EventKind, RunControl, ServiceName, subjects, ValidatingService } from "./subjects.ts";
 
 describe("destinationOf()", () => {
-  test("is noun and verb, and never holds a run, a replica, a stream or a request", () => {
+  test("is the noun and verb of a subject, without the run, replica, stream or request in it", () => {
     const found = [
       subjects.runRequest(),
       subjects.runControl(RunControl.cancel, "run-1"),

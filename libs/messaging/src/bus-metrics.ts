@@ -1,32 +1,32 @@
 /**
- * What the bus counts.
+ * Metrics of the bus.
  *
- * B1: labels never hold a run, a replica or a message: of a subject only its noun and verb.
- * B2: series are found by the whole subject once and kept, as long as subjects are few; a bus with very many starts over.
+ * B1: labels never hold a run, a replica or a message, only the noun and verb of a subject.
+ * B2: the series of a subject is looked up once and cached. When the cache has too many subjects it is emptied.
  */
 
 import { counterOf, type HistogramSeries, histogramOf, Instrument } from "@hone/telemetry";
 
-/** How a request or an answer to one went. */
+/** The result of a request, or of answering one. */
 type Result = "ok" | "failed";
 
 const published = counterOf(Instrument.published);
 const publishFailed = counterOf(Instrument.publishFailed);
 const requestSeconds = histogramOf(Instrument.requestSeconds);
 const answerSeconds = histogramOf(Instrument.answerSeconds);
-/** A stack has tens of subjects at a time; every run brings some of its own. */
+/** A stack uses tens of subjects at a time; every run adds some. */
 const MAX_KNOWN_SUBJECTS = 4_096;
-/** Nouns whose subjects have their key where others have a verb. */
+/** Nouns whose subjects have no verb: their key follows directly. */
 const NOUNS_WITHOUT_VERB: ReadonlySet<string> = new Set(["event", "dead"]);
 
-/** Noun and verb of a subject, such as `rollout.job`, or `payload` for parts of large bodies (B1). */
+/** @returns noun and verb of a subject, such as `rollout.job`, or `payload` for parts of large bodies (B1). */
 export function destinationOf(subject: string): string {
   if (subject.startsWith("$O.")) return "payload";
   const [, , noun = "", verb = ""] = subject.split(".", 4);
   return NOUNS_WITHOUT_VERB.has(noun) ? noun : `${noun}.${verb}`;
 }
 
-/** Remembers what is found for a subject (B2). */
+/** Caches the series of each subject (B2). */
 function bySubject<Series>(find: (destination: string) => Series): (subject: string) => Series {
   const known = new Map<string, Series>();
   return (subject) => {
@@ -47,17 +47,17 @@ const secondsOf = (family: typeof requestSeconds | typeof answerSeconds, result:
 const asked = { ok: secondsOf(requestSeconds, "ok"), failed: secondsOf(requestSeconds, "failed") };
 const answered = { ok: secondsOf(answerSeconds, "ok"), failed: secondsOf(answerSeconds, "failed") };
 
-/** A message that its stream acknowledged, or one that was given up. */
+/** Counts a message that its stream acknowledged, or one that could not be published. */
 export function countPublished(subject: string, isStored: boolean): void {
   (isStored ? publishedTo(subject) : publishFailedTo(subject)).add();
 }
 
-/** A request that came to its end. @param startedAt of performance.now() */
+/** Counts a request that has ended. @param startedAt time of performance.now() */
 export function countRequest(subject: string, startedAt: number, result: Result): void {
   asked[result](subject).observeSince(startedAt);
 }
 
-/** A request of another that was answered here. @param startedAt of performance.now() */
+/** Counts a request that this process answered. @param startedAt time of performance.now() */
 export function countAnswer(subject: string, startedAt: number, result: Result): void {
   answered[result](subject).observeSince(startedAt);
 }

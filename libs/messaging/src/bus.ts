@@ -1,4 +1,4 @@
-/** The connection to NATS that everything else in this package takes. */
+/** The connection to NATS that everything else in this package uses. */
 
 import { deadline, describeError } from "@hone/core";
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -14,20 +14,20 @@ import { StreamsRole } from "./rights/streams-role.ts";
 
 /** Options of {@link connectBus}. */
 export interface BusOptions {
-  /** Such as `nats://user:password@127.0.0.1:4222`; several, separated by commas. */
+  /** An address such as `nats://user:password@127.0.0.1:4222`, or several, separated by commas. */
   readonly url: string;
   /** Shown in the server's list of connections. */
   readonly name: string;
-  /** How long the first connection may take. @default 20_000 */
+  /** Time limit of the first connection. @default 20_000 */
   readonly connectTimeoutMs?: number;
   /**
-   * First token of every subject on which this connection hears answers, so that a server can keep others from
-   * listening to them. @default _INBOX
+   * First token of every subject on which this connection receives answers, so that a server can keep others from
+   * receiving them. @default _INBOX
    */
   readonly inboxPrefix?: string;
-  /** The user of the table of rights (bus-rights.ts) that this connection is, or would be on a bus with users. @default client */
+  /** The user of this connection in the table of rights (bus-rights.ts), also on a bus without users. @default client */
   readonly user?: PayloadWriter;
-  /** Whether this connection may make streams and consumers. @default make */
+  /** Whether this connection creates streams and consumers, or waits for them. @default make */
   readonly streams?: StreamsRole;
   readonly signal?: AbortSignal;
 }
@@ -40,28 +40,28 @@ export interface Bus {
   readonly keyValue: Kvm;
   readonly objects: Objm;
   readonly streamsRole: StreamsRole;
-  /** The bucket that this connection's large payloads go to (payload-stores.ts). */
+  /** The bucket for this connection's large payloads (payload-stores.ts). */
   readonly payloadStore: string;
-  /** Replies to this connection's streamed requests. */
+  /** Receives the replies to this connection's requests. */
   readonly replies: ReplyInbox;
-  /** Largest message that the server takes, headers included. */
+  /** Largest message that the server accepts, including headers. */
   maxPayloadBytes(): number;
-  /** Sends what is buffered and closes; a second call does nothing. */
+  /** Sends what is buffered and closes the connection; a second call does nothing. */
   close(): Promise<void>;
 }
 
-/** Pause between two tries to reconnect; there is no last try. */
+/** Pause between two attempts to reconnect; their number is not limited. */
 const RECONNECT_WAIT_MS = 250;
-/** A server that a broken network hides is noticed after two to three of these; a busy process answers much sooner. */
+/** A broken network is noticed after two to three of these intervals; a busy process answers much sooner. */
 const PING_INTERVAL_MS = 5_000;
-/** One try to connect; a network that swallows packets is noticed in this time. */
+/** Time limit of one attempt to connect, after which a network that drops packets is noticed. */
 const CONNECT_TRY_MS = 5_000;
 const CLOSE_DEADLINE_MS = 3_000;
 
 /**
- * Connects, and stays connected: a lost server is tried again for ever, and what is published meanwhile is refused or
- * buffered by the client as its deadline allows.
- * @throws {BusUnavailableError} when there is no server within the time allowed; the signal's reason when it aborts first.
+ * Connects, and reconnects for ever when the connection is lost. What is published meanwhile is refused or buffered by the
+ * client.
+ * @throws {BusUnavailableError} when no server answers in time; the signal's reason when it aborts first.
  * @throws {InvalidInputError} for a malformed address.
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
@@ -82,7 +82,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
           timeout: CONNECT_TRY_MS,
           reconnectDelayHandler: reconnectDelay(),
           waitOnFirstConnect: true,
-          // A stack kept for every call that might fail costs more than the call itself.
+          // Capturing a stack trace for every call costs more than the call itself.
           noAsyncTraces: true,
           ...(user === undefined ? {} : { user }),
           ...(password === undefined ? {} : { pass: password }),
@@ -93,9 +93,9 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
       { signal },
     );
   } catch (error) {
-    // What opens after all has nobody who would close it.
+    // A connection that still opens later must be closed, as nobody uses it.
     connecting?.then((late) => late.close()).catch(() => undefined);
-    signal?.throwIfAborted(); // who was told to stop did not fail to connect
+    signal?.throwIfAborted(); // an abort is not a failure to connect
     throw new BusUnavailableError(`connect to NATS (${describeError(error)})`, url, { cause: error });
   }
   const replies = new ReplyInbox(connection, inboxPrefix);
@@ -118,8 +118,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
 }
 
 /**
- * Pauses between two tries to reconnect. The client adds them to the time of its last try on the clock of the wall, and
- * would wait for as long as that clock went back: the pause is shorter by just that.
+ * @returns the pause before the next attempt to reconnect. The client adds it to the wall-clock time of its last attempt. If
+ * the clock was set back since then it would wait that much longer, so the pause is shortened by it.
  */
 function reconnectDelay(): () => number {
   const offset = () => Date.now() - performance.now();
@@ -135,7 +135,7 @@ function reconnectDelay(): () => number {
 async function closeConnection(connection: NatsConnection): Promise<void> {
   if (connection.isClosed()) return;
   try {
-    // A drain waits for the server, which may be gone: it gets a bounded time, then the socket is closed.
+    // Draining waits for the server, which may be gone. After a time limit the socket is closed instead.
     await deadline("the bus to drain", CLOSE_DEADLINE_MS, () => connection.drain());
   } catch {
     await connection.close();

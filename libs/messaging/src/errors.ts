@@ -1,4 +1,4 @@
-/** Errors of the bus; text and classes of the client library become these in one place, {@link translateBusError}. */
+/** Errors of the bus. {@link translateBusError} is the only place that translates errors of the client library into them. */
 
 import { DeadlineError, RetryableError, TerminalError } from "@hone/core";
 import { JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
@@ -9,65 +9,61 @@ import {
   TimeoutError,
 } from "@nats-io/nats-core";
 
-/** The server, or whoever should answer, is not there at the moment. */
+/** The server, or the service that should answer, does not answer at the moment. */
 export class BusUnavailableError extends RetryableError {
   readonly subject: string;
 
   constructor(action: string, subject: string, options?: ErrorOptions) {
-    super(
-      "BUS_UNAVAILABLE",
-      `Cannot ${action} as nobody answers on the bus: current value is ${subject}`,
-      options,
-    );
+    super("BUS_UNAVAILABLE", `Cannot ${action}: nobody answers on the bus (${subject})`, options);
     this.subject = subject;
   }
 }
 
-/** A stream is at its limit and takes no more: the sender must slow down. */
+/** A stream is full and accepts no more messages: the sender must wait. */
 export class StreamFullError extends RetryableError {
   readonly subject: string;
 
   constructor(
     subject: string,
     options?: ErrorOptions,
-    message = `Cannot publish as the stream is at its limit: current value is ${subject}`,
+    message = `Cannot publish on ${subject}: the stream is at its limit; wait until its messages are read`,
   ) {
     super("STREAM_FULL", message, options);
     this.subject = subject;
   }
 }
 
-/** The bucket that holds a user's large payloads takes no more: its sender must slow down, as for a full stream. */
+/** The bucket for a user's large payloads is full: the sender must wait, as for a full stream. */
 export class PayloadStoreFullError extends StreamFullError {
   constructor(store: string, { size, limit }: { size: string; limit: string }, options?: ErrorOptions) {
     super(
       store,
       options,
-      `Cannot put a payload of ${size} into the bucket ${store} as it is full (it takes ${limit}): wait until what lies there is read and removed; if it stays full, look whether its readers run, or give the bus more room (docs/reliability.md, room for episodes)`,
+      `Cannot store a payload of ${size}: the bucket ${store} is full (it takes ${limit}): wait until its contents are read and removed; if it stays full, check that its readers run, or give the bus more space (docs/reliability.md, room for episodes)`,
     );
   }
 }
 
-/** A key changed since it was read: the writer is no longer the one who decides. */
+/** A key was changed by another writer since it was read. */
 export class RevisionConflictError extends TerminalError {
   readonly key: string;
 
   constructor(key: string, options?: ErrorOptions) {
     super(
       "REVISION_CONFLICT",
-      `Cannot update a key as another writer changed it: current value is ${key}`,
+      `Cannot update the key ${key}: another writer changed it since it was read`,
       options,
     );
     this.key = key;
   }
 }
 
-/** A question names a subject for its answer on which no answer is heard: answering would publish there in its place. */
+/** A request names a reply subject that is not for answers: answering it would publish on that subject for the requester. */
 export class ReplySubjectError extends TerminalError {
   constructor(reply: string) {
     super(
       "REPLY_SUBJECT",
-      `Cannot answer a question as its reply must begin with _INBOX, or with _R_ where the bus renamed it: current value is ${reply.slice(0, 200)}`,
+      `Cannot answer a request whose reply subject is ${reply.slice(0, 200)}; it must begin with _INBOX, or with _R_ if the bus renamed it`,
     );
   }
 }
@@ -77,22 +73,22 @@ export class UndecodableMessageError extends TerminalError {
   readonly subject: string;
 
   constructor(subject: string, reason: string, options?: ErrorOptions) {
-    super("UNDECODABLE", `Cannot decode a message as ${reason}: current value is one on ${subject}`, options);
+    super("UNDECODABLE", `Cannot decode a message on ${subject}: ${reason}`, options);
     this.subject = subject;
   }
 }
 
-/** A message is larger than any reader takes. */
+/** A message is larger than any reader accepts. */
 export class PayloadTooLargeError extends TerminalError {
   constructor(name: string, bytes: number, maxBytes: number) {
     super(
       "PAYLOAD_TOO_LARGE",
-      `Cannot send ${name} as a message has at most ${maxBytes} bytes: current value is ${bytes}`,
+      `Cannot send a ${name} of ${bytes} bytes; a message may have at most ${maxBytes} bytes`,
     );
   }
 }
 
-/** Server error codes of JetStream (server/errors.json of nats-server). */
+/** Error codes of JetStream (server/errors.json of nats-server). */
 const WRONG_LAST_SEQUENCE = 10071;
 const STREAM_STORE_FAILED = 10077;
 const ACCOUNT_RESOURCES_EXCEEDED = 10002;
@@ -104,12 +100,12 @@ const FULL_CODES: ReadonlySet<number> = new Set([
   STORAGE_EXCEEDED,
 ]);
 
-/** Failures whose classes the client library keeps to itself. A server whose disk was full has its streams turned off. */
-const AWAY_NAMES: ReadonlySet<string> = new Set(["NoRespondersError", "JetStreamNotEnabled"]);
+/** Errors whose classes the client library does not export. JetStream is disabled on a server whose disk was full. */
+const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set(["NoRespondersError", "JetStreamNotEnabled"]);
 
 /**
- * What a failure of the client library means here.
- * @param action in words, such as "publish" or "ask dataset".
+ * Translates an error of the client library.
+ * @param action what failed, for the message, such as "publish" or "ask dataset".
  */
 export function translateBusError(error: unknown, action: string, subject: string): Error {
   if (error instanceof RetryableError || error instanceof TerminalError) return error;
@@ -128,7 +124,7 @@ export function translateBusError(error: unknown, action: string, subject: strin
   ) {
     return new BusUnavailableError(action, subject, { cause: error });
   }
-  if (error instanceof Error && AWAY_NAMES.has(error.name)) {
+  if (error instanceof Error && UNAVAILABLE_NAMES.has(error.name)) {
     return new BusUnavailableError(action, subject, { cause: error });
   }
   return error instanceof Error ? error : new BusUnavailableError(action, subject, { cause: error });

@@ -1,5 +1,5 @@
 /**
- * The bus: subjects, streams, and typed ways to publish, ask, answer and consume over NATS.
+ * The bus: subjects, streams, and typed functions to publish, request, respond and consume over NATS.
  *
  * Start reading at `subjects.ts` and `streams.ts`.
  */
@@ -82,7 +82,7 @@ export {
   REPLICA_TTL_MS,
   StreamName,
 } from "./streams/streams.ts";
-export { dropUnread, tellUnread, unreadRollouts } from "./streams/unread-rollouts.ts";
+export { dropUnread, reportUnread, unreadRollouts } from "./streams/unread-rollouts.ts";
 export {
   EventKind,
   isSubjectToken,

@@ -1,8 +1,8 @@
 /**
- * Every subject of the bus, built and parsed here.
+ * All subjects of the bus. Only this file builds and parses them.
  *
  *   subject  = "hone.v1." noun "." verb { "." key }
- *   key      = one token: letters, digits, "-" and "_"; run ids and replica names are such tokens
+ *   key      = one token of letters, digits, "-" and "_", such as a run id or the name of a replica
  *
  *   hone.v1.run.request                            stream RUNS
  *   hone.v1.run.{cancel,pause,resume,status}.<run>  request
@@ -42,11 +42,11 @@ export const ServiceName = {
 } as const;
 export type ServiceName = (typeof ServiceName)[keyof typeof ServiceName];
 
-/** What can be asked of a run. */
+/** The control requests for a run. */
 export const RunControl = { cancel: "cancel", pause: "pause", resume: "resume", status: "status" } as const;
 export type RunControl = (typeof RunControl)[keyof typeof RunControl];
 
-/** Last part of an event's subject. */
+/** The kinds of events, which are the last token of their subjects. */
 export const EventKind = {
   accepted: "accepted",
   refused: "refused",
@@ -61,7 +61,7 @@ export const EventKind = {
 } as const;
 export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 
-/** Whether a name can be a part of a subject: run ids and replica names are. */
+/** Whether a name can be a token of a subject, as run ids and names of replicas must be. */
 export function isSubjectToken(value: string): boolean {
   return TOKEN.test(value);
 }
@@ -69,7 +69,7 @@ export function isSubjectToken(value: string): boolean {
 function token(value: string): string {
   if (!isSubjectToken(value)) {
     throw new InvalidInputError(
-      `Cannot build a subject as its parts match ${TOKEN.source}: current value is "${value}"`,
+      `"${value}" cannot be part of a subject; give 1 to 128 letters, digits, "-" and "_"`,
       {
         path: "subject",
         allowed: TOKEN.source,
@@ -79,7 +79,7 @@ function token(value: string): string {
   return value;
 }
 
-/** Subjects by what they are for. `"*"` stands for every key where a filter is wanted. */
+/** The subjects, by what they are for. In filters `"*"` stands for every key. */
 export const subjects = {
   runRequest: () => `${PREFIX}.run.request`,
   runControl: (verb: RunControl, run: string | "*") =>
@@ -99,9 +99,9 @@ export const subjects = {
   /** Everything of one run in EPISODES. */
   episodes: (run: string) => `${PREFIX}.rollout.*.${token(run)}`,
   /**
-   * What one run has in EPISODES, finished and scored, and in JOBS, to be purged. Written so that it lies within no
-   * consumer's filter: servers before 2.9.15 make consumers whose filter covers a purged subject forget all that they have
-   * delivered and skip what they have not, of other runs too.
+   * All messages of one run in EPISODES, or in JOBS, for purging. These subjects lie within no consumer's filter, as in servers
+   * before 2.9.15 a consumer whose filter covers a purged subject loses its state: it forgets what it delivered and skips
+   * messages, also of other runs.
    */
   finishedToPurge: (run: string) => `${PREFIX}.*.finished.${token(run)}`,
   scoredToPurge: (run: string) => `${PREFIX}.*.scored.${token(run)}`,
@@ -114,15 +114,15 @@ export const subjects = {
 } as const;
 
 /**
- * The key that ends a subject: the run of a job, an episode or a control request, the replica of a generate request.
- * @throws {InvalidInputError} when the subject is none of Hone's.
+ * @returns the last token of a subject: the run of a job, an episode or a control request, the replica of a generate request.
+ * @throws {InvalidInputError} when the subject is not one of Hone's.
  */
 export function lastKeyOf(subject: string): string {
   const parts = subject.split(".");
   const key = parts.at(-1);
   if (parts.length < 5 || parts[0] !== "hone" || parts[1] !== "v1" || key === undefined) {
     throw new InvalidInputError(
-      `Cannot read a subject as it is no ${PREFIX}.<noun>.<verb>.<key>: current value is "${subject}"`,
+      `"${subject}" is not a subject of Hone; they have the form ${PREFIX}.<noun>.<verb>.<key>`,
       {
         path: "subject",
         allowed: `${PREFIX}.<noun>.<verb>.<key>`,
@@ -132,13 +132,13 @@ export function lastKeyOf(subject: string): string {
   return key;
 }
 
-/** Run of an event's subject. */
+/** @returns the run in an event's subject. */
 export function runOfEvent(subject: string): string {
   lastKeyOf(subject);
   return subject.split(".")[3]!;
 }
 
-/** Model of a generate or abort subject. */
+/** @returns the model in a generate or abort subject. */
 export function modelOfSubject(subject: string): string {
   lastKeyOf(subject);
   return subject.split(".")[4]!;

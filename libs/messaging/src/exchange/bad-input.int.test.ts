@@ -57,7 +57,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     return message!.header.get(DeadHeader.reason);
   };
 
-  test("whatever comes, each message is handled or dead, none is left, and work goes on", async () => {
+  test("each message is handled or goes to DEAD whatever it contains, and work goes on", async () => {
     await withInputs(badBodies(RolloutJobSchema, job("fuzz-1")), 400, async (bodies) => {
       const before = await deadCount();
       let handled = 0;
@@ -83,7 +83,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     });
   });
 
-  // Of the bucket of older releases, whose layout says more of an object; for others see payload-stores.int.test.ts.
+  // Objects in the bucket of older releases, whose layout describes them; payload-stores.int.test.ts tests the other buckets.
   describe("pointers to objects", () => {
     before(() => bus.objects.create(OLD_PAYLOAD_STORE));
 
@@ -92,7 +92,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
       job("pointed", { agentConfigJson: randomBytes(300_000).toString("hex") }),
     );
 
-    /** Puts an object and damages it, then asks a reader for the message that points to it. */
+    /** Stores an object and damages it, then reads the message that points to it. @returns why it could not be read. */
     async function readPointed(
       name: string,
       damage: (store: Awaited<ReturnType<Bus["objects"]["open"]>>) => Promise<unknown>,
@@ -113,7 +113,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
         signal: stop.signal,
       };
       for await (const { message } of readOrdered(bus, RolloutJobSchema, options)) {
-        assert.equal(message.runId, run, "what follows the broken one is read");
+        assert.equal(message.runId, run, "the message after the broken one is read");
         break;
       }
       stop.abort();
@@ -121,9 +121,9 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
       return lastReason();
     }
     const objectStream = `OBJ_${OLD_PAYLOAD_STORE}`;
-    /** Writes an object's description anew. */
+    /** Changes the description of an object. */
     const redescribe = async (name: string, change: Record<string, unknown>) => {
-      // Base64 for file names, with its padding.
+      // Base64 in its URL-safe form, with padding.
       const token = Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
       const subject = `$O.${OLD_PAYLOAD_STORE}.M.${token}`;
       const found = await bus.manager.streams.getMessage(objectStream, { last_by_subj: subject });
@@ -132,30 +132,33 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
       await bus.stream.publish(found!.subject, JSON.stringify(described), { headers: rollup });
     };
 
-    test("one that is gone, has another digest or is no object", async () => {
+    test("a message is undecodable if its object is gone, has another digest or is not an object", async () => {
       assert.match(await readPointed("gone", (store) => store.delete("gone")), /is gone/);
       assert.match(await readPointed("other", async () => undefined, "0".repeat(64)), /has another digest/);
       assert.match(
         await readPointed("rubbish", () => redescribe("rubbish", { nuid: "no token" })),
-        /is described by something else/,
+        /has an invalid description/,
       );
       assert.match(
         await readPointed("all", () => redescribe("all", { nuid: ">" })),
-        /is described by something else/,
+        /has an invalid description/,
       );
       assert.match(await readPointed("astray", () => redescribe("astray", { nuid: "x" })), /is gone/);
     });
 
-    test("one that lies about its size", async () => {
+    test("a message is undecodable if its object has another size than it claims", async () => {
       assert.match(
         await readPointed("more", () => redescribe("more", { size: body.length + 1 })),
         /lacks some/,
       );
       assert.match(await readPointed("huge", () => redescribe("huge", { size: 1e15 })), /above 268435456/);
-      assert.match(await readPointed("empty", () => redescribe("empty", { size: 0 })), /says it has 0 bytes/);
+      assert.match(
+        await readPointed("empty", () => redescribe("empty", { size: 0 })),
+        /claims to have 0 bytes/,
+      );
     });
 
-    test("one that lacks a part ends the wait for it", async () => {
+    test("a reader does not wait for ever for a missing part of an object", async () => {
       const reason = await readPointed("holed", async () => {
         const { state } = await bus.manager.streams.info(objectStream, { subjects_filter: ">" });
         const chunks = Object.keys(state.subjects ?? {}).filter((subject) => subject.includes(".C."));
@@ -163,14 +166,14 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
           const last = await bus.manager.streams.getMessage(objectStream, { last_by_subj: filter });
           await bus.manager.streams.deleteMessage(objectStream, last!.seq);
         }
-        // Purging leaves nothing to wait for: the reader would otherwise wait for ever.
+        // After the purge no further part can arrive, so a reader without a limit would wait for ever.
         for (const filter of chunks) await bus.manager.streams.purge(objectStream, { filter });
       });
       assert.match(reason, /lacks some of its parts|cannot be read|is gone/);
     });
   });
 
-  test("a dead letter holds the begin of a message that just fitted, and no line breaks of its headers", async () => {
+  test("a dead letter is cut if the message with its reason would be too large, and its headers have no line breaks", async () => {
     const before = await deadCount();
     const huge = headersOf({ traceparent: "x".repeat(100), "hone-note": "n".repeat(20_000) });
     const errors: unknown[] = [];
@@ -192,7 +195,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     assert.equal(dead!.header.get(DeadHeader.clippedFrom), "");
   });
 
-  test("a message of the largest size is reported clipped", async () => {
+  test("a message of the largest size is cut when it goes to DEAD", async () => {
     const before = await deadCount();
     const responder = respond(bus, "hone.v1.dataset.batch", RolloutJobSchema, RolloutJobSchema, {
       handle: ignore,
@@ -210,7 +213,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     assert.ok(dead!.data.length > size / 2 && dead!.data.length < size);
   });
 
-  test("any header is survived: traces of rubbish, long values, many keys", async () => {
+  test("messages with any headers are answered: invalid traces, long values, many keys", async () => {
     const text = fc.string({ unit: "grapheme", maxLength: 60 }).filter((value) => !/[\r\n]/.test(value));
     const traceparent = fc.oneof(
       text,
@@ -238,7 +241,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     await responder.drain();
   });
 
-  test("a value that nobody can read holds up no watcher, and is reported once", async () => {
+  test("a value that cannot be decoded does not stop a watcher, and is reported once", async () => {
     const raw = await bus.keyValue.open(BucketName.runState);
     const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
     const state: RunState = create(RunStateSchema, { runId: "good-1", version: 3 });
@@ -271,7 +274,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     assert.equal(await bucket.revisionOf("absent-1"), 0);
   });
 
-  test("an asker of a rubbish answer is told, not left waiting", async () => {
+  test("a request fails at once when its answer cannot be decoded", async () => {
     const answering = bus.connection.subscribe("hone.v1.judge.score", {
       callback: (_, message) => void message.respond(new Uint8Array([255, 255])),
     });

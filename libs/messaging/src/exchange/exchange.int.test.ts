@@ -55,7 +55,7 @@ describe("an exchange", () => {
     await responder.drain();
   });
 
-  test("is not begun where its answer would be published among other messages", async () => {
+  test("is refused if its answer would be published on a subject that is not for answers", async () => {
     const judge = await connectBus({ url: nats.url, name: "judge" });
     const refused: string[] = [];
     let numAnswered = 0;
@@ -92,7 +92,7 @@ describe("an exchange", () => {
     await judge.close();
   });
 
-  test("is answered before its responder's drain is over, however often that is called", async () => {
+  test("is answered before its responder has drained, however often drain() is called", async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     let asked = 0;
     const responder = respond(bus, "draining", BatchRequestSchema, BatchReplySchema, {
@@ -114,7 +114,7 @@ describe("an exchange", () => {
     assert.equal((await answer).size, 7n);
   });
 
-  test("ends with the signal's reason", async () => {
+  test("rejects with the signal's reason", async () => {
     const stop = new AbortController();
     const responder = respond(bus, "stopped", BatchRequestSchema, BatchReplySchema, {
       handle: () => stop.abort(new Error("enough")),
@@ -129,7 +129,7 @@ describe("an exchange", () => {
     await responder.drain();
   });
 
-  test("fails when whoever takes its messages does", async () => {
+  test("rejects when the handler of its messages throws", async () => {
     const responder = respond(bus, "answered", BatchRequestSchema, BatchReplySchema, {
       handle: ({ reply }) => reply(create(BatchReplySchema)),
       onError: (error) => assert.fail(String(error)),
@@ -146,7 +146,7 @@ describe("an exchange", () => {
     await responder.drain();
   });
 
-  test("into a full stream tells so, and into none that the bus does not answer", async () => {
+  test("reports a full stream, and a subject that no stream stores", async () => {
     await bus.manager.streams.add({
       name: "FULL",
       subjects: ["full"],

@@ -1,10 +1,11 @@
 /**
- * One question on the wire, with the messages that come back until the asker has what it wants. What `request`,
- * `requestStream` and publishing into a stream have in common, with one promise and no stack kept for failures that do not
- * happen: this is what every turn and every episode costs.
+ * One request with the messages that come back, until the requester has what it needs. `request`, `requestStream` and
+ * publishing into a stream are built on it. It uses one promise and captures no stack trace in advance, as every turn and
+ * every episode pays its cost.
  *
- * X1: an exchange settles once: by its asker, because nobody listens, by a lost connection, a deadline or the signal.
- * X2: whatever settles it, its reply subject, timers and listener are given back.
+ * X1: an exchange settles once: through its requester, because nobody listens, or through a lost connection, a deadline or
+ *     the signal.
+ * X2: however it settles, its reply subject, timers and listener are released.
  */
 
 import type { Msg, MsgHdrs } from "@nats-io/nats-core";
@@ -14,36 +15,36 @@ import { countRequest } from "../bus-metrics.ts";
 import { BusUnavailableError, translateBusError } from "../errors.ts";
 import { injectTrace } from "./trace-headers.ts";
 
-/** A body ready to be published. */
+/** An encoded body. */
 export interface Body {
   readonly data: Uint8Array;
   readonly headers: MsgHdrs | undefined;
 }
 
-/** What an exchange is for, and how it may end without an answer. */
+/** What an exchange is for, and when it ends without an answer. */
 export interface ExchangeLimits {
-  /** In the message of a failure, such as "publish". */
+  /** Names the exchange in error messages, such as "publish". */
   readonly action: string;
-  /** Longest exchange in all. */
+  /** Time limit of the whole exchange. */
   readonly deadlineMs: number;
-  /** The error of one that takes longer. */
+  /** Creates the error of an exchange that takes longer. */
   readonly onDeadline: () => Error;
-  /** Longest silence. @default none */
+  /** Longest time without a message. @default none */
   readonly idleTimeoutMs?: number;
   readonly trace?: Context | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Ends an exchange with its answer, or without one. */
+/** Ends an exchange with its answer or with an error. */
 export interface Settle<Answer> {
   resolve(answer: Answer): void;
   reject(error: unknown): void;
 }
 
-/** The server's own answer to a request on a subject that nobody listens on. */
+/** The server's own answer to a request on a subject without subscribers. */
 const NO_RESPONDERS = 503;
 
-/** Asks, hands each message that comes back to `onMessage`, and settles when that says so (X1). */
+/** Sends a request, and calls `onMessage` for each message that comes back until it settles the exchange (X1). */
 export function exchange<Answer>(
   bus: Bus,
   subject: string,
@@ -54,19 +55,19 @@ export function exchange<Answer>(
   const { action, deadlineMs, onDeadline, idleTimeoutMs, trace, signal } = limits;
   const startedAt = performance.now();
   return new Promise<Answer>((onAnswer, onFailure) => {
-    const giveBack = () => {
+    const release = () => {
       inbox.close();
       clearTimeout(overall);
       clearTimeout(idle);
       signal?.removeEventListener("abort", onAbort);
     };
     const resolve = (answer: Answer) => {
-      giveBack(); // X2
+      release(); // X2
       countRequest(subject, startedAt, "ok");
       onAnswer(answer);
     };
     const reject = (error: unknown) => {
-      giveBack(); // X2
+      release(); // X2
       countRequest(subject, startedAt, "failed");
       onFailure(signal?.aborted ? signal.reason : translateBusError(error, action, subject));
     };
@@ -85,7 +86,7 @@ export function exchange<Answer>(
       idleTimeoutMs === undefined
         ? undefined
         : setTimeout(
-            () => reject(new BusUnavailableError(`hear anything for ${idleTimeoutMs} ms`, subject)),
+            () => reject(new BusUnavailableError(`get a message within ${idleTimeoutMs} ms`, subject)),
             idleTimeoutMs,
           );
     signal?.addEventListener("abort", onAbort, { once: true });

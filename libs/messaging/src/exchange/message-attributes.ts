@@ -1,17 +1,17 @@
-/** What OpenTelemetry's conventions for messaging say of a message, for the span of who sends it or works on it. */
+/** Attributes by OpenTelemetry's conventions for messaging, for spans that send or process a message. */
 
 import { Attr, type Attributes, AttrValue } from "@hone/telemetry";
 import type { DurableName } from "../streams/durables.ts";
 
 export interface SentMessage {
   readonly subject: string;
-  /** The subject with `*` in the place of its keys: names of it are few. */
+  /** The subject with `*` in the place of its keys, so that there are few of them. */
   readonly template: string;
-  /** Under which the stream knows it again. */
+  /** The id by which the stream recognises a duplicate. */
   readonly messageId: string;
 }
 
-/** Of the span that sends a message. */
+/** Attributes of the span that sends a message. */
 export function sendAttributes({ subject, template, messageId }: SentMessage): Attributes {
   return {
     ...attributesOf(AttrValue.messagingSend, template),
@@ -21,11 +21,11 @@ export function sendAttributes({ subject, template, messageId }: SentMessage): A
 }
 
 export interface ProcessedMessage extends Pick<SentMessage, "subject" | "template"> {
-  /** The durable consumer that it came by. */
+  /** The durable consumer that delivered it. */
   readonly durable: DurableName;
 }
 
-/** Of the span that works on a message. */
+/** Attributes of the span that processes a message. */
 export function processAttributes({ subject, template, durable }: ProcessedMessage): Attributes {
   return {
     ...attributesOf(AttrValue.messagingProcess, template),

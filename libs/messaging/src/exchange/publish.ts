@@ -1,4 +1,4 @@
-/** Publishing into streams, which acknowledge what they stored. */
+/** Publishing into streams, which acknowledge each message that they stored. */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { MsgHdrs } from "@nats-io/nats-core";
@@ -14,8 +14,8 @@ import { type Stored, type StoreOptions, storeMessage } from "./store-message.ts
 export type PublishOptions = Omit<StoreOptions, "onFailure">;
 
 /**
- * Publishes into a stream and waits for its acknowledgement. Calls may be made without waiting for one another: the
- * stream keeps the order in which they were made as long as none has to be retried.
+ * Publishes into a stream and waits for its acknowledgement. Several calls may run at the same time; the stream stores them
+ * in the order of the calls as long as none has to be retried.
  * @throws {StreamFullError | BusUnavailableError} when the deadline passes.
  */
 export async function publishStored<Schema extends DescMessage>(
@@ -35,13 +35,13 @@ export async function publishStored<Schema extends DescMessage>(
   try {
     return await store(bus, subject, body, { ...options, onFailure });
   } catch (error) {
-    // A message whose acknowledgement was lost may lie in the stream all the same, and points to its body.
+    // If any attempt may have stored the message although its acknowledgement was lost, the message needs its body.
     if (isRefused && error instanceof StreamFullError) dropOwnObject(bus, object);
     throw error;
   }
 }
 
-/** {@link publishStored} for a body that is encoded already. */
+/** {@link publishStored} for a body that is already encoded. */
 export async function publishBytes(
   bus: Bus,
   subject: string,

@@ -1,9 +1,9 @@
 /**
- * Replies to the requests of one connection: one wildcard subscription, however many requests are open.
+ * Receives the replies to all requests of one connection with one wildcard subscription.
  *
- * R1: a request owns the token of its reply subject until it is closed; what arrives later is dropped.
- * R2: when the connection ends, every open request is told: nothing can arrive any more.
- * R3: tokens cannot be guessed: whoever has answered one request knows nothing of the subject of another.
+ * R1: a request owns the token of its reply subject until it is closed; later messages are dropped.
+ * R2: when the connection ends, every open request gets an error, as no reply can arrive any more.
+ * R3: tokens cannot be guessed: a service that answered one request cannot find the reply subject of another.
  */
 
 import { randomBytes } from "node:crypto";
@@ -21,21 +21,21 @@ interface Receiver {
 }
 
 /**
- * Second token of the reply subjects, after the prefix of whoever asks: others may publish below it, and not to what the
- * client itself hears below the same prefix, such as the messages of a stream.
+ * Second token of the reply subjects, after the requester's prefix. Others may publish below it, but not on the other subjects
+ * with that prefix, on which the client receives the messages of a stream, for example.
  */
 export const ANSWER_TOKEN = "answer";
 /**
- * Subjects on which answers are heard: what clients make, with `_INBOX_<service>` for a service, and what the server makes of
- * them where the question came from another account (bus-accounts.ts).
+ * Subjects for answers: those of clients, with `_INBOX_<service>` for a service, and those by which the server replaces them
+ * when the request came from another account (bus-accounts.ts).
  */
 const REPLY_SUBJECT = /^(?:_INBOX(?:_[A-Za-z0-9-]+)?|_R_)\../;
 /** 96 random bits. */
 const TOKEN_BYTES = 12;
-/** Randomness comes from the system for so many tokens at once: a call for each would cost more than the rest. */
+/** Random bytes are taken from the system for this many tokens at once, as one call per token would be too slow. */
 const TOKENS_AT_ONCE = 256;
 
-/** Whether an answer may be published there. Whoever asks chooses the subject, and could choose that of an episode. */
+/** Whether an answer may be published on a subject. The requester chooses it, and could choose that of an episode. */
 export function isReplySubject(subject: string): boolean {
   return REPLY_SUBJECT.test(subject);
 }
@@ -54,7 +54,7 @@ export class ReplyInbox {
     this.#prefix = `${inboxPrefix}.${ANSWER_TOKEN}.${this.#token()}.`;
   }
 
-  /** Opens a reply subject; `close` gives it back (R1). `onLost` is told when the connection ends (R2). */
+  /** Opens a reply subject; `close` releases it (R1). `onLost` is called when the connection ends (R2). */
   open(onMessage: (message: Msg) => void, onLost?: (error: Error) => void): OpenReply {
     if (!this.#isSubscribed) this.#subscribe();
     const token = this.#token();
@@ -62,7 +62,7 @@ export class ReplyInbox {
     return { subject: this.#prefix + token, close: () => void this.#receivers.delete(token) };
   }
 
-  /** R3 */
+  /** Makes a random token (R3). */
   #token(): string {
     if (this.#used >= this.#random.length) {
       this.#random = randomBytes(TOKEN_BYTES * TOKENS_AT_ONCE);

@@ -1,4 +1,4 @@
-/** Asking: one answer, or a stream of messages that ends the call. */
+/** Sending a request and waiting for its answer: one message, or a stream of messages up to the last one. */
 
 import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { DeadlineError } from "@hone/core";
@@ -12,15 +12,15 @@ import { exchange } from "./exchange.ts";
 
 /** Options of {@link request}. */
 export interface RequestOptions {
-  /** How long the answer may take. */
+  /** Time limit of the answer. */
   readonly timeoutMs: number;
   readonly trace?: Context;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Asks and waits for one answer.
- * @throws {BusUnavailableError} when nobody listens or the answer does not come in time.
+ * Sends a request and waits for one answer.
+ * @throws {BusUnavailableError} when nobody listens or the answer does not arrive in time.
  */
 export async function request<Request extends DescMessage, Reply extends DescMessage>(
   bus: Bus,
@@ -55,11 +55,11 @@ export async function request<Request extends DescMessage, Reply extends DescMes
 
 /** Options of {@link requestStream}. */
 export interface RequestStreamOptions<Reply> {
-  /** Longest silence: a side that says nothing for longer is taken for dead. */
+  /** Longest time without a message, after which the other side is taken for dead. */
   readonly idleTimeoutMs: number;
-  /** Longest call in all. */
+  /** Time limit of the whole call. */
   readonly deadlineMs: number;
-  /** Called for each message; `true` ends the call with it. */
+  /** Called for each message; returns true for the one that ends the call. */
   readonly isLast: (reply: Reply) => boolean;
   readonly onMessage?: (reply: Reply) => void;
   readonly trace?: Context;
@@ -67,9 +67,9 @@ export interface RequestStreamOptions<Reply> {
 }
 
 /**
- * Asks and follows the messages of the answer until one of them is the last.
+ * Sends a request and receives the messages of the answer until the last one.
  * @returns the last message.
- * @throws {BusUnavailableError} when nobody listens, or nothing is heard for the idle time-out.
+ * @throws {BusUnavailableError} when nobody listens, or no message arrives within the idle time-out.
  * @throws {DeadlineError} when the whole call takes too long.
  */
 export async function requestStream<Request extends DescMessage, Reply extends DescMessage>(

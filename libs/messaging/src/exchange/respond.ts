@@ -1,8 +1,8 @@
 /**
  * Answering requests.
  *
- * R1: an answer goes to a subject on which answers are heard, and nowhere else: whoever asks names it, and would have the
- *     answering service publish where it may not itself, such as a judge among the scored episodes.
+ * R1: answers are sent only to subjects for answers. The requester names the reply subject, and could otherwise make the
+ *     answering service publish where the requester itself may not, such as among the scored episodes.
  */
 
 import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
@@ -18,7 +18,7 @@ import { reportDead } from "../work/dead-letter.ts";
 import { isReplySubject } from "./reply-inbox.ts";
 import { extractTrace } from "./trace-headers.ts";
 
-/** A request with what its handler needs to answer. */
+/** A request, with the function that answers it. */
 export interface IncomingRequest<Request, Reply> {
   readonly message: Request;
   readonly subject: string;
@@ -29,22 +29,22 @@ export interface IncomingRequest<Request, Reply> {
 
 /** Options of {@link respond}. */
 export interface RespondOptions<Request, Reply> {
-  /** Replicas that share the work give the same name; without one, each gets every request. */
+  /** Replicas with the same name share the requests; without a name each replica gets every request. */
   readonly queue?: string;
-  /** Answers; its failure is logged through `onError` and the asker runs into its own deadline. */
+  /** Answers a request. If it throws, `onError` is called and the requester runs into its own deadline. */
   readonly handle: (incoming: IncomingRequest<Request, Reply>) => Promise<void> | void;
   readonly onError: (error: unknown, subject: string) => void;
 }
 
 /** A running responder. */
 export interface Responder {
-  /** Takes no new request and waits for those under way. */
+  /** Accepts no new request and waits for the running ones. */
   drain(): Promise<void>;
 }
 
 /**
- * Answers the requests on a subject, as many at once as come; a handler that must bound itself refuses in its reply.
- * What cannot be decoded goes to the stream DEAD.
+ * Answers the requests on a subject, all at the same time; a handler that has a limit refuses further requests in its reply.
+ * Requests that cannot be decoded go to the stream DEAD.
  */
 export function respond<Request extends DescMessage, Reply extends DescMessage>(
   bus: Bus,
@@ -54,14 +54,14 @@ export function respond<Request extends DescMessage, Reply extends DescMessage>(
   options: RespondOptions<MessageShape<Request>, MessageShape<Reply>>,
 ): Responder {
   let numRunning = 0;
-  /** Resolves when the last one that runs is done; there only for a drain. */
+  /** Resolves when the last running request is done; exists only while draining. */
   let idle: PromiseWithResolvers<void> | undefined;
   const serve = async (message: Msg): Promise<void> => {
     numRunning++;
     const startedAt = performance.now();
     let result: "ok" | "failed" = "ok";
     try {
-      const { reply = "" } = message; // the client gives an empty one where a message has none
+      const { reply = "" } = message; // the client gives an empty text if a message has no reply subject
       if (reply !== "" && !isReplySubject(reply)) throw new ReplySubjectError(reply); // R1
       const decoded = await decodeBody(bus, requestSchema, message);
       await options.handle({

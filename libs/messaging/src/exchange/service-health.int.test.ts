@@ -25,7 +25,7 @@ const fail = (error: unknown) => {
   throw error;
 };
 
-describe("looking at who is there and what waits", () => {
+describe("health of services and backlog of streams", () => {
   let nats: Awaited<ReturnType<typeof startNats>>;
   let bus: Bus;
   before(async () => {
@@ -38,7 +38,7 @@ describe("looking at who is there and what waits", () => {
     await nats.stop();
   });
 
-  test("askHealth() returns as soon as all that are expected answered, and names the silent ones", async () => {
+  test("askHealth() returns once all expected services answered, and names those that did not", async () => {
     const own = { instanceId: "judge-0", isReady: false, reasons: ["bus: disconnected"] };
     const responder = respondToHealth(bus, "judge", async () => own, fail);
     const startedAt = performance.now();
@@ -54,12 +54,12 @@ describe("looking at who is there and what waits", () => {
     await responder.drain();
   });
 
-  test("askHealth() tells a silent bus from silent services", async () => {
+  test("askHealth() distinguishes a bus that does not answer from services that do not", async () => {
     assert.deepEqual((await askHealth(bus, { expected: ["judge"] })).silent, ["judge"]);
     process.kill(nats.pid, "SIGSTOP");
     try {
       // A process may answer once more before its stop reaches it.
-      await eventually("the silence of the bus to be told", () =>
+      await eventually("askHealth() to reject because of the bus", () =>
         askHealth(bus, { timeoutMs: 50 }).then(
           () => false,
           (error) => error instanceof BusUnavailableError,
@@ -70,7 +70,7 @@ describe("looking at who is there and what waits", () => {
     }
   });
 
-  test("consumerBacklog() and subjectCount() tell what is not taken and what is in work", async () => {
+  test("consumerBacklog() and subjectCount() count waiting messages and messages in work", async () => {
     const subject = subjects.event("counted", "ended");
     for (let i = 0; i < 3; i++) {
       await publishStored(bus, subject, RunEventSchema, create(RunEventSchema, { runId: "counted" }));
@@ -96,7 +96,7 @@ describe("looking at who is there and what waits", () => {
     await consumer.drain();
   });
 
-  test("readDeadLetters() counts what cannot be decoded, which does not come again", async () => {
+  test("readDeadLetters() counts messages that cannot be decoded, which are not delivered again", async () => {
     assert.deepEqual(await readDeadLetters(bus), { count: 0, last: undefined });
     const subject = subjects.event("broken", "ended");
     await publishBytes(bus, subject, "\xff\xff no protobuf", undefined);
@@ -115,7 +115,7 @@ describe("looking at who is there and what waits", () => {
     assert.equal(count, 1);
     assert.equal(last?.subject, subject);
     assert.match(last?.reason ?? "", /^Cannot decode a message/);
-    await eventually("the message to be done with", async () => {
+    await eventually("the message to be acknowledged", async () => {
       const { pending, inWork } = await consumerBacklog(bus, StreamName.events, DurableName.scoredEpisodes);
       return pending + inWork === 0;
     });

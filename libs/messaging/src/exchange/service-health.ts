@@ -1,9 +1,9 @@
 /**
- * Which services are there: a question to each, which every process of the service answers for itself.
+ * Finds out which services run: a request to each service, which every process of the service answers.
  *
- * H1: it costs one message a service and one answer a process, so it can be asked every few seconds. Each service has a
- *     subject of its own: an account of the bus has a subject from one other account only (bus-accounts.ts).
- * H2: whoever asks learns of silence only: a process that is stopped, overloaded or cut off answers alike, not at all.
+ * H1: it takes one message per service and one answer per process, so it can be repeated every few seconds. Each service has
+ *     its own subject, as an account of the bus can import a subject from one other account only (bus-accounts.ts).
+ * H2: a process that is stopped, overloaded or disconnected does not answer; the requester cannot distinguish these cases.
  */
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -14,13 +14,13 @@ import { BusUnavailableError } from "../errors.ts";
 import { ServiceName, subjects } from "../subjects.ts";
 import { type Responder, respond } from "./respond.ts";
 
-/** Several times what a busy event loop takes to answer. */
+/** Several times as long as a busy event loop takes to answer. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
-/** What a process says of itself. */
+/** The health that a process reports. */
 export type OwnHealth = Pick<HealthReply, "service" | "instanceId" | "isReady" | "reasons">;
 
-/** Answers for this process, which is one of `service`. */
+/** Answers health requests for this process, which belongs to `service`. */
 export function respondToHealth(
   bus: Bus,
   service: string,
@@ -33,7 +33,7 @@ export function respondToHealth(
   });
 }
 
-/** Who answered, and of which service nobody did. */
+/** The answers, and the services of which no process answered. */
 export interface ServiceHealth {
   readonly replies: readonly OwnHealth[];
   readonly silent: readonly ServiceName[];
@@ -47,7 +47,7 @@ export interface AskHealthOptions {
 }
 
 /**
- * Asks services; returns as soon as each was heard or is known to be away, and after the timeout at the latest.
+ * Asks services for their health. Returns once each answered or is known not to run, and after the timeout at the latest.
  * @throws {BusUnavailableError} when the bus itself does not answer.
  */
 export async function askHealth(bus: Bus, options: AskHealthOptions = {}): Promise<ServiceHealth> {
@@ -61,9 +61,9 @@ export async function askHealth(bus: Bus, options: AskHealthOptions = {}): Promi
   const questions = expected.map((service) => {
     const inbox = bus.replies.open((answer) => {
       isBusThere = true;
-      if (!isNobodyThere(answer)) {
+      if (!hasNoResponders(answer)) {
         const reply = readReply(answer.data);
-        if (reply?.service !== service) return; // whoever sent that did not answer
+        if (reply?.service !== service) return; // not an answer of this service
         replies.push(reply);
         silent.delete(service);
       }
@@ -78,12 +78,12 @@ export async function askHealth(bus: Bus, options: AskHealthOptions = {}): Promi
     for (const { subject, inbox } of questions) {
       bus.connection.publish(subject, question, { reply: inbox.subject });
     }
-    // The server's PONG proves that it is there, also where no service answers.
+    // The server's PONG proves that the bus answers, even if no service does.
     bus.connection.flush().then(
       () => {
         isBusThere = true;
       },
-      () => undefined, // a lost connection: the timeout tells
+      () => undefined, // the connection was lost; the timeout reports it
     );
     await isOver;
   } finally {
@@ -91,17 +91,17 @@ export async function askHealth(bus: Bus, options: AskHealthOptions = {}): Promi
     for (const { inbox } of questions) inbox.close();
   }
   if (!isBusThere) {
-    throw new BusUnavailableError(`hear anything for ${timeoutMs} ms`, subjects.serviceHealth("*"));
+    throw new BusUnavailableError(`get an answer within ${timeoutMs} ms`, subjects.serviceHealth("*"));
   }
   return { replies, silent: [...silent] };
 }
 
-/** The server's own answer where no process of the service listens. */
-function isNobodyThere({ data, headers }: Msg): boolean {
+/** Whether a message is the server's own answer, which says that no process of the service listens. */
+function hasNoResponders({ data, headers }: Msg): boolean {
   return data.length === 0 && headers?.code === 503;
 }
 
-/** Undefined for bytes that are no reply: whoever sent them did not answer. */
+/** @returns undefined for bytes that are not a reply; they are ignored. */
 function readReply(bytes: Uint8Array): HealthReply | undefined {
   try {
     return fromBinary(HealthReplySchema, bytes);

@@ -1,4 +1,4 @@
-/** One message for a stream, sent until the stream has it or the deadline passes. */
+/** Sends one message to a stream, again and again until the stream has stored it or the deadline passes. */
 
 import { RetryableError, retry } from "@hone/core";
 import { type ApiError, JetStreamApiError, PubHeaders } from "@nats-io/jetstream";
@@ -10,25 +10,25 @@ import { type Body, type ExchangeLimits, exchange } from "./exchange.ts";
 
 /** Options of {@link storeMessage}. */
 export interface StoreOptions {
-  /** The stream stores one message of an id within its duplicate window, however often it is sent. */
+  /** Within its duplicate window the stream stores a message with this id once, however often it is sent. */
   readonly messageId?: string;
-  /** How long to go on trying while the bus is away or the stream is full. @default 60_000 */
+  /** How long to try again while the bus does not answer or the stream is full. @default 60_000 */
   readonly deadlineMs?: number;
   /** Trace context to send. @default the active one */
   readonly trace?: Context;
   readonly signal?: AbortSignal;
-  /** Told of every try that failed. */
+  /** Called after every failed attempt. */
   readonly onFailure?: (error: unknown) => void;
 }
 
-/** What the stream says of a stored message. */
+/** The stream's acknowledgement of a message. */
 export interface Stored {
   readonly sequence: number;
-  /** The stream had this message id already; nothing was stored. */
+  /** Whether the stream already had a message with this id; it was then not stored again. */
   readonly isDuplicate: boolean;
 }
 
-/** One try; the answer of a healthy server takes milliseconds. */
+/** Time limit of one attempt; a healthy server answers within milliseconds. */
 const ACK_TIMEOUT_MS = 2_000;
 const DEFAULT_DEADLINE_MS = 60_000;
 
@@ -56,7 +56,7 @@ export function storeMessage(
   });
 }
 
-/** What a stream answers to a message: where it lies, or why it does not. */
+/** A stream's answer to a message: its position, or why it was not stored. */
 interface Acknowledgement {
   readonly seq?: number;
   readonly duplicate?: boolean;
@@ -88,7 +88,7 @@ async function publishOnce(
   return { sequence: seq, isDuplicate: duplicate };
 }
 
-/** Streams know a message again by this header. */
+/** Adds the header by which streams recognise duplicates. */
 function withMessageId(into: MsgHdrs | undefined, messageId: string): MsgHdrs {
   const carrier = into ?? headers();
   carrier.set(PubHeaders.MsgIdHdr, messageId);

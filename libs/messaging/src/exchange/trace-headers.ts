@@ -1,14 +1,14 @@
 /**
  * Trace context in NATS headers (W3C traceparent, tracestate; lower case, as headers are case-sensitive).
  *
- * It travels through processes that make no spans of their own too: nothing here needs a started SDK.
+ * The context also passes through processes that create no spans, so nothing here needs a started SDK.
  */
 
 import { type Context, extractContext, type HeaderCarrier, injectContext } from "@hone/telemetry";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { context, ROOT_CONTEXT } from "@opentelemetry/api";
 
-/** The headers with the context added; none are made when there is nothing to say. */
+/** @returns the headers with the context added; no headers are created for an empty context. */
 export function injectTrace(
   into: MsgHdrs | undefined,
   from: Context = context.active(),
@@ -19,7 +19,7 @@ export function injectTrace(
   return into === undefined && carrier.keys().length === 0 ? undefined : carrier;
 }
 
-/** The context that a message came with, or the root context. */
+/** @returns the context in the headers of a message, or the root context. */
 export function extractTrace(from: MsgHdrs | undefined): Context {
   return from === undefined ? ROOT_CONTEXT : extractContext(carrierOf(from), ROOT_CONTEXT);
 }

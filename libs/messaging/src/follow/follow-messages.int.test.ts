@@ -10,7 +10,7 @@ import { subjects } from "../subjects.ts";
 import { consumeBytes } from "../work/consume-work.ts";
 import { followMessages, presentMessages } from "./follow-messages.ts";
 
-/** A look comes by itself only after seconds: what is faster was woken. */
+/** Without a wake-up the reader looks again only after seconds, so a faster reaction shows that it was woken. */
 const WOKEN_MS = 1_000;
 
 describe("reading without a consumer", { timeout: 60_000 }, () => {
@@ -30,7 +30,7 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
     (await publishBytes(bus, subjects.event(run, "step"), text, undefined)).sequence;
   const numConsumers = async () => (await bus.manager.streams.info(StreamName.events)).state.consumer_count;
 
-  test("gives what is there and what comes, each once and in order, for its filter, and makes no consumer", async () => {
+  test("yields present and new messages of its filter once and in order, and creates no consumer", async () => {
     for (const text of ["1", "2", "3"]) await publish("mine", text);
     await publish("other", "x");
     const stop = new AbortController();
@@ -45,14 +45,14 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
         texts.push(message.string());
       }
     })();
-    await eventually("what is there", () => texts.length === 3);
-    // Long after the short looks.
+    await eventually("the present messages", () => texts.length === 3);
+    // Long enough that the reader has passed its short pauses.
     await new Promise((resolve) => setTimeout(resolve, 900));
     const sentAt = performance.now();
     await publish("other", "x");
     await Promise.all(["4", "5", "6"].map((text) => publish("mine", text)));
     await eventually("what came", () => texts.length === 6);
-    assert.ok(performance.now() - sentAt < WOKEN_MS, "it was woken");
+    assert.ok(performance.now() - sentAt < WOKEN_MS, "the reader was not woken");
     assert.deepEqual(texts, ["1", "2", "3", "4", "5", "6"]);
     assert.equal(await numConsumers(), 0);
     stop.abort();
@@ -63,7 +63,7 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
     assert.deepEqual(present, texts);
   });
 
-  test("begins at the position that it is told, and at the beginning of a stream that began again", async () => {
+  test("begins at the given position, and at the beginning if the stream was started over", async () => {
     const from = await publish("begin", "first wanted");
     const filter = subjects.event("begin", "*");
     const first = async (fromSequence: number): Promise<string> => {
@@ -73,11 +73,11 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
       return "";
     };
     assert.equal(await first(from), "first wanted");
-    // A position that the stream reaches long after: it must have begun again.
+    // The stream is far from this position, so it must have been started over.
     assert.equal(await first(from + 1_000_000), "first wanted");
   });
 
-  test("work waits for a shared consumer that somebody else makes, and goes on when it was lost", async () => {
+  test("consuming waits for a shared consumer that another service creates, and goes on after that was lost", async () => {
     const taker = await connectBus({ url: nats.url, name: "taker", streams: StreamsRole.await });
     const taken: number[] = [];
     const consumer = consumeBytes(taker, {
@@ -92,7 +92,11 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
     try {
       await send("1");
       await new Promise((resolve) => setTimeout(resolve, 600));
-      assert.equal(await durableInfo(bus, StreamName.jobs, DurableName.jobs), undefined, "it makes none");
+      assert.equal(
+        await durableInfo(bus, StreamName.jobs, DurableName.jobs),
+        undefined,
+        "it created a consumer",
+      );
       assert.equal(taken.length, 0);
       await makeDurables(bus);
       await eventually("the first", () => taken.length === 1);

@@ -1,12 +1,12 @@
 /**
- * Reading what a stream holds by asking for one message after the other, without a consumer: whoever may make a consumer
- * has the server deliver what a stream holds to any subject, so only the trainer may (bus-rights.ts).
+ * Reads a stream by requesting one message after the other, without a consumer. A consumer can make the server deliver the
+ * messages of a stream to any subject, so only the trainer may create one (bus-rights.ts).
  *
- * For what is small and seldom: states, events, parts of large bodies. Episodes come by consumers.
+ * This is meant for small and infrequent messages: states, events, parts of large bodies. Episodes are read with consumers.
  *
- * F1: nothing that is stored is passed over, and each message comes once, in the order of the stream.
- * F2: what is published wakes the reader. It hears of it before it is stored, and of what the stream refuses as well: the
- *     stream alone is believed, and is looked at again after short pauses.
+ * F1: no stored message is skipped, and each is yielded once, in the order of the stream.
+ * F2: a published message wakes the reader. The reader receives it before it is stored, and also receives messages that the
+ *     stream then refuses, so it only looks at the stream again, several times after short pauses.
  */
 
 import { pause } from "@hone/core";
@@ -14,10 +14,10 @@ import type { StoredMsg } from "@nats-io/jetstream";
 import type { Bus } from "../bus.ts";
 import { isBeyondStream } from "../streams/stream-reset.ts";
 
-/** Between looks since the last sign of something new. The last one goes on: a sign is lost with a connection. */
+/** Pauses between looks since the last wake-up. The last one repeats, as a wake-up may be lost with the connection. */
 const LOOKS_MS = [5, 25, 125, 625, 2_000] as const;
 
-/** The first message of a filter from a position on; undefined where there is none. */
+/** @returns the first message of a filter at or after a position; undefined if there is none. */
 export async function nextMessage(
   bus: Bus,
   stream: string,
@@ -28,7 +28,7 @@ export async function nextMessage(
   return (await bus.manager.streams.getMessage(stream, query)) ?? undefined;
 }
 
-/** The latest message of a subject; undefined where there is none. */
+/** @returns the latest message of a subject; undefined if there is none. */
 export async function latestMessage(
   bus: Bus,
   stream: string,
@@ -37,7 +37,7 @@ export async function latestMessage(
   return (await bus.manager.streams.getMessage(stream, { last_by_subj: subject })) ?? undefined;
 }
 
-/** Every message that a filter has now. */
+/** Yields all present messages of a filter. */
 export async function* presentMessages(bus: Bus, stream: string, filter: string): AsyncGenerator<StoredMsg> {
   for (let from = 1; ; ) {
     const message = await nextMessage(bus, stream, filter, from);
@@ -51,15 +51,15 @@ export async function* presentMessages(bus: Bus, stream: string, filter: string)
 export interface FollowMessagesOptions {
   readonly stream: string;
   readonly filter: string;
-  /** First sequence wanted. @default 1 */
+  /** The first sequence number that is yielded. @default 1 */
   readonly fromSequence?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Every message from a position on (F1), for as long as the signal allows. A stream that began again (stream-reset.ts) is
+ * Yields every message from a position on (F1), until the signal aborts. A stream that was started over (stream-reset.ts) is
  * read from its beginning.
- * @throws what the server answers when the stream cannot be looked at.
+ * @throws the server's error when the stream cannot be read.
  */
 export async function* followMessages(bus: Bus, options: FollowMessagesOptions): AsyncGenerator<StoredMsg> {
   const { stream, filter, signal } = options;
@@ -76,7 +76,7 @@ export async function* followMessages(bus: Bus, options: FollowMessagesOptions):
   });
   try {
     while (!signal.aborted) {
-      // Before the look: what is published meanwhile is not missed.
+      // This is set before the look, so that messages published meanwhile are not missed.
       woken = new AbortController();
       const isLong = looks >= LOOKS_MS.length;
       if (isLong && (await isBeyondStream(bus, stream, next))) next = 1;

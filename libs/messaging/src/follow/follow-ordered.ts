@@ -1,4 +1,4 @@
-/** Following a stream in its order without a consumer, for whoever may not make one: see follow-messages.ts. */
+/** Reads a stream in order without a consumer, for services that may not create one (follow-messages.ts). */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { delay } from "@hone/core";
@@ -12,8 +12,8 @@ import { ENVELOPE_BYTES, type OrderedItem, type ReadOrderedOptions } from "./rea
 const RECOVERY_DELAY_MS = 250;
 
 /**
- * Yields every message from a position on, in order and each once, for as long as the signal allows; a lost server is
- * asked again. What cannot be decoded is told of and passed over.
+ * Yields every message from a position on, in order and each once, until the signal aborts. After a lost connection it tries
+ * again. Messages that cannot be decoded are reported and skipped.
  */
 export async function* followOrdered<Schema extends DescMessage>(
   bus: Bus,

@@ -1,4 +1,4 @@
-/** Single messages of a stream, by their position. */
+/** Reads single messages of a stream by their positions. */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { TerminalError } from "@hone/core";
@@ -7,21 +7,21 @@ import { translateBusError } from "../errors.ts";
 import { decodeBody } from "../payloads/payload.ts";
 import type { StreamName } from "../streams/streams.ts";
 
-/** A message that should be there is not, and will not come: it was purged, or a killed server has lost it. */
+/** A message is missing and will not come back: it was purged, or a killed server has lost it. */
 export class MissingMessageError extends TerminalError {
   constructor(stream: string, sequence: number) {
     super(
       "MISSING_MESSAGE",
-      `Cannot read a message as ${stream} must hold it: current value is none at ${sequence}`,
+      `The stream ${stream} holds no message at position ${sequence}; it was purged or lost`,
     );
   }
 }
 
 /**
- * The messages at `sequences`, in that order.
- * @throws {MissingMessageError} when one is not there.
+ * @returns the messages at `sequences`, in that order.
+ * @throws {MissingMessageError} when one does not exist.
  * @throws {UndecodableMessageError} when one is another kind of message.
- * @throws {BusUnavailableError} when the bus is away.
+ * @throws {BusUnavailableError} when the bus does not answer.
  */
 export function readMessages<Schema extends DescMessage>(
   bus: Bus,

@@ -1,4 +1,4 @@
-/** Reading a stream in its order from a position, without acknowledging anything. */
+/** Reads a stream in order from a position, without acknowledging anything. */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { delay, describeError } from "@hone/core";
@@ -17,7 +17,7 @@ export interface OrderedItem<Message> {
   readonly message: Message;
   readonly subject: string;
   readonly sequence: number;
-  /** Room that it takes in the stream, about: without the object that it may point to. */
+  /** Approximate size in the stream, without the object that it may point to. */
   readonly bytes: number;
   readonly trace: Context;
 }
@@ -26,27 +26,27 @@ export interface OrderedItem<Message> {
 export interface ReadOrderedOptions {
   readonly stream: StreamName;
   readonly filter: string;
-  /** First sequence wanted; absent = from the beginning. */
+  /** The first sequence number that is yielded; absent = from the beginning. */
   readonly fromSequence?: number;
   readonly signal: AbortSignal;
-  /** Told of lost connections, which are mended by themselves, and of messages that went to DEAD. */
+  /** Called for lost connections, after which reading goes on by itself, and for messages that went to DEAD. */
   readonly onError?: (error: unknown) => void;
 }
 
 const RECOVERY_DELAY_MS = 250;
-/** One pull; the server says something at every heartbeat within it. */
+/** Duration of one pull; the server sends heartbeats within it. */
 const PULL_EXPIRES_MS = 5_000;
-/** A consumer that a restarted server has forgotten is noticed after two of these. The library's default costs half a minute. */
+/** A consumer that a restarted server has forgotten is noticed after two of these; with the library's default it takes half a minute. */
 const HEARTBEAT_MS = 1_000;
-/** Subject, headers and what the server writes with them: some 300 bytes. */
+/** Bytes of a message's subject, headers and the server's own data: some 300, rounded up. */
 export const ENVELOPE_BYTES = 512;
-/** Messages that may wait in this process. */
+/** Messages that may be buffered in this process. */
 const MAX_BUFFERED = 512;
 
 /**
- * Yields every message from a position on, in order and each once, for as long as the signal allows; a lost server
- * or a vanished consumer is reopened behind the last message that was yielded. A stream that began again
- * (stream-reset.ts) is read from its beginning.
+ * Yields every message from a position on, in order and each once, until the signal aborts. After a lost connection or
+ * consumer it goes on after the last message that it yielded. A stream that was started over (stream-reset.ts) is read from
+ * its beginning.
  */
 export async function* readOrdered<Schema extends DescMessage>(
   bus: Bus,
@@ -71,14 +71,14 @@ export async function* readOrdered<Schema extends DescMessage>(
         idle_heartbeat: HEARTBEAT_MS,
       });
       signal.addEventListener("abort", stop, { once: true });
-      if (signal.aborted) stop(); // while it was opened; the loop below is what lets the library close it
+      if (signal.aborted) stop(); // aborted while it was opened; the library closes it once the loop below runs
       for await (const message of messages) {
         if (signal.aborted) return;
         let decoded: MessageShape<Schema>;
         try {
           decoded = await decodeBody(bus, schema, message);
         } catch (error) {
-          // Where the object store is away, this message is the first that is read again.
+          // If the object store does not answer, this message is the first that is read again.
           if (!(error instanceof UndecodableMessageError)) throw error;
           await reportDead(bus, stream, message, describeError(error), message.seq);
           next = message.seq + 1;

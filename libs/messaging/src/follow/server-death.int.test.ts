@@ -15,13 +15,13 @@ import {
   subjects,
 } from "../index.ts";
 
-/* A server that dies and comes back on the same files, and who reads from it. */
+/* A server that is killed and started again on the same files, and the readers of its streams. */
 
 const BACK_DEADLINE_MS = 30_000;
 const messageOf = (cursor: number) => create(RolloutJobSchema, { runId: "run", cursor: BigInt(cursor) });
 
-describe("a server that dies and comes back", () => {
-  test("loses nothing that was acknowledged, and readers, watchers and consumers go on", async () => {
+describe("a server that is killed and started again", () => {
+  test("loses no acknowledged message, and readers, watchers and consumers go on", async () => {
     await using server = await mortalServer();
     const { bus } = server;
     const { read, worked } = server.readAll({
@@ -51,7 +51,7 @@ describe("a server that dies and comes back", () => {
     await server.stopReading();
   });
 
-  test("has forgotten how far an emptied stream had come: readers and consumers take what comes then", async () => {
+  test("may number an emptied stream from 1 again, and readers and consumers still get its new messages", async () => {
     await using server = await mortalServer();
     const { bus } = server;
     const { read, worked } = server.readAll({
@@ -76,21 +76,21 @@ describe("a server that dies and comes back", () => {
 });
 
 interface Reading {
-  /** Subject in EPISODES that a reader follows in its order. */
+  /** The subject in EPISODES that a reader follows in order. */
   readonly read: string;
-  /** Stream and subject of which a consumer takes work. */
+  /** The stream and subject that a consumer takes work from. */
   readonly workStream: StreamName;
   readonly work: string;
 }
 
 interface MortalServer extends AsyncDisposable {
   readonly bus: Bus;
-  /** Starts a reader and a consumer. @returns the cursors that they get, in the order of their coming. */
+  /** Starts a reader and a consumer. @returns the cursors that they receive, in order. */
   readAll(reading: Reading): { readonly read: bigint[]; readonly worked: bigint[] };
-  /** Ends what `readAll` started. */
+  /** Ends the reader and the consumer. */
   stopReading(): Promise<void>;
   kill(): Promise<void>;
-  /** On the same port and the same files. */
+  /** Starts the server again on the same port and the same files. */
   comeBack(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Words of the wire to words of the domain, and back. */
+/** Converts outcomes and slots between their messages on the bus and the types of the domain. */
 
 import { create } from "@bufbuild/protobuf";
 import { type Outcome, type Slot, Split, TerminalError } from "@hone/core";
@@ -20,13 +20,13 @@ export function outcomeToWire(outcome: Outcome): WireOutcome {
   return OUTCOMES[outcome];
 }
 
-/** @throws {TerminalError} when the number is none that this version knows. */
+/** @throws {TerminalError} when this version does not know the number. */
 export function outcomeFromWire(outcome: WireOutcome): Outcome {
   const word = BY_NUMBER.get(outcome);
   if (word === undefined) {
     throw new TerminalError(
       "UNKNOWN_OUTCOME",
-      `Cannot read an outcome as no such number is known: current value is ${outcome}`,
+      `The outcome ${outcome} is not known; the message comes from another version of Hone`,
     );
   }
   return word;
@@ -41,7 +41,7 @@ export function slotFromWire(slot: WireSlot | undefined): Slot {
   if (slot === undefined || !SPLITS.has(slot.split)) {
     throw new TerminalError(
       "UNKNOWN_SLOT",
-      `Cannot read a slot as its split must be one of ${[...SPLITS].join(", ")}: current value is ${slot?.split}`,
+      `The slot of a message has the split ${slot?.split}; it must be one of ${[...SPLITS].join(", ")}`,
     );
   }
   return { split: slot.split as Split, step: slot.step, task: slot.task, index: slot.index };

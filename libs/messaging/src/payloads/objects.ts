@@ -1,9 +1,9 @@
 /**
- * Bodies in the buckets of payload-stores.ts: in parts, one message each, on one subject per body.
+ * Stores large bodies in the buckets of payload-stores.ts, in parts of one message each, with one subject per body.
  *
- * O1: a body is read with bounds: what a pointer names may be gone, larger than it says, or lack a part, and none of that
- *     may hold up the reader or fill its memory.
- * O2: a part is sent when the one before is stored, so that parts lie in order, and once.
+ * O1: a body is read with limits. The object of a pointer may be gone, larger than the pointer says, or lack a part, and none
+ *     of these may block the reader or fill its memory.
+ * O2: a part is sent after the previous one was stored, so that the parts are stored in order and once.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -30,36 +30,36 @@ import {
   streamOfStore,
 } from "./payload-stores.ts";
 
-/** Largest body: the longest episode of a run of ordinary size has a tenth of it, and several are in memory at once. */
+/** Largest body. The longest episode of an ordinary run has a tenth of it, and several are in memory at the same time. */
 export const MAX_OBJECT_BYTES = 256 * 1024 * 1024;
-/** The server takes a part in with one write, and gives it out as text that is a third longer. */
+/** The server stores a part with one write, and returns it as base64, which is a third longer. */
 const PART_BYTES = 512 * 1024;
-/** A body in smaller parts than this would cost its reader more questions than it has bytes worth asking for (O1). */
-const LEAST_PART_BYTES = 1_024;
-/** Names that writers make: a kind and 128 random bits. */
+/** With smaller parts a reader would need too many requests for a body (O1). */
+const MIN_PART_BYTES = 1_024;
+/** Names of objects: a kind and 128 random bits. */
 const NAME = /^(?:once|job|episode|kept)\.[A-Za-z0-9_-]{1,64}$/;
 const TOKEN_BYTES = 16;
 
-/** Where a body lies. */
+/** The place of a body. */
 export interface ObjectPlace {
   readonly store: string;
   readonly name: string;
 }
 
-/** What a message says of the object that holds its body. */
+/** The object that holds the body of a message, as the message describes it. */
 export interface ObjectPointer extends ObjectPlace {
   /** SHA-256 of the body, hexadecimal. */
   readonly digest: string | undefined;
-  /** Size of the body; the old bucket describes its objects by itself. */
+  /** Size of the body; not used for the bucket of older releases, which describes its objects itself. */
   readonly size: number;
   /** Subject of the message, for errors. */
   readonly subject: string;
 }
 
 /**
- * Puts a body into the bucket of this connection's user, and waits like any publisher where that is full.
- * @returns the name that it has there.
- * @throws {PayloadStoreFullError | BusUnavailableError} when the deadline passes; what was stored of the body is given up.
+ * Stores a body in the bucket of this connection's user. If the bucket is full it waits, as every publisher does.
+ * @returns the name of the object.
+ * @throws {PayloadStoreFullError | BusUnavailableError} when the deadline passes; parts that were stored are dropped.
  */
 export async function putObject(
   bus: Bus,
@@ -89,13 +89,13 @@ export async function putObject(
 }
 
 /**
- * Gives up a body that this connection put and that no message points to. A hint: what gets lost of it, the janitor
- * finds (payload-janitor.ts).
+ * Drops a body that this connection stored and that no message points to. This is not guaranteed; payload-janitor.ts removes
+ * what remains.
  */
 export function dropOwnObject(bus: Bus, name: string): void {
   if (bus.connection.isClosed()) return;
   const replacing = headers();
-  // An empty message in the place of all the parts: within its own bucket a writer may do that, and purge it may not.
+  // An empty message replaces all parts. A writer may do that in its own bucket, but may not purge.
   replacing.set("Nats-Rollup", "sub");
   bus.connection.publish(partsSubject(bus.payloadStore, name), new Uint8Array(0), { headers: replacing });
 }
@@ -107,14 +107,14 @@ async function fullError(bus: Bus, bytes: number, cause: Error): Promise<Error> 
     () => undefined,
   );
   const maxBytes = config?.max_bytes ?? 0;
-  const limit = maxBytes > 0 ? showBytes(maxBytes) : "what the bus's disk has";
+  const limit = maxBytes > 0 ? showBytes(maxBytes) : "as much as the disk of the bus";
   return new PayloadStoreFullError(store, { size: showBytes(bytes), limit }, { cause });
 }
 
 /**
  * Reads a body.
- * @throws {UndecodableMessageError} when its bucket is none of those that there are, or it is gone, too large, incomplete
- * or another one.
+ * @throws {UndecodableMessageError} when its bucket does not exist, or the body is gone, too large, incomplete or has another
+ * digest.
  * @throws {BusUnavailableError} when the server does not answer.
  */
 export async function fetchObject(bus: Bus, pointer: ObjectPointer): Promise<Uint8Array> {
@@ -140,17 +140,19 @@ async function readFrom(bus: Bus, pointer: ObjectPointer, refuse: Refuse): Promi
   const { store, name } = pointer;
   const isOld = store === OLD_PAYLOAD_STORE;
   if (!isOld && !PAYLOAD_STORES.includes(store)) {
-    throw refuse(`lies in "${store.slice(0, 200)}", and must in one of ${PAYLOAD_STORES.join(", ")}`);
+    throw refuse(
+      `is in the bucket "${store.slice(0, 200)}"; it must be in one of ${PAYLOAD_STORES.join(", ")}`,
+    );
   }
   if (isOld) return readOld(bus, name, refuse);
-  if (!NAME.test(name)) throw refuse("has a name that nobody gives");
+  if (!NAME.test(name)) throw refuse("has a name that is not one of an object");
   const size = checkedSize(pointer.size, refuse);
   return readParts(bus, streamOfStore(store), partsSubject(store, name), { size, refuse });
 }
 
 function checkedSize(size: number, refuse: Refuse): number {
-  if (size > MAX_OBJECT_BYTES) throw refuse(`says it has ${size} bytes, above ${MAX_OBJECT_BYTES}`);
-  if (!Number.isSafeInteger(size) || size <= 0) throw refuse(`says it has ${size} bytes`);
+  if (size > MAX_OBJECT_BYTES) throw refuse(`claims to have ${size} bytes, above ${MAX_OBJECT_BYTES}`);
+  if (!Number.isSafeInteger(size) || size <= 0) throw refuse(`claims to have ${size} bytes`);
   return size;
 }
 
@@ -158,7 +160,7 @@ function checkedSize(size: number, refuse: Refuse): number {
 async function readOld(bus: Bus, name: string, refuse: Refuse): Promise<Uint8Array> {
   const info = await oldInfo(bus, name);
   if (info === undefined || info.deleted) throw refuse("is gone");
-  if (!isSubjectToken(info.nuid)) throw refuse("is described by something else");
+  if (!isSubjectToken(info.nuid)) throw refuse("has an invalid description");
   const size = checkedSize(info.size, refuse);
   const parts = `$O.${OLD_PAYLOAD_STORE}.C.${info.nuid}`;
   return readParts(bus, streamOfStore(OLD_PAYLOAD_STORE), parts, { size, refuse });
@@ -169,7 +171,7 @@ async function oldInfo(bus: Bus, name: string): Promise<ObjectInfo | undefined> 
   return (await store.info(name)) ?? undefined;
 }
 
-/** O1 */
+/** Reads all parts of a body, with limits (O1). */
 async function readParts(
   bus: Bus,
   stream: string,
@@ -181,13 +183,13 @@ async function readParts(
   for (let from = 1; length < size; ) {
     const part = await nextMessage(bus, stream, subject, from);
     if (part === undefined) throw refuse(length === 0 ? "is gone" : "lacks some of its parts");
-    const { data: bytes } = part; // decoded at every look
+    const { data: bytes } = part; // a getter that decodes each time
     const end = length + bytes.length;
-    if (end > size) throw refuse(`has more than the ${size} bytes that it says`);
-    if (end < size && bytes.length < LEAST_PART_BYTES) {
-      throw refuse(`lies in parts of ${bytes.length} bytes, below ${LEAST_PART_BYTES}`);
+    if (end > size) throw refuse(`has more than the ${size} bytes that it claims`);
+    if (end < size && bytes.length < MIN_PART_BYTES) {
+      throw refuse(`has a part of ${bytes.length} bytes, below ${MIN_PART_BYTES}`);
     }
-    if (length === 0) data = new Uint8Array(size); // not for an object of which nothing is there
+    if (length === 0) data = new Uint8Array(size); // allocated only once the first part was found
     data.set(bytes, length);
     length = end;
     from = part.seq + 1;
@@ -195,7 +197,7 @@ async function readParts(
   return data;
 }
 
-/** Removes a body from its bucket, which the trainer alone may (P3 in payload-stores.ts). */
+/** Removes a body from its bucket, which only the trainer may do (P3 in payload-stores.ts). */
 export async function purgeObject(bus: Bus, { store, name }: ObjectPlace): Promise<void> {
   if (store !== OLD_PAYLOAD_STORE) {
     if (!PAYLOAD_STORES.includes(store) || !NAME.test(name)) return;
@@ -209,7 +211,7 @@ export async function purgeObject(bus: Bus, { store, name }: ObjectPlace): Promi
   await purgeSubject(bus, store, `$O.${store}.M.${token}`);
 }
 
-/** Removes what lies on one subject of a bucket. */
+/** Removes all messages on one subject of a bucket. */
 export async function purgeSubject(bus: Bus, store: string, filter: string): Promise<void> {
   await bus.manager.streams.purge(streamOfStore(store), { filter });
 }

@@ -1,10 +1,10 @@
 /**
- * Removing bodies that no message points to any more: those behind requests, answers and jobs, and what their writers lost
- * sight of.
+ * Removes bodies that no message points to any more: those of requests, answers and jobs, and those that their writers could
+ * not drop.
  *
- * J1: a body is put before its message is sent. One that is older than every message that could point to it, and by some time
- *     for its writer, is needed by nobody.
- * J2: bodies of episodes go with their messages (purge-episodes.ts); here they go when even that did not see them.
+ * J1: a body is stored before its message is sent. A body that is older than every message that could point to it, plus some
+ *     time for its writer, is not needed any more.
+ * J2: bodies of episodes are removed with their messages (purge-episodes.ts); the rest of them is removed here.
  */
 
 import { JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
@@ -22,17 +22,17 @@ import {
   streamOfStore,
 } from "./payload-stores.ts";
 
-/** From the first part of a body until its message is sent and, for one that is read once, read. Many times what either takes. */
-export const LEAST_AGE_MS = 10 * 60_000;
+/** Time from the first part of a body until its message is sent and, if it is read only once, read; many times what that takes. */
+export const MIN_AGE_MS = 10 * 60_000;
 
-/** What large episodes take. */
+/** The space that large episodes use. */
 export interface LargeEpisodes {
   readonly all: number;
-  /** Share of its own room that the fullest bucket takes; one without a size counts as empty. */
+  /** Used share of the fullest bucket's size; a bucket without a size counts as empty. */
   readonly fullest: number;
 }
 
-/** How much the bodies of large episodes take in their buckets, that of older releases included. */
+/** @returns the space that bodies of large episodes use in their buckets, including that of older releases. */
 export async function bytesOfLargeEpisodes(bus: Bus): Promise<LargeEpisodes> {
   const stores = [...EPISODE_STORES, OLD_PAYLOAD_STORE];
   const found = await Promise.all(stores.map((store) => infoOf(bus, streamOfStore(store))));
@@ -46,17 +46,17 @@ export async function bytesOfLargeEpisodes(bus: Bus): Promise<LargeEpisodes> {
   };
 }
 
-/** Whether any bucket holds anything: a program that is none of the services may have written an episode too. */
-export async function areLargePayloadsThere(bus: Bus): Promise<boolean> {
+/** Whether any bucket holds something. All are checked, as a program that is not a service may have written an episode. */
+export async function hasLargePayloads(bus: Bus): Promise<boolean> {
   const stores = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE];
   const infos = await Promise.all(stores.map((store) => infoOf(bus, streamOfStore(store))));
   return infos.some((info) => info !== undefined && info.state.messages > 0);
 }
 
 /**
- * Removes what nobody needs (J1).
- * @param nowMs of the clock that messages are dated by, about.
- * @returns how many bodies went; the whole bucket of older releases counts as one.
+ * Removes bodies that nobody needs (J1).
+ * @param nowMs the present time, approximately, by the clock that dates messages.
+ * @returns how many bodies were removed; the whole bucket of older releases counts as one.
  */
 export async function removeOldPayloads(bus: Bus, nowMs = Date.now()): Promise<number> {
   try {
@@ -64,9 +64,9 @@ export async function removeOldPayloads(bus: Bus, nowMs = Date.now()): Promise<n
     let removed = 0;
     for (const store of PAYLOAD_STORES) {
       const info = await infoOf(bus, streamOfStore(store));
-      // Most of the time: nothing there, or nothing that is old enough for any kind.
+      // Usually a bucket is empty, or holds nothing that is old enough for any kind.
       if (info === undefined || info.state.messages === 0) continue;
-      if (Date.parse(info.state.first_ts) >= nowMs - LEAST_AGE_MS) continue;
+      if (Date.parse(info.state.first_ts) >= nowMs - MIN_AGE_MS) continue;
       for (const kind of Object.values(BodyKind))
         removed += await removeBefore(bus, store, kind, needed[kind]);
     }
@@ -76,19 +76,19 @@ export async function removeOldPayloads(bus: Bus, nowMs = Date.now()): Promise<n
   }
 }
 
-/** For each kind, the time before which a body was put that nobody needs. */
+/** @returns for each kind the time from which on bodies are needed; older ones are not. */
 async function neededSince(bus: Bus, nowMs: number): Promise<Readonly<Record<BodyKind, number>>> {
   const [jobs, episodes] = await Promise.all([
     bus.manager.streams.info(StreamName.jobs),
     bus.manager.streams.info(StreamName.episodes),
   ]);
   const since = ({ state }: StreamInfo) =>
-    Math.min(nowMs, state.messages === 0 ? nowMs : Date.parse(state.first_ts)) - LEAST_AGE_MS;
+    Math.min(nowMs, state.messages === 0 ? nowMs : Date.parse(state.first_ts)) - MIN_AGE_MS;
   return {
-    once: nowMs - LEAST_AGE_MS,
+    once: nowMs - MIN_AGE_MS,
     job: since(jobs),
     episode: since(episodes),
-    kept: nowMs - EVENTS_MAX_AGE_MS - LEAST_AGE_MS,
+    kept: nowMs - EVENTS_MAX_AGE_MS - MIN_AGE_MS,
   };
 }
 
@@ -96,11 +96,11 @@ async function removeBefore(bus: Bus, store: string, kind: BodyKind, timeMs: num
   for (let removed = 0; ; removed++) {
     const first = await nextMessage(bus, streamOfStore(store), partsSubject(store, `${kind}.>`), 1);
     if (first === undefined || first.time.getTime() >= timeMs) return removed;
-    await purgeSubject(bus, store, first.subject); // as it lies there: a writer may call its bodies what it likes
+    await purgeSubject(bus, store, first.subject); // its own subject, as writers may name their bodies as they like
   }
 }
 
-/** Nothing new comes into it. Once its latest is needed by nobody, all of it is. */
+/** Empties the bucket of older releases once its latest message is not needed. Nothing new is written to it. */
 async function emptyOldStore(bus: Bus, timeMs: number): Promise<number> {
   const stream = streamOfStore(OLD_PAYLOAD_STORE);
   const info = await infoOf(bus, stream);

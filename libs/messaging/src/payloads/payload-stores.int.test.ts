@@ -1,4 +1,4 @@
-/* Large payloads, each in the bucket of its writer, tried as every user of the bus on a real server. */
+/* Large payloads, each in its writer's bucket, tested with every user of the bus on a real server. */
 
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
@@ -17,17 +17,17 @@ import { purgeEpisodes } from "../streams/purge-episodes.ts";
 import { EVENTS_MAX_AGE_MS, ensureTopology, StreamName } from "../streams/streams.ts";
 import { subjects } from "../subjects.ts";
 import { decodeBody, encodeBody, objectOf } from "./payload.ts";
-import { LEAST_AGE_MS, removeOldPayloads } from "./payload-janitor.ts";
+import { MIN_AGE_MS, removeOldPayloads } from "./payload-janitor.ts";
 import { BodyKind, bodyKindOf } from "./payload-stores.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-/** A job that no message holds. */
+/** A job that is too large for a message. */
 const large = (runId = "large", bytes = 2_000_000): RolloutJob =>
   create(RolloutJobSchema, { runId, agentConfigJson: randomBytes(bytes / 2).toString("hex") });
 const streamOf = (user: BusUser) => `OBJ_PAYLOADS_${user}`;
 
-/** A message that points to what a user has put. */
+/** A message that points to a user's object. */
 interface Sent {
   readonly message: RolloutJob;
   readonly headers: MsgHdrs;
@@ -71,7 +71,7 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
     await nats?.stop();
   });
 
-  test("each is put into its writer's bucket, and everybody reads it", async () => {
+  test("each is stored in its writer's bucket, and every user can read it", async () => {
     for (const user of BUS_USERS) {
       const sent = await send(busOf(user));
       assert.equal(sent.headers.get("hone-store"), `PAYLOADS_${user}`);
@@ -83,7 +83,7 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
   });
 
   for (const user of BUS_USERS) {
-    test(`${user} does not put, replace, remove or purge an object in another's bucket, nor makes one`, async () => {
+    test(`${user} cannot store, replace, remove or purge an object in another user's bucket, nor create a bucket`, async () => {
       for (const owner of BUS_USERS.filter((each) => each !== user)) {
         const sent = await send(busOf(owner));
         const held = await messagesIn(busOf("trainer"), streamOf(owner));
@@ -129,7 +129,7 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
     });
   }
 
-  test("a writer removes what it put itself by an empty message, and the trainer purges what anyone put", async () => {
+  test("a writer can remove its own object with an empty message, and the trainer can purge every object", async () => {
     const trainer = busOf("trainer");
     for (const user of BUS_USERS) {
       await trainer.manager.streams.purge(streamOf(user));
@@ -138,14 +138,14 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
       rollup.set("Nats-Rollup", "sub");
       busOf(user).connection.publish(`$O.PAYLOADS_${user}.C.${sent.name}`, "", { headers: rollup });
       await eventually("one message", async () => (await messagesIn(trainer, streamOf(user))) === 1);
-      await assert.rejects(read(trainer, sent.headers), /lies in parts of 0 bytes/);
+      await assert.rejects(read(trainer, sent.headers), /has a part of 0 bytes/);
       await trainer.manager.streams.purge(streamOf(user), { filter: `$O.PAYLOADS_${user}.C.${sent.name}` });
       assert.equal(await messagesIn(trainer, streamOf(user)), 0);
       await assert.rejects(read(trainer, sent.headers), /is gone/);
     }
   });
 
-  test("large episodes go with their messages, out of the buckets of both that write them", async () => {
+  test("large episodes are removed from both writers' buckets together with their messages", async () => {
     const trainer = busOf("trainer");
     for (const user of ["agent-rollout", "judge"] as const) {
       await trainer.manager.streams.purge(streamOf(user));
@@ -158,7 +158,7 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
     assert.equal(await messagesIn(trainer, streamOf("judge")), 0);
   });
 
-  test("a body that a stream definitely refused is given up by its writer", async () => {
+  test("a writer drops the body of a message that the stream refused", async () => {
     const trainer = busOf("trainer");
     await trainer.manager.streams.purge(streamOf("trainer"));
     const { config } = await trainer.manager.streams.info(StreamName.jobs);
@@ -203,7 +203,7 @@ describe("large payloads", { timeout: 180_000 }, () => {
     return made;
   };
 
-  test("a message that names another bucket than there are is undecodable, whatever lies there", async () => {
+  test("a message that names a bucket which is not for payloads is undecodable", async () => {
     const sent = await send(bus);
     const parts = `$O.PAYLOADS_judge.C.${sent.name}`;
     const part = await bus.manager.streams.getMessage("OBJ_PAYLOADS_judge", { last_by_subj: parts });
@@ -213,17 +213,17 @@ describe("large payloads", { timeout: 180_000 }, () => {
       const reading = read(bus, changed(sent.headers, { "hone-store": store }));
       await assert.rejects(
         reading,
-        (error) => error instanceof UndecodableMessageError && /must in one of/.test(error.message),
+        (error) => error instanceof UndecodableMessageError && /must be in one of/.test(error.message),
       );
     }
   });
 
-  test("a message that lies about its object is undecodable", async () => {
+  test("a message that describes its object wrongly is undecodable", async () => {
     const sent = await send(bus);
     const size = Number(sent.headers.get("hone-size"));
     for (const [change, reason] of [
-      [{ "hone-object": "once.>" }, /a name that nobody gives/],
-      [{ "hone-object": "*.x" }, /a name that nobody gives/],
+      [{ "hone-object": "once.>" }, /a name that is not one of an object/],
+      [{ "hone-object": "*.x" }, /a name that is not one of an object/],
       [{ "hone-object": "once.gone" }, /is gone/],
       [{ "hone-store": "PAYLOADS_tracer" }, /is gone/],
       [{ "hone-digest": "0".repeat(64) }, /has another digest/],
@@ -242,17 +242,17 @@ describe("large payloads", { timeout: 180_000 }, () => {
     assert.deepEqual(await read(bus, sent.headers), sent.message);
   });
 
-  test("an object in small parts is not read to its end", async () => {
+  test("an object with very small parts is not read to its end", async () => {
     const name = "once.small";
     for (let part = 0; part < 3; part++) await bus.stream.publish(`$O.PAYLOADS_judge.C.${name}`, "123");
     const pointer = headers();
     pointer.set("hone-store", "PAYLOADS_judge");
     pointer.set("hone-object", name);
     pointer.set("hone-size", "9");
-    await assert.rejects(read(bus, pointer), /lies in parts of 3 bytes, below 1024/);
+    await assert.rejects(read(bus, pointer), /has a part of 3 bytes, below 1024/);
   });
 
-  test("a message of an older release is read from the one bucket that there was, and purged out of it", async () => {
+  test("a message of an older release is read from the bucket of that release, and purged from it", async () => {
     const store = await bus.objects.create("PAYLOADS");
     const message = large("old");
     const data = toBinary(RolloutJobSchema, message);
@@ -274,7 +274,7 @@ describe("large payloads", { timeout: 180_000 }, () => {
     assert.equal(await messagesIn(bus, "OBJ_PAYLOADS"), 0);
   });
 
-  test("what nobody can need any more goes, and nothing before that", async () => {
+  test("objects are removed once nobody can need them, and not earlier", async () => {
     const stream = "OBJ_PAYLOADS_judge";
     await bus.manager.streams.purge(stream);
     await bus.manager.streams.purge(StreamName.episodes);
@@ -293,18 +293,18 @@ describe("large payloads", { timeout: 180_000 }, () => {
     const there = () =>
       Promise.all([once.headers, kept.headers, lost.headers, job?.header ?? assert.fail()].map(isThere));
     const removeIn = (ms: number) => removeOldPayloads(bus, Date.now() + ms);
-    assert.equal(await removeIn(LEAST_AGE_MS / 2), 0);
-    assert.equal(await removeIn(2 * LEAST_AGE_MS), 2);
+    assert.equal(await removeIn(MIN_AGE_MS / 2), 0);
+    assert.equal(await removeIn(2 * MIN_AGE_MS), 2);
     assert.deepEqual(await there(), [false, true, false, true]);
     assert.equal(await removeIn(EVENTS_MAX_AGE_MS), 0);
-    assert.equal(await removeIn(EVENTS_MAX_AGE_MS + 2 * LEAST_AGE_MS), 1);
+    assert.equal(await removeIn(EVENTS_MAX_AGE_MS + 2 * MIN_AGE_MS), 1);
     assert.deepEqual(await there(), [false, false, false, true]);
     await bus.manager.streams.purge(StreamName.jobs);
-    assert.equal(await removeIn(2 * LEAST_AGE_MS), 1);
+    assert.equal(await removeIn(2 * MIN_AGE_MS), 1);
     assert.equal(await messagesIn(bus, stream), 0);
   });
 
-  test("bodyKindOf() says how long the body of a message is needed", () => {
+  test("bodyKindOf() tells by the subject how long the body of a message is needed", () => {
     assert.equal(bodyKindOf(subjects.rolloutJob("r")), BodyKind.job);
     assert.equal(bodyKindOf(subjects.rolloutFinished("r")), BodyKind.episode);
     assert.equal(bodyKindOf(subjects.rolloutScored("r")), BodyKind.episode);
@@ -312,7 +312,7 @@ describe("large payloads", { timeout: 180_000 }, () => {
     assert.equal(bodyKindOf(subjects.runRequest()), BodyKind.kept);
   });
 
-  test("a full bucket is told with its name, its size and what to do, and a writer waits until there is room", async () => {
+  test("the error of a full bucket has its name, its size and what to do, and a writer waits until there is space", async () => {
     const stream = "OBJ_PAYLOADS_judge";
     await bus.manager.streams.purge(stream);
     const { config } = await bus.manager.streams.info(stream);
@@ -325,10 +325,10 @@ describe("large payloads", { timeout: 180_000 }, () => {
     const held = (await bus.manager.streams.info(stream)).state.bytes;
     await assert.rejects(publish(100), (error: unknown) => {
       assert.ok(error instanceof PayloadStoreFullError);
-      assert.match(error.message, /1\.91 MiB .*bucket PAYLOADS_judge .*takes 3 MiB.*: wait until/);
+      assert.match(error.message, /1\.91 MiB: the bucket PAYLOADS_judge is full \(it takes 3 MiB\): wait until/);
       return true;
     });
-    await eventually("what was put of it to be given up", async () => {
+    await eventually("its stored parts to be dropped", async () => {
       return (await bus.manager.streams.info(stream)).state.bytes - held < 1_000;
     });
     const waiting = publish(60_000);
@@ -338,7 +338,7 @@ describe("large payloads", { timeout: 180_000 }, () => {
   });
 });
 
-/** What the server says against a connection until it ends. */
+/** The errors that the server reports to a connection until it ends. */
 async function errorsOf(connection: NatsConnection): Promise<string[]> {
   const errors: string[] = [];
   for await (const status of connection.status()) {

@@ -1,7 +1,7 @@
 /**
- * Bodies of messages: protobuf, and the object store for what is larger than the server takes.
+ * Bodies of messages: protobuf, with the object store for bodies that are too large for a message.
  *
- * A message whose body lies in the object store is empty and says so in its headers:
+ * A message whose body is in the object store is empty and has these headers:
  *   hone-store    bucket of the object, one of payload-stores.ts; without it, the one of older releases
  *   hone-object   name of the object there
  *   hone-digest   SHA-256 of the body, hexadecimal
@@ -23,14 +23,14 @@ const STORE_HEADER = "hone-store";
 const OBJECT_HEADER = "hone-object";
 const DIGEST_HEADER = "hone-digest";
 const SIZE_HEADER = "hone-size";
-/** Left for the subject and the headers, which count towards the server's limit. */
+/** Space for the subject and the headers, which count towards the server's limit. */
 export const HEADROOM_BYTES = 8_192;
 
 /**
- * Encodes a message; one that is too large for the server is put into the object store first.
- * @param kind how long a body is needed that lies there.
- * @throws {PayloadTooLargeError} when no reader would take it.
- * @throws {PayloadStoreFullError | BusUnavailableError} when it could not be put there within its deadline.
+ * Encodes a message. A body that is too large for the server is first put into the object store.
+ * @param kind decides how long a body in the object store is kept.
+ * @throws {PayloadTooLargeError} when no reader would accept it.
+ * @throws {PayloadStoreFullError | BusUnavailableError} when it could not be stored within its deadline.
  */
 export async function encodeBody<Schema extends DescMessage>(
   bus: Bus,
@@ -53,15 +53,15 @@ export async function encodeBody<Schema extends DescMessage>(
   return { data: new Uint8Array(0), headers: pointer };
 }
 
-/** Where the body of a message lies that is not in the message itself. */
+/** @returns the place of a message's body in the object store; undefined if the body is in the message itself. */
 export function objectOf(from: MsgHdrs | undefined): ObjectPlace | undefined {
   const name = from?.get(OBJECT_HEADER);
   return name ? { store: from?.get(STORE_HEADER) || OLD_PAYLOAD_STORE, name } : undefined;
 }
 
 /**
- * Decodes a message, fetching its body where it lies in the object store.
- * @throws {UndecodableMessageError} when the bytes are no such message, or the object is gone or another.
+ * Decodes a message, and fetches its body if that is in the object store.
+ * @throws {UndecodableMessageError} when the bytes are not such a message, or the object is gone or another one.
  * @throws {BusUnavailableError} when the object store does not answer.
  */
 export async function decodeBody<Schema extends DescMessage>(
@@ -69,15 +69,15 @@ export async function decodeBody<Schema extends DescMessage>(
   schema: Schema,
   message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
 ): Promise<MessageShape<Schema>> {
-  // Nothing is awaited for a body that came with its message, which is nearly every one.
+  // A body that came with its message, as nearly all do, is decoded without waiting.
   const isWhole = objectOf(message.headers) === undefined;
   const data = isWhole ? message.data : await fetchBody(bus, message);
   return decodeBytes(schema, data, message.subject);
 }
 
 /**
- * The bytes of a message, from the object store where it points there.
- * @throws as {@link decodeBody} does.
+ * @returns the bytes of a message, from the object store if the message points there.
+ * @throws the same as {@link decodeBody}.
  */
 export async function fetchBody(
   bus: Bus,
@@ -94,8 +94,8 @@ export async function fetchBody(
 }
 
 /**
- * Decodes a message that is known to be whole.
- * @throws {UndecodableMessageError} when the bytes are no such message.
+ * Decodes a body that is complete.
+ * @throws {UndecodableMessageError} when the bytes are not such a message.
  */
 export function decodeBytes<Schema extends DescMessage>(
   schema: Schema,
@@ -105,7 +105,7 @@ export function decodeBytes<Schema extends DescMessage>(
   try {
     return fromBinary(schema, data);
   } catch (error) {
-    throw new UndecodableMessageError(subject, `it is no ${schema.typeName} (${describeError(error)})`, {
+    throw new UndecodableMessageError(subject, `it is not a ${schema.typeName} (${describeError(error)})`, {
       cause: error,
     });
   }

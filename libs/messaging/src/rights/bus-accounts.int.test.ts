@@ -1,6 +1,6 @@
 /**
- * Somebody who has taken a service over has the server answer to subjects of others, on a bus with an account for each
- * service, and on one without, which shows that the attempts would do harm.
+ * An attacker who controls one service makes the server answer to the subjects of others. This is tried on a bus with an
+ * account for each service, and on one with a single account, which shows that the attempts would do harm.
  */
 
 import assert from "node:assert/strict";
@@ -21,9 +21,9 @@ import { ServiceName, subjects } from "../subjects.ts";
 import { busAccounts, usersIn } from "./bus-accounts.ts";
 import { BUS_USERS, type BusRights, type BusUser, busRights, inboxPrefixOf } from "./bus-rights.ts";
 
-/** The trainer makes the streams: nothing keeps it from them. */
+/** The trainer creates the streams, so nothing protects them from it. */
 const ATTACKERS = BUS_USERS.filter((user) => user !== ServiceName.trainer);
-/** A message of each, which is there before the attack and must be there afterwards. */
+/** One message on each subject exists before the attack and must exist afterwards. */
 const SEEDS: readonly (readonly [stream: string, subject: string])[] = [
   [StreamName.runs, subjects.runRequest()],
   [StreamName.jobs, subjects.rolloutJob("seed")],
@@ -34,7 +34,7 @@ const SEEDS: readonly (readonly [stream: string, subject: string])[] = [
   ["KV_REPLICAS", "$KV.REPLICAS.seed.seed"],
   ["KV_DEATHS", "$KV.DEATHS.seed"],
 ];
-/** Subjects of others that an answer might be put on: they destroy streams, or are taken for work, scores and states. */
+/** Subjects that an answer could be sent to: messages there destroy streams, or count as work, scores and states. */
 const TARGETS = [
   ...SEEDS.flatMap(([stream]) => [`$JS.API.STREAM.DELETE.${stream}`, `$JS.API.STREAM.PURGE.${stream}`]),
   "$JS.API.STREAM.DELETE.OBJ_PAYLOADS_judge",
@@ -48,25 +48,25 @@ const TARGETS = [
   "$KV.RUN_STATE.forged",
   "$KV.REPLICAS.forged.forged",
 ];
-/** Something lies there for each that may be asked for. */
+/** A message exists for each request that is allowed. */
 const GET_SEED = JSON.stringify({ seq: 1 });
-/** May do everything, beside the streams: looks at what is left. */
+/** A user with all rights, who checks what is left. */
 const OWNER = "owner";
 const SETTLE_MS = 100;
-/** End of an acknowledgement of a message that is not there: a user may take the work that is its own. */
+/** The end of an acknowledgement for a message that does not exist, as a user may acknowledge its own work. */
 const NO_DELIVERY = "1.999.999.1.0";
-/** Ends at once, with an empty answer where there is no work. */
+/** A pull that ends at once, with an empty answer if there is no work. */
 const PULL = JSON.stringify({ batch: 10, no_wait: true });
 
 describe("a bus with an account for each service", () => {
-  test("no user has the server do to another's subjects what it may not do itself", async () => {
+  test("no user can make the server publish or delete what the user itself may not", async () => {
     for (const attacker of ATTACKERS) {
       await using bus = await startBus(true);
       assert.deepEqual(await bus.attack(attacker), [], attacker);
     }
   });
 
-  test("on a bus with one account every user has the server empty streams, or put its answers there", async () => {
+  test("on a bus with one account every user can make the server empty streams or publish answers into them", async () => {
     for (const attacker of ATTACKERS) {
       await using bus = await startBus(false);
       const harm = await bus.attack(attacker);
@@ -74,14 +74,14 @@ describe("a bus with an account for each service", () => {
     }
   });
 
-  describe("hands on what the table of rights allows", () => {
+  describe("passes on what the table of rights allows", () => {
     let bus: TestBus;
     before(async () => {
       bus = await startBus(true);
     });
     after(() => bus?.[Symbol.asyncDispose]());
 
-    test("questions: each one that a user may ask is answered by whoever hears it, and by nobody else", async () => {
+    test("requests: each one that a user may send is answered by the service it is for, and by no other", async () => {
       const schemas = [HealthRequestSchema, HealthReplySchema] as const;
       const rights = busRights();
       for (const [hearer, asker, subject] of questions(rights)) {
@@ -126,7 +126,7 @@ describe("a bus with an account for each service", () => {
       }
     });
 
-    test("what is stored wakes those that hear of it", async () => {
+    test("messages that are stored reach the users who may receive them", async () => {
       for (const [writer, reader, subject] of [
         ["trainer", "agent-rollout", "$KV.RUN_STATE.woken"],
         ["trainer", "inference-gateway", "$KV.RUN_STATE.woken"],
@@ -149,7 +149,7 @@ describe("a bus with an account for each service", () => {
 });
 
 describe("busAccounts()", () => {
-  test("gives nobody a way that its rights do not name", () => {
+  test("imports no subject that the rights do not name", () => {
     const rights = busRights();
     for (const { imports, exports, users } of Object.values(busAccounts())) {
       for (const [user, { publish, subscribe }] of Object.entries(users)) {
@@ -165,24 +165,24 @@ describe("busAccounts()", () => {
     }
   });
 
-  test("refuses rights by which one message would go two ways", () => {
+  test("refuses rights by which one message would go to two accounts", () => {
     const rights = busRights();
     const { publish, subscribe } = rights.dataset;
     const both = { publish, subscribe: [...subscribe, subjects.judgeScore()] };
     assert.throws(
       () => busAccounts({ ...rights, dataset: both }),
-      /HONE-client cannot take hone.v1.judge.score .* a message would go both ways/,
+      /HONE-client cannot import hone.v1.judge.score .* a message would go to both/,
     );
   });
 });
 
 interface TestBus extends AsyncDisposable {
   connect(user: BusUser): Promise<Bus>;
-  /** Asks everything that a user may ask, with every target as the reply. @returns what harm is done. */
+  /** Sends every request that a user may send, with every target as the reply subject. @returns the harm done. */
   attack(user: BusUser): Promise<string[]>;
 }
 
-/** A bus with streams that hold something. */
+/** A bus whose streams hold messages. */
 async function startBus(hasAccounts: boolean): Promise<TestBus> {
   const accounts = busAccounts();
   const users = [{ name: OWNER }, ...usersIn(accounts)] as const;
@@ -267,7 +267,7 @@ async function startBus(hasAccounts: boolean): Promise<TestBus> {
   };
 }
 
-/** The server works on what JetStream is asked one after the other: what is asked now is answered last. */
+/** The server handles JetStream requests one after the other, so the answer to this one comes after all earlier ones. */
 async function settle(attacker: NatsConnection, owner: Bus): Promise<void> {
   await attacker.flush();
   for (let i = 0; i < 3; i++) {
@@ -276,7 +276,7 @@ async function settle(attacker: NatsConnection, owner: Bus): Promise<void> {
   }
 }
 
-/** Every question of the table that a service or a person answers, with a subject of its own. */
+/** All requests of the table that a service or a client answers, each with a concrete subject. */
 function questions(
   rights: Readonly<Record<BusUser, BusRights>>,
 ): [hearer: BusUser, asker: BusUser, subject: string][] {

@@ -1,40 +1,41 @@
 /**
- * The accounts of a bus on which a service that was taken over is held off by the server: made of the table of rights
- * (bus-rights.ts), and of nothing else.
+ * The accounts of a bus, which limit the harm that an attacker in control of one service can do. They are derived from the
+ * table of rights (bus-rights.ts) alone.
  *
- * The server answers to whatever subject a question names as its reply, whoever may publish there. In an account of its own a
- * service may name what it likes: the answer stays in that account, and goes on from there only where the service might have
- * published itself.
+ * The server sends its answers to any reply subject that a request names, also if the requester may not publish there. If each
+ * service has its own account, the answer stays in that account, and leaves it only on subjects on which the service may
+ * publish itself.
  *
- * A1: one account holds the streams, and the trainer, which alone makes them. Every other user has an account of its own.
- * A2: what a user may publish and streams or their server take, its account imports as a service of the streams' account.
- * A3: what a user may publish and another one answers, its account imports as a service of the other one's account.
- * A4: what is told to many while it is stored is a stream of the account of whoever publishes it: the server hands nothing on
- *     as a stream that came as a service.
- * A5: within its account a user has the rights of the table, and may answer: the server renames the subject of an answer.
- * A6: servers before 2.11 take one import of a subject, and none whose subjects overlap does what both would: what another
- *     import covers is left out, and what overlaps otherwise is refused here.
+ * A1: one account holds the streams and the trainer, the only user that creates them. Every other user has its own account.
+ * A2: subjects that a user may publish and that streams or JetStream receive: its account imports them as a service of the
+ *     streams' account.
+ * A3: subjects that a user may publish and another user answers: its account imports them as a service of the other account.
+ * A4: subjects that are stored and that other users receive as well: these are a stream of the publisher's account, as the
+ *     server does not export as a stream what it imported as a service.
+ * A5: within its account a user has the rights of the table, and may also answer on the subjects that the server renames.
+ * A6: servers before 2.11 allow one import of a subject, and overlapping imports do not work together. An import that another
+ *     one covers is left out, and other overlaps are refused here.
  */
 
 import { storedSubjects } from "../streams/streams.ts";
 import { ServiceName, subjects } from "../subjects.ts";
 import { BUS_USERS, type BusRights, type BusUser, busRights, inboxPrefixOf } from "./bus-rights.ts";
 
-/** Holds the streams (A1). The names of the others begin with it. */
+/** The account with the streams (A1). The names of the others begin with it. */
 export const STREAMS_ACCOUNT = "HONE";
 
-/** Part of an account, in the words of nats-server's configuration. */
+/** An export of an account, in the format of nats-server's configuration. */
 export type AccountExport =
   | { readonly stream: string; readonly accounts: readonly string[] }
   | {
       readonly service: string;
       readonly accounts: readonly string[];
       readonly response_type: "Singleton" | "Stream";
-      /** How long the server keeps the way back of an answer, counted from the last one. */
+      /** How long the server forwards answers, counted from the last one. */
       readonly response_threshold: string;
     };
 
-/** Part of an account, in the words of nats-server's configuration. */
+/** An import of an account, in the format of nats-server's configuration. */
 export type AccountImport =
   | { readonly stream: { readonly account: string; readonly subject: string } }
   | { readonly service: { readonly account: string; readonly subject: string } };
@@ -42,33 +43,33 @@ export type AccountImport =
 /** One account of the bus. */
 export interface BusAccount {
   readonly holdsStreams: boolean;
-  /** A5 */
+  /** The account's users with their rights (A5). */
   readonly users: Readonly<Partial<Record<BusUser, BusRights>>>;
   readonly exports: readonly AccountExport[];
   readonly imports: readonly AccountImport[];
 }
 
-/** What the server calls the answers to a question that came from another account (A5). */
+/** The subjects to which the server renames answers to a request from another account (A5). */
 const RENAMED_ANSWERS = "_R_.>";
-/** Of the server itself: questions to JetStream, and acknowledgements. */
+/** Subjects of the server itself: requests to JetStream, and acknowledgements. */
 const OF_JETSTREAM = ["$JS.>"];
-/** Questions that are answered by more than one message, or by more than one process. */
+/** Requests that are answered by more than one message, or by more than one process. */
 const ANSWERED_OFTEN = [
   "$JS.API.CONSUMER.MSG.NEXT.>",
   "hone.v1.policy.generate.*.*",
   subjects.serviceHealth("*"),
 ];
-/** Streams answer within seconds, and signs of life of a generation come more often; each keeps its way back. */
+/** Streams answer within seconds, and a generation sends heartbeats more often than this; each answer renews the time. */
 const SOON = "2m";
-/** Judges compare a group for as long as the run allows them. A way back that was used is gone at once. */
+/** Judges may take as long as the run allows. The server forgets the reply subject of a single answer once it was used. */
 const LATE = "24h";
 
-/** The account of a user. */
+/** @returns the account of a user. */
 export function accountOf(user: BusUser): string {
   return user === ServiceName.trainer ? STREAMS_ACCOUNT : `${STREAMS_ACCOUNT}-${user}`;
 }
 
-/** Every account by its name. @throws {TypeError} for rights of which no accounts can be made (A6). */
+/** @returns all accounts by name. @throws {TypeError} for rights that accounts cannot express (A6). */
 export function busAccounts(
   rights: Readonly<Record<BusUser, BusRights>> = busRights(),
 ): Readonly<Record<string, BusAccount>> {
@@ -77,14 +78,14 @@ export function busAccounts(
   return Object.fromEntries(names.map((name) => [name, accountWith(name, ways, rights)]));
 }
 
-/** A user with its place, as a server that a test starts takes it. */
+/** A user with its account, for a server that a test starts. */
 export interface BusUserInAccount {
   readonly name: BusUser;
   readonly account: string;
   readonly rights: BusRights;
 }
 
-/** Every user of some accounts. */
+/** @returns all users of some accounts. */
 export function usersIn(accounts: Readonly<Record<string, BusAccount>>): BusUserInAccount[] {
   return BUS_USERS.flatMap((name) => {
     const account = accountOf(name);
@@ -93,7 +94,7 @@ export function usersIn(accounts: Readonly<Record<string, BusAccount>>): BusUser
   });
 }
 
-/** A subject that leads from the account of whoever publishes to that of whoever hears it. */
+/** A subject that is passed from one account to another. */
 interface Way {
   readonly kind: "service" | "stream";
   readonly subject: string;
@@ -101,7 +102,7 @@ interface Way {
   readonly importer: string;
 }
 
-/** A2 to A4, for what one user publishes. */
+/** @returns the subjects that one user publishes into other accounts (A2 to A4). */
 function waysOf(user: BusUser, rights: Readonly<Record<BusUser, BusRights>>): Way[] {
   const own = accountOf(user);
   const published = rights[user].publish.filter((subject) => !isInbox(subject));
@@ -136,7 +137,7 @@ function accountWith(
     return [user, { publish: [...new Set([...publish, RENAMED_ANSWERS])], subscribe }];
   });
   const imports = withoutOverlap(ways.filter(({ importer }) => importer === name));
-  // Only what somebody does import.
+  // Only subjects that another account imports.
   const exported = BUS_USERS.map(accountOf)
     .filter((importer, index, all) => all.indexOf(importer) === index && importer !== name)
     .flatMap((importer) => withoutOverlap(ways.filter((way) => way.importer === importer)))
@@ -174,7 +175,7 @@ function exportOf({ kind, subject, exporter }: Way, accounts: readonly string[])
   };
 }
 
-/** A6, for what one account imports. */
+/** Removes overlaps from the imports of one account (A6). */
 function withoutOverlap(ways: readonly Way[]): readonly Way[] {
   const kept: Way[] = [];
   for (const way of ways) {
@@ -193,7 +194,7 @@ function withoutOverlap(ways: readonly Way[]): readonly Way[] {
     );
     if (clash !== undefined) {
       throw new TypeError(
-        `the account ${importer} cannot take ${subject} from ${exporter} and ${clash.subject} from ${clash.exporter}: a message would go both ways; give each a subject of its own in bus-rights.ts`,
+        `The account ${importer} cannot import ${subject} from ${exporter} and ${clash.subject} from ${clash.exporter}: a message would go to both; give each a subject of its own in bus-rights.ts`,
       );
     }
     kept.push(way);
@@ -205,7 +206,7 @@ function isInbox(subject: string): boolean {
   return BUS_USERS.some((user) => subject.startsWith(`${inboxPrefixOf(user)}.`));
 }
 
-/** What two subjects with wildcards have in common; undefined where that is nothing. */
+/** @returns the subjects that two subjects with wildcards have in common; undefined if there are none. */
 function intersection(left: string, right: string): string | undefined {
   const [a, b] = [left.split("."), right.split(".")];
   const common: string[] = [];

@@ -1,4 +1,4 @@
-/** What each user of the bus may do, tried on a real server as somebody who has taken that service over. */
+/** What each user of the bus may do, tested on a real server as an attacker who controls that service. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -15,7 +15,7 @@ const EVERYBODY: readonly BusUser[] = BUS_USERS;
 const PAYLOADS = EVERYBODY.map((user) => `OBJ_PAYLOADS_${user}`);
 const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOADS];
 
-/** What is of one service alone, or of some: nobody else may publish it. */
+/** Subjects that only some users may publish. */
 const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] = [
   ["hone.v1.run.request", "client"],
   ["hone.v1.run.cancel.r", "client"],
@@ -41,12 +41,12 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
     [`$O.PAYLOADS_${user}.C.once.x`, user],
     [`$O.PAYLOADS_${user}.M.x`, user],
   ]),
-  // Of older releases: read, and emptied.
+  // The bucket of older releases, which is only read and emptied.
   ["$O.PAYLOADS.C.x"],
   ["$O.PAYLOADS.M.x"],
   ["$JS.API.STREAM.PURGE.OBJ_PAYLOADS", "trainer"],
   ["$JS.API.STREAM.CREATE.OBJ_PAYLOADS"],
-  // A consumer delivers to whatever subject its maker names, whoever else may publish there.
+  // A consumer delivers to any subject that its creator names, also if the creator may not publish there.
   ...[...STREAMS, ...BUCKETS].flatMap((stream): [string, ...BusUser[]][] => [
     [`$JS.API.CONSUMER.CREATE.${stream}.any`, "trainer"],
     [`$JS.API.CONSUMER.CREATE.${stream}.any.filter`, "trainer"],
@@ -57,7 +57,7 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["$JS.API.CONSUMER.CREATE.OTHER.any"],
   ["$JS.API.STREAM.MSG.GET.RUNS", "trainer"],
   ["$JS.API.STREAM.MSG.GET.JOBS", "agent-rollout"],
-  // What a service hears besides answers, such as the messages of a stream, comes from the server alone.
+  // What a service receives besides answers, such as the messages of a stream, comes from the server only.
   ...EVERYBODY.filter((user) => user !== "client").map((user): [string] => [`_INBOX_${user}.messages`]),
   ["_INBOX_agent-rollout.answer.x", "dataset", "inference-gateway"],
   ["_INBOX_inference-gateway.answer.x"],
@@ -97,7 +97,7 @@ describe("busRights()", () => {
     await nats?.stop();
   });
 
-  test("the trainer makes the streams, and every other service sees them", async () => {
+  test("the trainer can create the streams, and every other service can use them", async () => {
     await ensureTopology(busOf("trainer"));
     for (const user of EVERYBODY) await ensureTopology(busOf(user), { role: StreamsRole.await });
   });
@@ -107,12 +107,12 @@ describe("busRights()", () => {
       const allowed = await Promise.all(
         EVERYBODY.map(async (user) => ((await isRefused(user, subject)) ? [] : [user])),
       );
-      // People hear answers below one prefix, and their program makes the rest of the subject.
+      // Clients receive answers below one prefix, and their program chooses the rest of the subject.
       assert.deepEqual(allowed.flat().sort(), [...may].sort());
     });
   }
 
-  test("nobody hears what is meant for another: answers, requests, messages of streams", async () => {
+  test("nobody receives what is meant for another: answers, requests, messages of streams", async () => {
     for (const listener of EVERYBODY) {
       const others = EVERYBODY.filter((user) => user !== listener);
       const subjects = [
@@ -124,12 +124,12 @@ describe("busRights()", () => {
         ">",
       ];
       for (const subject of subjects) {
-        assert.ok(await isDeaf(listener, subject), `${listener} hears ${subject}`);
+        assert.ok(await isRefusedToSubscribe(listener, subject), `${listener} hears ${subject}`);
       }
     }
   });
 
-  test("whoever has answered one request cannot find the subject of another", async () => {
+  test("a service that answered one request cannot guess the reply subject of another", async () => {
     const heard: string[] = [];
     const asker = busOf("trainer");
     for (let i = 0; i < 3; i++) {
@@ -144,7 +144,7 @@ describe("busRights()", () => {
 
   const busOf = (user: BusUser): Bus => buses.get(user) ?? assert.fail(user);
 
-  /** Whether the server refuses what a user publishes. Nothing of it is meant to be understood by anybody. */
+  /** Whether the server refuses a message of a user; its contents are meaningless. */
   async function isRefused(user: BusUser, subject: string): Promise<boolean> {
     const connection = await open(user);
     const said = errorsOf(connection);
@@ -154,7 +154,7 @@ describe("busRights()", () => {
     return (await said).some((text) => text.includes(`"${subject}"`));
   }
 
-  async function isDeaf(user: BusUser, subject: string): Promise<boolean> {
+  async function isRefusedToSubscribe(user: BusUser, subject: string): Promise<boolean> {
     const connection = await open(user);
     const subscription = connection.subscribe(subject);
     const isRefused = (async () => {
@@ -176,7 +176,7 @@ describe("busRights()", () => {
   };
 });
 
-/** What the server says against a connection until it ends. */
+/** The errors that the server reports to a connection until it ends. */
 async function errorsOf(connection: NatsConnection): Promise<string[]> {
   const errors: string[] = [];
   for await (const status of connection.status()) {

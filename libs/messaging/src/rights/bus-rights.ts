@@ -1,17 +1,17 @@
 /**
- * Who may do what on the bus: one user for each service and one for people who submit runs.
+ * The rights on the bus: one user for each service, and one for clients that submit runs.
  *
- * This is the only place that says so. `hone up` makes the users of its own bus of it, and the accounts of
- * the chart's bus are made of it (bus-accounts.ts).
+ * This is the only place that defines them. `hone up` creates the users of its bus from it, and the accounts of the chart's
+ * bus are derived from it (bus-accounts.ts).
  *
- * U1: a user hears answers below a prefix of its own, and nobody else listens there. Who answers it may publish below
- *     `<prefix>.answer` (people have one prefix for all); the rest of the subject is random (reply-inbox.ts), so that only
- *     who was asked can answer. The server's own `allow_responses` is not used: with it whoever is asked may publish to any
- *     subject that the question names as its reply.
- * U2: the trainer alone makes, changes and purges streams, and makes consumers: a consumer may deliver what its stream holds
- *     to any subject, and nothing in the question's subject says to which. Others read by single questions.
- * U3: a bucket is written by the service that its values are of. Large payloads lie in a bucket for each user: everybody reads
- *     them, their writer alone puts them, and the trainer alone removes them.
+ * U1: a user receives answers below its own prefix, and no other user may subscribe there. Services that answer it may publish
+ *     below `<prefix>.answer` (all clients share one prefix). The rest of the subject is random (reply-inbox.ts), so that only
+ *     the service that got the request can answer. The server's own `allow_responses` is not used, as with it a service may
+ *     publish on any subject that a request names for its reply.
+ * U2: only the trainer creates, changes and purges streams and creates consumers. A consumer may deliver the messages of its
+ *     stream to any subject, and rights cannot limit to which. Other services request single messages.
+ * U3: a bucket is written by the service that owns its values. Each user has a bucket for large payloads: every user reads it,
+ *     only its owner stores them, and only the trainer removes them.
  */
 
 import { ANSWER_TOKEN } from "../exchange/reply-inbox.ts";
@@ -25,23 +25,23 @@ import { EventSinkDurable } from "../streams/durables.ts";
 import { StreamName } from "../streams/streams.ts";
 import { RunControl, ServiceName, subjects, ValidatingService } from "../subjects.ts";
 
-/** Subjects on which a user may publish and which it may listen to. */
+/** The subjects that a user may publish and subscribe to. */
 export interface BusRights {
   readonly publish: readonly string[];
   readonly subscribe: readonly string[];
 }
 
-/** The user of people and programs that submit runs, control them and read what is told of them. */
+/** The user of people and programs that submit runs, control them and read about them. */
 export const CLIENT = "client";
 export const BUS_USERS = [...Object.values(ServiceName), CLIENT] as const;
 export type BusUser = (typeof BUS_USERS)[number];
 
-/** First token of the subjects on which a user hears answers (U1); people's is what every NATS client has by itself. */
+/** @returns the first token of the subjects on which a user receives answers (U1); for clients it is the default of NATS. */
 export function inboxPrefixOf(user: BusUser): string {
   return user === CLIENT ? "_INBOX" : `_INBOX_${user}`;
 }
 
-/** The rights of every user. */
+/** @returns the rights of every user. */
 export function busRights(): Readonly<Record<BusUser, BusRights>> {
   const health = Object.values(ServiceName).map((name) => subjects.serviceHealth(name));
   const validate = Object.values(ValidatingService).map((name) => subjects.validate(name));
@@ -161,22 +161,22 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
   };
 }
 
-/** Of large payloads, those of older releases included. */
+/** Streams of large payloads, including that of older releases. */
 const PAYLOAD_STREAMS = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE].map(streamOfStore);
 const RUN_STATES = "$KV.RUN_STATE.>";
 const REPLICAS = "$KV.REPLICAS.>";
 
-/** Who asks every service: for its health, whether a run is right, or to score. */
+/** Users that send requests to every service: for its health, to validate a run, or to score. */
 const ASKERS: readonly BusUser[] = [ServiceName.trainer, ServiceName.tracer, CLIENT];
 
 function inbox(user: BusUser): string {
   return `${inboxPrefixOf(user)}.>`;
 }
 
-/** U1 */
+/** Subjects for answers to other users (U1). */
 function answers(...askers: readonly BusUser[]): string[] {
   return askers.map((user) =>
-    // Other programs than Hone's own, such as `nats request`, make their subjects without that token.
+    // Other programs than Hone's own, such as `nats request`, use reply subjects without that token.
     user === CLIENT ? inbox(user) : `${inboxPrefixOf(user)}.${ANSWER_TOKEN}.>`,
   );
 }
@@ -185,7 +185,7 @@ function controls(): string[] {
   return Object.values(RunControl).map((verb) => subjects.runControl(verb, "*"));
 }
 
-/** What every service does: looks at streams, reads and writes large payloads, puts aside what it cannot work on. */
+/** Rights of every service: to inspect streams, to read and write large payloads, and to set aside bad messages. */
 function common(user: BusUser): string[] {
   return [
     "$JS.API.INFO",
@@ -197,12 +197,12 @@ function common(user: BusUser): string[] {
   ];
 }
 
-/** U3 */
+/** The rights for large payloads (U3). */
 function largePayloads(user: BusUser): string[] {
   return [`$O.${payloadStoreOf(user)}.>`, ...read(...PAYLOAD_STREAMS)];
 }
 
-/** A shared consumer is looked at, read and acknowledged. */
+/** The rights to inspect a shared consumer, to read from it and to acknowledge. */
 function durable(stream: StreamName, consumer: string): string[] {
   return [
     ...read(stream),
@@ -212,12 +212,12 @@ function durable(stream: StreamName, consumer: string): string[] {
   ];
 }
 
-/** Single messages of streams are asked for. */
+/** The right to request single messages of streams. */
 function read(...streams: readonly string[]): string[] {
   return streams.map((stream) => `$JS.API.STREAM.MSG.GET.${stream}`);
 }
 
-/** A stream is read in order, by a consumer with a random name. */
+/** The rights to read a stream in order, with a consumer that has a random name. */
 function readInOrder(stream: string): string[] {
   return [
     ...read(stream),
@@ -229,7 +229,7 @@ function readInOrder(stream: string): string[] {
   ];
 }
 
-/** U2 */
+/** The rights to create streams and consumers (U2). */
 function makeStreams(): string[] {
   const buckets = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOAD_STORES.map(streamOfStore)];
   return [...Object.values(StreamName), ...buckets].flatMap((stream) => [

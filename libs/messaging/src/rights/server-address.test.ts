@@ -11,16 +11,16 @@ describe("splitCredentials()", () => {
     });
   });
 
-  test("leaves an address without them as it is", () => {
+  test("returns an address without them unchanged", () => {
     assert.deepEqual(splitCredentials("127.0.0.1:4222"), { servers: "127.0.0.1:4222" });
   });
 
-  test("refuses what is no address without telling the password", () => {
+  test("refuses an invalid address without the password in its message", () => {
     assert.throws(
       () => splitCredentials("nats://judge:hidden@ho st"),
       (error) =>
         error instanceof Error &&
-        /must have a NATS address/.test(error.message) &&
+        /is not the address of a NATS server/.test(error.message) &&
         !/hidden/.test(error.message),
     );
   });

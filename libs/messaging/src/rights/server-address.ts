@@ -1,20 +1,19 @@
-/** The address of a bus as people write it, taken apart for the client, which wants user and password by themselves. */
+/** Splits the address of a bus for the client library, which takes user and password separately. */
 
 import { InvalidInputError } from "@hone/core";
 import { redactText } from "@hone/telemetry";
 
-/** Where a bus is, and as whom it is entered. */
+/** The address of a bus, and the user to connect as. */
 export interface ServerAddress {
-  /** Without user and password; several, separated by commas. */
+  /** The address without user and password, or several, separated by commas. */
   readonly servers: string;
   readonly user?: string;
   readonly password?: string;
 }
 
 /**
- * Takes user and password out of `nats://user:password@host:4222`; of several addresses the first that has some gives
- * them.
- * @throws {InvalidInputError} for what is no address. The message holds no password.
+ * Takes user and password out of `nats://user:password@host:4222`. With several addresses, the first that has a user counts.
+ * @throws {InvalidInputError} for an invalid address. The message does not contain the password.
  */
 export function splitCredentials(url: string): ServerAddress {
   let credentials: { user: string; password: string } | undefined;
@@ -24,7 +23,7 @@ export function splitCredentials(url: string): ServerAddress {
     const withScheme = text.includes("://") ? text : `nats://${text}`;
     if (!URL.canParse(withScheme)) {
       throw new InvalidInputError(
-        `Cannot connect as the bus must have a NATS address: current value is "${redactText(text)}"`,
+        `"${redactText(text)}" is not the address of a NATS server; give one such as nats://user:password@host:4222`,
         { path: "url", allowed: "an address such as nats://user:password@host:4222" },
       );
     }

@@ -1,8 +1,8 @@
-/** What a service does about streams and their shared consumers. */
+/** Whether a service creates streams and their shared consumers. */
 export const StreamsRole = {
-  /** Makes what is missing, and brings what is there to its settings. */
+  /** Creates those that are missing, and updates the settings of the others. */
   make: "make",
-  /** Waits until another service has made them; needs no right to change a stream or to make a consumer. */
+  /** Waits until another service has created them; needs no right to change a stream or to create a consumer. */
   await: "await",
 } as const;
 export type StreamsRole = (typeof StreamsRole)[keyof typeof StreamsRole];

@@ -1,4 +1,4 @@
-/** How much work waits in a stream, and with whom. */
+/** Tells how many messages wait in a stream and at its consumers. */
 
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
@@ -7,18 +7,18 @@ import { lastKeyOf } from "../subjects.ts";
 import { type DurableName, durableInfo } from "./durables.ts";
 import { StreamName } from "./streams.ts";
 
-/** What the server knows of a shared consumer. */
+/** The state of a shared consumer. */
 export interface ConsumerBacklog {
-  /** Messages that nobody has taken. */
+  /** Messages that were not delivered yet. */
   readonly pending: number;
-  /** Messages that were taken and are not acknowledged. */
+  /** Messages that were delivered and are not acknowledged yet. */
   readonly inWork: number;
   /** Of those in work, how many were delivered more than once. */
   readonly redelivered: number;
 }
 
 /**
- * What waits with a consumer; with one that nobody has made yet, nothing.
+ * @returns the messages that wait at a consumer; none if the consumer does not exist yet.
  * @throws {BusUnavailableError} when the server does not answer.
  */
 export async function consumerBacklog(
@@ -38,7 +38,7 @@ export async function consumerBacklog(
   }
 }
 
-/** How many messages of a subject a stream holds. @throws {BusUnavailableError} when the server does not answer. */
+/** @returns how many messages of a subject a stream holds. @throws {BusUnavailableError} when the server does not answer. */
 export async function subjectCount(bus: Bus, stream: StreamName, subject: string): Promise<number> {
   try {
     const { state } = await bus.manager.streams.info(stream, { subjects_filter: subject });
@@ -48,7 +48,7 @@ export async function subjectCount(bus: Bus, stream: StreamName, subject: string
   }
 }
 
-/** Runs of which a stream of work holds a message. @throws {BusUnavailableError} when the server does not answer. */
+/** @returns the runs that have a message in a stream of work. @throws {BusUnavailableError} when the server does not answer. */
 export async function runsIn(
   bus: Bus,
   stream: typeof StreamName.jobs | typeof StreamName.episodes,
@@ -61,25 +61,25 @@ export async function runsIn(
   }
 }
 
-/** How much a stream holds, and of whom. */
+/** How full a stream is, and which runs have messages in it. */
 export interface StreamRoom {
   readonly bytes: number;
-  /** Its size; undefined = none but the server's own. */
+  /** Its size limit; undefined = only that of the server. */
   readonly maxBytes: number | undefined;
-  /** Whether the next message may be one too many, so that senders wait; of EPISODES, also where a bucket of large ones is full. */
+  /** Whether the next message may not fit, so that senders wait. For EPISODES this includes the buckets of large episodes. */
   readonly isFull: boolean;
-  /** Position of the first message that is there. */
+  /** Position of the first message in it. */
   readonly firstSequence: number;
-  /** Runs of which it holds a message. */
+  /** Runs that have a message in it. */
   readonly runs: readonly string[];
 }
 
-/** Less than this share of its size is as good as nothing where the size is large. */
+/** A stream counts as full when less than this share of its size is free... */
 const FULL_SHARE = 0.01;
-/** And as much as these messages of the usual size, where it is small. */
+/** ...or, if it is small, when fewer messages than this of the average size fit. */
 const FULL_MESSAGES = 4;
 
-/** Looks how full a stream of work is. @throws {BusUnavailableError} when the server does not answer. */
+/** @returns how full a stream of work is. @throws {BusUnavailableError} when the server does not answer. */
 export async function streamRoom(
   bus: Bus,
   stream: typeof StreamName.jobs | typeof StreamName.episodes,

@@ -11,7 +11,7 @@ import { decodeBytes } from "../payloads/payload.ts";
 import { reportDead } from "../work/dead-letter.ts";
 import type { BucketName } from "./streams.ts";
 
-/** A value with the revision that compare-and-set needs. */
+/** A value, with its revision for compare-and-set. */
 export interface BucketEntry<Value> {
   readonly key: string;
   readonly value: Value;
@@ -27,31 +27,31 @@ export interface BucketChange<Value> {
 
 /** One bucket. Every method throws BusUnavailableError when the server does not answer. */
 export interface Bucket<Value> {
-  /** @throws {UndecodableMessageError} when somebody put there what is no such value. */
+  /** @throws {UndecodableMessageError} when the stored bytes are not such a value. */
   get(key: string): Promise<BucketEntry<Value> | undefined>;
-  /** Revision of a key, whatever lies there; 0 = there is no such key. */
+  /** The revision of a key, also if its value cannot be decoded; 0 if the key does not exist. */
   revisionOf(key: string): Promise<number>;
-  /** Every key with its value, but for those that cannot be decoded. */
+  /** All keys with their values, except those that cannot be decoded. */
   entries(): Promise<BucketEntry<Value>[]>;
-  /** Sets without asking what was there. @returns the new revision. */
+  /** Sets a key, whatever its present value. @returns the new revision. */
   put(key: string, value: Value): Promise<number>;
   /**
-   * Sets only where the key still has `revision`; 0 = only where there is no such key.
+   * Sets a key only if it still has `revision`; 0 = only if it does not exist.
    * @returns the new revision.
    * @throws {RevisionConflictError} when another writer was first.
    */
   compareAndSet(key: string, value: Value, revision: number): Promise<number>;
   delete(key: string): Promise<void>;
   /**
-   * The present values, then every change, for as long as the signal allows. Lost connections are mended, after
-   * which present values may come again. A value that cannot be decoded goes to DEAD and is passed over.
+   * Yields the present values, then every change until the signal aborts. After a lost connection it goes on, and may yield
+   * present values again. A value that cannot be decoded goes to DEAD and is skipped.
    */
   watch(signal: AbortSignal, onError?: (error: unknown) => void): AsyncGenerator<BucketChange<Value>>;
 }
 
 const RECOVERY_DELAY_MS = 250;
 
-/** Opens a bucket that {@link ensureTopology} made. */
+/** Opens a bucket that {@link ensureTopology} created. */
 export async function openBucket<Schema extends DescMessage>(
   bus: Bus,
   name: BucketName,
@@ -71,7 +71,7 @@ export async function openBucket<Schema extends DescMessage>(
     const stored = await guarded("read a key", key, () => find(key));
     return stored === undefined || isDeleted(stored) ? undefined : entryOf(stored);
   };
-  /** The change, or undefined where nobody can read it: watching again would only meet it again. */
+  /** @returns the change, or undefined if it cannot be decoded; throwing would make the watcher read it again and again. */
   const readable = async (
     stored: StoredMsg,
     onError: ((error: unknown) => void) | undefined,
@@ -114,7 +114,7 @@ export async function openBucket<Schema extends DescMessage>(
           return await putAt(revision);
         } catch (error) {
           if (revision !== 0 || !isConflict(error)) throw error;
-          // Of a key that was deleted the mark is still there.
+          // A deleted key still has a message that marks it as deleted, with a revision of its own.
           const stored = await find(key);
           if (stored === undefined || !isDeleted(stored)) throw error;
           return await putAt(stored.seq);
@@ -145,7 +145,7 @@ export async function openBucket<Schema extends DescMessage>(
   };
 }
 
-/** A key that was deleted leaves a message that says so. */
+/** Whether a message marks its key as deleted. */
 function isDeleted({ header }: StoredMsg): boolean {
   return header.get("KV-Operation") !== "";
 }

@@ -4,15 +4,15 @@ import { RetryableError } from "@hone/core";
 import { onSmallDisk, type SmallDisk, startNats } from "@hone/testing";
 import { connectBus, ensureTopology, publishBytes, StreamName, subjects } from "../index.ts";
 
-/* The disk of nats-server is full for a while: what it took is there afterwards, and what it did not take is taken then. */
+/* The disk of nats-server is full for a while. Messages that it stored are kept, and the others are stored afterwards. */
 
-/** Far less than the streams would like to have set aside. */
+/** Far less than the sizes of the streams. */
 const DISK_BYTES = 24 * 1024 ** 2;
 const MESSAGE_BYTES = 100_000;
 const STREAM = "hone-disk-test";
 
 test(
-  "a bus whose disk was full goes on when there is room, with every message that it took, once",
+  "a bus whose disk was full goes on once there is space, and holds every stored message once",
   {
     timeout: 120_000,
   },
@@ -23,7 +23,7 @@ async function fillAndFree(disk: SmallDisk): Promise<void> {
   const folder = `${disk.path}/nats`;
   let nats = await startNats({ folder });
   const { url, port } = nats;
-  // As its supervisor does.
+  // The supervisor does the same.
   let isOver = false;
   const restarting = nats.exited.then(async () => {
     if (!isOver) nats = await startNats({ folder, port });

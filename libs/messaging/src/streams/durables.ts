@@ -1,8 +1,8 @@
 /**
- * The shared consumers of the streams of work, by which the replicas of a service share it.
+ * The shared consumers of the streams, through which the replicas of a service share its work.
  *
- * Who makes the streams makes them, and makes anew one that is gone, or whose position lies beyond its stream
- * (stream-reset.ts): the services that take the work may not (bus-rights.ts).
+ * The service that creates the streams creates them too, and creates again one that is gone or whose position lies beyond its
+ * stream (stream-reset.ts). The services that do the work may not create them (bus-rights.ts).
  */
 
 import { AckPolicy, type ConsumerInfo, JetStreamApiError } from "@nats-io/jetstream";
@@ -12,11 +12,11 @@ import { subjects } from "../subjects.ts";
 import { isBeyondStream } from "./stream-reset.ts";
 import type { StreamName } from "./streams.ts";
 
-/** The shared consumer of each sink that the tracer writes events to. Each has its own, so that a slow one holds up no other. */
+/** The shared consumer of each sink that the tracer writes events to. Each sink has its own, so that a slow one delays no other. */
 export const EventSinkDurable = { database: "tracer-events" } as const;
 export type EventSinkName = keyof typeof EventSinkDurable;
 
-/** Shared consumers by name: replicas of a service share one, and others look at what waits there. */
+/** The names of the shared consumers; other services use them to see what waits there. */
 export const DurableName = {
   runRequests: "trainer",
   jobs: "agent-rollout",
@@ -33,20 +33,20 @@ export interface Durable {
   readonly stream: StreamName;
   readonly durable: string;
   readonly filter: string;
-  /** A dead process's messages come again after this. */
+  /** The messages of a dead process are delivered again after this time. */
   readonly ackWaitMs: number;
-  /** Most messages in work over all replicas. */
+  /** Largest number of messages in work over all replicas. */
   readonly maxAckPending: number;
 }
 
-/** Several times what a busy event loop may be late with its sign of life. */
+/** Several times as long as a busy event loop may delay its reports of progress. */
 export const DEFAULT_ACK_WAIT_MS = 10_000;
 export const DEFAULT_MAX_ACK_PENDING = 20_000;
 /** nats-server's server/errors.json: "consumer not found". */
 const CONSUMER_NOT_FOUND = 10014;
 
 const common = { ackWaitMs: DEFAULT_ACK_WAIT_MS, maxAckPending: DEFAULT_MAX_ACK_PENDING };
-/** The services' own. */
+/** The consumers of the services. */
 const DURABLES: readonly Durable[] = [
   { ...common, stream: "RUNS", durable: DurableName.runRequests, filter: subjects.runRequest() },
   { ...common, stream: "JOBS", durable: DurableName.jobs, filter: subjects.rolloutJob("*") },
@@ -62,12 +62,12 @@ const DURABLES: readonly Durable[] = [
   ),
 ];
 
-/** Makes every shared consumer that is missing, and makes anew what can be of no use any more. */
+/** Creates every shared consumer that is missing, and creates again those that cannot deliver any more. */
 export async function makeDurables(bus: Bus): Promise<void> {
   for (const each of DURABLES) await makeDurable(bus, each);
 }
 
-/** Makes one, or brings one that is there to these settings. */
+/** Creates a shared consumer, or updates the settings of an existing one. */
 export async function makeDurable(bus: Bus, durable: Durable): Promise<void> {
   const { stream } = durable;
   const config = {
@@ -84,7 +84,7 @@ export async function makeDurable(bus: Bus, durable: Durable): Promise<void> {
   }
 }
 
-/** What the server knows of a shared consumer; undefined where nobody has made it. */
+/** @returns the server's information about a shared consumer; undefined if it does not exist. */
 export async function durableInfo(
   bus: Bus,
   stream: StreamName,

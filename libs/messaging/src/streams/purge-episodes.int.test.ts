@@ -15,7 +15,7 @@ import {
   subjects,
 } from "../index.ts";
 
-/* A purge of one run must not touch what is on its way to the readers of another. */
+/* Purging one run must not affect the messages of another that are being delivered. */
 
 const ACK_WAIT_MS = 500;
 
@@ -35,7 +35,7 @@ describe("purging one run", () => {
   const publish = (subject: string) =>
     publishStored(bus, subject, RolloutJobSchema, create(RolloutJobSchema, {}));
 
-  /** A reader of every run, with a message of another run that it did not acknowledge. */
+  /** A reader of all runs that has a message of another run which it did not acknowledge. */
   async function readerOfAllRuns(stream: StreamName, filter: string) {
     await bus.manager.consumers.add(stream, {
       durable_name: "reader",
@@ -47,7 +47,7 @@ describe("purging one run", () => {
     const next = async () => (await consumer.next({ expires: 1_000 })) ?? assert.fail("nothing came");
     return {
       next,
-      /** Acknowledges what comes until all of these positions have come. */
+      /** Acknowledges messages until all of these positions were delivered. */
       untilGot(...sequences: number[]): Promise<unknown> {
         const missing = new Set(sequences);
         return eventually(`${sequences.join(", ")}`, async () => {
@@ -60,7 +60,7 @@ describe("purging one run", () => {
     };
   }
 
-  test("leaves the deliveries of another run's episodes as they are", async () => {
+  test("does not affect deliveries of another run's episodes", async () => {
     const gone = await publish(subjects.rolloutScored("gone"));
     const one = await publish(subjects.rolloutScored("other"));
     const reader = await readerOfAllRuns(StreamName.episodes, subjects.rolloutScored("*"));
@@ -71,7 +71,7 @@ describe("purging one run", () => {
     await reader.untilGot(one.sequence, two.sequence);
   });
 
-  test("leaves the deliveries of another run's jobs as they are", async () => {
+  test("does not affect deliveries of another run's jobs", async () => {
     const one = await publish(subjects.rolloutJob("other"));
     const reader = await readerOfAllRuns(StreamName.jobs, subjects.rolloutJob("*"));
     await reader.next();

@@ -1,20 +1,20 @@
-/** Dropping episodes that no reader needs any more, with the objects that they point to. */
+/** Removes episodes that no reader needs any more, and the objects that they point to. */
 
 import { type ConsumerInfo, DeliverPolicy } from "@nats-io/jetstream";
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
 import { purgeObject } from "../payloads/objects.ts";
 import { objectOf } from "../payloads/payload.ts";
-import { areLargePayloadsThere } from "../payloads/payload-janitor.ts";
+import { hasLargePayloads } from "../payloads/payload-janitor.ts";
 import { subjects } from "../subjects.ts";
 import { StreamName } from "./streams.ts";
 
-/** How long listing the messages with objects may stand still before it is given up until the next purge. */
+/** If listing the messages with objects stops for this long, the rest is left to the next purge. */
 const LIST_IDLE_MS = 2_000;
 
 /**
- * Purges the episodes of one run below a sequence, but never past what a durable consumer of the stream (judge,
- * tracer) has not acknowledged yet.
+ * Purges the episodes of one run below a position, except those that a durable consumer of the stream (judge, tracer) has not
+ * acknowledged yet.
  * @param below first sequence that the caller still needs.
  * @returns how many messages were dropped.
  */
@@ -28,21 +28,21 @@ export async function purgeEpisodes(bus: Bus, run: string, below: number): Promi
 }
 
 /**
- * The lowest position that is still needed: the caller's, or that of a durable consumer which lies behind it.
- * @param below first sequence that the caller still needs.
- * @param unheeded a durable that is not waited for.
+ * @returns the lowest position that is still needed: the caller's, or that of a durable consumer that is behind it.
+ * @param below first position that the caller still needs.
+ * @param ignored a durable consumer that does not count.
  */
-export async function neededFrom(bus: Bus, below: number, unheeded?: string): Promise<number> {
+export async function neededFrom(bus: Bus, below: number, ignored?: string): Promise<number> {
   let keepFrom = below;
   const consumers: ConsumerInfo[] = [];
   for await (const consumer of bus.manager.consumers.list(StreamName.episodes)) consumers.push(consumer);
   const { state } = await bus.manager.streams.info(StreamName.episodes);
   for (const consumer of consumers) {
     const { durable_name: durable } = consumer.config;
-    if (durable === undefined || durable === unheeded) continue;
-    // Made in advance, for a service that does not run or has not begun: what it would begin with is not waited for.
+    if (durable === undefined || durable === ignored) continue;
+    // This consumer was created in advance for a service that has not begun to read; its start is not waited for.
     if (consumer.delivered.consumer_seq === 0) continue;
-    // Of a stream that began again it has read nothing, and does not know it yet (stream-reset.ts).
+    // The stream was started over, and this consumer has read nothing of it yet (stream-reset.ts).
     if (consumer.delivered.stream_seq > state.last_seq) return 0;
     const hasBacklog = consumer.num_pending + consumer.num_ack_pending > 0;
     if (hasBacklog) keepFrom = Math.min(keepFrom, consumer.ack_floor.stream_seq + 1);
@@ -50,17 +50,17 @@ export async function neededFrom(bus: Bus, below: number, unheeded?: string): Pr
   return keepFrom;
 }
 
-/** How many messages of each kind a purge dropped, as the server counted them. */
+/** Numbers of messages that a purge dropped, as the server counted them. */
 export interface PurgedEpisodes {
   readonly finished: number;
   readonly scored: number;
 }
 
-/** Purges the episodes of one run below a position, and deletes the objects that they point to. */
+/** Purges the episodes of one run below a position, and the objects that they point to. */
 export async function purgeBelow(bus: Bus, run: string, below: number): Promise<PurgedEpisodes> {
-  // The server takes a position of 0 or 1 for "everything".
+  // For the server a position of 0 or 1 means everything.
   if (below <= 1) return { finished: 0, scored: 0 };
-  // One filter at a time: a consumer of a server of version 2.9 has one, which lies within one of the stream's.
+  // One filter at a time, as a consumer of nats-server 2.9 has one filter, which must lie within one subject of the stream.
   const purge = async (objectsOf: string, filter: string): Promise<number> => {
     await deleteObjects(bus, objectsOf, below);
     const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: below });
@@ -72,9 +72,9 @@ export async function purgeBelow(bus: Bus, run: string, below: number): Promise<
   };
 }
 
-/** Deletes the objects of messages that are about to be purged; reads headers only, and nothing where no object is. */
+/** Deletes the objects of messages that are about to be purged. It reads only headers, and nothing if there are no objects. */
 async function deleteObjects(bus: Bus, filter: string, below: number): Promise<void> {
-  if (!(await areLargePayloadsThere(bus))) return;
+  if (!(await hasLargePayloads(bus))) return;
   const consumer = await bus.stream.consumers.get(StreamName.episodes, {
     filter_subjects: filter,
     deliver_policy: DeliverPolicy.All,

@@ -18,11 +18,11 @@ const SOON = { deadlineMs: 100 };
 const KIB = new Uint8Array(1_024);
 const MIB = 1024 ** 2;
 const LARGE = new Uint8Array(1_000_000);
-/** Of large messages in RUNS. */
+/** Number of large messages in RUNS that exceeds its size. */
 const MORE_THAN_FITS = 270;
 
 describe("streams", { timeout: 60_000 }, () => {
-  test("have a size each; a full one of work refuses, one of reports drops its oldest", async () => {
+  test("have a size: a full stream of work refuses messages, one of reports drops its oldest", async () => {
     await using nats = await startNats();
     const bus = await connectBus({ url: nats.url, name: "limits" });
     try {
@@ -49,7 +49,7 @@ describe("streams", { timeout: 60_000 }, () => {
     }
   });
 
-  test("EPISODES has the size that its maker gives it, and is never made smaller than what it holds", async () => {
+  test("EPISODES gets the configured size, and never a smaller one than its contents need", async () => {
     await using nats = await startNats();
     const bus = await connectBus({ url: nats.url, name: "limits" });
     try {
@@ -62,7 +62,7 @@ describe("streams", { timeout: 60_000 }, () => {
       assert.equal(await sizeOf(), EPISODES_MAX_BYTES);
       await make(10 * MIB);
       assert.equal(await sizeOf(), 10 * MIB);
-      // Who was told nothing leaves it as it is.
+      // Without a configured size it stays as it is.
       await make();
       assert.equal(await sizeOf(), 10 * MIB);
       const publish = () => publishBytes(bus, subjects.rolloutFinished("a-run"), LARGE, undefined, SOON);
@@ -93,7 +93,7 @@ describe("streams", { timeout: 60_000 }, () => {
     }
   });
 
-  test("EPISODES keeps the size that it has where the server has no room for a larger one, and that is told", async () => {
+  test("EPISODES keeps its size if the server has no space for a larger one, and this is reported", async () => {
     await using nats = await startNats();
     const bus = await connectBus({ url: nats.url, name: "limits" });
     try {
@@ -109,7 +109,7 @@ describe("streams", { timeout: 60_000 }, () => {
     }
   });
 
-  test("of an older state folder get their size, and keep what they hold", async () => {
+  test("of an older state folder get their sizes, and keep their messages", async () => {
     await using nats = await startNats();
     const bus = await connectBus({ url: nats.url, name: "limits" });
     try {

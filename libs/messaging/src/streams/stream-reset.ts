@@ -1,16 +1,16 @@
 /**
- * Streams that began again at 1.
+ * Detects streams whose positions started over at 1.
  *
- * A server that is killed in the moment in which it drops the last messages of a stream may have forgotten, when it is
- * back, how far the stream had come (seen with nats-server 2.9.10). Nothing that was stored afterwards is lost, but readers
- * that go by positions would wait for numbers that the stream reaches hours later.
+ * If a server is killed while it drops the last messages of a stream, it may have lost the stream's last position when it
+ * starts again (seen with nats-server 2.9.10). Messages stored afterwards are not lost, but a reader that continues from its
+ * old position would wait until the stream reaches it, which can take hours.
  */
 
 import type { Bus } from "../bus.ts";
 
 /**
- * Whether a reader that wants `next` waits for a position that cannot be the stream's next one.
- * @throws what the server answers when the stream cannot be looked at.
+ * @returns whether `next` lies beyond the stream's next position, so that a reader would wait for it in vain.
+ * @throws the server's error when it does not return the stream's state.
  */
 export async function isBeyondStream(bus: Bus, stream: string, next: number): Promise<boolean> {
   if (next <= 1) return false;

@@ -1,13 +1,13 @@
 /**
- * Streams and buckets: what is kept, how long, and what happens when it is full.
+ * The streams and buckets: what they keep, for how long, and what happens when they are full.
  *
- * Every service calls {@link ensureTopology} when it starts; what exists already is brought to these settings, or left as
- * it is where it has them, so the order in which services come up does not matter. Where a server allows only some
- * services to make streams, the others wait for them. Nothing here needs a server newer than 2.9.
+ * Every service calls {@link ensureTopology} when it starts. It creates what is missing and updates what has other settings,
+ * so services may start in any order. If a server allows only some services to create streams, the others wait for them.
+ * Nothing here needs a server newer than 2.9.
  *
- * Every stream has a size. A full one of work (RUNS, JOBS, EPISODES) refuses what is new, and its publisher gets a
- * StreamFullError: nothing is lost, somebody waits. A full one of reports (EVENTS, DEAD) drops its oldest. The server
- * sets the sizes aside; where it has less, its own bound, three quarters of what was free when it started, is the only one.
+ * Every stream has a size. A full stream of work (RUNS, JOBS, EPISODES) refuses new messages, and their publisher gets a
+ * StreamFullError and waits, so nothing is lost. A full stream of reports (EVENTS, DEAD) drops its oldest messages. The server
+ * reserves the sizes. If it has less space, only its own limit holds: three quarters of the space that was free at its start.
  */
 
 import { deadline, delay, retry } from "@hone/core";
@@ -31,7 +31,7 @@ import { StreamsRole } from "../rights/streams-role.ts";
 import { subjects } from "../subjects.ts";
 import { DEATHS_BUCKET, DEATHS_TTL_MS } from "../work/poison-lane.ts";
 
-/** Streams by name. */
+/** The names of the streams. */
 export const StreamName = {
   runs: "RUNS",
   jobs: "JOBS",
@@ -41,27 +41,27 @@ export const StreamName = {
 } as const;
 export type StreamName = (typeof StreamName)[keyof typeof StreamName];
 
-/** Key-value buckets by name; those of large payloads are in payload-stores.ts. */
+/** The names of the key-value buckets; those for large payloads are in payload-stores.ts. */
 export const BucketName = { runState: "RUN_STATE", replicas: "REPLICAS" } as const;
 export type BucketName = (typeof BucketName)[keyof typeof BucketName];
 
-/** Most jobs of one run that wait or run at once; one more is refused and the trainer waits. */
+/** Largest number of jobs of one run that wait or run at the same time; further ones are refused and the trainer waits. */
 const MAX_JOBS_PER_RUN = 50_000;
 
-/** A restarted sender that publishes again within this time changes nothing. Longer than any restart takes. */
+/** Messages that a restarted sender publishes again within this time are not stored twice. Every restart takes less. */
 const DUPLICATE_WINDOW_MS = 10 * 60_000;
 export const EVENTS_MAX_AGE_MS = 7 * 24 * 3_600_000;
-/** Bounds the disk that episodes may take where nobody says another size; the trainer purges what no reader needs long before. */
+/** Default limit for the disk space of episodes. The trainer purges what no reader needs long before it is reached. */
 export const EPISODES_MAX_BYTES = 8 * 1024 ** 3;
-/** A job has a kilobyte or two, so every job of ten runs fits; tasks larger than a message lie in the object store. */
+/** A job has a kilobyte or two, so all jobs of ten runs fit; tasks larger than a message are in the object store. */
 const JOBS_MAX_BYTES = 1024 ** 3;
-/** Requests wait for seconds, and a run file has some hundred kilobytes with its tokenizer. */
+/** Requests wait only for seconds, and a run file with its tokenizer has some hundred kilobytes. */
 const RUNS_MAX_BYTES = 256 * 1024 ** 2;
-/** A million events of a few hundred bytes, and the run files of those that were accepted. */
+/** Enough for a million events of a few hundred bytes, and the run files in events of accepted runs. */
 const EVENTS_MAX_BYTES = 1024 ** 3;
-/** Dead letters are looked at by people; a flood of large ones takes no more than this. */
+/** Dead letters are read by people; even very many large ones take no more space than this. */
 const DEAD_MAX_BYTES = 256 * 1024 ** 2;
-/** A replica that was not heard of for this long is forgotten. */
+/** A replica that did not report for this long is removed. */
 export const REPLICA_TTL_MS = 30_000;
 
 /** Error codes of nats-server (server/errors.json): "insufficient storage resources available". */
@@ -107,7 +107,7 @@ const DEFINITIONS: readonly Definition[] = [
     max_age: nanos(EVENTS_MAX_AGE_MS),
     max_msgs: 1_000_000,
     max_bytes: EVENTS_MAX_BYTES,
-    // Who takes a run over tells its last step again: minutes later, where workers load a large model first.
+    // A trainer that takes a run over publishes its last step again, minutes later if workers first load a large model.
     duplicate_window: nanos(DUPLICATE_WINDOW_MS),
   },
   {
@@ -121,7 +121,7 @@ const DEFINITIONS: readonly Definition[] = [
   },
 ];
 
-/** Subjects of what streams keep: those of {@link StreamName}, of buckets and of the object store. */
+/** @returns all subjects that are stored: those of {@link StreamName}, of buckets and of the object store. */
 export function storedSubjects(): string[] {
   return [...DEFINITIONS.flatMap(({ subjects: own }) => own), "$KV.>", "$O.>"];
 }
@@ -130,22 +130,22 @@ export function storedSubjects(): string[] {
 export interface TopologyOptions {
   /** @default make */
   readonly role?: StreamsRole | undefined;
-  /** Servers that hold a copy of each stream and bucket; at most as many as the bus has. @default 1 */
+  /** Number of servers that hold a copy of each stream and bucket; at most as many as the bus has. @default 1 */
   readonly replicas?: number | undefined;
-  /** Size of EPISODES. @default that of a stream that is there, or else {@link EPISODES_MAX_BYTES} */
+  /** Size of EPISODES. @default that of the existing stream, or else {@link EPISODES_MAX_BYTES} */
   readonly episodesMaxBytes?: number | undefined;
-  /** Told, for the log, that EPISODES did not get that size: it holds too much, or the server has not so much room. */
+  /** Called when EPISODES did not get that size, as it holds too much or the server has too little space. */
   readonly onOldSize?: ((episodes: OldSize) => void) | undefined;
-  /** How long `await` waits. @default 180_000 */
+  /** Time limit in the role `await`. @default 180_000 */
   readonly awaitDeadlineMs?: number | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** The size that a stream was left with. */
+/** The size that a stream kept. */
 export interface OldSize {
-  /** -1 = none but the server's own. */
+  /** -1 = only the server's own limit. */
   readonly maxBytes: number;
-  /** What it holds. */
+  /** Size of its messages. */
   readonly bytes: number;
 }
 
@@ -155,22 +155,22 @@ const AWAIT_LOOK_MS = 250;
 
 /**
  * Creates the streams and buckets that are missing, and updates streams with other settings; or, in the role `await`,
- * returns once they are there.
+ * returns once all exist.
  * @throws when the server does not answer.
- * @throws {DeadlineError} when nobody made them in time.
+ * @throws {DeadlineError} when no other service created them in time.
  */
 export async function ensureTopology(bus: Bus, options: TopologyOptions = {}): Promise<void> {
   const { role = StreamsRole.make, awaitDeadlineMs = AWAIT_DEADLINE_MS, signal } = options;
   const waiting = signal === undefined ? {} : { signal };
   if (role === StreamsRole.await) {
-    const what = "the streams that the trainer makes";
+    const what = "the streams that the trainer creates";
     return deadline(what, awaitDeadlineMs, (looking) => untilMade(bus, looking), waiting);
   }
   const maxAttempts = 20;
   await retry(() => createAll(bus, options), { maxAttempts, isRetryable: () => true, ...waiting });
 }
 
-/** Every stream of Hone's, those below the buckets included. */
+/** All streams of Hone, including those of the buckets. */
 const ALL_STREAMS: readonly string[] = [
   ...DEFINITIONS.map(({ name }) => name),
   ...[BucketName.runState, BucketName.replicas, DEATHS_BUCKET].map((bucket) => `KV_${bucket}`),
@@ -183,7 +183,7 @@ async function untilMade(bus: Bus, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A server that is busy or on its way says as little as one without the stream. */
+/** Whether a stream exists. A server that is busy or starting counts as one without it. */
 async function isStreamThere(bus: Bus, name: string): Promise<boolean> {
   return bus.manager.streams.info(name).then(
     () => true,
@@ -216,7 +216,7 @@ async function createAll(bus: Bus, options: TopologyOptions): Promise<void> {
       subjects: [`$O.${store}.C.>`, `$O.${store}.M.>`],
       retention: RetentionPolicy.Limits,
       discard: DiscardPolicy.New,
-      allow_rollup_hdrs: true, // a writer gives up what it could not put to its end
+      allow_rollup_hdrs: true, // lets a writer drop a body that it could not store completely
       max_bytes: payloadStoreBytes(writer, episodesBytes),
       num_replicas: replicas,
     };
@@ -224,7 +224,7 @@ async function createAll(bus: Bus, options: TopologyOptions): Promise<void> {
   }
 }
 
-/** With its size where the server has room for it; where it has not, with the size that it had, or without one. */
+/** Creates a stream with its size. If the server has too little space, it keeps its old size or has none. */
 async function addStream(bus: Bus, definition: Definition, mayResize: boolean): Promise<void> {
   const config = { storage: StorageType.File, ...definition };
   try {
@@ -236,13 +236,13 @@ async function addStream(bus: Bus, definition: Definition, mayResize: boolean): 
 }
 
 /**
- * A smaller size is given to a stream of work only once it holds no more than this share of it. A server of version 2.9
- * drops the oldest messages that are more than a new size, whatever the stream does when it is full (2.14 keeps them and
- * refuses new ones), and others may write between the look at the stream and the update.
+ * A stream of work is made smaller only once its messages take no more than this share of the new size. nats-server 2.9 drops
+ * the oldest messages that exceed a new size, even if the stream refuses new messages when it is full (2.14 keeps them), and
+ * others may publish between the check and the update.
  */
 const SHRINK_SHARE = 0.5;
 
-/** A stream that an older state folder holds keeps its messages and gets these settings. */
+/** Creates a stream. One that exists already, as in an older state folder, keeps its messages and gets these settings. */
 async function addOrUpdate(bus: Bus, config: Definition, mayResize: boolean): Promise<void> {
   try {
     await bus.manager.streams.add(config);

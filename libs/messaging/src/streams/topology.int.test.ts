@@ -4,7 +4,7 @@ import { DeadlineError } from "@hone/core";
 import { startNats } from "@hone/testing";
 import { connectBus, ensureTopology, StreamName, StreamsRole } from "../index.ts";
 
-test("ensureTopology() in the role await returns once another service has made everything, and makes nothing", {
+test("ensureTopology() in the role await returns once another service has created everything, and creates nothing itself", {
   timeout: 60_000,
 }, async () => {
   await using nats = await startNats();
@@ -25,11 +25,11 @@ test("ensureTopology() in the role await returns once another service has made e
   }
 });
 
-test("ensureTopology() asks for the copies that it is told", { timeout: 60_000 }, async () => {
+test("ensureTopology() requests the configured number of copies", { timeout: 60_000 }, async () => {
   await using nats = await startNats();
   const bus = await connectBus({ url: nats.url, name: "test" });
   try {
-    // One server cannot hold three; what it says proves that it was asked.
+    // A single server cannot hold three copies; its refusal proves that they were requested.
     const stop = AbortSignal.timeout(3_000);
     await assert.rejects(ensureTopology(bus, { replicas: 3, signal: stop }));
     await ensureTopology(bus, { replicas: 1 });
@@ -38,7 +38,7 @@ test("ensureTopology() asks for the copies that it is told", { timeout: 60_000 }
   }
 });
 
-test("a stream knows what is sent again for longer than any restart takes; one of an older release comes to", {
+test("a stream recognises duplicates for longer than any restart takes, also one that an older release created", {
   timeout: 60_000,
 }, async () => {
   await using nats = await startNats();

@@ -12,20 +12,20 @@ import {
   ensureTopology,
   publishStored,
   purgeEpisodes,
+  reportUnread,
   StreamName,
   subjects,
-  tellUnread,
   unreadRollouts,
 } from "../index.ts";
 import { UNREAD_SHARE } from "./unread-rollouts.ts";
 
-/* The tracer's backlog is bounded; that of the judge and what the trainer needs are not touched. */
+/* The tracer's backlog is limited, while messages that the judge or the trainer need are kept. */
 
 const MAX_BYTES = 64 * 1024;
 const BODY = "x".repeat(1_000);
 const EPISODES = 20;
 
-describe("dropping what the tracer has not read", () => {
+describe("dropping episodes that the tracer has not read", () => {
   let nats: Awaited<ReturnType<typeof startNats>>;
   let bus: Bus;
   before(async () => {
@@ -43,7 +43,7 @@ describe("dropping what the tracer has not read", () => {
   const publish = (subject: string) =>
     publishStored(bus, subject, RolloutJobSchema, create(RolloutJobSchema, { runId: BODY }));
 
-  /** Publishes finished and scored episodes in turn. @returns the position of the last. */
+  /** Publishes finished and scored episodes alternately. @returns the position of the last. */
   const publishEpisodes = async (run: string, count = EPISODES): Promise<number> => {
     let last = 0;
     for (let index = 0; index < count; index++) {
@@ -53,7 +53,7 @@ describe("dropping what the tracer has not read", () => {
     return last;
   };
 
-  /** A shared consumer that works on what comes, or fails at it until it is mended. */
+  /** A shared consumer that reads messages, or fails while `isBroken` is set. */
   const reader = (durable: string, filter: string) => {
     const seen = new Set<number>();
     const state = { isBroken: true };
@@ -79,7 +79,7 @@ describe("dropping what the tracer has not read", () => {
       return delivered.consumer_seq > 0;
     });
 
-  test("dropUnread() leaves what the judge has not read, and bounds what the tracer has not", async () => {
+  test("dropUnread() keeps what the judge has not read, and limits what the tracer has not read", async () => {
     const judge = reader(DurableName.finishedEpisodes, subjects.rolloutFinished("*"));
     const tracer = reader(DurableName.scoredEpisodes, subjects.rolloutScored("*"));
     const last = await publishEpisodes("lake-1");
@@ -97,7 +97,7 @@ describe("dropping what the tracer has not read", () => {
     assert.ok(dropped > 0 && dropped < EPISODES, `${dropped} were dropped`);
     const left = await bytes();
     assert.ok(left <= MAX_BYTES * UNREAD_SHARE && left > 0, `${left} bytes are left`);
-    assert.equal(await dropUnread(bus, "lake-1", last + 1), 0, "there is room again");
+    assert.equal(await dropUnread(bus, "lake-1", last + 1), 0, "there is space again");
 
     tracer.state.isBroken = false;
     await eventually("the tracer to have the rest", () => tracer.seen.size === EPISODES - dropped);
@@ -107,7 +107,7 @@ describe("dropping what the tracer has not read", () => {
     assert.equal(await bytes(), 0);
   });
 
-  test("dropUnread() leaves what the trainer still needs, however full the stream is", async () => {
+  test("dropUnread() keeps what the trainer still needs, however full the stream is", async () => {
     const tracer = reader(DurableName.scoredEpisodes, subjects.rolloutScored("*"));
     const needed = await publishEpisodes("lake-2", 1);
     await publishEpisodes("lake-2", EPISODES);
@@ -121,10 +121,10 @@ describe("dropping what the tracer has not read", () => {
     await tracer.consumer.drain();
   });
 
-  test("tellUnread() adds to what was told before", async () => {
-    await tellUnread(bus, "lake-1", 5);
-    await tellUnread(bus, "lake-1", 7);
-    await tellUnread(bus, "lake-2", 1);
+  test("reportUnread() adds to the number that was reported before", async () => {
+    await reportUnread(bus, "lake-1", 5);
+    await reportUnread(bus, "lake-1", 7);
+    await reportUnread(bus, "lake-2", 1);
     assert.deepEqual(
       await unreadRollouts(bus),
       new Map([

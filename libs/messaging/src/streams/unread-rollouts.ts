@@ -1,16 +1,16 @@
 /**
- * What the tracer may be behind.
+ * Limits how far the tracer may fall behind.
  *
- * Scored episodes wait in EPISODES for three readers. Two of them do the work of training, the judge and the trainer: what
- * they need is never dropped, and a full stream makes the others wait for them. The third, the tracer, only shows what
- * happened. One that cannot write must not end training, so that what waits for it alone is bounded:
+ * Episodes wait in EPISODES for three readers. The judge and the trainer do the work of training: what they need is never
+ * dropped, and when the stream is full the writers wait for them. The tracer only shows what happened. If it cannot write,
+ * training must go on, so the episodes that only the tracer still needs are limited:
  *
- * U1: as long as EPISODES and the buckets of large episodes together take at most {@link UNREAD_SHARE} of what EPISODES may
- *     take, and no such bucket takes more than that of its own room, nothing is dropped that the tracer has not read.
- * U2: above that the oldest of it goes, half of it at a time, until there is room or only work is left.
- * U3: what goes is counted by the server that drops it, and told in EVENTS, by one number per run that only grows. It is too
- *     large by what the tracer had in its hands in that moment and stored nevertheless, and too small only by what a trainer
- *     dropped that was killed before its event.
+ * U1: while EPISODES and the buckets of large episodes together use at most {@link UNREAD_SHARE} of the size of EPISODES, and
+ *     no such bucket uses more than that share of its own size, no episode is dropped that the tracer has not read.
+ * U2: above that the oldest half of these episodes is dropped, again and again until there is space or none is left.
+ * U3: the server counts the dropped episodes, and they are reported in EVENTS by one number per run that only grows. It is too
+ *     large if the tracer was just storing an episode that was dropped, and too small only if a trainer was killed between a
+ *     purge and its report.
  */
 
 import { create, fromBinary } from "@bufbuild/protobuf";
@@ -26,15 +26,15 @@ import { DurableName } from "./durables.ts";
 import { neededFrom, purgeBelow } from "./purge-episodes.ts";
 import { StreamName } from "./streams.ts";
 
-/** Of the size of EPISODES (U1). The other half is for work: a step, and what a replay needs. */
+/** Share of the size of EPISODES (U1). The other half is for work: a step, and what a replay needs. */
 export const UNREAD_SHARE = 0.5;
-/** The same where the server had no room to set the stream's size aside, and the stream has none (streams.ts). */
+/** The same for a stream without a size, which the server had no space to reserve (streams.ts). */
 const UNREAD_BYTES_WITHOUT_SIZE = 256 * 1024 ** 2;
 
 /**
- * Drops the oldest episodes of a run that nobody but the tracer needs (U1, U2).
- * @param below first sequence that the trainer still needs.
- * @returns how many scored rollouts the tracer will not have.
+ * Drops the oldest episodes of a run that only the tracer needs (U1, U2).
+ * @param below first position that the trainer still needs.
+ * @returns how many scored rollouts the tracer will not get.
  */
 export async function dropUnread(bus: Bus, run: string, below: number): Promise<number> {
   let unread = 0;
@@ -46,7 +46,7 @@ export async function dropUnread(bus: Bus, run: string, below: number): Promise<
       const keepFrom = first.seq + Math.ceil((needed - first.seq) / 2);
       const { pending, inWork } = await consumerBacklog(bus, StreamName.episodes, DurableName.scoredEpisodes);
       const { scored } = await purgeBelow(bus, run, keepFrom);
-      // The tracer may have read some of them, whose neighbours it has not.
+      // The tracer may have read some of the dropped episodes already.
       unread += Math.min(pending + inWork, scored);
     }
     return unread;
@@ -65,8 +65,8 @@ async function isCrowded(bus: Bus): Promise<boolean> {
   return episodes.state.bytes + large.all > share || large.fullest > UNREAD_SHARE;
 }
 
-/** Tells of rollouts that the tracer will not have, beside those that were told before (U3). */
-export async function tellUnread(bus: Bus, run: string, rollouts: number): Promise<void> {
+/** Reports rollouts that the tracer will not get, in addition to those reported before (U3). */
+export async function reportUnread(bus: Bus, run: string, rollouts: number): Promise<void> {
   const subject = subjects.event(run, EventKind.unread);
   const before = (await unreadOf(bus, subject)) ?? 0;
   const value = create(RunEvent_RolloutsUnreadSchema, { rollouts: BigInt(before + rollouts) });
@@ -78,7 +78,7 @@ export async function tellUnread(bus: Bus, run: string, rollouts: number): Promi
   await publishStored(bus, subject, RunEventSchema, event);
 }
 
-/** How many rollouts of each run the tracer does not have, as they were dropped before it read them; runs with none are absent. */
+/** @returns for each run how many rollouts were dropped before the tracer read them; runs without such rollouts are absent. */
 export async function unreadRollouts(bus: Bus): Promise<ReadonlyMap<string, number>> {
   const unread = new Map<string, number>();
   const { state } = await bus.manager.streams.info(StreamName.events, {

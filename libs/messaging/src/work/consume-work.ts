@@ -1,15 +1,15 @@
 /**
- * Taking work from a stream: many messages at once, each acknowledged when its work is stored.
+ * Takes work from a stream: many messages at the same time, each acknowledged when its work is done.
  *
- * W1: a message is acknowledged only after its handler resolved; a failed one comes again after a pause.
- * W2: at most `concurrency` messages are with this process; none waits in a local buffer.
- * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives. Where
- *     a report came too late and the message comes here once more, it is not begun twice.
- * W4: what cannot be decoded goes to DEAD with the reason, and is then acknowledged.
- * W5: what kills process after process is put aside, where the consumer says how (poison-lane.ts).
- * W6: a message in work is held as what was decoded, and no longer as it came (delivery.ts).
- * W7: a consumer whose position lies beyond its stream (stream-reset.ts) is made anew, here or by who may make consumers
- *     (durables.ts); what the stream holds comes again.
+ * W1: a message is acknowledged only after its handler resolved; after a failure it is delivered again after a pause.
+ * W2: this process holds at most `concurrency` messages; none waits in a local buffer.
+ * W3: a message that takes long is reported as in progress, so that nobody else gets it while this process lives. If a report
+ *     comes too late and the message is delivered here again, it is not begun twice.
+ * W4: a message that cannot be decoded goes to DEAD with the reason, and is then acknowledged.
+ * W5: a message that kills one process after another is set aside, if the consumer says how (poison-lane.ts).
+ * W6: of a message in work only the decoded value is kept, not the received bytes (delivery.ts).
+ * W7: a consumer whose position lies beyond its stream (stream-reset.ts) is created again, here or by the service that may do
+ *     so (durables.ts); the messages of the stream are then delivered again.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -40,7 +40,7 @@ export interface WorkItem<Message> {
   readonly subject: string;
   /** Position in the stream. */
   readonly sequence: number;
-  /** 1 the first time; more when an earlier receiver failed or died. */
+  /** 1 for the first delivery; more if an earlier receiver failed or died. */
   readonly deliveries: number;
   readonly trace: Context;
 }
@@ -48,52 +48,52 @@ export interface WorkItem<Message> {
 /** Options of {@link consumeWork}. */
 export interface ConsumeWorkOptions<Message> {
   readonly stream: StreamName;
-  /** Name of the shared consumer: replicas that give the same one share the work. */
+  /** Name of the shared consumer; replicas with the same name share the work. */
   readonly durable: string;
   readonly filter: string;
-  /** Most messages that this process works on at once (W2). */
+  /** Largest number of messages that this process works on at the same time (W2). */
   readonly concurrency: number;
-  /** Most messages in work over all replicas. @default 20_000 */
+  /** Largest number of messages in work over all replicas. @default 20_000 */
   readonly maxAckPending?: number;
-  /** A dead process's messages come again after this. @default 10_000 */
+  /** The messages of a dead process are delivered again after this time. @default 10_000 */
   readonly ackWaitMs?: number;
-  /** Pause before a failed message comes again. @default 1_000 */
+  /** Pause before a failed message is delivered again. @default 1_000 */
   readonly retryDelayMs?: number;
   readonly handle: (item: WorkItem<Message>) => Promise<void>;
-  /** Ends a message that killed `deaths` processes; it is acknowledged afterwards (W5). Absent = it comes for ever. */
+  /** Handles a message that killed `deaths` processes; it is acknowledged afterwards (W5). Absent = it is delivered for ever. */
   readonly putAside?: (item: WorkItem<Message>, deaths: number) => Promise<void>;
   readonly onError: (error: unknown, item: { subject: string; sequence: number }) => void;
 }
 
 /** A running consumer. */
 export interface WorkConsumer {
-  /** Messages being worked on now. */
+  /** Number of messages in work. */
   readonly inFlight: number;
-  /** Takes no new message and waits until those in work are done. */
+  /** Takes no new messages and waits until those in work are done. */
   drain(): Promise<void>;
-  /** Takes no new message and gives those in work back at once, for others. */
+  /** Takes no new messages and returns those in work at once, so that others get them. */
   stop(): Promise<void>;
 }
 
 const DEFAULT_RETRY_DELAY_MS = 1_000;
-/** How long one pull stays open on the server; a stop ends it at once. */
+/** Duration of one pull at the server; a stop ends it at once. */
 const PULL_EXPIRES_MS = 10_000;
 /**
- * A pull for a handful of messages costs as much as one for many: it waits until so many may come, or a quarter of
- * the whole where that is less. Few enough that a process with room for thousands is never far from full.
+ * A pull for a few messages costs as much as one for many. So the process pulls once it can take this many, or a quarter of
+ * its concurrency if that is less. The number is small enough that a process with a concurrency of thousands stays busy.
  */
 const WORTH_PULLING = 64;
 /**
- * Most messages of one pull. Those that have arrived and are not begun cannot be reported as in progress (W3), so no more
- * may arrive than are begun within a fraction of the acknowledgement's time, also where beginning takes milliseconds.
+ * Largest number of messages of one pull. Messages that have arrived but are not begun cannot be reported as in progress (W3),
+ * so all must be begun within a fraction of the acknowledgement time, even if beginning one takes milliseconds.
  */
 const MAX_PULLED = 128;
-/** Beginning many at once leaves the event loop to timers and sockets after so long (W3). */
+/** After beginning messages for this long, the event loop gets a turn for timers and sockets (W3). */
 const MAX_BUSY_MS = 20;
-/** Pause after the server was not there. */
+/** Pause after an error of the server. */
 const RECOVERY_DELAY_MS = 250;
 
-/** Starts to consume; makes the shared consumer when it is missing, or waits until it is there (bus.streamsRole). */
+/** Starts to consume. Creates the shared consumer if it is missing, or waits until it exists (bus.streamsRole). */
 export function consumeWork<Schema extends DescMessage>(
   bus: Bus,
   schema: Schema,
@@ -102,7 +102,7 @@ export function consumeWork<Schema extends DescMessage>(
   return consumeDecoded(bus, (message) => decodeBody(bus, schema, message), options);
 }
 
-/** {@link consumeWork} for a stream whose bodies are not always protobuf; the handler gets the bytes. */
+/** {@link consumeWork} for a stream whose bodies are not always protobuf: the handler gets the bytes. */
 export function consumeBytes(bus: Bus, options: ConsumeWorkOptions<Uint8Array>): WorkConsumer {
   return consumeDecoded(bus, (message) => fetchBody(bus, message), options);
 }
@@ -121,7 +121,7 @@ function consumeDecoded<Message>(
   let pull: ConsumerMessages | undefined;
   let onFree: (() => void) | undefined;
 
-  /** @param received forgets the message once it is decoded (W6). */
+  /** @param received the message; it is removed once it is decoded (W6). */
   const work = async (entry: InWork, received: { message: JsMsg | undefined }): Promise<void> => {
     const { subject, sequence, deliveries } = entry.delivery;
     const where = { subject, sequence };
@@ -144,7 +144,7 @@ function consumeDecoded<Message>(
       options.onError(error, where);
       if (error instanceof UndecodableMessageError) {
         metrics.dead();
-        await buryMessage(bus, entry.delivery, received.message, describeError(error));
+        await copyToDead(bus, entry.delivery, received.message, describeError(error));
         entry.delivery.term();
       } else if (!isGivingBack) {
         metrics.failed();
@@ -153,16 +153,17 @@ function consumeDecoded<Message>(
     }
   };
 
-  /** W6 */
+  /** Decodes a message and drops its bytes (W6). */
   const decodeReceived = async (received: { message: JsMsg | undefined }) => {
     const { message } = received;
-    if (message === undefined) throw new TypeError("a message is decoded once");
+    if (message === undefined)
+      throw new TypeError("The message was decoded already, and its bytes were dropped");
     const item = { message: await decode(message), trace: extractTrace(message.headers) };
     received.message = undefined;
     return item;
   };
 
-  /** @param pulledAt when it was asked for: the earliest time that its acknowledgement may be counted from. */
+  /** @param pulledAt time of the pull: the earliest time from which the server may count the acknowledgement time. */
   const start = (message: JsMsg, pulledAt: number): void => {
     const delivery = new Delivery(bus, message);
     const { subject, sequence } = delivery;
@@ -172,7 +173,7 @@ function consumeDecoded<Message>(
       delivery.working(); // W3
       return;
     }
-    const entry: InWork = { delivery, toldAt: pulledAt, done: Promise.resolve() };
+    const entry: InWork = { delivery, reportedAt: pulledAt, done: Promise.resolve() };
     inWork.set(sequence, entry);
     entry.done = work(entry, { message })
       .catch((error: unknown) => options.onError(error, { subject, sequence }))
@@ -182,12 +183,12 @@ function consumeDecoded<Message>(
       });
   };
 
-  // Each message at most once in half its time: with ten thousand in work that is what this process says most.
+  // Each message is reported at most once in half its acknowledgement time, as ten thousand in work cause many reports.
   const keepAlive = setInterval(() => {
     const now = performance.now();
     for (const entry of inWork.values()) {
-      if (now - entry.toldAt < ackWaitMs / 2) continue;
-      entry.toldAt = now;
+      if (now - entry.reportedAt < ackWaitMs / 2) continue;
+      entry.reportedAt = now;
       entry.delivery.working();
     }
   }, ackWaitMs / 4);
@@ -207,7 +208,7 @@ function consumeDecoded<Message>(
         const room = Math.min(concurrency - inWork.size, MAX_PULLED);
         const pulledAt = performance.now();
         pull = await consumer.fetch({ max_messages: room, expires: PULL_EXPIRES_MS });
-        if (stopping.signal.aborted) void pull.close(); // while it was opened; the loop below ends by it
+        if (stopping.signal.aborted) void pull.close(); // stopped while it was opened; this ends the loop below
         let busySince = pulledAt;
         let count = 0;
         for await (const message of pull) {
@@ -217,7 +218,7 @@ function consumeDecoded<Message>(
           await nextTurn();
           busySince = performance.now();
         }
-        if (count === 0) consumer = undefined; // W7: silence is looked into
+        if (count === 0) consumer = undefined; // W7: without messages, check the consumer
       } catch (error) {
         if (stopping.signal.aborted) return;
         options.onError(error, { subject: options.filter, sequence: 0 });
@@ -254,20 +255,20 @@ function consumeDecoded<Message>(
   };
 }
 
-/** A message that is worked on. */
+/** A message in work. */
 interface InWork {
-  /** The latest: the one that the server waits for. */
+  /** Its latest delivery, which the server waits for. */
   delivery: Delivery;
-  /** When the server was told of it last. */
-  toldAt: number;
+  /** Time of the last report to the server. */
+  reportedAt: number;
   done: Promise<void>;
 }
 
 /**
  * Puts a copy of a message into DEAD.
- * @param message undefined where it was decoded before and let go: it still lies in the stream, as it is not acknowledged.
+ * @param message undefined if its bytes were dropped; it is then read from the stream, where it stays until acknowledged.
  */
-async function buryMessage(
+async function copyToDead(
   bus: Bus,
   { stream, sequence }: Delivery,
   message: JsMsg | undefined,
@@ -275,7 +276,7 @@ async function buryMessage(
 ): Promise<void> {
   if (message !== undefined) return reportDead(bus, stream, message, reason, sequence);
   const stored = await bus.manager.streams.getMessage(stream, { seq: sequence });
-  if (stored === null) return; // purged meanwhile: nobody misses it
+  if (stored === null) return; // purged meanwhile
   const { subject, data, header: headers } = stored;
   await reportDead(bus, stream, { subject, data, headers }, reason, sequence);
 }

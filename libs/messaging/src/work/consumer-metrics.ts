@@ -1,4 +1,4 @@
-/** What a shared consumer counts, and the depth of its queue, asked of the server when somebody scrapes. */
+/** Metrics of a shared consumer. The depth of its queue is requested from the server with each scrape. */
 
 import { counterOf, Instrument, observeMetric } from "@hone/telemetry";
 import type { Bus } from "../bus.ts";
@@ -12,7 +12,7 @@ export interface ConsumerMetrics extends Disposable {
   dead(): void;
 }
 
-/** @param inWork messages that this process works on now. */
+/** @param inWork returns the number of messages that this process works on. */
 export function consumerMetrics(
   bus: Bus,
   stream: StreamName,
@@ -25,7 +25,7 @@ export function consumerMetrics(
   const failed = counterOf(Instrument.failed).of(labels);
   const dead = counterOf(Instrument.dead).of(labels);
   let asking: ReturnType<typeof consumerBacklog> | undefined;
-  /** Both depths of one scrape come from one question. */
+  /** Both depths of one scrape come from one request. */
   const backlog = () => {
     asking ??= consumerBacklog(bus, stream, consumer as DurableName).finally(() => {
       asking = undefined;

@@ -1,4 +1,4 @@
-/** Where a message goes that cannot be decoded: the stream DEAD, as it came and with the reason. */
+/** The stream DEAD, which keeps copies of messages that cannot be decoded, with the reason. */
 
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "../bus.ts";
@@ -13,16 +13,16 @@ export const DeadHeader = {
   reason: "hone-reason",
   subject: "hone-subject",
   sequence: "hone-sequence",
-  /** Size of the message where the copy holds its begin only. */
+  /** Size of the message, if the copy holds only its beginning. */
   clippedFrom: "hone-clipped-from",
 } as const;
 
-/** Enough to know what was wrong. */
+/** Enough to see what was wrong. */
 const MAX_REASON_CHARACTERS = 500;
-/** Headers of the message that are copied; with the reason they stay within what is left for headers. */
+/** Size of the copied headers; together with the reason they fit into the space for headers. */
 const MAX_COPIED_HEADER_BYTES = HEADROOM_BYTES / 2;
 
-/** Publishes a copy of the message with the reason. A failure to do so is a failure of the caller's message. */
+/** Publishes a copy of the message with the reason. @throws when it cannot be stored. */
 export async function reportDead(
   bus: Bus,
   stream: string,
@@ -34,7 +34,7 @@ export async function reportDead(
   deadHeaders.set(DeadHeader.reason, oneLine(reason).slice(0, MAX_REASON_CHARACTERS));
   deadHeaders.set(DeadHeader.subject, message.subject);
   if (sequence !== undefined) deadHeaders.set(DeadHeader.sequence, String(sequence));
-  // What came with few headers and just fitted would no longer fit with the reason.
+  // A message that just fitted with few headers would not fit with the reason.
   const room = Math.max(0, bus.maxPayloadBytes() - HEADROOM_BYTES);
   const isClipped = message.data.length > room;
   if (isClipped) deadHeaders.set(DeadHeader.clippedFrom, String(message.data.length));
@@ -63,10 +63,10 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, " ");
 }
 
-/** How much lies in DEAD, and the latest of it. */
+/** The number of messages in DEAD, and the latest. */
 export interface DeadLetters {
   readonly count: number;
-  /** Undefined when nothing lies there. */
+  /** Undefined if DEAD is empty. */
   readonly last: { readonly subject: string; readonly reason: string; readonly timeMs: number } | undefined;
 }
 
@@ -86,6 +86,6 @@ export async function readDeadLetters(bus: Bus): Promise<DeadLetters> {
       },
     };
   } catch (error) {
-    throw translateBusError(error, "look at what cannot be decoded", StreamName.dead);
+    throw translateBusError(error, "read dead letters", StreamName.dead);
   }
 }

@@ -1,12 +1,12 @@
 /**
- * What is left of a delivered message while it is worked on: where it stands, and where its acknowledgement goes.
+ * A delivered message in work, without its contents: its position, and where its acknowledgement is sent.
  *
- * D1: it keeps neither body nor headers. A body lies in the piece of the connection's stream that it arrived in, so one of
- *     a few hundred bytes holds several KiB, for as long as its work takes; with 5,000 messages in work that is felt.
- * D2: after the last word on a message (ack, nak, term) nothing more is said of it.
- * D3: over a connection that has ended nothing can be said, and need not: the server gives the message to another.
+ * D1: it keeps neither body nor headers. A body is a view on the network buffer that it arrived in, so a body of a few hundred
+ *     bytes would keep several KiB in memory while its work lasts, which matters with 5,000 messages in work.
+ * D2: after the final answer to a message (ack, nak or term) nothing more is sent about it.
+ * D3: over a closed connection nothing can be sent, and need not be: the server delivers the message to another process.
  *
- * The words are those of JetStream: https://docs.nats.io/reference/reference-protocols/nats_api_reference (acknowledging).
+ * The protocol is JetStream's: https://docs.nats.io/reference/reference-protocols/nats_api_reference (acknowledging).
  */
 
 import type { JsMsg } from "@nats-io/jetstream";
@@ -18,7 +18,7 @@ export interface DeliveryInfo {
   readonly subject: string;
   /** Position in the stream. */
   readonly sequence: number;
-  /** 1 the first time. */
+  /** 1 for the first delivery. */
   readonly deliveries: number;
 }
 
@@ -41,34 +41,34 @@ export class Delivery implements DeliveryInfo {
     this.deliveries = deliveryCount;
   }
 
-  /** Its work is done. */
+  /** Says that its work is done. */
   ack(): void {
     this.#end("+ACK");
   }
 
-  /** Its work is not done: it comes again, at once or after a pause. */
+  /** Says that its work is not done: it is delivered again, at once or after a pause. */
   nak(pauseMs?: number): void {
     this.#end(pauseMs === undefined ? "-NAK" : `-NAK ${JSON.stringify({ delay: nanos(pauseMs) })}`);
   }
 
-  /** It is not to come again. No reason goes along: a server before 2.10 takes no notice of one that has it. */
+  /** Says that it must not be delivered again. No reason is sent, as servers before 2.10 ignore a term with a reason. */
   term(): void {
     this.#end("+TERM");
   }
 
-  /** Its work goes on: the server waits from now on again. */
+  /** Says that its work goes on: the acknowledgement time starts again. */
   working(): void {
     if (!this.#isOver) this.#say("+WPI");
   }
 
-  /** D2 */
+  /** Sends the final answer, once (D2). */
   #end(word: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#say(word);
   }
 
-  /** D3 */
+  /** Sends an answer, unless the connection is closed (D3). */
   #say(word: string): void {
     try {
       this.#bus.connection.publish(this.#reply, word);
@@ -79,8 +79,8 @@ export class Delivery implements DeliveryInfo {
   }
 }
 
-/** JetStream's messages have it, though their interface does not name it. */
+/** @returns the reply subject of a JetStream message, which its interface does not declare. */
 function replyOf(message: JsMsg): string {
   if ("reply" in message && typeof message.reply === "string") return message.reply;
-  throw new TypeError("a message of a stream says where its acknowledgement goes");
+  throw new TypeError("The message has no reply subject, so it did not come from a stream");
 }

@@ -47,7 +47,7 @@ describe("the bus", () => {
     await nats.stop();
   });
 
-  test("connectBus() that is told to stop ends with the signal's reason", async () => {
+  test("connectBus() rejects with the signal's reason", async () => {
     const reason = new Error("told to stop");
     const options = { url: nats.url, name: "stopped", signal: AbortSignal.abort(reason) };
     await assert.rejects(connectBus(options), reason);
@@ -57,14 +57,14 @@ describe("the bus", () => {
     await ensureTopology(bus);
   });
 
-  test("publishStored() stores one message of an id", async () => {
+  test("publishStored() stores a message with the same id once", async () => {
     const subject = subjects.rolloutFinished("dedupe");
     const first = await publishStored(bus, subject, RolloutJobSchema, job("dedupe"), { messageId: "one" });
     const second = await publishStored(bus, subject, RolloutJobSchema, job("dedupe"), { messageId: "one" });
     assert.deepEqual(second, { sequence: first.sequence, isDuplicate: true });
   });
 
-  test("readOrdered() ends also when its signal aborts while it opens a silent stream", async () => {
+  test("readOrdered() ends when its signal aborts while it opens a stream without messages", async () => {
     const filter = subjects.rolloutScored("nobody");
     for (const waitMs of [0, 1, 2, 4, 8]) {
       const ending = new AbortController();
@@ -77,7 +77,7 @@ describe("the bus", () => {
     }
   });
 
-  test("consumeWork() acknowledges what succeeded and gets what failed again", async () => {
+  test("consumeWork() acknowledges messages that succeed, and gets those that fail again", async () => {
     const tries = new Map<bigint, number>();
     const consumer = consumeWork(bus, RolloutJobSchema, {
       stream: StreamName.jobs,
@@ -98,14 +98,14 @@ describe("the bus", () => {
     );
     await eventually("20 jobs and one repetition", () => tries.size === 20 && tries.get(3n) === 2);
     await consumer.drain();
-    // The server takes acknowledgements in its own time, apart from what it is asked.
+    // The server handles acknowledgements asynchronously.
     await eventually("all to be acknowledged", async () => {
       const { num_ack_pending, num_pending } = await bus.manager.consumers.info(StreamName.jobs, "work");
       return num_ack_pending + num_pending === 0;
     });
   });
 
-  test("consumeWork() gets no message twice where beginning all of them takes longer than the acknowledgement's time", async () => {
+  test("consumeWork() gets no message twice even if beginning all of them takes longer than the acknowledgement time", async () => {
     const count = 800;
     const deliveries: number[] = [];
     const release = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ describe("the bus", () => {
       ackWaitMs: 3_000,
       handle: async (item) => {
         deliveries.push(item.deliveries);
-        // Work that keeps the processor, as an agent's first turn does: four seconds for all.
+        // Work that keeps the processor busy, as an agent's first turn does: four seconds for all messages.
         for (const until = performance.now() + 5; performance.now() < until; );
         await release.promise;
       },
@@ -134,7 +134,7 @@ describe("the bus", () => {
     assert.deepEqual([deliveries.length, Math.max(...deliveries)], [count, 1]);
   });
 
-  test("a message that comes again while this process works on it is not begun twice, and is acknowledged", async () => {
+  test("a message that is delivered again while this process works on it is not begun twice, and is acknowledged", async () => {
     let begun = 0;
     const release = Promise.withResolvers<void>();
     await publishStored(bus, subjects.rolloutJob("late"), RolloutJobSchema, job("late"));
@@ -146,7 +146,7 @@ describe("the bus", () => {
       ackWaitMs: 400,
       handle: async () => {
         begun++;
-        // The process says nothing for longer than the server waits.
+        // The process reports nothing for longer than the server waits.
         for (const until = performance.now() + 1_000; performance.now() < until; );
         await release.promise;
       },
@@ -154,7 +154,7 @@ describe("the bus", () => {
     });
     const info = () => bus.manager.consumers.info(StreamName.jobs, "late");
     await eventually("a second delivery", async () => (await info()).delivered.consumer_seq >= 2);
-    // Answers come in order: behind this one, the second delivery is here.
+    // Answers come in order, so the second delivery has arrived after this answer.
     await info();
     release.resolve();
     await eventually("its acknowledgement", async () => (await info()).num_ack_pending === 0);
@@ -162,7 +162,7 @@ describe("the bus", () => {
     assert.equal(begun, 1);
   });
 
-  test("consumeWork() gives its messages back when it stops, and another consumer gets them at once", async () => {
+  test("consumeWork() returns its messages when it stops, and another consumer gets them at once", async () => {
     const options = {
       stream: StreamName.jobs,
       durable: "handover",
@@ -190,7 +190,7 @@ describe("the bus", () => {
     await second.drain();
   });
 
-  test("a job that takes long is not delivered again while its process lives", async () => {
+  test("a long job is not delivered again while its process lives", async () => {
     let deliveries = 0;
     const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
     const consumer = consumeWork(bus, RolloutJobSchema, {
@@ -207,7 +207,7 @@ describe("the bus", () => {
     });
     await publishStored(bus, subjects.rolloutJob("slow"), RolloutJobSchema, job("slow"));
     await eventually("the delivery", () => deliveries === 1);
-    // Several ack waits pass on the server, seen by its own clock.
+    // Several acknowledgement times pass on the server's clock.
     const since = Date.now();
     await eventually("four ack waits", () => Date.now() - since > 800);
     finish();
@@ -215,7 +215,7 @@ describe("the bus", () => {
     assert.equal(deliveries, 1);
   });
 
-  test("what cannot be decoded goes to DEAD with its reason, and work goes on behind it", async () => {
+  test("a message that cannot be decoded goes to DEAD with its reason, and work goes on", async () => {
     const filter = subjects.rolloutJob("rubbish");
     const done: bigint[] = [];
     const consumer = consumeWork(bus, RolloutJobSchema, {
@@ -237,7 +237,7 @@ describe("the bus", () => {
     assert.match(dead?.header.get(DeadHeader.reason) ?? "", /RolloutJob/);
   });
 
-  test("what only its handler finds undecodable goes to DEAD as it came, headers included", async () => {
+  test("a message that its handler finds undecodable goes to DEAD unchanged, including its headers", async () => {
     const filter = subjects.rolloutJob("unfit");
     const consumer = consumeWork(bus, RolloutJobSchema, {
       stream: StreamName.jobs,
@@ -270,7 +270,7 @@ describe("the bus", () => {
     });
   });
 
-  test("a body above the server's limit travels through the object store and is purged with its message", async () => {
+  test("a body above the server's limit is sent through the object store and purged with its message", async () => {
     const subject = subjects.rolloutScored("large");
     const large = job("x".repeat(bus.maxPayloadBytes() * 2));
     const { sequence } = await publishStored(bus, subject, RolloutJobSchema, large, { messageId: "large" });
@@ -331,7 +331,7 @@ describe("the bus", () => {
     assert.equal((await bucket.get("cas"))?.value.version, 2);
   });
 
-  test("watch() tells the present values, then changes and deletions", async () => {
+  test("watch() yields the present values, then changes and deletions", async () => {
     const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
     await bucket.put("watched", create(RunStateSchema, { version: 1 }));
     const controller = new AbortController();
@@ -346,7 +346,7 @@ describe("the bus", () => {
     assert.deepEqual(seen, [1, 2, undefined]);
   });
 
-  test("request() and requestStream() tell at once when nobody listens", async () => {
+  test("request() and requestStream() reject at once when nobody listens", async () => {
     const nobody = subjects.generate("nobody", "nowhere");
     await assert.rejects(
       request(bus, nobody, RolloutJobSchema, job("q"), RolloutJobSchema, { timeoutMs: 60_000 }),
@@ -362,7 +362,7 @@ describe("the bus", () => {
     );
   });
 
-  test("requestStream() ends with the last message, by silence or by its deadline", async () => {
+  test("requestStream() ends with the last message, after its idle time-out or at its deadline", async () => {
     const subject = subjects.generate("model", "replica");
     const responder = respond(bus, subject, RolloutJobSchema, RolloutJobSchema, {
       handle: async ({ message, reply }) => {

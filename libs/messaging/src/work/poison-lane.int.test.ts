@@ -15,7 +15,7 @@ import {
 } from "../index.ts";
 import { FREE_DELIVERIES, MAX_DEATHS } from "./poison-lane.ts";
 
-/* A process dies here as the bus sees it: its connection ends with nothing acknowledged, and nothing of it goes on. */
+/* A process dies here as the bus sees it: its connection ends without an acknowledgement, and its work stops. */
 
 const ACK_WAIT_MS = 300;
 const POISON = 5;
@@ -33,7 +33,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     await nats.stop();
   });
 
-  /** One life of a process: it ends when `kills` says so of a message, or when nothing is left. @returns whether it died. */
+  /** Runs a process until `kills` returns true for a message, or no message is left. @returns whether it died. */
   async function live(
     run: string,
     own: Pick<ConsumeWorkOptions<RolloutJob>, "handle" | "putAside">,
@@ -75,7 +75,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     return isDead;
   }
 
-  test("is put aside after it killed alone, and no other message is, however often it died with it", async () => {
+  test("is set aside after it killed processes alone, and messages that were in work with it are not", async () => {
     const run = "deadly";
     const count = 12;
     for (let cursor = 0; cursor < count; cursor++) {
@@ -90,7 +90,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     const aside: Array<[number, number]> = [];
     const own = {
       handle: async ({ message }: { message: RolloutJob }) => {
-        // Long enough that the company of the deadly one is never through before it strikes.
+        // Long enough that the messages in work with the deadly one are never done before it kills.
         await new Promise((resolve) => setTimeout(resolve, 20));
         done.push(Number(message.cursor));
       },
@@ -100,7 +100,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     };
     let lives = 0;
     while (await live(run, own, ({ cursor }) => Number(cursor) === POISON)) {
-      assert.ok(++lives <= FREE_DELIVERIES + MAX_DEATHS, "the deadly message is not put aside");
+      assert.ok(++lives <= FREE_DELIVERIES + MAX_DEATHS, "the deadly message is not set aside");
     }
     assert.equal(lives, FREE_DELIVERIES + MAX_DEATHS);
     assert.deepEqual(aside, [[POISON, MAX_DEATHS]]);
@@ -111,7 +111,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     );
   });
 
-  test("and one that only had bad luck is worked on again, as often as it takes", async () => {
+  test("is told apart from one that was only in work during kills, which is worked on until it succeeds", async () => {
     const run = "unlucky";
     await publishStored(
       bus,
@@ -124,7 +124,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     let isDone = false;
     const own = {
       handle: async () => {
-        // Failures of a process that lives are no deaths, however many.
+        // Failures of a living process are not deaths, however many there are.
         if (++refusals <= 2 * MAX_DEATHS) throw new Error("not now");
         isDone = true;
       },

@@ -8,12 +8,12 @@ import {
   outcomeFromWire,
   purgeEpisodes,
   readOrdered,
+  reportUnread,
   runsIn,
   StreamName,
   slotFromWire,
   streamRoom,
   subjects,
-  tellUnread,
   translateBusError,
 } from "@hone/messaging";
 import {
@@ -115,7 +115,7 @@ export class ScoredReader implements ScoredRollouts {
       "rollouts that the tracer had not read were dropped to make room for training: look at the tracer and its database",
       { runId, rollouts },
     );
-    await tellUnread(this.#bus, runId, rollouts);
+    await reportUnread(this.#bus, runId, rollouts);
   }
 
   /**
