@@ -230,8 +230,8 @@ describe("large payloads", { timeout: 180_000 }, () => {
       [{ "hone-size": String(size + 1) }, /lacks some of its parts/],
       [{ "hone-size": String(size - 1) }, /has more than the/],
       [{ "hone-size": "1e15" }, /above 268435456/],
-      [{ "hone-size": "-1" }, /says it has -1 bytes/],
-      [{ "hone-size": "many" }, /says it has NaN bytes/],
+      [{ "hone-size": "-1" }, /claims to have -1 bytes/],
+      [{ "hone-size": "many" }, /claims to have NaN bytes/],
     ] as const) {
       await assert.rejects(read(bus, changed(sent.headers, change)), (error: unknown) => {
         assert.ok(error instanceof UndecodableMessageError);
@@ -325,7 +325,10 @@ describe("large payloads", { timeout: 180_000 }, () => {
     const held = (await bus.manager.streams.info(stream)).state.bytes;
     await assert.rejects(publish(100), (error: unknown) => {
       assert.ok(error instanceof PayloadStoreFullError);
-      assert.match(error.message, /1\.91 MiB: the bucket PAYLOADS_judge is full \(it takes 3 MiB\): wait until/);
+      assert.match(
+        error.message,
+        /1\.91 MiB: the bucket PAYLOADS_judge is full \(it takes 3 MiB\): wait until/,
+      );
       return true;
     });
     await eventually("its stored parts to be dropped", async () => {
