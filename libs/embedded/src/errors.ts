@@ -2,7 +2,7 @@
 
 import { RetryableError, TerminalError } from "@hone/core";
 
-/** A program that Hone needs is not there and cannot be fetched. The message carries the line that installs it. */
+/** A program that Hone needs is missing and cannot be downloaded. The message contains the command that installs it. */
 export class ProgramMissingError extends TerminalError {
   readonly program: string;
 
@@ -12,14 +12,14 @@ export class ProgramMissingError extends TerminalError {
   }
 }
 
-/** A fetched file is not the one whose checksum the repository keeps, or does not hold what it should. */
+/** A file cannot be downloaded, has another checksum than the one in the repository, or has other contents than expected. */
 export class DownloadError extends TerminalError {
   constructor(message: string, options?: ErrorOptions) {
     super("DOWNLOAD", message, options);
   }
 }
 
-/** A child process ended, or was not ready in time, while it was started. Carries the end of its log. */
+/** A child process ended during its start, or was not ready in time. The error carries the end of its log. */
 export class StartError extends RetryableError {
   readonly program: string;
   readonly logTail: string;
@@ -31,7 +31,7 @@ export class StartError extends RetryableError {
   }
 }
 
-/** The state folder cannot be used as it is, and mending it would lose data or needs another user's rights. */
+/** The state folder cannot be used as it is, and repairing it would lose data or needs another user's rights. */
 export class StateFolderError extends TerminalError {
   readonly folder: string;
 

@@ -5,7 +5,7 @@
  *   await using database = await launchPostgres({ folder: ".hone/postgres" });
  *   nats.url, database.url                        // both ready; both ended when the block ends
  *
- * A watchdog process ends whatever was started, should this process be killed.
+ * If this process is killed, a watchdog process ends everything that it started.
  */
 
 export { DownloadError, ProgramMissingError, StartError, StateFolderError } from "./errors.ts";

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { withLargeArrays } from "./large-arrays.ts";
 
 describe("withLargeArrays()", () => {
-  test("sets both tunables, and leaves the other variables and its argument alone", () => {
+  test("sets both tunables, and changes neither other variables nor its argument", () => {
     const environment = { PATH: "/bin" };
     assert.deepEqual(withLargeArrays(environment), {
       PATH: "/bin",
@@ -12,7 +12,7 @@ describe("withLargeArrays()", () => {
     assert.deepEqual(environment, { PATH: "/bin" });
   });
 
-  test("keeps what was chosen, and adds what was not", () => {
+  test("keeps tunables that are set already, and adds the others", () => {
     const chosen = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2" };
     assert.deepEqual(withLargeArrays(chosen), {
       GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2:glibc.malloc.mmap_threshold=1048576",

@@ -1,22 +1,22 @@
 /**
- * How glibc keeps the large arrays of an engine: weights, keys and values, activations.
+ * Settings of glibc for the large arrays of an engine: weights, keys and values, activations.
  *
- * Both tunables are read at a process's start
+ * Both tunables are read when a process starts
  * (https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html); other C libraries ignore them.
  *
- * `hugetlb` asks Linux for pages of 2 MiB, which it gives where `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise`
- * or `always`. Arrays are read through thousands of small pages otherwise, each of which is looked up, twice in a virtual
- * machine, and costs some microseconds when it is touched for the first time.
+ * `hugetlb` asks Linux for pages of 2 MiB, which it provides if `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or
+ * `always`. Otherwise arrays consist of thousands of small pages, each of which needs an address lookup (two in a virtual
+ * machine) and costs some microseconds at its first access.
  *
- * `mmap_threshold` keeps large arrays out of the heap: without it glibc raises its own to the largest array that was freed,
- * and later ones come out of the heap, which clears them whole and does not give them back (a gateway that took six
- * versions of a 135M model one after the other went from 1.4 to 5.2 GiB, and stays at 1.7 with it; a trainer of that model
- * kept 3.5 GiB between steps instead of 4.0 to 4.2, before it took its memory first).
+ * `mmap_threshold` keeps large arrays out of the heap. Without it glibc raises the threshold to the largest array that was
+ * freed, and takes later arrays from the heap, which clears them and does not return them to the system. A gateway that loaded
+ * six versions of a 135M model one after the other grew from 1.4 to 5.2 GiB without it, and to 1.7 GiB with it. A trainer of
+ * that model kept 3.5 GiB between steps with it, and 4.0 to 4.2 GiB without.
  */
 
 const TUNABLES = { "glibc.malloc.hugetlb": 1, "glibc.malloc.mmap_threshold": 1_048_576 };
 
-/** The environment of a process with large arrays. @param environment that it would have; what is chosen there stays. */
+/** @returns the environment for a process with large arrays. @param environment its other variables; tunables set there are kept. */
 export function withLargeArrays(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const chosen = (environment.GLIBC_TUNABLES ?? "").split(":").filter((part) => part !== "");
   const added = Object.entries(TUNABLES)

@@ -4,7 +4,7 @@ import { deflateRawSync } from "node:zlib";
 import { DownloadError } from "./errors.ts";
 import { readZipEntry } from "./zip-entry.ts";
 
-/** A ZIP file of one entry, with an extra field in the local header as real ones have. */
+/** A ZIP file with one entry, which has an extra field in its local header as in real files. */
 function zipOf(path: string, data: Buffer, method: number): Buffer {
   const packed = method === 8 ? deflateRawSync(data) : data;
   const name = Buffer.from(path);
@@ -39,7 +39,7 @@ describe("readZipEntry()", () => {
     }
   });
 
-  test("names what is there when the entry is missing", () => {
+  test("lists the entries when the wanted one is missing", () => {
     const zip = zipOf("a/b", data, 8);
     assert.throws(
       () => readZipEntry(zip, (path) => path === "c"),
@@ -47,18 +47,18 @@ describe("readZipEntry()", () => {
     );
   });
 
-  test("refuses what is no ZIP file", () => {
+  test("refuses bytes that are not a ZIP file", () => {
     assert.throws(() => readZipEntry(Buffer.from("<html>"), () => true), DownloadError);
   });
 
   test("refuses a method that it cannot unpack", () => {
     assert.throws(
       () => readZipEntry(zipOf("a", data, 12), () => true),
-      /stored or deflated: current value is 12/,
+      /compression method is 12; only 0 \(stored\) and 8 \(deflated\)/,
     );
   });
 
-  test("an entry that unpacks to more than a server has is not unpacked", () => {
+  test("does not unpack an entry above the size limit", () => {
     const zip = zipOf("bin/nats-server", Buffer.alloc(257 * 1024 * 1024), 8);
     assert.ok(zip.length < 1024 * 1024);
     assert.throws(() => readZipEntry(zip, () => true), /larger than 268435456 bytes/);

@@ -1,4 +1,4 @@
-/** Database work with a bound, typed errors, and another try where asked. */
+/** Runs database work with a time limit, typed errors and, if asked for, repeated attempts. */
 
 import { DeadlineError, deadline, retry } from "@hone/core";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -9,18 +9,18 @@ import {
   translateDatabaseError,
 } from "./errors.ts";
 
-/** What the server ends by its statement timeout is answered a little later. */
+/** The server's answer to a statement that reached its timeout may arrive this much later. */
 export const ANSWER_MARGIN_MS = 5_000;
 const MIN_RETRY_PAUSE_MS = 10;
-/** So that a server that comes back is found quickly. */
+/** Short, so that a server that is reachable again is found quickly. */
 const MAX_RETRY_PAUSE_MS = 1_000;
 
 export interface BoundedOptions {
-  /** What is tried, for error messages. */
+  /** Names the work in error messages. */
   readonly action: string;
-  /** For all tries together. */
+  /** Time limit of all attempts together. */
   readonly deadlineMs: number;
-  /** Which typed errors are worth another try. @default none */
+  /** Which typed errors lead to another attempt. @default none */
   readonly isRetryable?: (error: unknown) => boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -65,7 +65,7 @@ export async function bounded<T>(
     );
   } catch (error) {
     if (!(error instanceof DeadlineError)) throw error;
-    // The server ends statements earlier: silence means that the connection is dead, or the whole path to the server.
+    // The server would have ended the statement earlier, so the connection or the network to the server is broken.
     pool.renew(generation);
     throw lastError ?? new DatabaseTimeoutError(action, { cause: error });
   }
@@ -73,7 +73,7 @@ export async function bounded<T>(
 
 function translate(error: unknown, action: string, pool: ConnectionPool): unknown {
   const typed = translateDatabaseError(error, action);
-  // A generation that was replaced says "ended" too; only the pool knows whether that is for good.
+  // A replaced generation also reports "ended"; only the pool knows whether it was closed.
   if (typed instanceof DatabaseClosedError && !pool.isClosed) {
     return new DatabaseUnavailableError(action, { cause: error });
   }

@@ -4,7 +4,7 @@
  * postgres.js 3.4.9 keeps state of a broken connection: the next query on it may get the old connection's error, never
  * be sent, or never be answered. So:
  * P1: after an error of the connection, new queries go to a new generation of connections.
- * P2: what runs on the old generation may end by itself for two seconds, then it is cut off; so nothing waits for ever.
+ * P2: queries on the old generation have two seconds to finish and are then ended, so that none waits for ever.
  * P3: after `close` there is no new generation.
  */
 
@@ -12,9 +12,9 @@ import type postgres from "postgres";
 import { drizzle } from "./drizzle.ts";
 import type { Queryable } from "./queryable.ts";
 
-/** How long queries that run on an old generation may take to end. */
+/** How long queries on an old generation may take to finish. */
 const RETIRE_GRACE_SECONDS = 2;
-/** The same when the pool closes: part of a service's grace time. */
+/** The same when the pool closes, as part of a service's grace time. */
 const CLOSE_GRACE_SECONDS = 2;
 
 export class ConnectionPool {
@@ -24,14 +24,14 @@ export class ConnectionPool {
   #retiring = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
 
-  /** @param connect makes a generation; it connects lazily. */
+  /** @param connect creates a generation, which connects with its first query. */
   constructor(connect: () => postgres.Sql) {
     this.#connect = connect;
     this.#driver = connect();
     this.#queries = drizzle(this.#driver);
   }
 
-  /** Of the current generation: take it anew for each use. */
+  /** The current generation; get it again for each use. */
   get driver(): postgres.Sql {
     return this.#driver;
   }
@@ -44,7 +44,7 @@ export class ConnectionPool {
     return this.#closing !== undefined;
   }
 
-  /** Starts a new generation, unless `broken` is not the current one any more (P1). */
+  /** Starts a new generation if `broken` is still the current one (P1). */
   renew(broken: postgres.Sql): void {
     if (this.isClosed || broken !== this.#driver) return; // P3
     this.#driver = this.#connect();

@@ -71,7 +71,7 @@ describe("database", () => {
     assert.deepEqual(await query(database, (db) => db.select().from(lists)), [row]);
   });
 
-  test("query() says which uniqueness a row breaks", async () => {
+  test("query() names the unique constraint that a row breaks", async () => {
     await query(database, (db) => db.insert(counters).values({ name: "twice", value: 1 }));
     await assert.rejects(
       query(database, (db) => db.insert(counters).values({ name: "twice", value: 2 })),
@@ -82,21 +82,21 @@ describe("database", () => {
     );
   });
 
-  test("query() says which rule a row breaks", async () => {
+  test("query() names the check constraint that a row breaks", async () => {
     await assert.rejects(
       query(database, (db) => db.insert(counters).values({ name: "negative", value: -1 })),
       (error) => error instanceof ConstraintViolationError && error.constraint === "counters_value_check",
     );
   });
 
-  test("query() calls wrong SQL refused, with its SQLSTATE", async () => {
+  test("query() reports wrong SQL as refused, with its SQLSTATE", async () => {
     await assert.rejects(
       query(database, (db) => db.execute(sql`select * from nowhere`)),
       (error) => error instanceof DatabaseRefusedError && error.sqlState === "42P01",
     );
   });
 
-  test("query() ends a statement that runs past the statement timeout", async () => {
+  test("query() rejects when a statement exceeds the statement timeout", async () => {
     const impatient = await openDatabase({ url: server.url, schema: "counting", statementTimeoutMs: 50 });
     try {
       await assert.rejects(
@@ -128,7 +128,7 @@ describe("database", () => {
     assert.deepEqual(rows, []);
   });
 
-  test("transaction() says so when a concurrent one came first, and tries again where asked", async () => {
+  test("transaction() reports a conflict with a concurrent one, and tries again if asked to", async () => {
     await query(database, (db) => db.insert(counters).values({ name: "shared", value: 0 }));
     const increment = (maxAttempts: number, meet: () => Promise<void>) =>
       transaction(
@@ -156,7 +156,7 @@ describe("database", () => {
     assert.equal(rows[0]?.value, 3);
   });
 
-  test("a repeatable query after a lost connection makes a new one", async () => {
+  test("a repeatable query opens a new connection after one was lost", async () => {
     const fragile = await openDatabase({ url: server.url, schema: "counting", maxConnections: 1 });
     try {
       const [row] = await query(fragile, (db) => db.execute(sql`select pg_backend_pid() as pid`));
@@ -172,7 +172,7 @@ describe("database", () => {
     }
   });
 
-  test("openDatabase() waits for a server that comes later", async () => {
+  test("openDatabase() waits for a server that starts later", async () => {
     const target = Number(new URL(server.url).port);
     const port = await freePort();
     let starting: Promise<Relay> | undefined;
@@ -219,7 +219,7 @@ describe("database", () => {
     await shaken.close();
   });
 
-  test("a query whose answer never comes ends at its deadline, and the next one finds a new connection", async () => {
+  test("a query without an answer rejects at its deadline, and the next one gets a new connection", async () => {
     const target = Number(new URL(server.url).port);
     const port = await freePort();
     const relay = await startRelay({ target, port });
@@ -236,7 +236,7 @@ describe("database", () => {
     await cut.close();
   });
 
-  test("a transaction whose connection breaks says so, and nothing of it stays", async () => {
+  test("a transaction rejects when its connection breaks, and is rolled back", async () => {
     await using relay = await startRelay({ target: Number(new URL(server.url).port) });
     const fragile = await openDatabase({ url: through(server.url, relay.port), schema: "counting" });
     await assert.rejects(
@@ -254,7 +254,7 @@ describe("database", () => {
     await fragile.close();
   });
 
-  test("a transaction whose connection is closed in good order says so, and the process lives", async () => {
+  test("a transaction rejects when the server closes its connection, without ending the process", async () => {
     await using relay = await startRelay({ target: Number(new URL(server.url).port) });
     const fragile = await openDatabase({ url: through(server.url, relay.port), schema: "counting" });
     const sleep = sql`select pg_sleep(20)`;
@@ -268,7 +268,7 @@ describe("database", () => {
         await work(tx);
       });
       await assert.rejects(working, DatabaseUnavailableError);
-      await setImmediate(); // what the driver does by itself comes now, and fails the test where it throws
+      await setImmediate(); // an error that the driver throws asynchronously would fail the test now
       const rows = await query(fragile, (db) => db.select().from(counters).where(sql`name = 'lost'`), {
         isRepeatable: true,
       });
@@ -330,7 +330,7 @@ describe("database", () => {
   });
 });
 
-/** Resolves for everyone once `count` have come; who comes later passes. */
+/** Resolves for all callers once there are `count` of them, and at once for later callers. */
 function meeting(count: number): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let arrived = 0;

@@ -1,10 +1,10 @@
 /**
  * The connection pool of a service.
  *
- * D1: each service sees its own PostgreSQL schema: it is the search path of every connection, so tables are named
- *     without it and one server holds several services, or several tests.
- * D2: nothing waits without a bound: connecting, statements (on the server), answers (here) and locks.
- * D3: a lost connection is made again by the next query (connection-pool.ts); the pool never gives up by itself.
+ * D1: each service uses its own PostgreSQL schema. It is the search path of every connection, so tables are named without it,
+ *     and one server can hold several services or tests.
+ * D2: everything has a time limit: connecting, statements (on the server), answers (here) and locks.
+ * D3: the next query replaces a lost connection (connection-pool.ts); the pool itself never gives up.
  */
 
 import { describeError, InvalidInputError } from "@hone/core";
@@ -18,15 +18,15 @@ import type { Queryable } from "./queryable.ts";
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database`. */
   readonly url: string;
-  /** The service's schema; migrations make it. Lower case, digits and `_`. */
+  /** The service's schema, which migrations create. Lower-case letters, digits and `_`. */
   readonly schema: string;
   /** @default 8 */
   readonly maxConnections?: number | undefined;
-  /** How long the server may take to be there at start, milliseconds. @default 60_000 */
+  /** How long to wait for the server at the start, in milliseconds. @default 60_000 */
   readonly connectDeadlineMs?: number | undefined;
-  /** Longest statement, milliseconds; the server ends it. @default 30_000 */
+  /** Time limit of a statement in milliseconds; the server enforces it. @default 30_000 */
   readonly statementTimeoutMs?: number | undefined;
-  /** Told of waits and notices. */
+  /** Logs waits and notices of the server. */
   readonly logger?: Logger | undefined;
   /** Ends the wait for the server. */
   readonly signal?: AbortSignal | undefined;
@@ -36,20 +36,20 @@ export interface DatabaseOptions {
 export interface Database {
   readonly schema: string;
   readonly statementTimeoutMs: number;
-  /** For this package: everyone else goes through {@link query} and `transaction`. */
+  /** Only for this package; others use {@link query} and `transaction`. */
   readonly pool: ConnectionPool;
-  /** Whether the server answers right now, within a second; the reason when not. */
+  /** Whether the server answers within a second, and the reason if not. */
   ping(): Promise<{ readonly isUp: true } | { readonly isUp: false; readonly reason: string }>;
-  /** Lets running queries end for a few seconds, then closes. Idempotent. */
+  /** Gives running queries a few seconds to finish, then closes. Idempotent. */
   close(): Promise<void>;
 }
 
 const DEFAULT_MAX_CONNECTIONS = 8;
 const DEFAULT_CONNECT_DEADLINE_MS = 60_000;
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000;
-/** One try to connect; a host that swallows packets is noticed in this time. */
+/** Time limit of one attempt to connect, after which a network that drops packets is noticed. */
 const CONNECT_TRY_SECONDS = 5;
-/** A transaction whose client stands still must not hold its locks for long: statements follow each other in milliseconds. */
+/** A transaction whose client is stuck must not keep its locks for long; statements normally follow within milliseconds. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
 const PING_DEADLINE_MS = 1_000;
 const SCHEMA_NAME = /^[a-z][a-z0-9_]{0,62}$/;
@@ -57,7 +57,7 @@ const SCHEMA_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 /**
  * Opens the pool and waits until the server answers.
  * @throws {InvalidInputError} for a malformed address or schema name.
- * @throws {DatabaseUnavailableError} when the server is not there in time.
+ * @throws {DatabaseUnavailableError} when the server does not answer in time.
  * @throws {DatabaseRefusedError} for bad credentials or an unknown database: waiting would not help.
  * @throws the reason of `signal`.
  */
@@ -66,7 +66,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const url = checkedUrl(options.url);
   if (!SCHEMA_NAME.test(schema)) {
     throw new InvalidInputError(
-      `Cannot use a schema as its name must match ${SCHEMA_NAME.source}: current value is "${schema}"`,
+      `A schema cannot have the name "${schema}"; give 1 to 63 characters out of a-z, 0-9 and _, beginning with a letter`,
       { path: "schema", allowed: SCHEMA_NAME.source },
     );
   }
@@ -75,9 +75,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     postgres(url, {
       max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
       connect_timeout: CONNECT_TRY_SECONDS,
-      backoff: () => 0, // pauses are `bounded`'s
-      // Fetching them is a query that nobody awaits: a connection that breaks then would end the process. drizzle writes
-      // and reads array columns by itself.
+      backoff: () => 0, // `bounded` makes the pauses
+      // The driver does not await its query for types, so a connection that breaks then would end the process. drizzle
+      // converts array columns itself.
       fetch_types: false,
       onnotice: (notice) => logger.debug("database notice", { notice: notice["message"] }),
       connection: {
@@ -100,20 +100,20 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
 /** Options of {@link query}. */
 export interface QueryOptions {
-  /** What is tried, for error messages: "read the run". @default "query the database" */
+  /** Names the query in error messages, such as "read the run". @default "query the database" */
   readonly action?: string | undefined;
-  /** How long the answer may take, all tries together. @default the statement timeout and five seconds */
+  /** Time limit of all attempts together. @default the statement timeout and five seconds */
   readonly deadlineMs?: number | undefined;
   /**
-   * Whether doing it twice is the same as doing it once (reads, upserts). Then an absent server is waited for until the
-   * deadline. @default false
+   * Whether running it twice has the same effect as once (reads, upserts). It is then repeated until the deadline while the
+   * server is unreachable. @default false
    */
   readonly isRepeatable?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Runs queries outside a transaction, with typed errors and a bound.
+ * Runs queries outside a transaction, with typed errors and a time limit.
  * @throws the errors of `errors.ts`, what `work` throws, or the reason of the signal.
  * @example const rows = await query(database, (db) => db.select().from(runs).where(eq(runs.id, id)));
  */
@@ -171,7 +171,7 @@ function checkedUrl(text: string): string {
   const isPostgres = URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol);
   if (isPostgres) return text;
   throw new InvalidInputError(
-    `Cannot open a database as its address must be a postgres:// URL: current value is "${redactText(text)}"`,
+    `"${redactText(text)}" is not the address of a database; give one such as postgres://user:password@host:port/database`,
     { path: "databaseUrl", allowed: "postgres://user:password@host:port/database" },
   );
 }

@@ -43,7 +43,7 @@ describe("translateDatabaseError()", () => {
     [systemError("CONNECTION_ENDED"), DatabaseClosedError, false],
   ];
   for (const [source, type, isRetryable] of cases) {
-    test(`makes ${"code" in source ? source.code : ""} a ${type.name}`, () => {
+    test(`translates ${"code" in source ? source.code : ""} to a ${type.name}`, () => {
       const wrapped = new DrizzleQueryError("select $1", ["a secret value"], source);
       for (const error of [source, wrapped]) {
         const typed = translateDatabaseError(error, "read the run");
@@ -54,7 +54,7 @@ describe("translateDatabaseError()", () => {
     });
   }
 
-  test("leaves alone what is not the database's", () => {
+  test("returns errors that are not the database's unchanged", () => {
     const own = new Error("mine");
     assert.equal(translateDatabaseError(own, "read"), own);
     const wrapped = new UniqueViolationError("runs", "runs_pkey");

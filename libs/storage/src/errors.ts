@@ -1,41 +1,41 @@
 /**
- * Errors of the storage package, and the one place where PostgreSQL's and the driver's errors become them.
+ * Errors of the storage package. Only this file translates errors of PostgreSQL and of the driver into them.
  *
  * Retryable: {@link DatabaseUnavailableError}, {@link DatabaseFullError}, {@link DatabaseTimeoutError},
  * {@link DatabaseReadOnlyError}, {@link SerializationError}. Terminal: everything else. After one of the first three the
- * caller does not know whether the statement, or the commit, took effect: repeat only what is idempotent, or look first.
+ * caller does not know whether the statement or the commit took effect: repeat only what is idempotent, or check first.
  */
 
 import { describeError, HoneError, RetryableError, TerminalError } from "@hone/core";
 
-/** The server is away, starting, stopping, or out of connections; or the connection broke. */
+/** The server is unreachable, starting, stopping or out of connections, or the connection broke. */
 export class DatabaseUnavailableError extends RetryableError {
   constructor(action: string, options?: ErrorOptions) {
     super(
       "DATABASE_UNAVAILABLE",
-      `Cannot ${action} as the database must be reachable: current value is ${causeText(options)}`,
+      `Cannot ${action}: the database is not reachable (${causeText(options)})`,
       options,
     );
   }
 }
 
-/** The server's disk is full. It works again when somebody makes room; the cause names the file. */
+/** The server's disk is full. It works again once space is freed; the cause names the file. */
 export class DatabaseFullError extends RetryableError {
   constructor(action: string, options?: ErrorOptions) {
     super(
       "DATABASE_FULL",
-      `Cannot ${action} as the disk of the database must have room: current value is ${causeText(options)} (free some where PostgreSQL keeps its data, and it goes on by itself)`,
+      `Cannot ${action}: the disk of the database is full (${causeText(options)}); free space where PostgreSQL keeps its data, and work goes on by itself`,
       options,
     );
   }
 }
 
-/** The server takes no writes: a standby, as around a failover, or somebody made it read-only. Nothing took effect. */
+/** The server accepts no writes: it is a standby, as around a failover, or was made read-only. Nothing took effect. */
 export class DatabaseReadOnlyError extends RetryableError {
   constructor(action: string, options?: ErrorOptions) {
     super(
       "DATABASE_READ_ONLY",
-      `Cannot ${action} as the database must take writes: current value is ${causeText(options)} (the address must lead to the primary server; it goes on by itself when that takes writes)`,
+      `Cannot ${action}: the database is read-only (${causeText(options)}); the address must lead to the primary server, and work goes on by itself once that accepts writes`,
       options,
     );
   }
@@ -44,26 +44,22 @@ export class DatabaseReadOnlyError extends RetryableError {
 /** A statement, a lock or an answer took longer than allowed. */
 export class DatabaseTimeoutError extends RetryableError {
   constructor(action: string, options?: ErrorOptions) {
-    super(
-      "DATABASE_TIMEOUT",
-      `Cannot ${action} as its time is over: current value is ${causeText(options)}`,
-      options,
-    );
+    super("DATABASE_TIMEOUT", `Cannot ${action} within its time limit (${causeText(options)})`, options);
   }
 }
 
-/** A concurrent transaction got in the way (serialization failure or deadlock); nothing took effect. */
+/** The transaction conflicted with a concurrent one (serialization failure or deadlock); nothing took effect. */
 export class SerializationError extends RetryableError {
   constructor(action: string, options?: ErrorOptions) {
     super(
       "DATABASE_SERIALIZATION",
-      `Cannot ${action} as a concurrent transaction came first: current value is ${causeText(options)}`,
+      `Cannot ${action}: a concurrent transaction came first (${causeText(options)})`,
       options,
     );
   }
 }
 
-/** A row with this key is there already. */
+/** A row with this key exists already. */
 export class UniqueViolationError extends TerminalError {
   readonly table: string;
   readonly constraint: string;
@@ -71,7 +67,7 @@ export class UniqueViolationError extends TerminalError {
   constructor(table: string, constraint: string, options?: ErrorOptions) {
     super(
       "UNIQUE_VIOLATION",
-      `Cannot insert into ${table} as its rows must be unique: current value is a second row under ${constraint}`,
+      `Cannot insert into ${table}: a row with this key exists already (${constraint})`,
       options,
     );
     this.table = table;
@@ -87,7 +83,7 @@ export class ConstraintViolationError extends TerminalError {
   constructor(table: string, constraint: string, options?: ErrorOptions) {
     super(
       "CONSTRAINT_VIOLATION",
-      `Cannot write to ${table} as ${constraint} must hold: current value is ${causeText(options)}`,
+      `Cannot write to ${table}: the row breaks ${constraint} (${causeText(options)})`,
       options,
     );
     this.table = table;
@@ -100,23 +96,19 @@ export class DatabaseClosedError extends TerminalError {
   constructor(action: string, options?: ErrorOptions) {
     super(
       "DATABASE_CLOSED",
-      `Cannot ${action} as the pool is closed: current value is ${causeText(options)}`,
+      `Cannot ${action}: this process has closed its connections to the database (${causeText(options)})`,
       options,
     );
   }
 }
 
-/** The server refused for a reason that stays: bad credentials, no such database, wrong SQL. */
+/** The server refused for a permanent reason: bad credentials, no such database, wrong SQL. */
 export class DatabaseRefusedError extends TerminalError {
-  /** Five characters, PostgreSQL's appendix A; empty when the server gave none. */
+  /** The SQLSTATE, five characters (PostgreSQL's appendix A); empty if the server gave none. */
   readonly sqlState: string;
 
   constructor(action: string, sqlState: string, options?: ErrorOptions) {
-    super(
-      "DATABASE_REFUSED",
-      `Cannot ${action} as the server refuses: current value is ${causeText(options)}`,
-      options,
-    );
+    super("DATABASE_REFUSED", `Cannot ${action}: the database refused it (${causeText(options)})`, options);
     this.sqlState = sqlState;
   }
 }
@@ -125,14 +117,14 @@ export class DatabaseRefusedError extends TerminalError {
 export class MigrationError extends TerminalError {
   readonly schema: string;
 
-  constructor(schema: string, rule: string, value: string) {
-    super("MIGRATION", `Cannot migrate schema ${schema} as ${rule}: current value is ${value}`);
+  constructor(schema: string, problem: string) {
+    super("MIGRATION", `Cannot migrate the schema ${schema}: ${problem}`);
     this.schema = schema;
   }
 }
 
 const CONNECTION_CLOSED = "CONNECTION_CLOSED";
-/** What the driver calls a connection that broke or could not be made, and what the operating system does. */
+/** Codes of the driver and of the operating system for a connection that broke or could not be made. */
 const CONNECTION_CODES = new Set([
   CONNECTION_CLOSED,
   "CONNECTION_DESTROYED",
@@ -158,9 +150,9 @@ const UNIQUE_STATE = "23505";
 const CONSTRAINT_CLASS = "23";
 
 /**
- * The typed error for what a query or a connection threw.
- * @param action what was tried, for the message: "insert a run".
- * @returns `error` itself when it is Hone's already or comes from neither the driver nor the server.
+ * Translates an error of a query or a connection into a typed one.
+ * @param action names the work in the message, such as "insert a run".
+ * @returns `error` itself if it is one of Hone's already, or comes from neither the driver nor the server.
  */
 export function translateDatabaseError(error: unknown, action: string): unknown {
   if (error instanceof HoneError) return error;
@@ -195,7 +187,7 @@ interface DatabaseCause {
   readonly constraint: string;
 }
 
-/** Looks through the wrappers (drizzle's query error) for the error that carries a code. */
+/** Looks through wrappers, such as drizzle's query error, for the error with a code. */
 function databaseCause(error: unknown): DatabaseCause | undefined {
   for (let current = error; current instanceof Error; current = current.cause) {
     const code = textField(current, "code");

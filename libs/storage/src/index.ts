@@ -1,6 +1,6 @@
 /**
- * PostgreSQL: the pool, queries and transactions with typed errors, migrations, and the roles by which services enter. No
- * tables of its own but the ledger of migrations in each service's schema.
+ * PostgreSQL: the pool, queries and transactions with typed errors, migrations, and the roles of the services. The only table
+ * of this package is the list of applied migrations in each service's schema.
  *
  * @example
  * const database = await openDatabase({ url, schema: "trainer", signal });

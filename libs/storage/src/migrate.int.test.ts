@@ -23,7 +23,7 @@ describe("migrate()", () => {
   });
   after(() => server?.stop());
 
-  test("applies in order, once, and tells what it applied", async () => {
+  test("applies migrations in order, once, and returns their names", async () => {
     const database = await open();
     assert.deepEqual(await migrate(database, { migrations: [CREATE] }), ["create-things"]);
     assert.deepEqual(await migrate(database, { migrations: [CREATE, ADD] }), ["name-things"]);
@@ -32,7 +32,7 @@ describe("migrate()", () => {
     await database.close();
   });
 
-  test("applies once when many replicas start together", async () => {
+  test("applies migrations once when many replicas start together", async () => {
     const schema = "replicated";
     const replicas = await Promise.all(
       Array.from({ length: 4 }, () => openDatabase({ url: server.url, schema, maxConnections: 1 })),
@@ -57,7 +57,7 @@ describe("migrate()", () => {
     await database.close();
   });
 
-  test("refuses a schema that a newer program wrote", async () => {
+  test("refuses a schema that a newer version migrated", async () => {
     const database = await open();
     await migrate(database, { migrations: [CREATE, ADD] });
     await assert.rejects(migrate(database, { migrations: [CREATE] }), /newer/);

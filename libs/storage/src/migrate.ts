@@ -1,9 +1,9 @@
 /**
  * Migrations: append-only SQL texts, applied in order, once.
  *
- * M1: one replica migrates at a time: an advisory lock named after the schema, held by the transaction.
- * M2: all pending migrations and their ledger rows are one transaction: all of them or none.
- * M3: what was applied never changes: a text that differs from the one applied, or one that is missing, is refused.
+ * M1: one replica migrates at a time. The transaction holds an advisory lock that is named after the schema.
+ * M2: all pending migrations and their rows in the ledger are applied in one transaction: all of them or none.
+ * M3: an applied migration never changes. One whose text differs, or that is missing in the code, is refused.
  */
 
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ import { MigrationError } from "./errors.ts";
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
   readonly id: number;
-  /** For people: `create-runs`. */
+  /** A name for people, such as `create-runs`. */
   readonly name: string;
   /** One or several statements; tables without the schema's name, no BEGIN or COMMIT. */
   readonly sql: string;
@@ -24,16 +24,16 @@ export interface Migration {
 
 export interface MigrateOptions {
   readonly migrations: readonly Migration[];
-  /** For the lock and all statements together. @default 120_000 */
+  /** Time limit of the lock and all statements together. @default 120_000 */
   readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The ledger table in every schema. */
+/** The table in every schema that lists the applied migrations. */
 export const MIGRATIONS_TABLE = "hone_migrations";
 
 const DEFAULT_DEADLINE_MS = 120_000;
-/** First half of the advisory lock's key: "hone" in ASCII, so that other programs' locks do not meet ours. */
+/** First half of the advisory lock's key: "hone" in ASCII, so that it differs from the locks of other programs. */
 const LOCK_SPACE = 0x686f6e65;
 
 interface AppliedMigration {
@@ -43,7 +43,7 @@ interface AppliedMigration {
 }
 
 /**
- * Brings the service's schema up to date, making it first where it is missing. Replicas may call it at once.
+ * Brings the service's schema up to date, and creates it first if it is missing. Replicas may call it at the same time.
  * @returns the names of the migrations that this call applied.
  * @throws {MigrationError} when the code and the schema contradict each other (M3); nothing changed.
  * @throws {DatabaseRefusedError} when a statement fails; nothing changed.
@@ -82,7 +82,7 @@ async function readLedger(sql: postgres.TransactionSql): Promise<AppliedMigratio
   return sql<AppliedMigration[]>`select id, name, digest from ${sql(MIGRATIONS_TABLE)} order by id`;
 }
 
-/** The migrations that are still to apply. @throws {MigrationError} by M3. */
+/** @returns the migrations that are not applied yet. @throws {MigrationError} by M3. */
 function pendingMigrations(
   schema: string,
   migrations: readonly Migration[],
@@ -93,15 +93,13 @@ function pendingMigrations(
     if (known === undefined) {
       throw new MigrationError(
         schema,
-        "it holds a migration that this program does not know (it was written by a newer one)",
-        `${row.id} ${row.name}`,
+        `it holds the migration ${row.id} ${row.name}, which a newer version of Hone applied; run that version`,
       );
     }
     if (row.id !== known.id || row.digest !== digestOf(known)) {
       throw new MigrationError(
         schema,
-        "an applied migration never changes; add a new one instead",
-        `${known.id} ${known.name}, applied as ${row.id} ${row.name}`,
+        `the migration ${known.id} ${known.name} was applied with another text, as ${row.id} ${row.name}; restore its text and add a new migration`,
       );
     }
   }
@@ -110,11 +108,15 @@ function pendingMigrations(
 
 function checkNumbering(schema: string, migrations: readonly Migration[]): void {
   for (const [index, { id, name }] of migrations.entries()) {
-    if (id !== index + 1) throw new MigrationError(schema, "ids go 1, 2, 3 without gaps", `${id} ${name}`);
+    if (id !== index + 1)
+      throw new MigrationError(
+        schema,
+        `${id} ${name} stands at position ${index + 1}; number migrations 1, 2, 3 without gaps`,
+      );
   }
 }
 
-/** SHA-256 of the text; line ends do not count, as a checkout may rewrite them. */
+/** SHA-256 of the text with normalised line ends, as a checkout may change them. */
 function digestOf(migration: Migration): string {
   return createHash("sha256").update(migration.sql.replaceAll("\r\n", "\n")).digest("hex");
 }

@@ -1,10 +1,10 @@
-/** What queries are written against. */
+/** The type that queries are written for. */
 
 import type { ExtractTablesWithRelations } from "drizzle-orm";
 import type { PgDatabase } from "drizzle-orm/pg-core";
 import type { PostgresJsQueryResultHKT } from "drizzle-orm/postgres-js";
 
-/** The pool or a transaction: a store's functions take this and work in both. */
+/** The pool or a transaction: functions of a store take this, and work with both. */
 export type Queryable = PgDatabase<
   PostgresJsQueryResultHKT,
   Record<string, never>,

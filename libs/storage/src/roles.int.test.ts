@@ -8,7 +8,7 @@ import { openDatabase } from "./database.ts";
 import { type Migration, migrate } from "./migrate.ts";
 import { chartRolesScript, ROLES, type Role, readyRoles } from "./roles.ts";
 
-/** Every kind of thing that services make: tables with a sequence of a column, and a sequence of its own. */
+/** Every kind of object that services create: a table whose column has a sequence, and a separate sequence. */
 const CREATE: Migration = {
   id: 1,
   name: "create-things",
@@ -42,7 +42,7 @@ async function freshDatabase(): Promise<string> {
   return server.url.replace(/\/[^/]*$/, `/${name}`);
 }
 
-/** As a service does when it starts. */
+/** Migrates as a service does when it starts. */
 async function migrateAs(url: string, schema: Role, ...migrations: Migration[]): Promise<string[]> {
   const database = await openDatabase({ url, schema, maxConnections: 1 });
   try {
@@ -52,7 +52,7 @@ async function migrateAs(url: string, schema: Role, ...migrations: Migration[]):
   }
 }
 
-/** Asks once, as somebody. */
+/** Runs one query with the user in the address. */
 async function ask(url: string, text: string): Promise<readonly postgres.Row[]> {
   const sql = connect(url);
   try {
@@ -62,7 +62,7 @@ async function ask(url: string, text: string): Promise<readonly postgres.Row[]> 
   }
 }
 
-/** Schemas and what lies in them, by their owners. */
+/** The owner of every schema and of the objects in it. */
 async function ownersIn(url: string): Promise<Readonly<Record<string, string>>> {
   const rows = await ask(
     url,
@@ -76,7 +76,7 @@ async function ownersIn(url: string): Promise<Readonly<Record<string, string>>> 
   return Object.fromEntries(rows.map(({ name, owner }) => [name, owner]));
 }
 
-/** As an earlier version left it: all of it made by the superuser. */
+/** A database of an earlier version, in which the superuser created everything. */
 async function oldDatabase(): Promise<string> {
   const url = await freshDatabase();
   for (const role of ROLES) await migrateAs(url, role, CREATE);
@@ -84,7 +84,7 @@ async function oldDatabase(): Promise<string> {
   return url;
 }
 
-/** What psql does with the chart's file. */
+/** Runs the chart's file as psql does. */
 async function rolesOfChart(url: string): Promise<Readonly<Record<Role, string>>> {
   const name = new URL(url).pathname.slice(1);
   const isMade = (await ask(url, "select from pg_roles where rolname = 'trainer'")).length > 0;
@@ -103,7 +103,7 @@ for (const [who, roles] of [
   ["hone up", (url: string) => readyRoles({ url })],
   ["the chart", rolesOfChart],
 ] as const) {
-  describe(`the roles as ${who} makes them`, () => {
+  describe(`the roles that ${who} creates`, () => {
     let urls: Readonly<Record<Role, string>>;
     before(async () => {
       urls = await roles(await freshDatabase());
@@ -114,7 +114,7 @@ for (const [who, roles] of [
       ["trainer", "tracer"],
       ["tracer", "trainer"],
     ] as const) {
-      test(`${role} has its own rows, and none of ${other}'s`, async () => {
+      test(`${role} can read and write its own rows, and none of ${other}'s`, async () => {
         const [counted] = await ask(urls[role], `select count(*)::int as rows from ${role}.things`);
         assert.deepEqual({ ...counted }, { rows: 2 });
         for (const text of [
@@ -136,7 +136,7 @@ for (const [who, roles] of [
         }
       });
 
-      test(`${role} makes no roles, reads no files and starts no programs`, async () => {
+      test(`${role} cannot create roles, read files or start programs`, async () => {
         for (const text of [
           "create role intruder",
           `alter role ${other} password 'guessed'`,
@@ -164,7 +164,7 @@ for (const [who, roles] of [
       });
     }
 
-    test("nobody else comes in without being told to", async () => {
+    test("no other role may connect without being granted it", async () => {
       await owner`drop role if exists stranger`;
       await owner`create role stranger login password 'strange'`;
       const url = Object.assign(new URL(urls.trainer), { username: "stranger", password: "strange" });
@@ -174,13 +174,13 @@ for (const [who, roles] of [
 }
 
 describe("readyRoles()", () => {
-  test("hands over what the superuser made, with its rows, and again changes nothing but passwords", async () => {
+  test("gives the roles what the superuser created, with its rows, and a second call changes only passwords", async () => {
     const url = await oldDatabase();
     const first = await readyRoles({ url });
     const owners = await ownersIn(url);
     for (const [name, role] of Object.entries(owners)) assert.equal(role, name.split(".")[0], name);
     assert.equal(Object.keys(owners).length, 2 * 8, JSON.stringify(owners));
-    // What the services go on with: rows, both kinds of sequences, migrations that are due.
+    // The services then use rows, both kinds of sequences, and apply pending migrations.
     for (const role of ROLES) {
       assert.deepEqual(await migrateAs(first[role], role, CREATE, ADD), ["add-more"]);
       const [inserted] = await ask(
@@ -200,7 +200,7 @@ describe("readyRoles()", () => {
     );
   });
 
-  test("takes back what a role may no longer do", async () => {
+  test("revokes rights that a role must not have", async () => {
     const url = await freshDatabase();
     const { tracer } = await readyRoles({ url });
     await owner`alter role tracer superuser createrole`;
@@ -209,10 +209,10 @@ describe("readyRoles()", () => {
     assert.deepEqual({ ...rights }, { rolsuper: false, rolcreaterole: false });
   });
 
-  test("is all or nothing when it is killed half-way, and another start makes up for it", async () => {
+  test("changes everything or nothing when it is killed half-way, and the next call completes it", async () => {
     const url = await oldDatabase();
     const before = await ownersIn(url);
-    // The trainer's tables are handed over first: it then stands before one of the tracer's.
+    // The trainer's tables are changed first; it then waits for the lock of one of the tracer's.
     const reader = connect(url);
     const held = Promise.withResolvers<void>();
     const reading = reader.begin(async (sql) => {
@@ -237,7 +237,7 @@ describe("readyRoles()", () => {
     });
     child.kill("SIGKILL");
     await once(child, "exit");
-    // The server notices when it has the table, and finds nobody to answer to.
+    // The server notices the lost connection once it has the lock and wants to answer.
     held.resolve();
     await reading;
     await reader.end({ timeout: 5 });
@@ -253,7 +253,7 @@ describe("readyRoles()", () => {
   });
 });
 
-/** 42501: the server understood, and refused for want of rights. */
+/** Whether the server refused for lack of privileges (SQLSTATE 42501). */
 function isForbidden(error: unknown): boolean {
   assert.equal((error as postgres.PostgresError).code, "42501", String(error));
   return true;

@@ -1,14 +1,14 @@
 /**
- * Who enters the database: one role for each service that keeps rows.
+ * The roles of the database: one for each service that stores rows.
  *
- * This is the only place that says so. `hone up` makes the roles of its own database of it (`readyRoles`), and the chart runs
- * helm/hone/files/roles.sql, which `npm run generate` writes from `chartRolesScript`.
+ * This is the only place that defines them. `hone up` creates the roles of its own database with `readyRoles`, and the chart
+ * runs helm/hone/files/roles.sql, which `npm run generate` writes from `chartRolesScript`.
  *
- * R1: a role makes the schema of its name, owns it with all that lies in it, and may neither read nor write another's.
- * R2: no role may make roles or databases, copy the server's log, or read files and start programs of the server's account. The
- *     superuser may: it makes the roles, and is for a person with psql, never for a service.
- * R3: making the roles of `hone up` again changes nothing but their passwords, and is one transaction: whatever ends it half-way,
- *     the next start finds all of the old state or all of the new one.
+ * R1: a role creates the schema of its name, owns it with everything in it, and may neither read nor write another's.
+ * R2: no role may create roles or databases, copy the server's log, or read files and start programs with the server's account.
+ *     The superuser may: it creates the roles, and is for a person with psql, never for a service.
+ * R3: repeating `readyRoles` changes only the passwords. It is one transaction, so that the next start finds either the old
+ *     state or the new one, wherever it was interrupted.
  */
 
 import { randomBytes } from "node:crypto";
@@ -17,28 +17,28 @@ import { bounded } from "./bounded.ts";
 import { openDatabase } from "./database.ts";
 import { DatabaseUnavailableError } from "./errors.ts";
 
-/** Each has the name of its service, which is also that of its schema. */
+/** Each role has the name of its service, which is also that of its schema. */
 export const ROLES = ["trainer", "tracer"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface ReadyRolesOptions {
   /** The superuser's address. */
   readonly url: string;
-  /** For connecting and for all statements together. @default 60_000 */
+  /** Time limit of connecting and all statements together. @default 60_000 */
   readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of the chart's own database (`POSTGRES_DB`). */
+/** The name of the chart's own database (`POSTGRES_DB`). */
 const CHART_DATABASE = "hone";
 const PASSWORD_BYTES = 24;
 const DEFAULT_DEADLINE_MS = 60_000;
 
 /**
- * Makes the roles in a database, gives them new passwords, and hands over what an earlier version wrote as its superuser.
- * To be called before a service connects: it needs the tables for itself for a moment.
+ * Creates the roles in a database, gives them new passwords, and makes them owners of what an earlier version created as the
+ * superuser. Call it before a service connects, as it locks the tables for a moment.
  * @returns each role's address.
- * @throws the errors of `errors.ts` or the reason of the signal; nothing changed then.
+ * @throws the errors of `errors.ts` or the reason of the signal; nothing has changed then.
  */
 export async function readyRoles(options: ReadyRolesOptions): Promise<Readonly<Record<Role, string>>> {
   const { url, deadlineMs = DEFAULT_DEADLINE_MS, signal } = options;
@@ -60,13 +60,13 @@ export async function readyRoles(options: ReadyRolesOptions): Promise<Readonly<R
         const [current] = await sql<{ name: string }[]>`select current_database() as name`;
         for (const [role, password] of passwords) {
           const verb = known.some(({ name }) => name === role) ? "alter" : "create";
-          await sql.unsafe(roleStatement(verb, role, `'${password}'`)); // of letters, digits, - and _
+          await sql.unsafe(roleStatement(verb, role, `'${password}'`)); // the password has only letters, digits, - and _
         }
         for (const statement of grantStatements(current?.name ?? "")) await sql.unsafe(statement);
         for (const role of ROLES) await handOver(sql, role);
       });
     await bounded(database.pool, run, {
-      action: "make the roles of the database",
+      action: "create the roles of the database",
       deadlineMs,
       isRetryable: (error) => error instanceof DatabaseUnavailableError, // R3
       signal,
@@ -79,7 +79,7 @@ export async function readyRoles(options: ReadyRolesOptions): Promise<Readonly<R
   ) as Record<Role, string>;
 }
 
-/** What psql runs once, when the chart's database is made; the passwords are psql's variables `<role>_password`. */
+/** @returns the script that psql runs once, when the chart's database is created; passwords are psql's variables `<role>_password`. */
 export function chartRolesScript(): string {
   const lines = [
     "-- Written by `npm run generate` from libs/storage/src/roles.ts.",
@@ -92,12 +92,12 @@ export function chartRolesScript(): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** R2. @param password in SQL. */
+/** @returns the statement that creates or changes a role (R2). @param password as SQL. */
 function roleStatement(verb: "create" | "alter", role: Role, password: string): string {
   return `${verb} role ${role} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password ${password}`;
 }
 
-/** R1: `create` is the right to make schemas. PostgreSQL lets everybody into every database unless told otherwise. */
+/** R1: `create` is the right to create schemas. By default PostgreSQL lets every role connect to every database. */
 function grantStatements(database: string): string[] {
   const name = `"${database.replaceAll('"', '""')}"`;
   return [
@@ -107,9 +107,9 @@ function grantStatements(database: string): string[] {
   ];
 }
 
-/** R1, for what is not the role's yet: services once wrote as the superuser, and a person may have. */
+/** Makes a role the owner of what it does not own yet (R1): earlier versions and people created objects as the superuser. */
 async function handOver(sql: postgres.TransactionSql, role: Role): Promise<void> {
-  // The sequence of a column follows its table and cannot be handed over alone. `alter table` takes views and sequences too.
+  // The sequence of a column has the owner of its table and cannot be changed alone. `alter table` also works for views and sequences.
   const statements = await sql<{ text: string }[]>`
     with own as (select oid from pg_roles where rolname = ${role})
     select format('alter schema %I owner to %I', nspname, nspname) as text

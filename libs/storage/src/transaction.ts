@@ -1,4 +1,4 @@
-/** Transactions, with another try where a concurrent one came first. */
+/** Transactions, which can be repeated after a conflict with a concurrent one. */
 
 import { ANSWER_MARGIN_MS, bounded } from "./bounded.ts";
 import type { Database } from "./database.ts";
@@ -6,16 +6,16 @@ import { isClosedConnection, SerializationError } from "./errors.ts";
 import type { Queryable } from "./queryable.ts";
 
 export interface TransactionOptions {
-  /** What is tried, for error messages: "commit step 12". @default "run a transaction" */
+  /** Names the transaction in error messages, such as "commit step 12". @default "run a transaction" */
   readonly action?: string | undefined;
   /** @default "read committed" */
   readonly isolation?: "read committed" | "repeatable read" | "serializable" | undefined;
   /**
-   * Most tries when concurrent transactions get in the way (serialization failure, deadlock). `work` runs anew each
-   * time, so it must do nothing but database work. @default 1
+   * Largest number of attempts after conflicts with concurrent transactions (serialization failure, deadlock). `work` runs
+   * again each time, so it must do only database work. @default 1
    */
   readonly maxAttempts?: number | undefined;
-  /** For all tries together. @default the statement timeout and five seconds, per try */
+  /** Time limit of all attempts together. @default the statement timeout and five seconds, per attempt */
   readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -23,7 +23,7 @@ export interface TransactionOptions {
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
  * @throws what `work` throws, or the errors of `errors.ts`. After DatabaseUnavailableError and DatabaseTimeoutError
- *   the commit may have taken effect: look before repeating.
+ *   the commit may have taken effect: check before repeating.
  * @example
  * await transaction(database, async (tx) => {
  *   await tx.insert(ledger).values(rows);
@@ -52,9 +52,9 @@ export async function transaction<T>(
 }
 
 /**
- * postgres.js 3.4.9 answers a failed transaction with a rollback, also on a connection that is closed: it then writes to a
- * socket that it has dropped, in a callback of its own, which ends the process. So such a failure does not reach it; it
- * rejects the transaction by itself when it has dealt with the close.
+ * postgres.js 3.4.9 rolls a failed transaction back even on a closed connection: it then writes to a socket that it has
+ * dropped, in a callback, and the error ends the process. So this hides such a failure from the driver, which rejects the
+ * transaction itself once it has handled the close.
  */
 function withoutRollbackOfClosed<T>(working: Promise<T>): Promise<T> {
   return working.catch((error: unknown) => {

@@ -4,15 +4,15 @@ import { connect, createServer, type Socket } from "node:net";
 
 export interface Relay extends AsyncDisposable {
   readonly port: number;
-  /** Resets every connection (RST, as when the other machine dies); new ones are taken. */
+  /** Resets every connection (RST, as when the other machine dies); new ones are accepted. */
   reset(): void;
-  /** Closes every connection in good order (FIN), as a server does that stops. */
+  /** Closes every connection regularly (FIN), as a server does when it stops. */
   end(): void;
-  /** Passes nothing on any more, in either direction, without closing anything: a network that swallows. */
+  /** Stops forwarding in both directions without closing anything, like a network that drops packets. */
   freeze(): void;
 }
 
-/** @param options.port 0 or absent = any free one. */
+/** @param options.port 0 or absent = any free port. */
 export async function startRelay(options: {
   readonly target: number;
   readonly port?: number;

@@ -10,7 +10,7 @@ import { ProgramMissingError } from "../errors.ts";
 import { type FetchRoute, findNatsServer } from "./nats-binary.ts";
 import { fetchRelease, NATS_RELEASE } from "./nats-downloads.ts";
 
-/** A folder that is gone at the end of the scope. */
+/** A folder that is removed at the end of the scope. */
 async function scratch(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), "hone-binary-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -22,7 +22,7 @@ async function writeProgram(path: string, version: string): Promise<void> {
   await chmod(path, 0o755);
 }
 
-/** Debian's folder for servers is looked into always, so a real server may be found there: these tests hide it. */
+/** Debian's folder for servers is always searched and may contain a real server, so these tests exclude it. */
 const HIDDEN = { PATH: "" };
 const failing: FetchRoute = { name: "a route", fetch: () => Promise.reject(new Error("no network")) };
 
@@ -37,7 +37,7 @@ function fetching(version: string, calls: string[] = []): FetchRoute {
 }
 
 describe("findNatsServer()", () => {
-  test("takes what HONE_NATS_SERVER names", async () => {
+  test("uses the program that HONE_NATS_SERVER names", async () => {
     await using folder = await scratch();
     const program = join(folder.path, "my-server");
     await writeProgram(program, "2.11.4");
@@ -45,7 +45,7 @@ describe("findNatsServer()", () => {
     assert.deepEqual(found, { path: program, version: "2.11.4" });
   });
 
-  test("never replaces what HONE_NATS_SERVER names", async () => {
+  test("refuses a program of HONE_NATS_SERVER that does not work, and does not use another one", async () => {
     await using folder = await scratch();
     const old = join(folder.path, "old-server");
     await writeProgram(old, "2.8.4");
@@ -64,7 +64,7 @@ describe("findNatsServer()", () => {
     }
   });
 
-  test("passes over an old one on PATH for a newer one behind it", async () => {
+  test("skips a version on PATH that is too old for a newer one later on PATH", async () => {
     await using folder = await scratch();
     const [first, second] = [join(folder.path, "first"), join(folder.path, "second")];
     for (const each of [first, second]) await mkdir(each);
@@ -75,7 +75,7 @@ describe("findNatsServer()", () => {
     assert.equal(found.path, join(second, "nats-server"));
   });
 
-  test("fetches once, then finds it in the cache", async () => {
+  test("downloads once, then finds the program in the cache", async () => {
     await using folder = await scratch();
     const calls: string[] = [];
     const options = {
@@ -91,7 +91,7 @@ describe("findNatsServer()", () => {
     assert.match(first.path, /cache\/nats-server-/);
   });
 
-  test("uses the fallback folder where the user's cache cannot be written", async () => {
+  test("uses the fallback folder if the user's cache is not writable", async () => {
     await using folder = await scratch();
     const file = join(folder.path, "file");
     await writeFile(file, "no folder");
@@ -106,7 +106,7 @@ describe("findNatsServer()", () => {
     assert.match(found.path, /fallback\/nats-server-/);
   });
 
-  test("tells what it tried and how to install it when there is none", async () => {
+  test("lists what it tried and how to install the program when it finds none", async () => {
     await using folder = await scratch();
     const env = { ...HIDDEN, HONE_CACHE_DIR: folder.path };
     await assert.rejects(
@@ -119,7 +119,7 @@ describe("findNatsServer()", () => {
 });
 
 describe("fetchRelease()", () => {
-  test("refuses an archive whose checksum is another, and leaves nothing behind", async () => {
+  test("refuses an archive with another checksum, and leaves no files behind", async () => {
     await using folder = await scratch();
     const body = Buffer.from("not the release");
     const server = createServer((_, response) => response.end(body)).listen(0, "127.0.0.1");
@@ -130,7 +130,7 @@ describe("fetchRelease()", () => {
       await assert.rejects(
         fetchRelease({ target, platform: "linux-x64" }, `http://127.0.0.1:${port}`),
         new RegExp(
-          `must be ${NATS_RELEASE.archives["linux-x64"]?.sha256}: current value is ${createHash("sha256").update(body).digest("hex")}`,
+          `has the SHA-256 ${createHash("sha256").update(body).digest("hex")}, not the expected ${NATS_RELEASE.archives["linux-x64"]?.sha256}`,
         ),
       );
       assert.deepEqual(await readdir(folder.path), []);
@@ -139,10 +139,10 @@ describe("fetchRelease()", () => {
     }
   });
 
-  test("says for which platform there is none", async () => {
+  test("names the platform if it has no archive for it", async () => {
     await assert.rejects(
       fetchRelease({ target: "/nowhere", platform: "sunos-x64" }),
-      /no file for this platform: current value is sunos-x64/,
+      /no file in the GitHub release for the platform sunos-x64/,
     );
   });
 });

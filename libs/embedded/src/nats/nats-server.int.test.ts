@@ -45,7 +45,7 @@ function stored(server: RunningNats): Promise<number> {
 }
 
 describe("launchNats()", () => {
-  test("keeps what was stored over a stop and over SIGKILL, in a folder with a space", async () => {
+  test("keeps stored messages after a stop and after SIGKILL, in a folder whose name has a space", async () => {
     const folder = join(root, "kept");
     const first = await launchNats({ folder });
     await store(first);
@@ -58,7 +58,7 @@ describe("launchNats()", () => {
     assert.equal(await stored(third), 1);
   });
 
-  test("ends the server that an earlier start left on the same folder", async () => {
+  test("ends a server that an earlier start left running on the same folder", async () => {
     const folder = join(root, "leftover");
     const first = await launchNats({ folder });
     await using second = await launchNats({ folder });
@@ -66,8 +66,8 @@ describe("launchNats()", () => {
     assert.equal(isRunning(second.identity), true);
   });
 
-  test("fails with the server's words when its port is taken", async () => {
-    // The client leaves a connection open on which nobody greets it, and that would keep this process alive.
+  test("fails with the server's log when its port is in use", async () => {
+    // The client keeps a connection open on which no server answers, which would keep this process alive.
     const met = new Set<Socket>();
     const taken = createServer((socket) => met.add(socket)).listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));
@@ -84,7 +84,7 @@ describe("launchNats()", () => {
     }
   });
 
-  test("serves nobody without a password, and lets each user do what it may", async () => {
+  test("requires a password, and gives each user only its own rights", async () => {
     const users = [
       { name: "all" },
       { name: "few", rights: { publish: ["mine.>"], subscribe: ["_INBOX.>"] } },
@@ -97,16 +97,16 @@ describe("launchNats()", () => {
     await assert.rejects(connect({ ...refused, user: "all", pass: "" }), /Authorization Violation/);
     const { username, password } = new URL(server.urlOf("few"));
     const few = await connect({ servers, user: username, pass: password });
-    const told = (async () => {
+    const reported = (async () => {
       for await (const status of few.status()) if (status.type === "error") return status.error.message;
       return "";
     })();
     few.publish("yours.x");
-    assert.match(await told, /Permissions Violation for Publish to "yours.x"/i);
+    assert.match(await reported, /Permissions Violation for Publish to "yours.x"/i);
     await few.close();
   });
 
-  test("keeps its passwords to its owner, over restarts, and closes a folder that was open to all", async () => {
+  test("keeps its passwords over restarts, hides them from other accounts, and corrects the mode of an open folder", async () => {
     const folder = join(root, "private");
     await mkdir(folder, { mode: 0o755 });
     const log = join(folder, "nats-server.log");
@@ -122,7 +122,7 @@ describe("launchNats()", () => {
     assert.ok(!commandLineOf(second.pid)?.includes(second.login.pass), "ps shows no password");
   });
 
-  test("makes streams anew in a folder that holds rubbish", async () => {
+  test("starts with new streams in a folder that holds invalid files", async () => {
     const folder = join(root, "rubbish");
     await mkdir(join(folder, "jetstream", "$G", "streams", "half"), { recursive: true });
     await using server = await launchNats({ folder });

@@ -1,9 +1,9 @@
 /**
  * Runs `nats-server` with JetStream as a child process.
  *
- * Everything lies in one folder, which only its owner may enter: its configuration, its log, its pid file and the streams,
- * which survive a restart. It listens on the loopback address only, and serves nobody without a password: other accounts
- * of the machine reach the port. "Ready" means that a client was served and that JetStream answered.
+ * All its files are in one folder, which only its owner may enter: its configuration, its log, its pid file and the streams,
+ * which survive a restart. It listens on the loopback address only and requires a password, as other accounts of the machine
+ * can reach the port. It counts as ready once a client could connect and JetStream answered.
  */
 
 import { readFile, rename, writeFile } from "node:fs/promises";
@@ -31,56 +31,56 @@ import { watchStreams } from "./watch-streams.ts";
 
 /** A server that this process started. */
 export interface RunningServer extends Child {
-  /** What clients connect to. */
+  /** The address for clients. */
   readonly url: string;
   readonly port: number;
 }
 
 /** A `nats-server` that this process started. */
 export interface RunningNats extends RunningServer {
-  /** What a user connects to, with its name and password. `url` is that of the first one. */
+  /** The address for a user, with its name and password. `url` is that of the first user. */
   urlOf(user: string): string;
-  /** The first user, for a client that wants name and password by themselves. */
+  /** The first user, for a client that takes name and password separately. */
   readonly login: ServerLogin;
 }
 
 export interface NatsOptions extends WaitOptions {
-  /** Holds all of the server's state; made when it is missing. */
+  /** The folder for all of the server's state; created if it is missing. */
   readonly folder: string;
-  /** @default a free one */
+  /** @default a free port */
   readonly port?: number;
-  /** Who is served, and what each may do. @default one user that may do everything */
+  /** The users and their rights. @default one user with all rights */
   readonly users?: readonly [NatsUser, ...NatsUser[]];
-  /** Accounts by name; a user that names none is in the one with the streams. @default one for all users */
+  /** Accounts by name; a user without an account is in the one with the streams. @default one account for all users */
   readonly accounts?: Readonly<Record<string, NatsAccount>>;
-  /** @default found as nats-binary.ts says */
+  /** @default the one that nats-binary.ts finds */
   readonly binary?: string;
-  /** Until the server is ready; large streams take a while to be read back. @default 30_000 */
+  /** Time limit until the server is ready; reading large streams takes a while. @default 30_000 */
   readonly startDeadlineMs?: number;
-  /** Largest message. Larger payloads go to the object store. @default the server's own, 1 MiB */
+  /** Largest message; larger payloads go to the object store. @default the server's own default, 1 MiB */
   readonly maxPayloadBytes?: number;
   /** Port of the server's own HTTP monitoring, such as /varz. @default none */
   readonly monitorPort?: number;
   readonly onProgress?: (line: string) => void;
-  /** Told, in words for people, when the server runs and cannot do its work. */
+  /** Called with a sentence for people when the server runs but cannot work. */
   readonly onTrouble?: (line: string) => void;
 }
 
 const DEFAULT_START_DEADLINE_MS = 30_000;
-/** nats-server closes its clients and streams in well under a second; the rest is for a busy machine. */
+/** nats-server closes its clients and streams within a second; the rest is for a busy machine. */
 const STOP_GRACE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 /**
- * Of Go's collector: it collects when the heap has grown by half instead of to twice its size. The ids by which the server
- * knows messages that come again are most of what it keeps, and grow with the episodes of the last half hour.
+ * A setting of Go's garbage collector: it collects when the heap has grown by half instead of doubled. Most of the heap are the
+ * ids by which the server recognises duplicates, and they grow with the episodes of the last half hour.
  */
 const GARBAGE_PERCENT = "50";
-/** Between choosing a free port and listening on it somebody else may take it. */
+/** Another program may take a free port before the server listens on it, so several ports are tried. */
 const PORT_ATTEMPTS = 5;
 
 /**
  * @throws {ProgramMissingError} when no nats-server can be found.
- * @throws {StartError} when it does not come up.
+ * @throws {StartError} when it does not start.
  */
 export async function launchNats(options: NatsOptions): Promise<RunningNats> {
   const { folder, signal } = options;
@@ -145,13 +145,13 @@ export async function launchNats(options: NatsOptions): Promise<RunningNats> {
 }
 
 function configuration(options: NatsOptions, port: number, pidFile: string): string {
-  // JSON strings are valid here, so that a folder may have any character in its name.
+  // JSON strings are valid in the configuration, so that the folder's name may contain any character.
   const lines = [
     `host: ${JSON.stringify(LOOPBACK)}`,
     `port: ${port}`,
     `server_name: "hone"`,
     `pid_file: ${JSON.stringify(pidFile)}`,
-    // A client that a broken network hides is noticed after two to three of these, and gets no requests any more.
+    // A client behind a broken network is noticed after two to three of these intervals, and gets no more requests then.
     `ping_interval: "10s"`,
     "ping_max: 2",
     `jetstream { store_dir: ${JSON.stringify(join(options.folder, "jetstream"))} }`,
@@ -162,7 +162,7 @@ function configuration(options: NatsOptions, port: number, pidFile: string): str
   return `${lines.join("\n")}\n`;
 }
 
-/** Undefined until it is this server, and not a stranger on the same port, that serves clients with JetStream. */
+/** @returns true once this server, and not another one on the same port, answers clients with JetStream. */
 async function answers(server: ServerLogin, pid: number, pidFile: string): Promise<true | undefined> {
   if ((await readPid(pidFile)) !== pid) return undefined;
   const connection = await connect({

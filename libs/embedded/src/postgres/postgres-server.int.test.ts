@@ -29,7 +29,7 @@ const launch = (folder: string, port?: number) =>
   launchPostgres({ folder, isThrowAway: true, ...(port === undefined ? {} : { port }) });
 
 describe("launchPostgres()", () => {
-  test("keeps what was written over a stop and over SIGKILL, on the same port", async () => {
+  test("keeps written rows after a stop and after SIGKILL, on the same port", async () => {
     const folder = join(root, "kept");
     const first = await launch(folder);
     await query(first, "create table kept (value int)");
@@ -43,7 +43,7 @@ describe("launchPostgres()", () => {
     assert.deepEqual(await query(third, "select value from kept"), { value: 7 });
   });
 
-  test("ends the server that an earlier start left on the same folder", async () => {
+  test("ends a server that an earlier start left running on the same folder", async () => {
     const folder = join(root, "leftover");
     const first = await launch(folder);
     await using second = await launch(folder);
@@ -51,19 +51,19 @@ describe("launchPostgres()", () => {
     assert.deepEqual(await query(second, "select 1 as one"), { one: 1 });
   });
 
-  test("makes a half-initialised data folder anew, and passes over a pid file of another process", async () => {
+  test("creates a half-initialised data folder again, and ignores a pid file of another process", async () => {
     const folder = join(root, "half");
     await mkdir(join(folder, "data.new", "base"), { recursive: true });
     await writeFile(join(folder, "password.new"), "left over");
     const first = await launch(folder);
     await first.stop();
-    // The pid is that of this very test: alive, and no PostgreSQL.
+    // The pid is that of this test: a running process that is not PostgreSQL.
     await writeFile(join(folder, "data", "postmaster.pid"), `${process.pid}\n${folder}/data\n`);
     await using second = await launch(folder);
     assert.deepEqual(await query(second, "select 1 as one"), { one: 1 });
   });
 
-  test("wants its password and keeps it from other accounts", async () => {
+  test("requires its password and hides it from other accounts", async () => {
     const folder = join(root, "password");
     await using server = await launch(folder);
     const url = new URL(server.url);
@@ -74,15 +74,18 @@ describe("launchPostgres()", () => {
     await sql.end();
   });
 
-  test("refuses data of another version and says how to start anew", async () => {
+  test("refuses data of another version and says how to start over", async () => {
     const folder = join(root, "version");
     const first = await launch(folder);
     await first.stop();
     await writeFile(join(folder, "data", "PG_VERSION"), "9\n");
-    await assert.rejects(launch(folder), /version must be 18: current value is 9; remove the folder/);
+    await assert.rejects(
+      launch(folder),
+      /holds data of PostgreSQL 9, and this is version 18; remove the folder/,
+    );
   });
 
-  test("runs below a folder that PostgreSQL's account cannot enter", {
+  test("runs in a folder that PostgreSQL's account cannot enter", {
     skip: isRoot ? false : "needs root",
   }, async () => {
     const closed = join(root, "closed");
@@ -94,7 +97,7 @@ describe("launchPostgres()", () => {
     await using second = await launch(folder);
     assert.deepEqual(await query(second, "select count(*)::int as rows from kept"), { rows: 0 });
     await second.stop();
-    // Deleting the clone must not lend its data to the next one in the same place.
+    // A new clone in the same place must not get the data of the deleted one.
     await rm(closed, { recursive: true });
     await mkdir(closed, { mode: 0o700 });
     await using third = await launch(folder);

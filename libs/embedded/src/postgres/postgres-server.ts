@@ -1,11 +1,11 @@
 /**
  * Runs PostgreSQL as a child process.
  *
- * P1: the data folder appears by rename after `initdb` succeeded, so a half-initialised one is never taken for data.
- * P2: a server that an earlier start left on the same data is ended first; a `postmaster.pid` of a process that is
- *     no such server is removed.
- * P3: the password is random, lies beside the data, and only the loopback address is listened on: other accounts of
- *     the machine cannot read the database.
+ * P1: the data folder appears by a rename after `initdb` succeeded, so a half-initialised one is never used.
+ * P2: a server that an earlier start left running on the same data is ended first; a `postmaster.pid` of another process is
+ *     removed.
+ * P3: the password is random and stored beside the data, and the server listens on the loopback address only, so that other
+ *     accounts of the machine cannot read the database.
  * P4: it is stopped by SIGINT ("fast": sessions end, data is written), then SIGQUIT, then SIGKILL. After either of
  *     the latter the next start recovers from the write-ahead log.
  */
@@ -27,15 +27,15 @@ import { postgresAccount } from "./postgres-account.ts";
 import { type PostgresPrograms, postgresHome, postgresPrograms } from "./postgres-files.ts";
 
 export interface PostgresOptions extends WaitOptions {
-  /** Holds the server's state; made when it is missing. */
+  /** The folder for the server's state; created if it is missing. */
   readonly folder: string;
-  /** @default a free one */
+  /** @default a free port */
   readonly port?: number;
-  /** Made when it is missing. @default "hone" */
+  /** The database, created if it is missing. @default "hone" */
   readonly database?: string;
-  /** Forgets what was written when the machine (not the process) fails, and starts faster. For tests. @default false */
+  /** Starts faster, but loses data if the machine (not the process) fails. For tests. @default false */
   readonly isThrowAway?: boolean;
-  /** Until the server is ready, recovery included. @default 60_000 */
+  /** Time limit until the server is ready, including recovery. @default 60_000 */
   readonly startDeadlineMs?: number;
 }
 
@@ -46,14 +46,14 @@ const INIT_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 10_000;
 const STOP_SIGNALS = ["SIGINT", "SIGQUIT"] as const;
 const CONNECT_TIMEOUT_S = 2;
-/** Between choosing a free port and listening on it somebody else may take it. */
+/** Another program may take a free port before the server listens on it, so several ports are tried. */
 const PORT_ATTEMPTS = 5;
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: LOOPBACK,
-  // No socket files: they need a writable folder that all accounts share, and their paths are limited in length.
+  // No socket files, as they need a writable folder that all accounts share, and the length of their paths is limited.
   unix_socket_directories: "",
-  // Six services with small pools, and room for a person with psql.
+  // Enough for six services with small pools and a person with psql.
   max_connections: "100",
   shared_buffers: "64MB",
   logging_collector: "off",
@@ -68,7 +68,7 @@ const THROW_AWAY_SETTINGS: Readonly<Record<string, string>> = {
 /**
  * @throws {ProgramMissingError} when npm installed no PostgreSQL for this platform.
  * @throws {StateFolderError} when the folder's data cannot be used.
- * @throws {StartError} when the server does not come up.
+ * @throws {StartError} when the server does not start.
  */
 export async function launchPostgres(options: PostgresOptions): Promise<RunningServer> {
   const { folder, signal, database = "hone", isThrowAway = false } = options;
@@ -109,7 +109,7 @@ export async function launchPostgres(options: PostgresOptions): Promise<RunningS
   }
 }
 
-/** P1, P3. @returns the password. */
+/** Creates the data folder, or checks an existing one (P1, P3). @returns the password. */
 async function readyData(
   home: string,
   programs: PostgresPrograms,
@@ -140,7 +140,7 @@ async function readyData(
       programs.initdb,
       [
         ...["--pgdata", fresh, "--username", USER, "--pwfile", handOver, "--auth", "scram-sha-256"],
-        // The same sorting and upper case on every machine, whatever locales it has.
+        // The same sort order and upper case on every machine, whatever locales it has.
         ...[
           "--encoding",
           "UTF8",
@@ -159,7 +159,7 @@ async function readyData(
     if (ran.code !== 0) {
       throw new StartError(
         "initdb",
-        "Cannot start postgres as its data folder must be made: current value is",
+        "Cannot start PostgreSQL: initdb could not create its data folder:",
         ran.output,
       );
     }
@@ -170,13 +170,13 @@ async function readyData(
   return password;
 }
 
-/** Linux can sync the whole file system at once, which is quicker than each of the thousand files that initdb makes. */
+/** Linux can sync the whole file system at once, which is faster than syncing each of the thousand files of initdb. */
 function syncFlags(isThrowAway: boolean): string[] {
   if (isThrowAway) return ["--no-sync"];
   return process.platform === "linux" ? ["--sync-method=syncfs"] : [];
 }
 
-/** Data of another account or another major version is an error: mending it by itself could lose it. */
+/** Refuses data of another account or another major version, as repairing it automatically could lose it. */
 async function checkData(
   data: string,
   programs: PostgresPrograms,
@@ -186,26 +186,26 @@ async function checkData(
   if (read.code !== 0) {
     throw new StateFolderError(
       data,
-      `Cannot open the database folder as this account must own it: current value is ${read.output}; it was made by another account, so run as that one, or remove the folder to start anew: ${data}`,
+      `The database folder ${data} cannot be read (${read.output}); another account created it, so run Hone as that account, or remove the folder to start over`,
     );
   }
-  const told = await runProgram(programs.postgres, ["--version"], { account, timeoutMs: INIT_TIMEOUT_MS });
-  const major = /(\d+)/.exec(told.output)?.[1];
+  const shown = await runProgram(programs.postgres, ["--version"], { account, timeoutMs: INIT_TIMEOUT_MS });
+  const major = /(\d+)/.exec(shown.output)?.[1];
   if (read.output === major) return;
   throw new StateFolderError(
     data,
-    `Cannot open the database folder as its version must be ${major}: current value is ${read.output}; remove the folder to start anew: ${data}`,
+    `The database folder holds data of PostgreSQL ${read.output}, and this is version ${major}; remove the folder to start over: ${data}`,
   );
 }
 
-/** P2 */
+/** Ends a server that an earlier start left running (P2). */
 async function endEarlierServer(data: string, signal: AbortSignal | undefined): Promise<void> {
   const pidFile = join(data, "postmaster.pid");
   let text: string;
   try {
     text = await readFile(pidFile, "utf8");
   } catch (error) {
-    // EACCES: another account's data; checkData says so in words.
+    // EACCES means another account's data, which checkData reports.
     if (isErrno(error, "ENOENT") || isErrno(error, "EACCES")) return;
     throw error;
   }
@@ -215,7 +215,7 @@ async function endEarlierServer(data: string, signal: AbortSignal | undefined): 
   await rm(pidFile, { force: true });
 }
 
-/** Undefined until it is this server, and not a stranger on the same port, that answers; makes the database. */
+/** Creates the database. @returns true once this server, and not another one on the same port, answers. */
 async function answers(
   server: string,
   database: string,
@@ -238,7 +238,7 @@ async function answers(
   }
 }
 
-/** Locale and PG* variables of the user must not change what the server does. */
+/** An environment without the user's locale and PG* variables, which would change the server's behaviour. */
 function environment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/.test(name));
   return { ...Object.fromEntries(kept), LC_ALL: "C" };

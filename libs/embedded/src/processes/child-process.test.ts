@@ -34,7 +34,7 @@ describe("spawnChild()", () => {
     assert.deepEqual(await child.exited, { code: 3, signal: null });
   });
 
-  test("throws when there is no such program", async () => {
+  test("throws when the program does not exist", async () => {
     const options = {
       name: "ghost",
       command: "/nowhere/ghost",
@@ -47,14 +47,14 @@ describe("spawnChild()", () => {
     );
   });
 
-  test("stop() lets a child that listens end by itself", async () => {
+  test("stop() lets a child that handles its signal end by itself", async () => {
     const child = await start("trap 'echo drained; exit 0' TERM; echo up; while :; do sleep 0.02; done");
     await untilLogged(child, "up");
     assert.deepEqual(await child.stop(), { code: 0, signal: null });
     await untilLogged(child, "drained");
   });
 
-  test("stop() kills a child that does not listen once its grace time is over, and is idempotent", async () => {
+  test("stop() kills a child that ignores its signal once the grace time is over, and is idempotent", async () => {
     const child = await start("trap '' TERM; echo up; while :; do sleep 0.02; done");
     await untilLogged(child, "up");
     const [first, second] = await Promise.all([child.stop({ graceMs: 50 }), child.stop({ graceMs: 50 })]);
@@ -70,7 +70,7 @@ describe("spawnChild()", () => {
     await patient;
   });
 
-  test("leaves no grandchild behind", async () => {
+  test("kills the children of a child that has ended", async () => {
     const child = await start("sleep 60 & echo pid $!; wait");
     await untilLogged(child, "pid ");
     const pid = Number(/pid (\d+)/.exec(readFileSync(child.logFile, "utf8"))?.[1]);
@@ -82,7 +82,7 @@ describe("spawnChild()", () => {
 });
 
 describe("untilReady()", () => {
-  test("gives what the check gives", async () => {
+  test("returns what the check returns", async () => {
     await using child = await start("sleep 60");
     let looks = 0;
     assert.equal(
@@ -91,7 +91,7 @@ describe("untilReady()", () => {
     );
   });
 
-  test("shows the end of the log when the child exits first", async () => {
+  test("rejects with the end of the log when the child exits first", async () => {
     const child = await start("echo the reason; exit 1");
     await assert.rejects(
       untilReady(child, async () => undefined, { deadlineMs: 5_000 }),
@@ -144,13 +144,13 @@ describe("the watchdog", () => {
 });
 
 describe("identifyProcess()", () => {
-  test("tells a process from a later one with the same pid", () => {
+  test("distinguishes a process from a later one with the same pid", () => {
     const own = identifyProcess(process.pid);
     assert.ok(own !== undefined && isRunning(own));
     assert.equal(isRunning({ ...own, startedAt: "another start" }), false);
   });
 
-  test("knows no process where there is none", () => {
+  test("returns undefined for a pid without a process", () => {
     assert.equal(identifyProcess(0), undefined);
     assert.equal(identifyProcess(2 ** 30), undefined);
   });

@@ -1,12 +1,12 @@
 /**
  * A child process that is always ended.
  *
- * C1: each child leads its own session and group, so that a terminal's Ctrl-C reaches this process alone, which
- *     then ends its children in order.
- * C2: a child is on the watchdog's list from start to exit.
- * C3: `stop` is idempotent and bounded: signals in turn within the grace time, then SIGKILL to the whole group.
- *     Called again it ends within the shorter of the grace times.
- * C4: what a child leaves in its group when it exits is killed.
+ * C1: each child leads its own session and group, so that a terminal's Ctrl-C reaches only this process, which then ends its
+ *     children in order.
+ * C2: a child is on the watchdog's list from its start to its exit.
+ * C3: `stop` is idempotent and has a time limit: it sends the signals one after the other within the grace time, then SIGKILL
+ *     to the whole group. When it is called again, the shorter grace time counts.
+ * C4: when a child exits, the other processes in its group are killed.
  */
 
 import { spawn } from "node:child_process";
@@ -30,7 +30,7 @@ export interface StopOptions {
   readonly graceMs?: number;
 }
 
-/** Account that a child runs as, other than this process's own. */
+/** The account that a child runs as, if it is not this process's own. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -45,11 +45,11 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
   readonly account?: Account | undefined;
-  /** Takes standard output and error, appended. */
+  /** Standard output and error are appended to this file. */
   readonly logFile: string;
-  /** Sent in turn by `stop`, before SIGKILL. @default SIGTERM */
+  /** Sent one after the other by `stop`, before SIGKILL. @default SIGTERM */
   readonly stopSignals?: readonly NodeJS.Signals[];
-  /** Grace time of the watchdog, and of `stop` when it is given none. @default 10_000 */
+  /** Grace time of the watchdog, and the default of `stop`. @default 10_000 */
   readonly graceMs?: number;
   /** The watchdog ends higher stages first. @default 0 */
   readonly stage?: number;
@@ -67,9 +67,9 @@ export interface Child extends AsyncDisposable {
   stop(options?: StopOptions): Promise<ChildExit>;
 }
 
-/** Services drain within this; see the contract of service-kit. */
+/** Services drain within this time, as service-kit requires. */
 const DEFAULT_GRACE_MS = 10_000;
-/** A log that grew past this is set aside when its process starts again. */
+/** A larger log is renamed when its process starts again. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 /** How long the kernel may take to report a killed process. */
 const KILL_REPORT_MS = 5_000;
@@ -98,7 +98,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
       reject(
         new StartError(
           name,
-          `Cannot start ${name} as its program must be executable: current value is ${options.command}`,
+          `Cannot start ${name}: the program ${options.command} does not exist or is not executable`,
           "",
           { cause },
         ),
@@ -106,7 +106,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
     );
   });
   const pid = spawned.pid as number;
-  // A process that has ended already is a zombie until Node reaps it: it has no identity worth keeping.
+  // A process that has already ended is a zombie until Node reaps it, and has no identity.
   const identity = identifyProcess(pid) ?? { pid, startedAt: "" };
   watch({ ...identity, stage, stopSignals, graceMs: defaultGraceMs }); // C2
 
@@ -161,8 +161,8 @@ export interface ReadyOptions extends WaitOptions {
 }
 
 /**
- * Looks until `check` gives a value. Ends the child when it does not get there.
- * @param check gives undefined, or throws, as long as the child is not ready; the last reason is told on failure.
+ * Repeats `check` until it returns a value, and ends the child if it never does.
+ * @param check returns undefined or throws while the child is not ready; its last error becomes the cause of the failure.
  * @throws {StartError} when the child exits first or the deadline passes.
  * @throws the reason of the signal when it aborts first.
  */
@@ -194,7 +194,7 @@ export async function untilReady<T>(
     if (first.kind === "ready") return first.value;
     throw new StartError(
       child.name,
-      `Cannot start ${child.name} as it must keep running: current value is ${describeExit(first.exit)}`,
+      `Cannot start ${child.name}: it ended with ${describeExit(first.exit)} before it was ready`,
       logTail(child.logFile),
     );
   } catch (error) {
@@ -202,7 +202,7 @@ export async function untilReady<T>(
     if (!(error instanceof DeadlineError)) throw error;
     throw new StartError(
       child.name,
-      `Cannot start ${child.name} as it must be ready within ${options.deadlineMs} ms: current value is not ready`,
+      `Cannot start ${child.name}: it was not ready within ${options.deadlineMs} ms`,
       logTail(child.logFile),
       { cause: lastFailure ?? error },
     );
@@ -216,7 +216,7 @@ export function describeExit(exit: ChildExit): string {
   return exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`;
 }
 
-/** The last lines of a log; empty when there are none. */
+/** @returns the last lines of a log; empty if there are none. */
 export function logTail(logFile: string, lines = TAIL_LINES): string {
   try {
     return readFileSync(logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
@@ -231,7 +231,7 @@ function openLog(logFile: string): number {
   const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (size > MAX_LOG_BYTES) renameSync(logFile, `${logFile}.old`);
   const log = openSync(logFile, "a", PRIVATE_FILE);
-  fchmodSync(log, PRIVATE_FILE); // one that an earlier version left open to all
+  fchmodSync(log, PRIVATE_FILE); // corrects the mode of a log of an earlier version
   return log;
 }
 

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { test } from "node:test";
 import { freePort, isPortFree, LOOPBACK } from "./free-port.ts";
 
-test("freePort() gives ports that nobody has, and that no connection which goes out gets", async () => {
+test("freePort() returns ports that are not in use, outside of the range for outgoing connections", async () => {
   for (let i = 0; i < 20; i++) {
     const port = await freePort();
     assert.ok(port >= 20_000 && port < 32_768, String(port));
@@ -11,7 +11,7 @@ test("freePort() gives ports that nobody has, and that no connection which goes 
   }
 });
 
-test("isPortFree() is false while somebody listens", async () => {
+test("isPortFree() is false while a server listens on the port", async () => {
   const port = await freePort();
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(port, LOOPBACK, resolve));

@@ -1,18 +1,18 @@
-/** Ports of this machine that nobody listens on. */
+/** Finds ports of this machine that are not in use. */
 
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** Hone's servers listen here only: nothing outside the machine shall reach an embedded bus or database. */
+/** Hone's embedded servers listen only here, so that nothing outside the machine can reach them. */
 export const LOOPBACK = "127.0.0.1";
 
-/** Below what systems give to connections that go out: Linux begins at 32768, macOS and Windows at 49152. */
+/** Below the range that systems use for outgoing connections: Linux begins at 32768, macOS and Windows at 49152. */
 const PORTS = { from: 20_000, to: 32_767 } as const;
 const MAX_TRIES = 100;
 
 /**
- * A port on which nobody listens, and that no connection which goes out takes before whoever asked for it listens there. It is
- * none of the well-known ports of other servers (4222, 5432).
+ * @returns a port that is not in use, and that no outgoing connection can take before the caller listens on it. It is not one
+ * of the well-known ports of other servers (4222, 5432).
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -21,11 +21,11 @@ export async function freePort(): Promise<number> {
   }
   const port = await tryListen(0);
   if (port === undefined)
-    throw new Error("no port is free on the loopback address; close programs that listen on many ports");
+    throw new Error("No port is free on the loopback address; close programs that listen on many ports");
   return port;
 }
 
-/** Whether nobody listens on this port right now. */
+/** Whether no server listens on this port at the moment. */
 export async function isPortFree(port: number): Promise<boolean> {
   return (await tryListen(port)) !== undefined;
 }

@@ -1,25 +1,25 @@
 /**
- * Ends what an earlier start left running on the same folder: its parent and its watchdog were both killed, or the
- * watchdog is still at work. Only a process whose command line names the folder is touched, so a pid that now
- * belongs to another program is left alone.
+ * Ends a server that an earlier start left running on the same folder, as its parent and its watchdog were both killed or the
+ * watchdog is still at work. Only a process whose command line names the folder is ended, so that another program that now has
+ * the pid is not affected.
  */
 
 import { DeadlineError, delay, type WaitOptions } from "@hone/core";
 import { commandLineOf, identifyProcess, isRunning, sendSignal } from "./process-identity.ts";
 
 export interface LeftoverOptions extends WaitOptions {
-  /** What the command line must contain: the folder or file that the server was started with. */
+  /** Text that the command line must contain: the folder or file that the server was started with. */
   readonly commandContains: string;
-  /** Sent in turn; the last resort is SIGKILL. */
+  /** Sent one after the other, then SIGKILL. */
   readonly stopSignals: readonly NodeJS.Signals[];
   readonly graceMs: number;
 }
 
 const LOOK_EVERY_MS = 20;
-/** How long the kernel may take to be rid of a killed process. */
+/** How long the kernel may take to remove a killed process. */
 const KILL_MS = 5_000;
 
-/** @returns whether there was such a process. */
+/** @returns whether such a process existed. */
 export async function endLeftover(pid: number, options: LeftoverOptions): Promise<boolean> {
   const identity = identifyProcess(pid);
   if (identity === undefined) return false;

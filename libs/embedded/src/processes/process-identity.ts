@@ -1,17 +1,17 @@
 /**
- * Which process a pid means.
+ * Identifies processes by pid and start time.
  *
- * Pids are used again, so a stored pid is only trusted together with the moment its process started. The watchdog
- * imports this file: it must stay free of other imports than Node's.
+ * Pids are reused, so a stored pid is only trusted together with the start time of its process. The watchdog imports this
+ * file, so it must import nothing but Node's own modules.
  */
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** A process for good: no later process has the same pid and the same start. */
+/** Identifies a process uniquely: no later process has the same pid and the same start time. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Opaque text, equal for equal processes. On Linux the boot and the clock tick of the start. */
+  /** An opaque text; on Linux the boot id and the clock tick of the start. */
   readonly startedAt: string;
 }
 
@@ -22,7 +22,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   return startedAt === undefined ? undefined : { pid, startedAt };
 }
 
-/** Whether this very process still runs. */
+/** Whether exactly this process still runs. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const found = identifyProcess(identity.pid);
   return found !== undefined && found.startedAt === identity.startedAt;
@@ -38,7 +38,7 @@ export function commandLineOf(pid: number): string | undefined {
 
 /**
  * Sends a signal to a process, or with a negative pid to a group.
- * @returns false when there is none that this process may signal (macOS says EPERM of a group of zombies).
+ * @returns false if there is none that this process may signal (macOS reports EPERM for a group of zombies).
  */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
@@ -57,8 +57,8 @@ export function isErrno(error: unknown, code: string): boolean {
 function linuxStart(pid: number): string | undefined {
   const stat = readIfThere(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The second field is the name in brackets and may hold spaces and brackets: count from the last one.
-  // From there: state is the first field, the start time (in clock ticks since boot) the twentieth.
+  // The second field is the name in brackets, which may contain spaces and brackets, so fields are counted after the last one.
+  // There the state is the first field, and the start time (in clock ticks since boot) the twentieth.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const isDead = fields[0] === "Z" || fields[0] === "X";
   if (isDead || fields[19] === undefined) return undefined;

@@ -19,7 +19,7 @@ describe("runProgram()", () => {
     assert.equal(countTimers(), before);
   });
 
-  test("ends a program that runs out of time", async () => {
+  test("ends a program that exceeds its time limit", async () => {
     const ran = await runProgram("/bin/sleep", ["60"], { timeoutMs: 50 });
     assert.equal(ran.code, undefined);
   });

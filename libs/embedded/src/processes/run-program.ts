@@ -1,4 +1,4 @@
-/** Runs a short program to its end and hands back what it said. */
+/** Runs a short program to its end and returns its output. */
 
 import { spawn } from "node:child_process";
 import type { Account } from "./child-process.ts";
@@ -11,9 +11,9 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
-/** What a program that ran to its end (or could not be started) left behind. */
+/** The result of a program that ran to its end, or could not be started. */
 export interface RunResult {
-  /** The exit code; undefined when the program could not be started, was killed or ran out of time. */
+  /** The exit code; undefined if the program could not be started, was killed or exceeded its time limit. */
   readonly code: number | undefined;
   /** Standard output and error together, trimmed. */
   readonly output: string;
@@ -34,7 +34,7 @@ export function runProgram(
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       ...options.account,
     });
-    // Node's own option `timeout` keeps its timer, and with it this process, when the program cannot be started.
+    // Node's own option `timeout` keeps its timer running if the program cannot be started, which keeps this process alive.
     const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs);
     const chunks: Buffer[] = [];
     const output = () => Buffer.concat(chunks).toString("utf8").trim();

@@ -88,7 +88,7 @@ describe("supervise()", () => {
     await supervised.stop();
   });
 
-  test("gives up at once when starting again cannot help", async () => {
+  test("gives up at once when a restart cannot help", async () => {
     const supervised = await supervise({
       name: "script",
       start: () => child("exit 2"),
@@ -98,7 +98,7 @@ describe("supervise()", () => {
     assert.equal(supervised.restarts, 0);
   });
 
-  test("stop() wins over a restart that is under way", async () => {
+  test("stop() also stops a restart that has begun", async () => {
     const log = eventLog();
     let second: Child | undefined;
     const restarting = Promise.withResolvers<void>();

@@ -1,11 +1,11 @@
 /**
- * Keeps a child process running: starts it again, after a growing pause, whenever it ends unasked.
+ * Keeps a child process running: when it ends without being stopped, it is started again after a growing pause.
  *
- * S1: the first start is the caller's: its failure is thrown, nothing is retried behind the caller's back.
- * S2: a child that lived for `STEADY_MS` counts as healthy; only lives shorter than that make the pause grow.
- * S3: after `maxShortLives` short lives in a row, or one that ended in a way that starting again cannot mend, it
- *     gives up, says so by `gaveUp`, and stays down.
- * S4: `stop` is idempotent and wins over a restart that is under way.
+ * S1: a failure of the first start is thrown to the caller; only later starts are retried.
+ * S2: a child that lived for `STEADY_MS` counts as healthy; only shorter lives make the pause grow.
+ * S3: after `maxShortLives` short lives in a row, or an exit that a restart cannot help, it gives up, resolves `gaveUp`, and
+ *     starts no further child.
+ * S4: `stop` is idempotent and also stops a restart that has begun.
  */
 
 import { delay, describeError } from "@hone/core";
@@ -21,7 +21,7 @@ export interface SuperviseOptions<T extends Child> {
   readonly name: string;
   /** Starts the child and waits until it is ready. Called again for each restart. */
   start(signal: AbortSignal): Promise<T>;
-  /** Whether an exit says that starting again cannot help, as with wrong settings. @default never */
+  /** Whether an exit means that a restart cannot help, as with wrong settings. @default never */
   readonly isFatal?: (exit: ChildExit) => boolean;
   readonly onEvent?: (event: SupervisedEvent) => void;
   /** Ends the first start. */
@@ -34,7 +34,7 @@ export interface SuperviseOptions<T extends Child> {
 
 export interface Supervised<T extends Child> extends AsyncDisposable {
   readonly name: string;
-  /** The child that runs now; undefined between two lives and after the end. */
+  /** The running child; undefined between two lives and after the end. */
   readonly current: T | undefined;
   /** How often it was started again. */
   readonly restarts: number;
@@ -43,11 +43,11 @@ export interface Supervised<T extends Child> extends AsyncDisposable {
   stop(options?: StopOptions): Promise<void>;
 }
 
-/** A service that got this far has connected and worked. */
+/** A service that lives this long has connected and worked. */
 const STEADY_MS = 30_000;
 const DEFAULT_MIN_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 10_000;
-/** With the pauses above about a minute: what lasts longer needs a person. */
+/** With the pauses above this takes about a minute; a problem that lasts longer needs a person. */
 const DEFAULT_MAX_SHORT_LIVES = 10;
 
 /** @throws what the first start throws (S1). */
@@ -80,10 +80,12 @@ export async function supervise<T extends Child>(options: SuperviseOptions<T>): 
       if (stopping.signal.aborted) return;
       shortLives = performance.now() - startedAt >= STEADY_MS ? 1 : shortLives + 1; // S2
       if (isFatal || shortLives >= maxShortLives) {
-        const lives = isFatal ? "an end that a restart cannot mend" : `${shortLives} short lives in a row`;
+        const lives = isFatal
+          ? "a restart cannot mend this"
+          : `it ended ${shortLives} times in a row within ${STEADY_MS} ms`;
         const error = new StartError(
           name,
-          `Cannot keep ${name} running as it must live longer than ${STEADY_MS} ms: current value is ${lives}, the last one ended with ${reason}`,
+          `Cannot keep ${name} running: ${lives}; its last end was ${reason}`,
           "",
         );
         tell({ kind: "gave_up", error });

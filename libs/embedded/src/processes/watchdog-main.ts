@@ -1,12 +1,12 @@
 /**
- * The watchdog: a process of its own that outlives its parent by the time it takes to clean up after it.
+ * The watchdog: a separate process that ends its parent's children when the parent has ended.
  *
- * It reads lines of JSON from its standard input, a pipe that only the parent holds. When the parent ends in any
- * way, SIGKILL included, the pipe reports its end and the watchdog ends every process that is still on its list.
+ * It reads lines of JSON from its standard input, a pipe that only the parent holds. When the parent ends in any way,
+ * including SIGKILL, the pipe ends too, and the watchdog ends every process that is still on its list.
  *
- * W1: highest stage first (services before the bus and the database they need), one stage after the other.
- * W2: a process is signalled only while it is the very process that was listed (pid and start).
- * W3: it never waits without a bound: signals, then grace, then SIGKILL to the process group.
+ * W1: highest stage first (services before the bus and the database that they need), one stage after the other.
+ * W2: a process is signalled only if it is still the one that was listed (pid and start time).
+ * W3: its waits have a time limit: signals, then the grace time, then SIGKILL to the process group.
  *
  * Run as `node watchdog-main.ts`; {@link file://./watchdog.ts} starts it.
  */
@@ -29,11 +29,11 @@ export type WatchdogLine =
   | { readonly kind: "watch"; readonly ward: Ward }
   | { readonly kind: "forget"; readonly pid: number };
 
-// How often a process that was told to end is looked at; short against any grace time.
+// How often a process that must end is checked; short compared to any grace time.
 const LOOK_EVERY_MS = 20;
 
 if (import.meta.main) {
-  // The watchdog must survive what ends its parent: a closed terminal, Ctrl-C sent to a whole session.
+  // The watchdog must survive signals that end its parent, such as those of a closed terminal or Ctrl-C.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   const wards = new Map<number, Ward>();
   for await (const line of createInterface({ input: process.stdin })) {

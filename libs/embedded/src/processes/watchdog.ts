@@ -1,8 +1,8 @@
 /**
- * The parent's side of the watchdog (see watchdog-main.ts): one per process, started with the first child.
+ * The parent's side of the watchdog (watchdog-main.ts): one per process, started with the first child.
  *
- * Every child started by {@link file://./child-process.ts} is on its list from start to exit, so that nothing
- * outlives this process, however it ends. Should the watchdog itself be killed, it is started again with the list.
+ * Every child started by {@link file://./child-process.ts} is on its list from its start to its exit, so that all children end
+ * with this process, however it ends. If the watchdog itself is killed, it is started again with the list.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -36,11 +36,11 @@ function start(): void {
     cwd: "/",
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
-    // Debugger and loader flags of the parent are not the watchdog's.
+    // The watchdog must not inherit debugger and loader flags of the parent.
     env: { ...process.env, NODE_OPTIONS: "" },
   });
   running = child;
-  // It shall neither keep this process alive nor make it fail: what a dead watchdog means is handled on `exit`.
+  // It must neither keep this process alive nor make it fail; its death is handled on `exit`.
   child.unref();
   child.stdin.on("error", () => undefined);
   if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
