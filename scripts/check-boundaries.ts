@@ -2,40 +2,40 @@
 
 import { join } from "node:path";
 import { checkAnswers } from "./checks/answers.ts";
-import { checkCycles } from "./checks/cycles.ts";
-import { checkDependencies } from "./checks/dependencies.ts";
+import { checkChains } from "./checks/chains.ts";
 import { checkGates } from "./checks/gates.ts";
-import { checkLayers } from "./checks/layers.ts";
+import { readImportGraph } from "./checks/import-graph.ts";
+import { IMPORT_RULES } from "./checks/import-rules.ts";
 import { checkLayout } from "./checks/layout.ts";
 import { checkLockFile } from "./checks/lock-file.ts";
-import { checkServices } from "./checks/services.ts";
+import { checkPackages } from "./checks/packages.ts";
+import { checkProcessUse } from "./checks/process-use.ts";
+import { checkSizes } from "./checks/sizes.ts";
 import { checkTexts } from "./checks/texts.ts";
-import { type Rule, readWorkspace } from "./checks/workspace.ts";
+import { type Problem, readWorkspace } from "./checks/workspace.ts";
 
-const RULES: Readonly<Record<string, Rule>> = {
-  layers: checkLayers,
-  dependencies: checkDependencies,
-  cycles: checkCycles,
-  services: checkServices,
-  gates: checkGates,
-  answers: checkAnswers,
-  layout: checkLayout,
-  texts: checkTexts,
-  "lock file": checkLockFile,
+const root = join(import.meta.dirname, "..");
+const workspace = readWorkspace(root);
+const graph = await readImportGraph(root, IMPORT_RULES);
+const found: Readonly<Record<string, readonly Problem[]>> = {
+  imports: graph.problems,
+  packages: checkPackages(workspace, graph),
+  chains: checkChains(graph),
+  process: checkProcessUse(workspace),
+  gates: checkGates(workspace),
+  answers: checkAnswers(workspace),
+  layout: checkLayout(workspace),
+  sizes: checkSizes(workspace),
+  texts: checkTexts(workspace),
+  "lock file": checkLockFile(workspace),
 };
 
-const workspace = readWorkspace(join(import.meta.dirname, ".."));
 let numProblems = 0;
-for (const [name, rule] of Object.entries(RULES)) {
-  for (const problem of rule(workspace)) {
+for (const [name, problems] of Object.entries(found)) {
+  for (const { path, line, message } of problems) {
     numProblems++;
-    const place = problem.line === undefined ? problem.path : `${problem.path}:${problem.line}`;
-    console.log(`${name}: ${place} ${problem.message}`);
+    console.log(`${name}: ${line === undefined ? path : `${path}:${line}`} ${message}`);
   }
 }
-const numFiles = workspace.packages.reduce(
-  (sum, each) => sum + each.files.length,
-  workspace.looseFiles.length,
-);
-console.log(`${numProblems} problems in ${workspace.packages.length} packages, ${numFiles} files`);
+console.log(`${numProblems} problems in ${workspace.packages.length} packages, ${graph.imports.size} files`);
 process.exitCode = numProblems === 0 ? 0 : 1;

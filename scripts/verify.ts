@@ -27,7 +27,8 @@ const CHECK_TIMEOUT_MS = 300_000;
 
 const CHECKS: Readonly<Record<string, () => Outcome>> = {
   "format and lint": () => run("biome", ["ci", "--colors=off", "."]),
-  types: () => run("tsc", ["-p", "."]),
+  // Of `typescript`: dependency-cruiser's `typescript-6` has a program of that name as well.
+  types: () => runAt("node", [join("node_modules", "typescript", "bin", "tsc"), "-p", "."]),
   "proto lint": () => run("buf", ["lint"], "proto"),
   "proto breaking": checkBreaking,
   "proto generated": checkGenerated,

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { temporaryFolder } from "@hone/testing";
 import { checkAnswers } from "./answers.ts";
-import { checkCycles } from "./cycles.ts";
-import { checkDependencies } from "./dependencies.ts";
 import { checkGates } from "./gates.ts";
-import { checkLayers } from "./layers.ts";
 import { checkLayout } from "./layout.ts";
 import { checkLockFile } from "./lock-file.ts";
-import { checkServices } from "./services.ts";
+import { checkProcessUse } from "./process-use.ts";
+import { checkSizes } from "./sizes.ts";
 import { checkTexts } from "./texts.ts";
-import { findImports, type Package, type Rule, readWorkspace, type Workspace } from "./workspace.ts";
+import { type Check, type Package, readWorkspace, type Workspace } from "./workspace.ts";
 
 /** A package whose files are given as path within it -> text. */
 function packageWith(folder: string, files: Record<string, string>, dependencies: string[] = []): Package {
@@ -21,7 +22,7 @@ function packageWith(folder: string, files: Record<string, string>, dependencies
     exports: folder.startsWith("libs/") ? ["."] : [],
     files: Object.entries(files)
       .filter(([path]) => path.endsWith(".ts"))
-      .map(([path, text]) => ({ path: `${folder}/${path}`, text, imports: findImports(text) })),
+      .map(([path, text]) => ({ path: `${folder}/${path}`, text })),
     paths: Object.keys(files),
   };
 }
@@ -31,11 +32,9 @@ function workspaceOf(...packages: Package[]): Workspace {
   return { packages, rootDependencies: ["typescript"], looseFiles: [], texts: files, lock: { packages: {} } };
 }
 
-function messages(rule: Rule, ...packages: Package[]): string[] {
+function messages(rule: Check, ...packages: Package[]): string[] {
   return rule(workspaceOf(...packages)).map(({ path, message }) => `${path}: ${message}`);
 }
-
-const importing = (name: string) => `import { x } from "${name}";\n`;
 
 describe("checkGates()", () => {
   const found = (path: string, text: string) =>
@@ -78,166 +77,9 @@ describe("checkGates()", () => {
   });
 });
 
-describe("findImports()", () => {
-  test("sees every form of import and no comment", () => {
-    const text = [
-      'import a from "one";',
-      'import type { B } from "two";',
-      "import {",
-      "  c,",
-      '} from "./three.ts";',
-      'export { d } from "four";',
-      'import "five";',
-      'const e = await import("six");',
-      'import.meta.resolve("seven");',
-      '// import f from "commented";',
-      '/** import g from "documented"; */',
-    ].join("\n");
-    const found = findImports(text);
-    assert.deepEqual(
-      found.map((each) => each.specifier),
-      ["one", "two", "./three.ts", "four", "five", "six", "seven"],
-    );
-    assert.deepEqual(
-      found.filter((each) => each.isTypeOnly).map((each) => each.specifier),
-      ["two"],
-    );
-    assert.equal(found[2]?.line, 5);
-  });
-});
-
-describe("layers", () => {
-  const core = packageWith("libs/core", { "src/index.ts": "" });
-  const config = packageWith("libs/config", { "src/index.ts": "" });
-  const judge = packageWith("services/judge", { "src/main.ts": "" });
-
-  test("refuse an import to the left", () => {
-    const from = packageWith("libs/core", { "src/a.ts": importing("@hone/config") });
-    assert.match(
-      messages(checkLayers, from, config).join(),
-      /to its right only: @hone\/config stands to its left/,
-    );
-  });
-
-  test("refuse an import within a group", () => {
-    const from = packageWith("libs/nn", { "src/a.ts": importing("@hone/config") });
-    assert.match(messages(checkLayers, from, config).join(), /stands in its own group/);
-  });
-
-  test("let rl import core only", () => {
-    const from = packageWith("libs/rl", { "src/a.ts": importing("@hone/config") + importing("@hone/core") });
-    assert.deepEqual(messages(checkLayers, from, config, core), [
-      "libs/rl/src/a.ts: @hone/rl imports @hone/core only: current value is @hone/config",
-    ]);
-  });
-
-  test("refuse a service that imports a service, in tests as well", () => {
-    const from = packageWith("services/trainer", { "src/a.test.ts": importing("@hone/judge") });
-    assert.match(messages(checkLayers, from, judge).join(), /nobody imports a service/);
-  });
-
-  test("keep the test package out of production code", () => {
-    const testing = packageWith("libs/testing", { "src/index.ts": "" });
-    const from = packageWith("libs/core", {
-      "src/a.ts": importing("@hone/testing"),
-      "src/a.test.ts": importing("@hone/testing"),
-    });
-    assert.deepEqual(messages(checkLayers, from, testing), [
-      "libs/core/src/a.ts: @hone/testing is for tests only",
-    ]);
-  });
-
-  test("keep the helpers of a package's tests out of its production code", () => {
-    const from = packageWith("services/trainer", {
-      "src/db/a.ts": importing("../testing/world.ts"),
-      "src/db/a.test.ts": importing("../testing/world.ts"),
-      "src/testing/world.ts": importing("./more.ts"),
-    });
-    assert.deepEqual(messages(checkLayers, from), [
-      "services/trainer/src/db/a.ts: services/trainer/src/testing/world.ts is for tests only",
-    ]);
-  });
-
-  test("refuse a light package that becomes heavy through another", () => {
-    const from = packageWith("libs/tokenizer", { "src/a.ts": importing("@hone/core") });
-    const heavy = packageWith("libs/core", { "src/b.ts": importing("onnxruntime-node") });
-    assert.match(
-      messages(checkLayers, from, heavy).join(),
-      /@hone\/tokenizer must stay light.*through @hone\/core/,
-    );
-  });
-
-  test("refuse a package that stands nowhere", () => {
-    assert.match(messages(checkLayers, packageWith("libs/novel", {})).join(), /stands in no layer/);
-  });
-});
-
-describe("dependencies", () => {
-  test("are declared when imported and imported when declared", () => {
-    const from = packageWith("libs/core", { "src/a.ts": importing("zod") }, ["yaml"]);
-    assert.deepEqual(messages(checkDependencies, from), [
-      "libs/core/src/a.ts: zod is not declared in libs/core/package.json",
-      "libs/core/package.json: declares yaml, which nothing in it imports",
-    ]);
-  });
-
-  test("are entered by their exports", () => {
-    const core = packageWith("libs/core", {});
-    const from = packageWith(
-      "libs/config",
-      { "src/a.ts": importing("@hone/core/src/seed.ts"), "src/b.ts": importing("../../core/src/seed.ts") },
-      ["@hone/core"],
-    );
-    assert.deepEqual(messages(checkDependencies, from, core), [
-      "libs/config/src/a.ts: @hone/core exports .: current value is ./src/seed.ts",
-      "libs/config/src/b.ts: reaches out of its package: ../../core/src/seed.ts",
-    ]);
-  });
-
-  test("on Node's modules carry the prefix", () => {
-    assert.match(
-      messages(checkDependencies, packageWith("libs/core", { "src/a.ts": importing("fs") })).join(),
-      /with node: fs/,
-    );
-  });
-});
-
-describe("cycles", () => {
-  test("are found through several files, those of types among them", () => {
-    const files = {
-      "src/a.ts": importing("./b.ts"),
-      "src/b.ts": importing("./c.ts"),
-      "src/c.ts": 'import type { X } from "./a.ts";\n',
-      "src/d.ts": importing("./a.ts"),
-    };
-    assert.deepEqual(messages(checkCycles, packageWith("libs/core", files)), [
-      "libs/core/src/a.ts: imports itself: src/a.ts -> src/b.ts -> src/c.ts -> src/a.ts",
-    ]);
-  });
-});
-
-describe("services", () => {
+describe("process", () => {
   const found = (files: Record<string, string>) =>
-    messages(checkServices, packageWith("services/judge", files)).join("\n");
-
-  test("keep NATS, HTTP, SQL and the edges out of domain", () => {
-    assert.match(found({ "src/domain/a.ts": importing("@nats-io/jetstream") }), /no NATS, HTTP or SQL/);
-    assert.match(found({ "src/domain/a.ts": importing("@hone/storage") }), /no NATS, HTTP or SQL/);
-    assert.match(found({ "src/domain/a.ts": importing("../db/rows.ts") }), /domain and errors\.ts only/);
-    assert.equal(found({ "src/domain/a.ts": importing("../errors.ts") + importing("@hone/rl") }), "");
-  });
-
-  test("keep the edges apart and main.ts last", () => {
-    assert.match(
-      found({ "src/http/a.ts": importing("../db/rows.ts") }),
-      /neither service\.ts nor another edge/,
-    );
-    assert.match(
-      found({ "src/nats/a.ts": importing("../service.ts") }),
-      /neither service\.ts nor another edge/,
-    );
-    assert.match(found({ "src/service.ts": importing("./main.ts") }), /nothing imports main\.ts/);
-  });
+    messages(checkProcessUse, packageWith("services/judge", files)).join("\n");
 
   test("let only main.ts and config.ts touch process", () => {
     assert.match(
@@ -265,23 +107,51 @@ describe("layout", () => {
   test("wants an index of named re-exports with a purpose", () => {
     const index = (text: string) =>
       messages(checkLayout, packageWith("libs/core", { "src/index.ts": text })).join();
-    assert.match(index('export { a } from "./a.ts";'), /begins with a comment/);
-    assert.match(index('/** Purpose. */\nexport * from "./a.ts";'), /re-exports by name/);
-    assert.match(index("/** Purpose. */\nexport const a = 1;"), /holds re-exports only/);
+    assert.match(index('export { a } from "./a.ts";'), /does not begin with a comment/);
+    assert.match(index('/** Purpose. */\nexport * from "./a.ts";'), /exports everything of a file/);
+    assert.match(index("/** Purpose. */\nexport const a = 1;"), /has code of its own/);
     assert.equal(
       index('/** Purpose. */\nexport type { A } from "./a.ts";\nexport {\n  a,\n} from "./a.ts";\n'),
       "",
     );
   });
 
-  test("wants short files with plain names and named exports", () => {
+  test("wants plain names and named exports", () => {
     const index = { "src/index.ts": "/** Purpose. */" };
     const found = (files: Record<string, string>) =>
       messages(checkLayout, packageWith("libs/core", { ...index, ...files })).join();
-    assert.match(found({ "src/aB.ts": "" }), /kebab-case/);
-    assert.match(found({ "src/a.ts": "export default 1;" }), /exports by name/);
-    assert.match(found({ "src/a.ts": "1;\n".repeat(401) }), /split by concept/);
-    assert.equal(found({ "src/a-b.int.test.ts": "1;\n".repeat(401) }), "");
+    assert.match(found({ "src/aB.ts": "" }), /not in kebab-case/);
+    assert.match(found({ "src/a.ts": "export default 1;" }), /has a default export; export it by name/);
+    assert.equal(found({ "src/a-b.int.test.ts": "" }), "");
+  });
+});
+
+describe("sizes", () => {
+  const found = (...files: readonly [path: string, text: string][]) =>
+    checkSizes({ ...workspaceOf(), texts: files.map(([path, text]) => ({ path, text })) }).map(
+      ({ path, message }) => `${path}: ${message}`,
+    );
+  const long = "1;\n".repeat(401);
+
+  test("refuse a file of more than 400 lines, of tests too, but not of fixtures or generated ones", () => {
+    for (const path of ["libs/core/src/a.ts", "libs/core/src/a.test.ts", "services/judge/src/domain/b.py"])
+      assert.deepEqual(found([path, long]), [
+        `${path}: has 401 lines, and may have 400; split it by subject`,
+      ]);
+    assert.deepEqual(found(["libs/core/src/a.ts", long.slice(3)]), []);
+    assert.deepEqual(found(["libs/core/src/fixtures/a.ts", long]), []);
+    assert.deepEqual(found(["libs/proto-gen/src/gen/a.ts", long]), []);
+  });
+
+  test("refuse a folder of more than 15 files that are no tests", () => {
+    const files = (count: number, end: string) =>
+      Array.from({ length: count }, (_, i) => [`libs/core/src/a${i}${end}`, ""] as [string, string]);
+    assert.match(found(...files(16, ".ts")).join(), /libs\/core\/src: holds 16 files, and may hold 15/);
+    assert.deepEqual(found(...files(15, ".ts"), ...files(15, ".test.ts")), []);
+  });
+
+  test("tell of a reason that is needed no longer", () => {
+    assert.match(found(["apps/cli/src/commands/run.ts", ""]).join(), /needs its reason .* no longer/);
   });
 });
 
@@ -358,11 +228,26 @@ describe("lock file", () => {
   });
 });
 
+test("Biome refuses a module of Node that is named without node:", async () => {
+  const root = join(import.meta.dirname, "..", "..");
+  await using folder = await temporaryFolder("biome");
+  const file = join(folder.path, "a.ts");
+  const lint = async (text: string) => {
+    await writeFile(file, text);
+    const args = ["lint", "--colors=off", "--vcs-enabled=false", `--config-path=${root}`, file];
+    const ran = spawnSync(join(root, "node_modules", ".bin", "biome"), args, { encoding: "utf8" });
+    return { code: ran.status, output: ran.stdout + ran.stderr };
+  };
+  const refused = await lint('import { join } from "path";\n\nexport const x = join("a");\n');
+  assert.match(refused.output, /useNodejsImportProtocol/);
+  assert.equal(refused.code, 1);
+  assert.equal((await lint('import { join } from "node:path";\n\nexport const x = join("a");\n')).code, 0);
+});
+
 test("readWorkspace() reads this repository", () => {
   const workspace = readWorkspace(join(import.meta.dirname, "..", ".."));
   const embedded = workspace.packages.find((each) => each.name === "@hone/embedded");
   assert.ok(embedded !== undefined);
   assert.ok(embedded.dependencies.includes("@hone/core"));
-  assert.ok(embedded.files.some((file) => file.imports.some((each) => each.specifier === "@hone/core")));
   assert.ok(workspace.looseFiles.some((file) => file.path === "scripts/check-boundaries.ts"));
 });

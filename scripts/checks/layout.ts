@@ -5,19 +5,10 @@
  *     generated code may export its files instead.
  * Y2: a service has src/main.ts of at most 60 lines, src/config.ts, src/service.ts and a README.
  * Y3: packages are named after their folder, files are kebab-case, nothing is a default export.
- * Y4: a file that passes 400 lines is split by concept.
  */
 
-import {
-  isDevelopmentOnly,
-  isGenerated,
-  type Package,
-  type Problem,
-  type SourceFile,
-  type Workspace,
-} from "./workspace.ts";
+import { isGenerated, type Package, type Problem, type SourceFile, type Workspace } from "./workspace.ts";
 
-const MAX_LINES = 400;
 const MAX_MAIN_LINES = 60;
 const SERVICE_FILES = ["src/main.ts", "src/config.ts", "src/service.ts", "README.md"];
 const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.(int|full))?(\.(test|suite))?\.ts$/;
@@ -37,7 +28,7 @@ function checkPackage(each: Package): Problem[] {
   if (folder !== undefined && each.name !== `@hone/${folder}`) {
     report(
       `${each.folder}/package.json`,
-      `is named after its folder, @hone/${folder}: current value is ${each.name}`,
+      `the package is called ${each.name}; name it @hone/${folder}, after its folder`,
     ); // Y3
   }
   if (group === "libs") {
@@ -51,7 +42,7 @@ function checkPackage(each: Package): Problem[] {
     const main = each.files.find((file) => file.path === `${each.folder}/src/main.ts`);
     const lines = main?.text.trimEnd().split("\n").length ?? 0;
     if (lines > MAX_MAIN_LINES)
-      report(`${each.folder}/src/main.ts`, `has at most ${MAX_MAIN_LINES} lines: current value is ${lines}`);
+      report(`${each.folder}/src/main.ts`, `has ${lines} lines, and may have ${MAX_MAIN_LINES}`);
   }
   return problems;
 }
@@ -60,28 +51,21 @@ function checkPackage(each: Package): Problem[] {
 function checkIndex(index: SourceFile): Problem[] {
   const { path } = index;
   if (!index.text.startsWith("/**"))
-    return [{ path, message: "begins with a comment that says the package's purpose" }];
+    return [{ path, message: "does not begin with a comment that says what the package is for" }];
   const code = index.text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, "");
-  if (/export \*/.test(code)) return [{ path, message: "re-exports by name: current value is export *" }];
+  if (/export \*/.test(code))
+    return [{ path, message: "exports everything of a file by export *; name what it exports" }];
   const rest = code.replace(/export (type )?\{[^}]*\} from "[^"]+";/g, "").trim();
   if (rest === "") return [];
-  return [{ path, message: `holds re-exports only: current value is ${rest.split("\n")[0]}` }];
+  return [{ path, message: `has code of its own, where only re-exports belong: ${rest.split("\n")[0]}` }];
 }
 
 function checkFile(file: SourceFile): Problem[] {
   const { path, text } = file;
   const problems: Problem[] = [];
   const name = path.split("/").at(-1) ?? "";
-  if (!KEBAB_CASE.test(name))
-    problems.push({ path, message: `files are named in kebab-case: current value is ${name}` }); // Y3
+  if (!KEBAB_CASE.test(name)) problems.push({ path, message: `${name} is not in kebab-case` }); // Y3
   if (/^export default /m.test(text))
-    problems.push({ path, message: "exports by name: current value is export default" });
-  const lines = text.trimEnd().split("\n").length;
-  if (lines > MAX_LINES && !isDevelopmentOnly(path)) {
-    problems.push({
-      path,
-      message: `is split by concept past ${MAX_LINES} lines: current value is ${lines}`,
-    }); // Y4
-  }
+    problems.push({ path, message: "has a default export; export it by name" });
   return problems;
 }

@@ -1,24 +1,11 @@
-/**
- * What the boundary checks look at: packages, source files and their imports, read once.
- *
- * Paths are relative to the repository and use `/`. Imports are found in the text: the code is formatted, and
- * comments are cut out first, so a few patterns see them all, type-only ones included.
- */
+/** The tree that the checks look at: packages and files, read once. Paths are relative to the repository and use `/`. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface Import {
-  readonly specifier: string;
-  /** Erased at run time. */
-  readonly isTypeOnly: boolean;
-  readonly line: number;
-}
-
 export interface SourceFile {
   readonly path: string;
   readonly text: string;
-  readonly imports: readonly Import[];
 }
 
 export interface Package {
@@ -62,14 +49,14 @@ export interface LockFile {
   >;
 }
 
-/** What a rule found. */
+/** What a check found. */
 export interface Problem {
   readonly path: string;
   readonly line?: number;
   readonly message: string;
 }
 
-export type Rule = (workspace: Workspace) => Problem[];
+export type Check = (workspace: Workspace) => Problem[];
 
 const SKIPPED_FOLDERS = new Set([
   "node_modules",
@@ -90,20 +77,24 @@ export function isGenerated(path: string): boolean {
   return GENERATED.test(path);
 }
 
-/** Code that only tests run: tests, their helpers, benchmarks. */
+/** Code that only tests run: tests, their helpers, benchmarks. Patterns of paths. */
+export const DEVELOPMENT_ONLY = [
+  "\\.(test|suite)\\.ts$",
+  "^(test|bench)/",
+  "/(bench|test|testing|fixtures)/",
+  "/testing-[a-z-]+\\.ts$",
+  "/testing\\.ts$",
+];
+const DEVELOPMENT_ONLY_PATH = new RegExp(DEVELOPMENT_ONLY.join("|"));
+
 export function isDevelopmentOnly(path: string): boolean {
-  return /\.(test|suite)\.ts$|^(test|bench)\/|\/(bench|test|testing|fixtures)\/|\/testing-[a-z-]+\.ts$|\/testing\.ts$/.test(
-    path,
-  );
+  return DEVELOPMENT_ONLY_PATH.test(path);
 }
 
 export function readWorkspace(root: string): Workspace {
   const paths = listFiles(root, "");
   const read = (path: string) => readFileSync(join(root, path), "utf8");
-  const source = (path: string): SourceFile => {
-    const text = read(path);
-    return { path, text, imports: findImports(text) };
-  };
+  const source = (path: string): SourceFile => ({ path, text: read(path) });
   const isSource = (path: string) => path.endsWith(".ts") && !path.endsWith(".d.ts");
   const manifests = paths.filter((path) =>
     /^(libs|services|apps)\/[^/]+\/package\.json$|^(test|bench)\/package\.json$/.test(path),
@@ -145,50 +136,6 @@ interface Manifest {
   readonly dependencies?: Record<string, string>;
   readonly devDependencies?: Record<string, string>;
   readonly exports?: Record<string, unknown>;
-}
-
-const IMPORT_PATTERNS = [
-  // import x from "y", import type { x } from "y", export { x } from "y"; over several lines too
-  /^\s*(?:import|export)\s+(type\s)?[^"';()]*?\sfrom\s*"([^"]+)"/gm,
-  // import "y"
-  /^\s*import\s+()"([^"]+)"/gm,
-  // import("y"), import.meta.resolve("y"), require.resolve("y")
-  /\b(?:import|import\.meta\.resolve|require|require\.resolve)\(()\s*"([^"]+)"/g,
-];
-
-/** Finds what a file imports, in order of appearance. */
-export function findImports(text: string): Import[] {
-  const code = withoutComments(text);
-  const found: Import[] = [];
-  for (const pattern of IMPORT_PATTERNS) {
-    for (const match of code.matchAll(pattern)) {
-      const at = match.index + match[0].indexOf('"');
-      found.push({
-        specifier: match[2] ?? "",
-        isTypeOnly: Boolean(match[1]),
-        line: code.slice(0, at).split("\n").length,
-      });
-    }
-  }
-  return found.sort((a, b) => a.line - b.line);
-}
-
-/** Blanks comments out and keeps the line numbers. Strings stay, as the specifiers are strings. */
-function withoutComments(text: string): string {
-  return text.replace(
-    /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
-    (whole, string: string | undefined) => string ?? whole.replace(/[^\n]/g, " "),
-  );
-}
-
-/** The package part of a bare specifier: `@a/b/c` -> `@a/b`. */
-export function packageOf(specifier: string): string {
-  const parts = specifier.split("/");
-  return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "");
-}
-
-export function isRelative(specifier: string): boolean {
-  return specifier.startsWith("./") || specifier.startsWith("../");
 }
 
 function listFiles(root: string, folder: string): string[] {

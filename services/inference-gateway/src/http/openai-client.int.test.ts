@@ -95,15 +95,8 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
   const chat = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) =>
     client.chat.completions.create({ model: CHECKPOINT, messages, seed: 1, max_tokens: 40, ...options });
   const chunksOf = async (options: Partial<OpenAI.ChatCompletionCreateParamsStreaming> = {}) => {
-    const stream = await client.chat.completions.create({
-      model: CHECKPOINT,
-      messages,
-      seed: 1,
-      max_tokens: 40,
-      ...options,
-      stream: true,
-    });
-    return collect(stream);
+    const request = { model: CHECKPOINT, messages, seed: 1, max_tokens: 40, ...options, stream: true as const };
+    return collect(await client.chat.completions.create(request));
   };
   const textOf = (chunks: readonly OpenAI.ChatCompletionChunk[], index = 0) =>
     chunks

@@ -5,9 +5,12 @@ import path from "node:path";
 
 const textOf = (file: string) => readFileSync(path.join(import.meta.dirname, file), "utf8");
 
+/** How the two sides speak, for both of them. */
+const WIRE = textOf("far.py") + textOf("wire.py");
+
 /** Serves what the tests ask of the answer. */
-export const ANSWER_PROGRAM = textOf("wire.py") + textOf("answer.py");
+export const ANSWER_PROGRAM = WIRE + textOf("answer.py");
 /** Runs the answer as a program, input by input. */
 export const PROGRAMS_PROGRAM = textOf("programs.py");
 /** Runs the tests of rows, job after job. */
-export const TESTS_PROGRAM = textOf("wire.py") + textOf("tests.py");
+export const TESTS_PROGRAM = WIRE + textOf("tests.py") + textOf("grading.py");

@@ -4,7 +4,7 @@ import { parseJson } from "@hone/core";
 import { z } from "zod";
 import { JudgeError } from "../../../errors.ts";
 
-/** A test as `run_tests` in tests.py takes it. */
+/** A test as `_verdict_of` in grading.py takes it. */
 export type CodeTest =
   /** Python that raises where the answer is wrong. */
   | { readonly code: string; readonly entry_point?: string; readonly in_place?: boolean }
