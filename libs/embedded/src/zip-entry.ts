@@ -1,50 +1,68 @@
-/**
- * Reads one entry of a ZIP file, such as a Python wheel, by APPNOTE.TXT 6.3: end record -> central directory -> local header ->
- * data, stored or deflated. ZIP64 is not supported, as the files read here have a few MB.
- */
+/** Reads one entry of a ZIP file, such as a Python wheel, by fflate. */
 
-import { inflateRawSync } from "node:zlib";
+import { Unzip, UnzipInflate } from "fflate";
 import { DownloadError } from "./errors.ts";
 
-const END_RECORD = 0x06054b50;
-const CENTRAL_HEADER = 0x02014b50;
-const STORED = 0;
-const DEFLATED = 8;
+/** Every ZIP file that holds something begins with the header of its first entry. */
+const BEGIN = Buffer.from([0x50, 0x4b, 0x03, 0x04]);
 /** A server has some 20 MB; a file that claims much more is not one. */
 const MAX_ENTRY_BYTES = 256 * 1024 * 1024;
+/** Unpacked at a time: deflate makes at most a thousand times as much of it. */
+const PART_BYTES = 16 * 1024;
 
 /**
- * @param isWanted selects the entry by its path within the archive.
- * @throws {DownloadError} when the bytes are not a ZIP file or have no such entry.
+ * @param isWanted selects the entry by its path within the archive; the first that fits is read.
+ * @param maxBytes what an entry may have when it is unpacked.
+ * @throws {DownloadError} when the bytes are not a ZIP file or have no such entry, or when the entry cannot be unpacked or is too large.
  */
-export function readZipEntry(zip: Buffer, isWanted: (path: string) => boolean): Buffer {
-  const endAt = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]));
-  if (endAt < 0 || zip.readUInt32LE(endAt) !== END_RECORD) {
-    throw new DownloadError(`The ${zip.length} downloaded bytes are not a ZIP file: they have no end record`);
-  }
-  const numEntries = zip.readUInt16LE(endAt + 10);
-  let at = zip.readUInt32LE(endAt + 16);
+export function readZipEntry(
+  zip: Uint8Array,
+  isWanted: (path: string) => boolean,
+  maxBytes = MAX_ENTRY_BYTES,
+): Buffer {
+  if (!BEGIN.equals(zip.subarray(0, BEGIN.length)))
+    throw new DownloadError(`The ${zip.length} downloaded bytes are not a ZIP file`);
   const paths: string[] = [];
-  for (let entry = 0; entry < numEntries && zip.readUInt32LE(at) === CENTRAL_HEADER; entry++) {
-    const pathBytes = zip.readUInt16LE(at + 28);
-    const path = zip.toString("utf8", at + 46, at + 46 + pathBytes);
-    if (isWanted(path)) return readData(zip, at, path);
-    paths.push(path);
-    at += 46 + pathBytes + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
+  const parts: Uint8Array[] = [];
+  let found: "no" | "begun" | "whole" = "no";
+  const unzip = new Unzip((file) => {
+    paths.push(file.name);
+    if (found !== "no" || !isWanted(file.name)) return;
+    found = "begun";
+    let numBytes = 0;
+    file.ondata = (error, data, isLast) => {
+      if (error !== null) throw error;
+      numBytes += data.length;
+      if (numBytes > maxBytes) throw tooLarge(file.name);
+      parts.push(data);
+      if (isLast) found = "whole";
+    };
+    // What the archive says of itself may be wrong: that is why the bytes are counted as well.
+    if ((file.originalSize ?? 0) > maxBytes) throw tooLarge(file.name);
+    file.start();
+  });
+  unzip.register(UnzipInflate);
+  try {
+    for (let at = 0; at < zip.length && !isWhole(); at += PART_BYTES)
+      unzip.push(zip.subarray(at, at + PART_BYTES), at + PART_BYTES >= zip.length);
+  } catch (cause) {
+    if (cause instanceof DownloadError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DownloadError(`The ZIP file cannot be unpacked: ${reason}`, { cause });
   }
-  throw new DownloadError(`The ZIP file does not contain the wanted entry; it has ${paths.join(", ")}`);
-}
+  if (found === "no")
+    throw new DownloadError(
+      `The ZIP file does not have the entry that is looked for; it has ${paths.join(", ")}`,
+    );
+  if (!isWhole()) throw new DownloadError("The ZIP file ends within the entry that is looked for");
+  return Buffer.concat(parts);
 
-function readData(zip: Buffer, centralAt: number, path: string): Buffer {
-  const method = zip.readUInt16LE(centralAt + 10);
-  const packedBytes = zip.readUInt32LE(centralAt + 20);
-  const localAt = zip.readUInt32LE(centralAt + 42);
-  // The local header repeats path and extra field, with its own lengths.
-  const dataAt = localAt + 30 + zip.readUInt16LE(localAt + 26) + zip.readUInt16LE(localAt + 28);
-  const packed = zip.subarray(dataAt, dataAt + packedBytes);
-  if (method === STORED) return packed;
-  if (method === DEFLATED) return inflateRawSync(packed, { maxOutputLength: MAX_ENTRY_BYTES });
-  throw new DownloadError(
-    `Cannot unpack ${path}: its compression method is ${method}; only 0 (stored) and 8 (deflated) are supported`,
-  );
+  function tooLarge(path: string): DownloadError {
+    return new DownloadError(`${path} unpacks to more than ${maxBytes} bytes, the most that is read`);
+  }
+
+  /** In a function, as the compiler does not see that the callback sets it. */
+  function isWhole(): boolean {
+    return found === "whole";
+  }
 }

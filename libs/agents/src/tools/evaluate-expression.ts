@@ -1,180 +1,172 @@
 /**
- * The value of an arithmetic expression.
- *
- *     sum     = product (("+" | "-") product)*
- *     product = unary (("*" | "/" | "%") unary)*
- *     unary   = ("+" | "-") unary | power
- *     power   = atom (("^" | "**") unary)?
- *     atom    = number | constant | function "(" sum ("," sum)* ")" | "(" sum ")"
+ * The value of an arithmetic expression. jsep reads it; of what it can read, numbers, operators, constants and calls of functions
+ * that are listed here have a value, and everything else is refused. Nothing of the expression is run as code.
  */
 
 import { TerminalError } from "@hone/core";
+import jsep from "jsep";
 
-/** The expression is none, or has no value. */
+/** The text is no arithmetic expression, or has no value. */
 export class ExpressionError extends TerminalError {
-  constructor(rule: string, value: string) {
-    super("EXPRESSION", `Cannot evaluate as ${rule}: current value is ${value}`);
+  constructor(message: string) {
+    super("EXPRESSION", message);
   }
 }
 
 const MAX_CHARACTERS = 2_000;
 const MAX_DEPTH = 64;
-const CONSTANTS: Readonly<Record<string, number>> = { pi: Math.PI, e: Math.E };
-const FUNCTIONS: Readonly<Record<string, (...values: number[]) => number>> = {
-  sqrt: Math.sqrt,
-  abs: Math.abs,
-  floor: Math.floor,
-  ceil: Math.ceil,
-  round: Math.round,
-  min: Math.min,
-  max: Math.max,
-  log: Math.log,
-  exp: Math.exp,
-  sin: Math.sin,
-  cos: Math.cos,
-  tan: Math.tan,
-};
-const TOKEN =
-  /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*/%^(),]))/y;
+const CONSTANTS: ReadonlyMap<string, number> = new Map([
+  ["pi", Math.PI],
+  ["e", Math.E],
+]);
+const FUNCTIONS: ReadonlyMap<string, (...values: number[]) => number> = new Map(
+  Object.entries({
+    sqrt: Math.sqrt,
+    abs: Math.abs,
+    floor: Math.floor,
+    ceil: Math.ceil,
+    round: Math.round,
+    min: Math.min,
+    max: Math.max,
+    log: Math.log,
+    exp: Math.exp,
+    sin: Math.sin,
+    cos: Math.cos,
+    tan: Math.tan,
+  }),
+);
+/** What binds more tightly has the higher number; powers bind more tightly than signs, see below. */
+const PRECEDENCES: Readonly<Record<string, number>> = { "+": 1, "-": 1, "*": 2, "/": 2, "%": 2 };
 
-type Token =
-  | { readonly kind: "number"; readonly value: number }
-  | { readonly kind: "name" | "mark"; readonly value: string };
+/** How deep the part of the expression that is being read lies. */
+let depth = 0;
+prepareParser();
 
-/** @throws {ExpressionError} when it is no expression, or its value no finite number. */
+/** @throws {ExpressionError} when it is no arithmetic expression, or its value no finite number. */
 export function evaluateExpression(text: string): number {
   if (text.length > MAX_CHARACTERS) {
-    throw new ExpressionError(`it may have ${MAX_CHARACTERS} characters`, `${text.length}`);
+    throw new ExpressionError(
+      `the expression has ${text.length} characters; it may have ${MAX_CHARACTERS} characters`,
+    );
   }
-  const value = new Evaluator(tokensOf(text)).value();
+  const value = valueIn(parse(asWritten(text)));
   if (Number.isFinite(value)) return value;
-  throw new ExpressionError("its value must be a finite number", String(value));
+  throw new ExpressionError(`the value of the expression must be a finite number, and is ${value}`);
 }
 
 /** Digits in groups, signs of times and divided by, and currency are what people write. */
-function tokensOf(text: string): Token[] {
-  const plain = text
+function asWritten(text: string): string {
+  return text
     .replace(/(\d),(?=\d{3}(?!\d))/g, "$1")
     .replaceAll("×", "*")
     .replaceAll("÷", "/")
     .replaceAll("−", "-")
-    .replaceAll("$", "")
-    .trimEnd();
-  const tokens: Token[] = [];
-  let at = 0;
-  while (at < plain.length) {
-    TOKEN.lastIndex = at;
-    const [whole, number, name, mark] = TOKEN.exec(plain) ?? [];
-    if (whole === undefined) {
-      throw new ExpressionError("it must be an arithmetic expression", `"${plain.slice(at, at + 20)}"`);
-    }
-    if (number !== undefined) tokens.push({ kind: "number", value: Number(number) });
-    else if (name !== undefined) tokens.push({ kind: "name", value: name });
-    else tokens.push({ kind: "mark", value: mark ?? "" });
-    at += whole.length;
-  }
-  return tokens;
+    .replaceAll("$", "");
 }
 
-class Evaluator {
-  readonly #tokens: readonly Token[];
-  #at = 0;
-  #depth = 0;
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
+function parse(text: string): jsep.CoreExpression {
+  depth = 0;
+  try {
+    return jsep(text) as jsep.CoreExpression;
+  } catch (cause) {
+    if (cause instanceof ExpressionError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ExpressionError(`this is no arithmetic expression: ${reason}`);
   }
+}
 
-  value(): number {
-    const value = this.#sum();
-    if (this.#at < this.#tokens.length) throw this.#unexpected("the end");
-    return value;
-  }
+/**
+ * Signs and operators of arithmetic, and nothing of JavaScript's. jsep lets a sign bind more tightly than any operator, so that
+ * -2 ^ 2 would be 4: powers are read with the number in front of them instead.
+ */
+function prepareParser(): void {
+  jsep.removeAllUnaryOps();
+  jsep.removeAllBinaryOps();
+  jsep.removeAllLiterals();
+  for (const sign of ["+", "-"]) jsep.addUnaryOp(sign);
+  for (const [operator, precedence] of Object.entries(PRECEDENCES)) jsep.addBinaryOp(operator, precedence);
+  jsep.hooks.add("gobble-token", function enter(env) {
+    descend();
+    if (/[\d.]/.test(this.char)) env.node = this.gobbleNumericLiteral() as jsep.Expression;
+  });
+  jsep.hooks.add("after-token", function leave(env) {
+    depth--;
+    if (env.node === undefined || (env.node as unknown) === false) return;
+    this.gobbleSpaces();
+    const operator = ["**", "^"].find((each) => this.expr.startsWith(each, this.index));
+    if (operator === undefined) return;
+    this.index += operator.length;
+    descend();
+    const right = this.gobbleToken();
+    depth--;
+    if (!right) this.throwError(`a number is expected after ${operator}`);
+    env.node = { type: "BinaryExpression", operator: "^", left: env.node, right };
+  });
+}
 
-  #sum(): number {
-    if (++this.#depth > MAX_DEPTH) {
-      throw new ExpressionError(`it may be nested ${MAX_DEPTH} levels deep`, "deeper");
+function descend(): void {
+  if (++depth > MAX_DEPTH)
+    throw new ExpressionError(`the expression is nested more than ${MAX_DEPTH} levels deep`);
+}
+
+function valueIn(node: jsep.Expression): number {
+  const expression = node as jsep.CoreExpression;
+  switch (expression.type) {
+    case "Literal":
+      if (typeof expression.value === "number") return expression.value;
+      throw refused(`${expression.raw} is no number`);
+    case "Identifier":
+      return named(CONSTANTS, expression.name);
+    case "UnaryExpression": {
+      const value = valueIn(expression.argument);
+      return expression.operator === "-" ? -value : value;
     }
-    let value = this.#product();
-    for (let mark = this.#takeMark("+", "-"); mark !== undefined; mark = this.#takeMark("+", "-")) {
-      const next = this.#product();
-      value = mark === "+" ? value + next : value - next;
+    case "BinaryExpression":
+      return combined(expression.operator, valueIn(expression.left), valueIn(expression.right));
+    case "CallExpression": {
+      const callee = expression.callee as jsep.CoreExpression;
+      if (callee.type !== "Identifier") throw refused("only a function that is named can be called");
+      const call = named(FUNCTIONS, callee.name);
+      if (expression.arguments.length === 0) throw refused(`a number is expected in ${callee.name}()`);
+      return call(...expression.arguments.map(valueIn));
     }
-    this.#depth--;
-    return value;
+    case "Compound":
+      throw refused(
+        expression.body.length === 0 ? "a number is expected" : "one expression is expected, not several",
+      );
+    default:
+      throw refused(`it has a ${expression.type}`);
   }
+}
 
-  #product(): number {
-    let value = this.#unary();
-    while (true) {
-      const mark = this.#takeMark("*", "/", "%");
-      if (mark === undefined) return value;
-      const next = this.#unary();
-      if (mark !== "*" && next === 0) throw new ExpressionError("nothing can be divided by 0", "0");
-      if (mark === "*") value *= next;
-      else value = mark === "/" ? value / next : value % next;
-    }
+function combined(operator: string, left: number, right: number): number {
+  switch (operator) {
+    case "+":
+      return left + right;
+    case "-":
+      return left - right;
+    case "*":
+      return left * right;
+    case "^":
+      return left ** right;
+    case "/":
+    case "%":
+      if (right === 0) throw new ExpressionError("a number cannot be divided by 0");
+      return operator === "/" ? left / right : left % right;
+    default:
+      throw refused(`${operator} is no operator`);
   }
+}
 
-  #unary(): number {
-    let sign = 1;
-    for (let mark = this.#takeMark("+", "-"); mark !== undefined; mark = this.#takeMark("+", "-")) {
-      if (mark === "-") sign = -sign;
-    }
-    return sign * this.#power();
-  }
+function named<Value>(table: ReadonlyMap<string, Value>, name: string): Value {
+  const value = table.get(name);
+  if (value !== undefined) return value;
+  const known = [...CONSTANTS.keys(), ...FUNCTIONS.keys()].join(", ");
+  throw new ExpressionError(
+    `${name} has no value here: a name must be one of ${known}, and a function has its numbers in parentheses`,
+  );
+}
 
-  #power(): number {
-    const base = this.#atom();
-    if (this.#takeMark("^", "**") === undefined) return base;
-    if (++this.#depth > MAX_DEPTH) {
-      throw new ExpressionError(`it may be nested ${MAX_DEPTH} levels deep`, "deeper");
-    }
-    const value = base ** this.#unary();
-    this.#depth--;
-    return value;
-  }
-
-  #atom(): number {
-    const token = this.#tokens[this.#at++];
-    if (token?.kind === "number") return token.value;
-    if (token?.kind === "name") return this.#named(token.value);
-    if (token?.value === "(") {
-      const value = this.#sum();
-      if (this.#takeMark(")") === undefined) throw this.#unexpected(")");
-      return value;
-    }
-    this.#at--;
-    throw this.#unexpected("a number");
-  }
-
-  #named(name: string): number {
-    const constant = Object.hasOwn(CONSTANTS, name) ? CONSTANTS[name] : undefined;
-    if (constant !== undefined) return constant;
-    const evaluate = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
-    if (evaluate === undefined) {
-      const known = [...Object.keys(CONSTANTS), ...Object.keys(FUNCTIONS)].join(", ");
-      throw new ExpressionError(`a name must be one of ${known}`, name);
-    }
-    if (this.#takeMark("(") === undefined) throw this.#unexpected("(");
-    const values = [this.#sum()];
-    while (this.#takeMark(",") !== undefined) values.push(this.#sum());
-    if (this.#takeMark(")") === undefined) throw this.#unexpected(")");
-    return evaluate(...values);
-  }
-
-  #takeMark(...marks: readonly string[]): string | undefined {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "mark" || !marks.includes(token.value)) return undefined;
-    this.#at++;
-    return token.value;
-  }
-
-  #unexpected(expected: string): ExpressionError {
-    const token = this.#tokens[this.#at];
-    return new ExpressionError(
-      `${expected} is expected there`,
-      token === undefined ? "the end" : `"${token.value}"`,
-    );
-  }
+function refused(why: string): ExpressionError {
+  return new ExpressionError(`this is no arithmetic expression: ${why}`);
 }

@@ -1,5 +1,5 @@
 /**
- * The tool `search`: passages of a local corpus by BM25 (Robertson and Zaragoza 2009).
+ * The tool `search`: passages of a local corpus by BM25 (Robertson and Zaragoza 2009), as MiniSearch computes it.
  *
  * The corpus is a JSON Lines file below HONE_FILES, each line with the text of a passage; it is read once, at the first
  * search, and stays in memory.
@@ -10,6 +10,7 @@ import { stat } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileBelow } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
+import MiniSearch from "minisearch";
 import { z } from "zod";
 import { defineTool, type Tool } from "./tool.ts";
 
@@ -24,11 +25,13 @@ export const searchConfigSchema = z.strictObject({
 });
 export type SearchConfig = z.output<typeof searchConfigSchema>;
 
-/** BM25's usual constants: how fast repeated words saturate, and how much long passages pay for their length. */
-const K1 = 1.2;
-const B = 0.75;
-/** More than this does not belong into the memory of every process. */
-const MAX_PASSAGES = 2_000_000;
+/**
+ * BM25's usual constants: how fast repeated words saturate (k), and how much long passages pay for their length (b). d would add
+ * something for every word that is there at all (BM25+).
+ */
+const BM25 = { k: 1.2, b: 0.75, d: 0 };
+/** More than this does not belong into the memory of every process: an index of a million takes some 3 GB. */
+const MAX_PASSAGES = 1_000_000;
 /** It is in memory, with its words. */
 const MAX_CORPUS_BYTES = 2 * 1024 * 1024 * 1024;
 
@@ -65,56 +68,31 @@ interface Passage {
   readonly text: string;
 }
 
-/** Passages with their words turned round. */
+/** Passages that are found by their words. */
 export class SearchIndex {
   readonly #passages: readonly Passage[];
-  readonly #postings = new Map<string, { readonly passages: number[]; readonly counts: number[] }>();
-  readonly #lengths: Uint32Array;
-  readonly #meanLength: number;
+  /** Of titles and texts together; a passage is known by its place in the corpus. */
+  readonly #index = new MiniSearch<Passage & { readonly id: number }>({
+    fields: ["words"],
+    extractField: (passage, field) => (field === "id" ? passage.id : `${passage.title} ${passage.text}`),
+    tokenize: wordsOf,
+    processTerm: (word) => word,
+    searchOptions: { bm25: BM25 },
+  });
 
   constructor(passages: readonly Passage[]) {
     this.#passages = passages;
-    this.#lengths = new Uint32Array(passages.length);
-    for (const [index, { title, text }] of passages.entries()) this.#add(index, wordsOf(`${title} ${text}`));
-    this.#meanLength = this.#lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, passages.length);
+    for (const [id, passage] of passages.entries()) this.#index.add({ ...passage, id });
   }
 
   /** The passages that fit best, best first; equals in the order of the corpus. */
   search(query: string, maxResults: number): Passage[] {
-    const scores = new Map<number, number>();
-    for (const word of new Set(wordsOf(query))) {
-      const posting = this.#postings.get(word);
-      if (posting === undefined) continue;
-      const { passages, counts } = posting;
-      const rarity = Math.log(1 + (this.#passages.length - passages.length + 0.5) / (passages.length + 0.5));
-      for (const [i, passage] of passages.entries()) {
-        const count = counts[i] ?? 0;
-        const length = (this.#lengths[passage] ?? 0) / this.#meanLength;
-        const score = (rarity * count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
-        scores.set(passage, (scores.get(passage) ?? 0) + score);
-      }
-    }
-    return [...scores]
-      .sort(([a, scoreA], [b, scoreB]) => scoreB - scoreA || a - b)
+    const words = [...new Set(wordsOf(query))].join(" ");
+    return this.#index
+      .search(words)
+      .sort((a, b) => b.score - a.score || a.id - b.id)
       .slice(0, maxResults)
-      .flatMap(([passage]) => this.#passages[passage] ?? []);
-  }
-
-  #add(index: number, words: readonly string[]): void {
-    this.#lengths[index] = words.length;
-    for (const word of words) {
-      let posting = this.#postings.get(word);
-      if (posting === undefined) {
-        posting = { passages: [], counts: [] };
-        this.#postings.set(word, posting);
-      }
-      const last = posting.passages.length - 1;
-      if (posting.passages[last] === index) posting.counts[last] = (posting.counts[last] ?? 0) + 1;
-      else {
-        posting.passages.push(index);
-        posting.counts.push(1);
-      }
-    }
+      .flatMap(({ id }) => this.#passages[id] ?? []);
   }
 }
 

@@ -9,7 +9,7 @@ import { InfrastructureError } from "../errors.ts";
 import { makeCalculator } from "./calculator.ts";
 import { ArgumentChecker } from "./check-arguments.ts";
 import { CutSide, cutAnswer } from "./cut-answer.ts";
-import { evaluateExpression } from "./evaluate-expression.ts";
+import { ExpressionError, evaluateExpression } from "./evaluate-expression.ts";
 import { makeSearch, SearchIndex, searchConfigSchema } from "./search.ts";
 import { readToolFile, registeredName } from "./tool-file.ts";
 
@@ -35,9 +35,9 @@ describe("calculator", () => {
   }
 
   for (const [expression, rule] of [
-    ["", /a number is expected there: current value is the end/],
-    ["1 +", /a number is expected/],
-    ["1 2", /the end is expected there: current value is "2"/],
+    ["", /a number is expected/],
+    ["1 +", /Expected expression after \+/],
+    ["1 2", /one expression is expected, not several/],
     ["process.exit()", /arithmetic expression|one of pi/],
     ["constructor(1)", /a name must be one of/],
     ["1 / 0", /divided by 0/],
@@ -49,6 +49,88 @@ describe("calculator", () => {
     test(`refuses ${expression.slice(0, 20)}`, () =>
       assert.throws(() => evaluateExpression(expression), rule));
   }
+
+  for (const text of [
+    "__proto__",
+    "toString()",
+    "hasOwnProperty(1)",
+    "sqrt.constructor('return process')()",
+    "constructor.constructor('return 1')()",
+    "sqrt['call'](1)",
+    "sqrt?.(4).x",
+    "this",
+    "'4'",
+    "'a' + 'b'",
+    "`4`",
+    "sqrt`4`",
+    "[4][0]",
+    "[1, 2]",
+    "{a: 1}",
+    "1 ? 2 : 3",
+    "x = 1",
+    "x => 1",
+    "new Date()",
+    "function f() {}",
+    "(1, 2)",
+    "1; 2",
+    "1 // 2",
+    "/1/",
+    "!1",
+    "~1",
+    "1 == 1",
+    "1 << 2",
+    "1 && 2",
+    "typeof 1",
+    "true",
+    "null",
+    "0x10",
+    "1n",
+    "1_000",
+    "1..2",
+    "2e",
+    "max()",
+    "sqrt",
+    "pi(1)",
+    "\u0000",
+    "\u{1f600}",
+    `${"-".repeat(1_999)}1`,
+    `${"sqrt(".repeat(390)}1`,
+    `${"2^-".repeat(600)}1`,
+  ]) {
+    test(`has no value for ${JSON.stringify(text).slice(0, 40)}`, () =>
+      assert.throws(() => evaluateExpression(text), ExpressionError));
+  }
+
+  test("takes a sum as long as an expression may be", () => {
+    assert.equal(evaluateExpression(`${"1+".repeat(999)}1`), 1_000);
+    assert.equal(evaluateExpression(`max(${"1,".repeat(900)}2)`), 2);
+  });
+
+  test("gives a finite number or an ExpressionError for any text, whatever went wrong before", () => {
+    const part = fc.constantFrom(
+      ..."0123456789.,+-*/%^()[]{}'\"`?:;= $eipE×÷−",
+      "sqrt(",
+      "max(",
+      "**",
+      "pi",
+      "__proto__",
+    );
+    const text = fc.oneof(
+      fc.string({ maxLength: 60 }),
+      fc.array(part, { maxLength: 80 }).map((all) => all.join("")),
+    );
+    fc.assert(
+      fc.property(text, (any) => {
+        try {
+          assert.ok(Number.isFinite(evaluateExpression(any)));
+        } catch (error) {
+          assert.ok(error instanceof ExpressionError, String(error));
+        }
+        assert.equal(evaluateExpression("2 * (3 + 4)"), 14);
+      }),
+      { numRuns: 1_000, seed: 7 },
+    );
+  });
 
   test("agrees with JavaScript on any sum and product", () => {
     const number = fc.integer({ min: 1, max: 999 }).map(String);
@@ -154,6 +236,46 @@ describe("search", () => {
       ["Dogs", "Cats"],
     );
     assert.deepEqual(index.search("quantum", 3), []);
+  });
+
+  test("orders equals as the corpus does, whatever the order of the words", () => {
+    const equals = Array.from({ length: 30 }, (_, i) => ({ title: `${i}`, text: "ice and snow" }));
+    const index = new SearchIndex(equals);
+    for (const query of ["ice snow", "snow ICE ice", "and"])
+      assert.deepEqual(index.search(query, 5), equals.slice(0, 5), query);
+  });
+
+  test("ranks by BM25", () => {
+    const texts = ["red fox", "red red red", "a fox in a long text about nothing else at all", "blue"];
+    const index = new SearchIndex(texts.map((text) => ({ title: "", text })));
+    const words = texts.map((text) => text.split(" "));
+    const mean = words.flat().length / words.length;
+    const score = (passage: readonly string[], query: readonly string[]) =>
+      query.reduce((sum, word) => {
+        const count = passage.filter((each) => each === word).length;
+        const numWith = words.filter((each) => each.includes(word)).length;
+        const rarity = Math.log(1 + (words.length - numWith + 0.5) / (numWith + 0.5));
+        return sum + (rarity * count * 2.2) / (count + 1.2 * (0.25 + (0.75 * passage.length) / mean));
+      }, 0);
+    for (const query of ["red", "fox", "red fox", "text fox", "blue red"]) {
+      const asked = query.split(" ");
+      const wanted = words
+        .map((passage, i) => ({ text: texts[i], score: score(passage, asked) }))
+        .filter((each) => each.score > 0)
+        .sort((a, b) => b.score - a.score);
+      assert.deepEqual(
+        index.search(query, 9).map(({ text }) => text),
+        wanted.map(({ text }) => text),
+        query,
+      );
+    }
+  });
+
+  test("takes words as words: nothing in a query is a command, and names of objects' members are words", () => {
+    const index = new SearchIndex([{ title: "", text: "the constructor of __proto__" }, ...passages]);
+    for (const query of ["*", '"', "AND OR NOT", "cat* -dog", "~", ""]) index.search(query, 3);
+    assert.equal(index.search("constructor", 3).length, 1);
+    assert.deepEqual(index.search("toString hasOwnProperty", 3), []);
   });
 
   test("reads a corpus below its folder, and says which line is wrong", async () => {
