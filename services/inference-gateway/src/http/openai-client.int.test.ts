@@ -95,7 +95,14 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
   const chat = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) =>
     client.chat.completions.create({ model: CHECKPOINT, messages, seed: 1, max_tokens: 40, ...options });
   const chunksOf = async (options: Partial<OpenAI.ChatCompletionCreateParamsStreaming> = {}) => {
-    const request = { model: CHECKPOINT, messages, seed: 1, max_tokens: 40, ...options, stream: true as const };
+    const request = {
+      model: CHECKPOINT,
+      messages,
+      seed: 1,
+      max_tokens: 40,
+      ...options,
+      stream: true as const,
+    };
     return collect(await client.chat.completions.create(request));
   };
   const textOf = (chunks: readonly OpenAI.ChatCompletionChunk[], index = 0) =>
