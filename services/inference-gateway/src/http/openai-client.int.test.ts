@@ -33,6 +33,7 @@ const spec = resolveModelSpec({
   initializerRange: 0.3,
 });
 const messages = [{ role: "user" as const, content: "Tell me about the lake." }];
+const REQUEST = { model: CHECKPOINT, messages, seed: 1, max_tokens: 40 };
 
 async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
@@ -93,18 +94,9 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
   }
 
   const chat = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) =>
-    client.chat.completions.create({ model: CHECKPOINT, messages, seed: 1, max_tokens: 40, ...options });
-  const chunksOf = async (options: Partial<OpenAI.ChatCompletionCreateParamsStreaming> = {}) => {
-    const request = {
-      model: CHECKPOINT,
-      messages,
-      seed: 1,
-      max_tokens: 40,
-      ...options,
-      stream: true as const,
-    };
-    return collect(await client.chat.completions.create(request));
-  };
+    client.chat.completions.create({ ...REQUEST, ...options });
+  const chunksOf = async (options: Partial<OpenAI.ChatCompletionCreateParamsStreaming> = {}) =>
+    collect(await client.chat.completions.create({ ...REQUEST, ...options, stream: true }));
   const textOf = (chunks: readonly OpenAI.ChatCompletionChunk[], index = 0) =>
     chunks
       .flatMap(({ choices }) => choices.filter((choice) => choice.index === index))
