@@ -79,7 +79,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     });
   const jobsLeft = async () => (await bus.manager.streams.info(StreamName.jobs)).state.messages;
 
-  test("runs jobs against a replica and publishes what the engine saw and sampled", async () => {
+  test("runs jobs with a replica and publishes the tokens that the engine saw and sampled", async () => {
     const run = "exact-1";
     const moves = ["Right", "Down", "Left", "Up", "Nowhere"];
     let calls = 0;
@@ -109,7 +109,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     await eventually("every job acknowledged", async () => (await jobsLeft()) === 0);
   });
 
-  test("tells an agent that streams each token once, also when another replica goes on", async () => {
+  test("streams each token to an agent once, even when another replica continues", async () => {
     const run = "stream-1";
     const tokenIds = world.tokenizer.encode("1,2,3<|end|>");
     let tries = 0;
@@ -130,7 +130,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     assert.equal(episode.turns[0]?.responseText, "1,2,3");
   });
 
-  test("holds its episodes while their stream is full, and stores each once when there is room", async () => {
+  test("keeps its episodes while their stream is full, and stores each once when there is space", async () => {
     const run = "full-1";
     const { config, state } = await bus.manager.streams.info(StreamName.episodes);
     await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: state.bytes + 1 });
@@ -151,7 +151,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     assert.equal((await consumer()).delivered.consumer_seq, before);
   });
 
-  test("plays the scripted policy without any replica, and marks what it wrote", async () => {
+  test("plays the scripted policy without any replica, and marks its episodes", async () => {
     const run = "script-1";
     await Promise.all(
       Array.from({ length: 50 }, (_, task) =>
@@ -192,7 +192,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     }
   });
 
-  test("waits for a replica that has the version, with the clock stopped", async () => {
+  test("waits for a replica that has the version without counting the time", async () => {
     const run = "behind-1";
     const gateway = await gatewayFor(run, "a", () => answer("<answer>Right</answer>"), [4]);
     await world.submit(
@@ -219,7 +219,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     await eventually("the abort", () => gateway.aborted.length === 1);
   });
 
-  test("tries again what was cut off in a queue, and ends as timed_out what was cut off at work", async () => {
+  test("repeats a call that was cut off in a queue, and ends as timed_out when it was cut off in work", async () => {
     const run = "queue-1";
     const gateway = await gatewayFor(run, "a", ({ deadlineMs }) =>
       gateway.requests.length <= 2
@@ -257,7 +257,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     assert.equal(episode.outcome, Outcome.CANCELLED);
   });
 
-  test("an unknown agent ends as infra_failed, with what is known", async () => {
+  test("ends as infra_failed for an unknown agent, and suggests a known one", async () => {
     const run = "unknown-1";
     await world.submit(job(run, 0, { agentName: "frozen_lack" }));
     const episode = await world.episodeOf(run);
@@ -265,7 +265,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     assert.match(episode.reason, /did you mean "frozen_lake"/);
   });
 
-  test("a service that stops gives its rollouts back, and another one finishes them with the same seeds", async () => {
+  test("gives its rollouts back when it stops, and another process finishes them with the same seeds", async () => {
     const run = "handover-1";
     const gateway = await gatewayFor(run, "a", () =>
       gateway.requests.length === 1
@@ -283,7 +283,7 @@ describe("agent-rollout on a real bus", { timeout: 120_000 }, () => {
     assert.deepEqual(second!.promptIds, first!.promptIds);
   });
 
-  test("validate names the key, the value and what is allowed", async () => {
+  test("validate answers with the key, the value and what is allowed", async () => {
     const runFile = {
       name: "x",
       seed: 1,

@@ -32,7 +32,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
         environmentConfigJson: "{}",
       },
       agentName: "frozen_lake",
-      // Plays alone: without a replica, a job of the model would wait for one.
+      // Needs no replica; a job for the model would wait for one.
       scriptedPolicy: "random_legal",
       sampling: { temperature: 1, topP: 1, maxNewTokens: 8 },
       limits: { maxTurns: 3, maxContextTokens: 256, deadlineMs: 2_000, maxAttempts: 1 },
@@ -52,8 +52,8 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     return message === null ? undefined : fromBinary(EpisodeSchema, message.data);
   };
 
-  test("every job ends as an episode of its run or dead, and the next good one is played", async () => {
-    // What asks for the model waits for it, and that is right: here a replica refuses it at once.
+  test("every job ends as an episode of its run or in the stream DEAD, and the next good one is played", async () => {
+    // Jobs that ask for the model would wait for it, so a replica refuses them at once.
     const gateway = new FakeGateway(bus, {
       model: RUN,
       replica: "a",
@@ -88,7 +88,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     await gateway.stop();
   });
 
-  test("a job of another run, or with limits that none can have, is dead and never played", async () => {
+  test("a job of another run or with impossible limits goes to the stream DEAD and is never played", async () => {
     const before = await messages(StreamName.dead);
     const bad = [
       job("other-1"),
@@ -111,12 +111,12 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     assert.equal(await lastOf("rules-1"), undefined);
   });
 
-  test("a job whose tokenizer's folder no folder can be called ends as an episode, instead of coming again for ever", async () => {
+  test("a job with an impossible name of its tokenizer's folder ends as an episode and is not delivered again", async () => {
     for (const [run, tokenizerPath] of [
       ["named-1", "x".repeat(10_000)],
       ["named-2", "a\u0000b"],
     ] as const) {
-      // Files that are known by their digest are not looked for again.
+      // An unknown digest, as the files of a known one would not be read again.
       const bad = job(run, { tokenizerPath, tokenizerDigest: "0".repeat(64) });
       await publishBytes(bus, subjects.rolloutJob(run), toBinary(RolloutJobSchema, bad), undefined);
       const ended = await eventually(`the end of ${run}`, () => lastOf(run));
@@ -126,7 +126,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     }
   });
 
-  test("rubbish in the states of runs and replicas stops no rollout", async () => {
+  test("undecodable states of runs and replicas stop no rollout", async () => {
     const states = await bus.keyValue.open(BucketName.runState);
     const replicas = await bus.keyValue.open(BucketName.replicas);
     const state = create(RunStateSchema, { runId: RUN, phase: 3 });
@@ -149,7 +149,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
       undefined,
     );
     assert.ok(await eventually("the good one", () => lastOf("after-2")));
-    // One that waits for a model whose replicas are rubbish ends when a sound one comes.
+    // A rollout that waits for a model with undecodable replicas ends when a working replica comes.
     const waiting = job("model-1", {
       scriptedPolicy: undefined,
       limits: { maxTurns: 1, maxContextTokens: 512, deadlineMs: 20_000, maxAttempts: 1 },
@@ -169,7 +169,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     await gateway.stop();
   });
 
-  test("a replica whose answers are rubbish costs the agent nothing: a sound one plays the rollout", async () => {
+  test("a replica with undecodable answers does not make agents fail, as a working one answers instead", async () => {
     const subject = subjects.generate("model-2", "rubbish");
     const valid = create(GenerateReplySchema, {
       kind: {
@@ -223,7 +223,7 @@ describe("agent-rollout and bad input", { timeout: 180_000 }, () => {
     });
   });
 
-  test("every check of a run is answered or dead", async () => {
+  test("every request to validate a run is answered or goes to the stream DEAD", async () => {
     const subject = subjects.validate(ValidatingService.agentRollout);
     const file = {
       name: "x",

@@ -18,7 +18,7 @@ const SAY = `
     return (await answer.json()).choices[0].message;
   };`;
 
-describe("the agent that is a command", { timeout: 180_000 }, () => {
+describe("the agent command", { timeout: 180_000 }, () => {
   let world: RolloutWorld;
 
   before(async () => {
@@ -31,7 +31,7 @@ describe("the agent that is a command", { timeout: 180_000 }, () => {
   });
   after(() => world?.close());
 
-  /** Submits a rollout that a command plays, with a replica that answers it. */
+  /** Submits a rollout that a command plays, and starts a replica that answers it. */
   const play = async (runId: string, command: readonly string[], fields: JobFields = {}) => {
     await world.gateway({ model: runId, replica: "one", behave: () => world.answer("01", "stream") });
     const agent = { agentName: "command", agentConfigJson: JSON.stringify({ command }) };
@@ -40,7 +40,7 @@ describe("the agent that is a command", { timeout: 180_000 }, () => {
   };
   const node = (script: string) => ["node", "--input-type=module", "-e", SAY + script];
 
-  test("a command plays the rollout with what its environment says, and leaves a result", async () => {
+  test("a command plays the rollout with the variables of its environment, and its result is recorded", async () => {
     await play(
       "s-command",
       node(`
@@ -61,7 +61,7 @@ describe("the agent that is a command", { timeout: 180_000 }, () => {
     assert.deepEqual(JSON.parse(episode.metadataJson), { answer: "42", names: [], stdout: "done\n" });
   });
 
-  test("a command that fails is the agent's failure, one that is killed is not", async () => {
+  test("a command that fails ends as agent_failed, and one that is killed is started again", async () => {
     await play("s-exit", node('console.error("lost my way"); process.exit(3);'));
     const failed = await world.episodeOf("s-exit");
     assert.equal(failed.outcome, Outcome.AGENT_FAILED);
@@ -88,7 +88,7 @@ describe("the agent that is a command", { timeout: 180_000 }, () => {
     assert.equal(killed.samples.length, 1);
   });
 
-  test("a command ends with its attempt, and all that it started", async () => {
+  test("a command and everything that it started end with the attempt", async () => {
     const file = path.join(tmpdir(), `hone-late-${process.pid}`);
     const command = ["sh", "-c", `sleep 600 & echo $! > ${file}.new; mv ${file}.new ${file}; wait`];
     await play("s-late", command, { limits: { ...LIMITS, deadlineMs: 1_500 } });

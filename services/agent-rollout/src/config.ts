@@ -1,4 +1,4 @@
-/** This service's configuration from its environment. */
+/** Reads this service's configuration from its environment. */
 
 import { BoundKeys, type CodeGate, environmentInteger, readCodeGate, readEnvironment } from "@hone/config";
 import { defaultProcesses } from "@hone/sandbox";
@@ -6,40 +6,40 @@ import { type BaseConfig, type Environment, readBaseConfig } from "@hone/service
 import { z } from "zod";
 import { Endpoints } from "./domain/endpoints.ts";
 
-/** Names of the variables. */
+/** Names of this service's own variables. */
 export const EnvironmentVariable = {
   /** Most rollouts at once. */
   concurrency: "HONE_ROLLOUT_CONCURRENCY",
   /** Most processes that run a model's code at once. */
   sandboxProcesses: "HONE_ROLLOUT_SANDBOX_PROCESSES",
-  /** A replica of the policy that says nothing for this long is taken for dead, milliseconds. */
+  /** A replica of the policy that sends nothing for this long is considered dead, milliseconds. */
   policyIdleTimeoutMs: "HONE_POLICY_IDLE_TIMEOUT_MS",
-  /** Address at which agents outside reach this process; absent = where it listens. */
+  /** Address at which external agents reach this process; absent = where it listens. */
   sessionUrl: "HONE_SESSION_URL",
 } as const;
 
-/** Of variables that agents' files may name, for the servers of their tools. */
+/** Prefix of the variables that agents' files may name for the servers of their tools. */
 const TOOL_SECRET_PREFIX = "HONE_TOOL_";
 /** Enough to fill an engine's batch several times over; a waiting rollout of a short game takes 60 KiB. */
 const DEFAULT_CONCURRENCY = 512;
-/** Several heartbeats of a gateway. */
+/** The time of several heartbeats of a gateway. */
 const DEFAULT_POLICY_IDLE_TIMEOUT_MS = 6_000;
 
 export interface AgentRolloutConfig extends BaseConfig {
   readonly concurrency: number;
   readonly sandboxProcesses: number;
   readonly policyIdleTimeoutMs: number;
-  /** Variables that tools may be given: all whose names begin with HONE_TOOL_. */
+  /** The secrets for tools: all variables whose names begin with HONE_TOOL_. */
   readonly toolSecrets: BoundKeys;
-  /** Keys of models outside, by the name of their variable. */
+  /** External models and their keys. */
   readonly endpoints: Endpoints;
-  /** For programs and modules that run files name. */
+  /** Decides which programs and modules run files may name. */
   readonly gate: CodeGate;
-  /** Without a slash at its end; undefined = where this process listens. */
+  /** Address for external agents, without a slash at its end; undefined = where this process listens. */
   readonly sessionUrl: string | undefined;
 }
 
-/** @throws {ConfigError} with every variable that is wrong. */
+/** @throws {ConfigError} that names every variable that is wrong. */
 export function readConfig(environment: Environment): AgentRolloutConfig {
   const own = readEnvironment(
     z.object({

@@ -1,4 +1,4 @@
-/** agent-rollout as a process. */
+/** Starts the service and runs it until the process gets a signal to stop. */
 
 import { installLeanRunContext } from "@hone/agents";
 import { runService } from "@hone/service-kit";

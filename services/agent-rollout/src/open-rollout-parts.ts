@@ -1,4 +1,4 @@
-/** What rollouts are played with beside a policy, from the service's configuration. */
+/** Makes what rollouts need besides a policy, from the service's configuration. */
 
 import "./domain/built-ins.ts";
 import { AgentCatalog, AgentModules } from "@hone/agents";
@@ -7,7 +7,7 @@ import type { AgentRolloutConfig } from "./config.ts";
 import { AgentConfigs } from "./domain/agent-configs.ts";
 import type { RolloutDependencies } from "./domain/run-rollout.ts";
 
-/** Dispose gives back what agents opened, such as servers of tools. */
+/** Disposing of it closes what agents opened, such as servers of tools. */
 export type RolloutParts = Pick<RolloutDependencies, "agents" | "modules" | "agentConfigAt" | "endpoints"> &
   AsyncDisposable;
 

@@ -16,7 +16,7 @@ import "./domain/built-ins.ts";
 import { rowJob, runJob, WritingPolicy } from "./domain/testing-rollout.ts";
 import { type ServedSessions, serveSessions } from "./serve-sessions.ts";
 
-/* Commands and endpoints through real sessions: the example of docs/sessions.md, and servers that fail and play. */
+/* Plays commands and endpoints through real sessions: the example of docs/sessions.md, and servers that play or fail. */
 
 const PAGE = path.join(import.meta.dirname, "../../../docs/sessions.md");
 const OUTSIDE: OutsideAccess = {
@@ -29,7 +29,7 @@ const OUTSIDE: OutsideAccess = {
 const renderer = new ChatRenderer(chatmlTokenizer());
 const row = { prompt: "Which season has snow?", reward_model: { ground_truth: "winter" } };
 
-describe("agents outside, through sessions", { timeout: 120_000 }, () => {
+describe("external agents, through sessions", { timeout: 120_000 }, () => {
   let served: ServedSessions;
   let folder: string;
   before(async () => {
@@ -57,7 +57,7 @@ describe("agents outside, through sessions", { timeout: 120_000 }, () => {
     return { url: `http://127.0.0.1:${port}/play`, close: () => server.close() };
   };
 
-  test("the example of the page plays, and its record is one sample", async () => {
+  test("the example of docs/sessions.md plays, and its record is one sample", async () => {
     const text = await readFile(PAGE, "utf8");
     for (const [, name = "", code = ""] of text.matchAll(/```\w+\n(?:\/\/|#) file: (\S+)\n(.*?)```/gs)) {
       await writeFile(path.join(folder, name), code);
@@ -74,7 +74,7 @@ describe("agents outside, through sessions", { timeout: 120_000 }, () => {
     assert.equal(served.sessions.numOpen, 0);
   });
 
-  test("neither a command nor an endpoint is told the answer, unless the run file exposes it", async () => {
+  test("neither a command nor an endpoint gets the answer, unless the run file exposes it", async () => {
     const program = `
       import { readFileSync, writeFileSync } from "node:fs";
       const all = JSON.stringify(process.env) + readFileSync(process.env.HONE_TASK_FILE, "utf8");
@@ -100,7 +100,7 @@ describe("agents outside, through sessions", { timeout: 120_000 }, () => {
     assert.equal(bodies.length, 2);
   });
 
-  test("an endpoint is asked again when it fails, and its answer is the result", async () => {
+  test("an endpoint is asked again after a failure, and its answer is the result", async () => {
     let asked = 0;
     const server = await serve(async (request, response) => {
       asked++;
@@ -128,7 +128,7 @@ describe("agents outside, through sessions", { timeout: 120_000 }, () => {
     assert.equal(record.samples.length, 1);
   });
 
-  test("an endpoint that refuses fails the agent; one that is away never does", async () => {
+  test("an endpoint that refuses ends as agent_failed, and one that cannot be reached as infra_failed", async () => {
     const server = await serve((_request, response) => void response.writeHead(422).end("no such game"));
     const refused = await play("endpoint", { endpoint: server.url }, new WritingPolicy(renderer, ""));
     server.close();

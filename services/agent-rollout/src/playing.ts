@@ -1,4 +1,4 @@
-/** Rollouts without a bus: what the command line plays, and checks a run file's agents with. */
+/** Rollouts without a message bus: the command line plays them, and checks the agents of a run file. */
 
 export { readConfig } from "./config.ts";
 export type { RowsOfSplit } from "./domain/check-agents.ts";

@@ -1,11 +1,11 @@
-/** Sessions without the service: an HTTP server of their own, on a free port of this machine. */
+/** Serves sessions without the rest of the service, on a free port of this machine. */
 
 import { startHttpServer } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import { SessionHost } from "./domain/sessions/session-host.ts";
 import { sessionRoutes } from "./http/session-routes.ts";
 
-/** Dispose ends the server. */
+/** Disposing of it ends the server. */
 export interface ServedSessions extends AsyncDisposable {
   readonly sessions: SessionHost;
 }

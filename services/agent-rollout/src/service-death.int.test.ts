@@ -9,7 +9,7 @@ import { eventually, isAlive } from "@hone/testing";
 import type { FakeGateway } from "./testing/fake-gateway.ts";
 import { RolloutWorld } from "./testing/rollout-world.ts";
 
-/* SIGKILL of agent-rollout with a command at work: the command goes with it, its session is over, and its job comes again. */
+/* agent-rollout gets SIGKILL while it runs a command: the command and its session end, and the job is delivered again. */
 
 const RUN = "death-1";
 
@@ -23,7 +23,7 @@ describe("the death of agent-rollout", { timeout: 240_000 }, () => {
     world = await RolloutWorld.open();
     folder = await mkdtemp(path.join(tmpdir(), "hone-death-"));
     gateway = await world.gateway({ model: RUN, replica: "one", behave: () => world.answer("01") });
-    // Readers age what they heard.
+    // Reported regularly, as readers drop replicas that do not report.
     reporting = setInterval(() => void gateway.report(), 1_000);
   });
   after(async () => {
@@ -37,7 +37,7 @@ describe("the death of agent-rollout", { timeout: 240_000 }, () => {
     HONE_ALLOW_COMMANDS: "yes",
     PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
   });
-  /** The first attempt calls once, says who it is, and stays; the next one calls and ends. */
+  /** The first attempt makes a call, writes its process id and keeps running; the next one makes a call and ends. */
   const script = `
     const { existsSync, renameSync, writeFileSync } = await import("node:fs");
     const { OPENAI_BASE_URL: url, OPENAI_API_KEY: key } = process.env;
@@ -50,7 +50,7 @@ describe("the death of agent-rollout", { timeout: 240_000 }, () => {
       setInterval(() => undefined, 1_000);
     }`;
 
-  test("ends its command and its session; the job is played by another process, and stored once", async () => {
+  test("ends its command and its session, and another process plays the job and stores it once", async () => {
     const main = path.join(import.meta.dirname, "main.ts");
     const first = spawn(process.execPath, [main], { env: world.environment(settings()), stdio: "ignore" });
     try {
@@ -84,7 +84,7 @@ describe("the death of agent-rollout", { timeout: 240_000 }, () => {
     assert.equal(episode.outcome, Outcome.COMPLETED);
     assert.equal(episode.attempt, 1);
     assert.equal(episode.samples.length, 1);
-    // Both attempts sampled alike: the same prompt with the same seed.
+    // Both attempts sent the same prompt with the same seed.
     const [before, again] = gateway.requests;
     assert.deepEqual([again?.promptIds, again?.seed], [before?.promptIds, before?.seed]);
   });

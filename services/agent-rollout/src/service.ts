@@ -1,8 +1,8 @@
 /**
- * Composition root of agent-rollout: jobs in, episodes out, with the policy's replicas beside.
+ * Composition root of agent-rollout, which takes jobs, asks replicas of the policy and publishes episodes.
  *
- * Drain: no new job is taken, those in work end; what is still at work when the time is over goes back to the queue
- * at once, for another replica.
+ * Drain: no new job is taken, and the jobs in work end. Jobs that are still in work when the time is over go back to the
+ * queue at once, for another process.
  */
 
 import { BusPolicy, ReplicaDirectory } from "@hone/agents";
@@ -76,7 +76,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     },
     async close() {
       closed.abort();
-      // Jobs first: once given back, it no longer matters how their rollouts end.
+      // Jobs are given back first; after that it does not matter how their rollouts end.
       await consumer.stop();
       runs.stop();
       await parts[Symbol.asyncDispose]();

@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { FakeGatewayOptions } from "./testing/fake-gateway.ts";
 import { type JobFields, LIMITS, RolloutWorld } from "./testing/rollout-world.ts";
 
-/** An agent that opens a session, and leaves the rest to the test. */
+/** A rollout whose agent opens a session and leaves the rest to the test. */
 interface Held {
   readonly session: AgentSession;
   readonly end: (metadata?: Record<string, unknown>) => void;
@@ -43,7 +43,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     model: string,
     behave: FakeGatewayOptions["behave"] = () => world.answer("01", "stream"),
   ) => world.gateway({ model, replica: "one", behave });
-  /** Starts a rollout whose session the test speaks through. */
+  /** Starts a rollout whose session the test uses. */
   const hold = async (runId: string, config: object = {}, fields: JobFields = {}) => {
     const { promise, resolve } = Promise.withResolvers<Held>();
     const id = `${runId}:0`;
@@ -73,7 +73,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     return { status: response.status, code: error.code, message: error.message };
   };
 
-  test("a conversation is one sample whose tokens go on verbatim, streamed or not", async () => {
+  test("a conversation is one sample that each call extends with the same tokens, streamed or not", async () => {
     const gateway = await gatewayFor("s-record");
     const { session, end } = await hold("s-record");
     const first = (await (await post(session, asked("01", { return_token_ids: true }))).json()) as {
@@ -114,7 +114,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     assert.equal(episode.metrics.drift_branch, 0);
   });
 
-  test("another way from an earlier point is a sample of its own, told in the metrics and the turn", async () => {
+  test("a call that continues from an earlier point starts a new sample, which metrics and turn show", async () => {
     await gatewayFor("s-branch");
     const { session, end } = await hold("s-branch");
     for (let i = 0; i < 2; i++) assert.equal((await post(session, asked("01"))).status, 200);
@@ -125,7 +125,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     assert.deepEqual(JSON.parse(episode.turns[1]!.infoJson), { drift: "branch" });
   });
 
-  test("a credential opens its own session, while that is open, and no other", async () => {
+  test("a credential opens only its own session, and only while that is open", async () => {
     await gatewayFor("s-one");
     await gatewayFor("s-other");
     const one = await hold("s-one");
@@ -156,7 +156,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     await eventually("the end of the session", async () => (await post(one.session, asked())).status === 404);
   });
 
-  test("a client that goes away ends its generation, and the record says so", async () => {
+  test("when a client disconnects its generation ends, and the record says so", async () => {
     const gateway = await gatewayFor("s-gone", () => ({ kind: "heartbeats", queuePosition: 0 }));
     const { session, end } = await hold("s-gone");
     for (const stream of [false, true]) {
@@ -182,7 +182,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     assert.equal(episode.metrics.session_abandoned, 2);
   });
 
-  test("a stop text ends the generation, and the record holds what was sampled up to it", async () => {
+  test("a stop text ends the generation, and the record holds the tokens sampled until then", async () => {
     await gatewayFor("s-stop", () => world.answer("0123", "stream"));
     const { session, end } = await hold("s-stop");
     const body = (await (await post(session, asked("01", { stop: "2" }))).json()) as {
@@ -199,7 +199,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     assert.equal(body.usage.completion_tokens, sampledEnd - sampledBegin);
   });
 
-  test("rewards are taken where the run says so, and nowhere else", async () => {
+  test("rewards are accepted only if the run file allows them", async () => {
     await gatewayFor("s-none");
     await gatewayFor("s-rewards");
     const none = await hold("s-none");
@@ -222,7 +222,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     assert.equal(episode.turns[0]?.reward, 0.75);
   });
 
-  test("what a role says that does not learn is not trained", async () => {
+  test("the answers of a role that does not learn are not trained", async () => {
     await gatewayFor("s-roles");
     const { session, end } = await hold("s-roles", {
       roles: { solver: { learn: true }, critic: { learn: false } },
@@ -245,7 +245,7 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     );
   });
 
-  test("what is wrong with a call is told, and does not end the rollout", async () => {
+  test("a wrong call is answered with what is wrong, and does not end the rollout", async () => {
     await gatewayFor("s-wrong");
     const { session, end } = await hold(
       "s-wrong",

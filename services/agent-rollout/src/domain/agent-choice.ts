@@ -1,17 +1,17 @@
-/** Which agent plays a task, in which configuration. */
+/** Chooses which agent plays a task, and with which configuration. */
 
 import { agentOfRow } from "@hone/agents";
 
-/** The agent of a task as the catalogue is asked for it. */
+/** The agent of a task, as the agent catalogue takes it. */
 export interface ChosenAgent {
   readonly name: string;
-  /** JSON; undefined = its defaults. */
+  /** JSON; undefined = the agent's defaults. */
   readonly configJson: string | undefined;
 }
 
 /**
- * What a row says of its agent wins over what its run says; another agent does not take the run's configuration.
- * @param configAt reads the YAML file that a row names. @throws what it throws.
+ * A row's agent takes precedence over the run's. The run's configuration is used only for the run's own agent.
+ * @param configAt reads the YAML file that a row names. @throws its errors.
  */
 export async function chooseAgent(
   run: ChosenAgent,

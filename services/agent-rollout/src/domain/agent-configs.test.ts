@@ -18,7 +18,7 @@ describe("AgentConfigs", () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  test("reads a YAML file below its folder, and reads it again once it has changed", async () => {
+  test("reads a YAML file below its folder, and reads it again when it has changed", async () => {
     const configs = new AgentConfigs(files);
     await writeFile(path.join(files, "agent.yaml"), "systemPrompt: Be brief.\n");
     assert.equal(await configs.at("agent.yaml"), '{"systemPrompt":"Be brief."}');
@@ -28,7 +28,7 @@ describe("AgentConfigs", () => {
   });
 
   for (const named of ["missing.yaml", "../secret.yaml", "link.yaml", "/etc/passwd", "list.yaml"]) {
-    test(`refuses ${named}, and tells nothing of what it holds`, async () => {
+    test(`refuses ${named} without revealing its content`, async () => {
       await writeFile(path.join(files, "list.yaml"), "- a\n");
       await assert.rejects(new AgentConfigs(files).at(named), (error) => {
         assert.ok(error instanceof UnusableJobError);

@@ -1,10 +1,10 @@
-/** The YAML files that rows name as `agent_cfg_path`, each version of a file read once. */
+/** Reads the YAML files that rows name as `agent_cfg_path`; each version of a file is read once. */
 
 import { stat } from "node:fs/promises";
 import { ConfigError, fileBelow, readObjectBelow } from "@hone/config";
 import { UnusableJobError } from "./errors.ts";
 
-/** Rows of one dataset name a handful. */
+/** The rows of one dataset name only a handful. */
 const MAX_FILES = 256;
 const COLUMN = "agent_cfg_path";
 
@@ -17,7 +17,7 @@ export class AgentConfigs {
     this.#folder = folder;
   }
 
-  /** What the file holds, as JSON. @throws {UnusableJobError} when it cannot be used. */
+  /** The content of the file, as JSON. @throws {UnusableJobError} when it cannot be used. */
   async at(path: string): Promise<string> {
     try {
       const { mtimeMs, size } = await stat(await fileBelow(this.#folder, path, COLUMN));
@@ -31,9 +31,12 @@ export class AgentConfigs {
     } catch (cause) {
       this.#read.delete(path);
       if (!(cause instanceof ConfigError)) throw cause;
-      throw new UnusableJobError(`the file of its row's ${COLUMN} must be an agent's configuration`, path, {
-        cause,
-      });
+      throw new UnusableJobError(
+        `its row's ${COLUMN} "${path}" is not the file of an agent's configuration`,
+        {
+          cause,
+        },
+      );
     }
   }
 }

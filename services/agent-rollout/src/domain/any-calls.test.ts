@@ -1,4 +1,4 @@
-/** Whatever a model writes where it may call tools, its record holds what the engine saw, and each sampled token in one trained place. */
+/** Whatever a model with tools writes, the record holds what the engine saw, and trains each sampled token exactly once. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -42,7 +42,7 @@ const answers = fc.array(
   },
 );
 
-/** What the engine saw is what the samples hold, and nothing but what was sampled is trained. */
+/** Checks that the samples hold exactly what the engine saw, and that only sampled tokens are trained. */
 function checkRecord(record: RolloutRecord, policy: WritingPolicy): void {
   const left = record.samples.map(({ lossMask }) => Uint8Array.from(lossMask));
   record.samples.forEach((sample, index) => {
@@ -60,9 +60,9 @@ function checkRecord(record: RolloutRecord, policy: WritingPolicy): void {
   for (const mask of left) assert.ok(!mask.includes(1), "nothing else is trained");
 }
 
-describe("an attempt with a model that calls anything", () => {
+describe("an attempt with a model that writes arbitrary tool calls", () => {
   for (const agent of ["tool_agent", "react"]) {
-    test(`ends legally, with an exact record: ${agent}`, async () => {
+    test(`ends with an allowed outcome and an exact record: ${agent}`, async () => {
       await fc.assert(
         fc.asyncProperty(answers, async (texts) => {
           const policy = new WritingPolicy(renderer, ...texts);

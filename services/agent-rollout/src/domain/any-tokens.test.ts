@@ -1,4 +1,4 @@
-/** Whatever a model samples, an attempt ends legally, and its record holds every sampled token in one trained place. */
+/** Whatever a model samples, an attempt ends with an allowed outcome, and its record trains each sampled token exactly once. */
 
 import assert from "node:assert/strict";
 import path from "node:path";
@@ -26,7 +26,7 @@ import { SessionHost } from "./sessions/session-host.ts";
 
 const EXAMPLE = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
 const VERSION = 4;
-/** What a policy that answers, whatever it answers, can lead to. */
+/** The outcomes that are possible with a policy that always answers. */
 const LEGAL: ReadonlySet<Outcome> = new Set([
   Outcome.completed,
   Outcome.truncated,
@@ -41,10 +41,10 @@ before(async () => {
   renderer = new ChatRenderer(tokenizer);
 });
 
-/** What one turn answers. */
+/** What the policy answers in one turn. */
 type Answer =
   | { readonly kind: "nothing" }
-  /** Any ids of the vocabulary, control tokens among them; the last is the stop token where it says so. */
+  /** Any ids of the vocabulary, including control tokens. */
   | { readonly kind: "ids"; readonly seed: number; readonly count: number; readonly finish: FinishReason }
   | { readonly kind: "control"; readonly count: number; readonly finish: FinishReason }
   | { readonly kind: "text"; readonly text: string };
@@ -67,7 +67,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   },
 );
 
-/** Answers in turn, and keeps what it sampled. */
+/** Gives the answers one after the other, and keeps what it sampled. */
 class AnyTokens implements Policy {
   readonly sampled: number[][] = [];
   readonly #answers: readonly Answer[];
@@ -81,7 +81,7 @@ class AnyTokens implements Policy {
     const tokenIds = idsOf(asked).slice(0, call.sampling.maxNewTokens);
     const isStop = tokenizer.stopTokenIds.includes(tokenIds.at(-1) ?? -1);
     const given = "finish" in asked ? asked.finish : FinishReason.stop;
-    // An engine says "stop" of a stop token only.
+    // An engine ends with "stop" only after a stop token.
     const finishReason = given === FinishReason.stop && !isStop ? FinishReason.length : given;
     this.sampled.push(tokenIds);
     return {
@@ -137,7 +137,7 @@ function jobWith(historyTurns: number | null): RolloutJob {
   };
 }
 
-/** The trained tokens of every sample lie where the turns say, and are those that were sampled, each once. */
+/** Checks that the trained tokens of every sample are where the turns say, and are the sampled ones, each once. */
 function checkRecord(record: RolloutRecord, sampled: readonly (readonly number[])[], limit: number): void {
   const trained = record.samples.map(({ lossMask }) => Uint8Array.from(lossMask));
   record.samples.forEach((sample, index) => {
@@ -157,10 +157,10 @@ function checkRecord(record: RolloutRecord, sampled: readonly (readonly number[]
   for (const mask of trained) assert.ok(!mask.includes(1), "nothing else is trained");
 }
 
-describe("an attempt with a model that samples anything", () => {
+describe("an attempt with a model that samples arbitrary tokens", () => {
   for (const historyTurns of [0, null]) {
     const agent = historyTurns === null ? "one that shows all turns" : "one without history";
-    test(`ends legally, with each sampled token in one trained place: ${agent}`, async () => {
+    test(`ends with an allowed outcome and trains each sampled token once: ${agent}`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 6 }), async (answers) => {
           const policy = new AnyTokens(answers);

@@ -1,4 +1,4 @@
-/** Registers the agents, environments and tools that come with Hone. Importing this file does it, once per process. */
+/** Registers the agents, environments and tools that come with Hone, when this file is first imported. */
 
 import {
   calculatorConfigSchema,

@@ -1,6 +1,6 @@
 /**
- * Whether the agents of a run can be built: that of the run itself, and those that its rows name. Nothing is started for it,
- * and no server of tools is asked: a run that is only looked at has no effect outside.
+ * Checks whether the agents of a run can be built: the run's own agent, and those that its rows name. The check starts no
+ * program and asks no server of tools, so validating a run has no effect outside this process.
  */
 
 import { type AgentCatalog, BadRowError, type LoadedModules, promptOfRow, toolsOfRow } from "@hone/agents";
@@ -8,7 +8,7 @@ import { describeError, InvalidInputError, RetryableError, TerminalError } from 
 import { type ChosenAgent, chooseAgent } from "./agent-choice.ts";
 import type { RunProblem } from "./validate-run.ts";
 
-/** Rows of one split. */
+/** The first rows of one split. */
 export interface RowsOfSplit {
   /** Key of the split's source, such as `dataset.train.path`. */
   readonly key: string;
@@ -21,7 +21,7 @@ export interface CheckAgentsOptions {
   readonly agentConfigAt: (path: string) => Promise<string>;
 }
 
-/** At most one problem for the run's agent, and one for each split. */
+/** @returns at most one problem with the run's agent, or else at most one with each split. */
 export async function checkAgents(
   run: ChosenAgent,
   splits: readonly RowsOfSplit[],
@@ -55,7 +55,7 @@ async function problemOfRows(
       return {
         key,
         value: row.agent_cfg_path,
-        allowed: "a dataset whose rows name agents and files that are there",
+        allowed: "a dataset whose rows name existing agents and files",
         message: `${id}: ${describeError(error)}`,
       };
     }
@@ -72,7 +72,7 @@ async function problemOf(
     await agents.check({ name, configJson, modules });
     return undefined;
   } catch (error) {
-    // What cannot be reached now would hold every rollout up; whoever asked can mend it, or ask again.
+    // A server that cannot be reached now is reported too, as every rollout would wait for it.
     if (!(error instanceof TerminalError || error instanceof RetryableError)) throw error;
     return {
       key: key === "agent.config" && error instanceof InvalidInputError ? placeOf(error.path) : key,
@@ -83,7 +83,7 @@ async function problemOf(
   }
 }
 
-/** Of a configuration's key within the run file. */
+/** The key within the run file of a key within the agent's configuration. */
 function placeOf(path: string): string {
   return path.startsWith("agent") ? path.replace(/^agent(?=\.)/, "agent.config") : `agent.config.${path}`;
 }

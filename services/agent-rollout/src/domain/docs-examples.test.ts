@@ -8,7 +8,7 @@ import { agentOf } from "@hone/agents";
 import { playAgent } from "@hone/agents/testing";
 import "./built-ins.ts";
 
-/* The examples of docs/agents.md, docs/tools.md and docs/environments.md, as they stand there. */
+/* Runs the examples of docs/agents.md, docs/tools.md and docs/environments.md as they stand there. */
 
 const run = promisify(execFile);
 const REPOSITORY = path.join(import.meta.dirname, "../../../..");

@@ -8,7 +8,7 @@ import { Endpoints } from "./endpoints.ts";
 import { lakeJob, play, rowOfLakeJob, writes } from "./testing-lake.ts";
 
 describe("a model behind an OpenAI-compatible API", () => {
-  /** Answers with what the test says, status by status, and keeps what it was asked. */
+  /** Starts a server that gives the test's answers one after the other, and keeps the requests. */
   async function startApi(answers: { status?: number; content?: string | null; finish?: string }[]) {
     const asked: { key: string | undefined; url: string | undefined; body: Record<string, unknown> }[] = [];
     const server = createServer(async (request, response) => {
@@ -41,7 +41,7 @@ describe("a model behind an OpenAI-compatible API", () => {
       endpoints: new Endpoints({ HONE_ENDPOINT_KEY: "k", HONE_ENDPOINT_KEY_HOSTS: "127.0.0.1" }),
     });
 
-  test("is asked for text; the record has turns and no tokens", async () => {
+  test("is asked for text, and the record has turns but no tokens", async () => {
     await using api = await startApi([{ content: "1,1" }]);
     const record = await runOutside(api.baseUrl);
     assert.equal(record.outcome, Outcome.completed);
@@ -56,12 +56,12 @@ describe("a model behind an OpenAI-compatible API", () => {
     assert.deepEqual([model, maxTokens], ["outside", lakeJob().sampling.maxNewTokens]);
   });
 
-  test("that cuts its answer off is truncated, as any model", async () => {
+  test("ends the rollout as truncated when its answer is cut off", async () => {
     await using api = await startApi([{ content: "1", finish: "length" }]);
     assert.equal((await runOutside(api.baseUrl)).outcome, Outcome.truncated);
   });
 
-  test("that is busy is asked again; one that refuses is no reward", async () => {
+  test("is asked again when it is busy, and ends the rollout as infra_failed when it refuses", async () => {
     await using api = await startApi([{ status: 429 }, { status: 503 }, { content: "1" }]);
     assert.equal((await runOutside(api.baseUrl)).outcome, Outcome.completed);
     assert.equal(api.asked.length, 3);
@@ -72,7 +72,7 @@ describe("a model behind an OpenAI-compatible API", () => {
     assert.equal(closed.asked.length, 1);
   });
 
-  test("whose key is missing ends the rollout with the variable's name", async () => {
+  test("ends the rollout with the variable's name when its key is missing", async () => {
     const record = await play(endpointJob("http://127.0.0.1:1/v1", { prompt: "1" }), writes(""));
     assert.equal(record.outcome, Outcome.infraFailed);
     assert.match(record.reason, /HONE_ENDPOINT_KEY/);

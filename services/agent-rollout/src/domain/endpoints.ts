@@ -1,4 +1,4 @@
-/** Models outside, behind OpenAI-compatible APIs: their keys, and how many may ask one of them at once. */
+/** External models behind OpenAI-compatible APIs: their keys, and how many calls each may get at once. */
 
 import { EndpointPolicy, type Policy } from "@hone/agents";
 import { BoundKeys } from "@hone/config";
@@ -9,20 +9,20 @@ import type { JobEndpoint } from "./rollout-job.ts";
 const KEY_PREFIX = "HONE_ENDPOINT_KEY";
 
 export class Endpoints {
-  /** Those of the variables HONE_ENDPOINT_KEY…, each for the hosts that it is bound to. */
+  /** The keys in the variables HONE_ENDPOINT_KEY…, each for the hosts that it is bound to. */
   readonly keys: BoundKeys;
   readonly #slots = new Map<string, Semaphore>();
 
   /**
-   * @param environment of which the variables of keys are read.
-   * @throws {ConfigError} when a binding is no list of hosts.
+   * @param environment holds the variables of keys.
+   * @throws {ConfigError} when the value of a `…_HOSTS` variable is not a list of hosts.
    */
   constructor(environment: Readonly<Record<string, string | undefined>>) {
     this.keys = new BoundKeys(KEY_PREFIX, environment, "agent-rollout");
   }
 
   /**
-   * @param renderer of the conversation's record.
+   * @param renderer the renderer of the conversation's record.
    * @throws {InvalidInputError} when the key is missing, or may not be sent there.
    */
   policyOf({ baseUrl, model, keyVariable, concurrency }: JobEndpoint, renderer: ChatRenderer): Policy {

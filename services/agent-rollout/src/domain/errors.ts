@@ -2,26 +2,23 @@
 
 import { RetryableError, TerminalError } from "@hone/core";
 
-/** The run asks for the rollout no longer. */
+/** The rollout is not needed any more, as its run is over. */
 export class RolloutCancelledError extends TerminalError {
   constructor(runId: string) {
-    super("ROLLOUT_CANCELLED", `Cannot go on with a rollout as its run is over: current value is ${runId}`);
+    super("ROLLOUT_CANCELLED", `the rollout was cancelled, as its run ${runId} is over`);
   }
 }
 
 /** This process is stopping; the job goes back to the queue. */
 export class ServiceStoppingError extends RetryableError {
   constructor() {
-    super(
-      "SERVICE_STOPPING",
-      "Cannot go on with a rollout as the service is stopping: current value is stopping",
-    );
+    super("SERVICE_STOPPING", "the rollout goes back to the queue, as the service is stopping");
   }
 }
 
 /** A job names something that this service cannot find or read. */
 export class UnusableJobError extends TerminalError {
-  constructor(rule: string, value: string, options?: ErrorOptions) {
-    super("UNUSABLE_JOB", `Cannot run a rollout as ${rule}: current value is ${value}`, options);
+  constructor(problem: string, options?: ErrorOptions) {
+    super("UNUSABLE_JOB", `the rollout cannot be run: ${problem}`, options);
   }
 }

@@ -1,4 +1,4 @@
-/** What the domain knows of a rollout: what is asked for, and what came of it. */
+/** A rollout in the domain: the job that asks for it, and its record. */
 
 import type { RecordedTurn, SamplingParameters, ToolUse } from "@hone/agents";
 import type { Outcome, Slot } from "@hone/core";
@@ -11,13 +11,13 @@ export interface RolloutJob {
   readonly runSeed: number;
   readonly task: JobTask;
   readonly agentName: string;
-  /** Undefined = the agent's defaults. */
+  /** The agent's configuration; undefined = the agent's defaults. */
   readonly agentConfigJson: string | undefined;
-  /** The run's own agents and tools: files below HONE_FILES. */
+  /** Modules with the run's own agents and tools, as paths below HONE_FILES. */
   readonly agentModules: readonly string[];
-  /** A script that takes the model's place; undefined = the model. */
+  /** A script that replaces the model; undefined = the model. */
   readonly scriptedPolicy: string | undefined;
-  /** A model outside that takes the model's place; undefined = the model. */
+  /** An external model that replaces the model; undefined = the model. */
   readonly endpoint: JobEndpoint | undefined;
   readonly sampling: SamplingParameters;
   readonly limits: RolloutLimits;
@@ -49,33 +49,33 @@ export interface JobTask {
   readonly row: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Bounds on one rollout. */
+/** Limits of one rollout. */
 export interface RolloutLimits {
   readonly maxTurns: number;
   /** Most tokens in one sample, prompt included. */
   readonly maxContextTokens: number;
-  /** For one attempt; waits for Hone's own parts do not count. */
+  /** Time for one attempt; waits for Hone's own parts do not count. */
   readonly deadlineMs: number;
-  /** Attempts that may fail for a reason outside the agent. */
+  /** Most attempts, if they fail for reasons outside the agent. */
   readonly maxAttempts: number;
 }
 
-/** A rollout as it ended. */
+/** The record of a rollout that has ended. */
 export interface RolloutRecord {
-  /** From 1. */
+  /** Number of the last attempt, from 1. */
   readonly attempt: number;
   readonly outcome: Outcome;
-  /** Why it ended so; empty for completed. */
+  /** The reason for the outcome; empty for completed. */
   readonly reason: string;
   readonly samples: readonly Sample[];
   readonly turns: readonly RecordedTurn[];
   readonly metrics: Readonly<Record<string, number>>;
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** In order of their names. */
+  /** Ordered by the names of the tools. */
   readonly toolUses: readonly ToolUse[];
-  /** Sum of the rewards that the environment gave. */
+  /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
-  /** Reasons of the attempts before. */
+  /** Why the earlier attempts failed. */
   readonly failedAttempts: readonly string[];
   readonly durationMs: number;
   readonly generationMs: number;

@@ -1,4 +1,4 @@
-/** What this service counts of rollouts. */
+/** Metrics of rollouts. */
 
 import { counterOf, histogramOf, Instrument, observeMetric } from "@hone/telemetry";
 
@@ -11,18 +11,18 @@ const attempts = counterOf(Instrument.attempts);
 const seconds = histogramOf(Instrument.rolloutSeconds);
 const inFlight = new Map<number, number>();
 
-// For the process's life: what is in flight is one figure, whoever consumes.
+// Registered once for the life of the process, as all consumers share one count.
 observeMetric(Instrument.rolloutsInFlight, () =>
   Array.from(inFlight, ([version, value]) => ({ labels: { policy_version: String(version) }, value })),
 );
 
-/** What `countRollout` is told of the end. */
+/** What `countRollout` needs to know of a rollout's end. */
 interface RolloutEnd {
   readonly outcome: string;
   readonly failedAttempts: readonly unknown[];
 }
 
-/** Counts a rollout that is at work. @returns ends it; without an end it went back to the queue. */
+/** Counts a rollout as in flight. @returns a function that counts its end; without an argument, the rollout went back to the queue. */
 export function countRollout(version: number): (end?: RolloutEnd) => void {
   const startedAt = performance.now();
   inFlight.set(version, (inFlight.get(version) ?? 0) + 1);

@@ -1,10 +1,10 @@
 /**
- * One attempt at a rollout: a fresh environment, a fresh record, the agent, and a typed end.
+ * Runs one attempt at a rollout: the agent plays in a fresh environment, and the attempt's record begins empty.
  *
- * A1: It never rejects: what happened is its value.
- * A2: It settles when its time is over or its signal aborts, even if the agent does not listen.
- * A3: How it ended follows, in this order, from: the signal or the clock, a model or environment call that failed (whatever
- *     the agent made of it), what the agent threw, what it returned.
+ * A1: It never rejects: the end of the attempt is its value.
+ * A2: It settles when its time is over or its signal aborts, even if the agent ignores that.
+ * A3: The outcome follows, in this order, from: the signal or the clock, a failed call of the model or the environment (even
+ *     if the agent caught the error), an error of the agent, the agent's result.
  */
 
 import {
@@ -57,40 +57,40 @@ import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { AttemptSessions } from "./sessions/attempt-sessions.ts";
 import type { SessionHost } from "./sessions/session-host.ts";
 
-/** What an attempt is made of beside its job. */
+/** What an attempt needs besides its job. */
 export interface AttemptParts {
   readonly agent: PreparedAgent;
   readonly renderer: ChatRenderer;
   readonly policy: Policy;
-  /** Where agents outside reach the model. */
+  /** Through which external agents call the model. */
   readonly sessions: SessionHost;
-  /** Models outside, for roles that they answer for. */
+  /** External models, which may answer for some of the roles. */
   readonly endpoints: Endpoints;
-  /** Takes the policy's place; it acts in the task's environment. */
+  /** Replaces the policy and acts in the task's environment; undefined = the policy answers. */
   readonly script: Script | undefined;
   /** Makes a fresh environment; undefined = the task has none. */
   readonly makeEnvironment: (() => Environment) | undefined;
 }
 
 export interface AttemptOptions {
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** Its reason says why: RolloutCancelledError or ServiceStoppingError. */
+  /** Aborts with a RolloutCancelledError or a ServiceStoppingError as its reason. */
   readonly signal: AbortSignal;
   readonly trace: Context;
-  /** Looks on. @default nobody */
+  /** Observes the attempt. @default none */
   readonly witness?: RolloutWitness | undefined;
 }
 
-/** The record of one attempt; the attempts before it are the rollout's affair. */
+/** The record of one attempt; the rollout adds the earlier attempts. */
 export type AttemptRecord = Omit<RolloutRecord, "failedAttempts">;
 
-/** What came of an attempt. */
+/** How an attempt ended. */
 export type AttemptEnd =
   | { readonly kind: "ended"; readonly record: AttemptRecord }
   /** Something outside the agent failed. */
   | { readonly kind: "infra_failed"; readonly record: AttemptRecord; readonly isRetryable: boolean }
-  /** Nobody's fault, and nothing to publish: the job goes back to the queue. */
+  /** One of Hone's own parts was missing, so nothing is published and the job goes back to the queue. */
   | { readonly kind: "given_back"; readonly error: unknown };
 
 /** How an attempt ended, before its record is put together. */
@@ -99,16 +99,13 @@ type Verdict =
   | { readonly kind: "infra_failed"; readonly reason: string; readonly isRetryable: boolean }
   | { readonly kind: "given_back"; readonly error: unknown };
 
-/** In the place of a turn: turns count from 0, so no sampling shares the seed of the tools. */
+/** Used as the number of a turn to derive the seed of tools. No real turn has this number, so no sampling shares the seed. */
 const TOOL_SEED_TURN = 2 ** 31;
-/** An environment that does not let go is left to the garbage collector. */
+/** An environment that takes longer to close is left to the garbage collector. */
 const CLOSE_DEADLINE_MS = 5_000;
 
-/** Why a call is refused that an agent makes after its attempt. One for all: making errors takes time. */
-const ATTEMPT_OVER = new TerminalError(
-  "ATTEMPT_OVER",
-  "Cannot work for an attempt as it is over: current value is over",
-);
+/** Refuses the calls that an agent makes after its attempt. One error serves all of them, as making errors takes time. */
+const ATTEMPT_OVER = new TerminalError("ATTEMPT_OVER", "the attempt is over; it makes no further calls");
 
 /** Runs one attempt (A1). */
 export function runAttempt(
@@ -136,7 +133,7 @@ async function runTraced(
   const { deadlineMs } = job.limits;
   const { trace, witness } = options;
   witness?.onAttempt(options.attempt);
-  // Aborts when the attempt is over, for whatever reason: who still works for it stops.
+  // Aborts when the attempt is over, for whatever reason, and stops everything that still works for it.
   const over = new AbortController();
   const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
   interrupted.catch(() => undefined);
@@ -194,7 +191,7 @@ async function runTraced(
     attempt: options.attempt,
     outcome: verdict.kind === "ended" ? verdict.outcome : Outcome.infraFailed,
     reason: verdict.reason,
-    // What a model outside sampled is not known as tokens.
+    // The tokens that an external model sampled are not known.
     samples: job.endpoint === undefined ? recorded.samples : [],
     turns:
       job.endpoint === undefined
@@ -265,7 +262,7 @@ function runAgent(
     session: ModelSession;
     sessions: AttemptSessions;
     environment: RolloutEnvironment | undefined;
-    /** Those that the agent opens are added. */
+    /** The tools that the agent opens are added to it. */
     tools: RolloutTools[];
     clock: AttemptClock;
     signal: AbortSignal;
@@ -347,7 +344,7 @@ async function close(environment: RolloutEnvironment | undefined, span: Span): P
   try {
     await deadline("the environment to close", CLOSE_DEADLINE_MS, () => environment.close());
   } catch (error) {
-    // The episode is over and recorded; what is left behind is the environment's own affair, and the trace says so.
+    // The episode is recorded already, so the error is only noted in the trace.
     recordError(span, error);
   }
 }

@@ -19,7 +19,7 @@ import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
 import { lakeJob, lakeTokenizer, play, writes } from "./testing-lake.ts";
 
-/** What the test's agents and environments do; each test sets its own. */
+/** The behaviour of the test's agent and environment, which each test sets. */
 let behaveAgent: (rollout: AgentRollout<unknown>) => Promise<object> = async () => ({});
 let makeTestEnvironment: () => Environment;
 let environmentsMade = 0;
@@ -48,7 +48,7 @@ const testJob = (limits: Partial<RolloutJob["limits"]> = {}) =>
   });
 
 describe("runRollout()", () => {
-  test("samples with seeds of run seed, slot and turn, for the group and the versions of its job", async () => {
+  test("samples with seeds derived from run seed, slot and turn, for the group and versions of its job", async () => {
     const policy = writes("<answer>Nowhere</answer>");
     await play(lakeJob(), policy);
     const { slot } = lakeJob();
@@ -63,7 +63,7 @@ describe("runRollout()", () => {
     }
   });
 
-  test("makes an attempt again, in a fresh environment and with the same seeds, after a failure outside the agent", async () => {
+  test("repeats an attempt in a fresh environment with the same seeds after a failure outside the agent", async () => {
     let failures = 2;
     makeTestEnvironment = () => ({
       reset: () => ({ observation: "0", info: {} }),
@@ -102,7 +102,7 @@ describe("runRollout()", () => {
     assert.equal(new Set(policy.calls.map(({ sessionId }) => sessionId)).size, 3);
   });
 
-  test("ends as infra_failed when every attempt failed outside the agent, even if the agent hides it", async () => {
+  test("ends as infra_failed when every attempt failed outside the agent, even if the agent catches the error", async () => {
     makeTestEnvironment = () => ({
       reset: () => {
         throw new InfrastructureError("reset", "the server must answer", "503");
@@ -124,7 +124,7 @@ describe("runRollout()", () => {
     assert.equal(record.failedAttempts.length, 1);
   });
 
-  test("an agent that throws has failed, once and for all", async () => {
+  test("ends as agent_failed without another attempt when the agent throws", async () => {
     behaveAgent = async () => {
       throw new RangeError("off by one");
     };
@@ -134,7 +134,7 @@ describe("runRollout()", () => {
     assert.equal(record.attempt, 1);
   });
 
-  test("a tokenizer whose expressions do not come to an end is never scored, and tried once", async () => {
+  test("ends as infra_failed after one attempt when the tokenizer's expressions take too long", async () => {
     let attempts = 0;
     behaveAgent = async () => {
       attempts++;
@@ -146,7 +146,7 @@ describe("runRollout()", () => {
     assert.equal(attempts, 1);
   });
 
-  test("an agent that never comes back is timed out, and its signal aborts", async () => {
+  test("ends as timed_out when the agent never returns, and aborts its signal", async () => {
     let aborted: AbortSignal | undefined;
     behaveAgent = ({ signal }) => {
       aborted = signal;
@@ -158,7 +158,7 @@ describe("runRollout()", () => {
     assert.ok(record.durationMs >= 29 && record.durationMs < 5_000);
   });
 
-  test("waiting for the policy costs the attempt no time", async () => {
+  test("does not count the time of waiting for the policy", async () => {
     behaveAgent = async ({ model }) => {
       await model.invoke([new HumanMessage("0")]);
       return {};
@@ -176,7 +176,7 @@ describe("runRollout()", () => {
     assert.ok(record.durationMs < 100);
   });
 
-  test("one call more than the turns allowed truncates, even if the agent hides it", async () => {
+  test("ends as truncated after one call more than the turns allow, even if the agent catches the error", async () => {
     behaveAgent = async ({ model }) => {
       for (let call = 0; call < 5; call++)
         await model.invoke([new HumanMessage(`${call}`)]).catch(() => undefined);
@@ -189,7 +189,7 @@ describe("runRollout()", () => {
     assert.deepEqual(record.metrics, { done: 1 });
   });
 
-  test("a full context truncates, and the answer before it is cut to what fits", async () => {
+  test("ends as truncated when the context is full, and cuts the last answer to what fits", async () => {
     behaveAgent = async ({ model }) => {
       const first = new HumanMessage("0000");
       const answer = await model.invoke([first]);
@@ -203,7 +203,7 @@ describe("runRollout()", () => {
     assert.equal(record.samples[0]!.tokenIds.length, 9);
   });
 
-  test("a message carries its token ids, logprobs and place in the record", async () => {
+  test("gives the agent an answer's token ids, logprobs and place in the record", async () => {
     let metadata: Record<string, unknown> = {};
     behaveAgent = async ({ model, task }) => {
       const answer = await model.invoke(String(task.row!.question));
@@ -217,7 +217,7 @@ describe("runRollout()", () => {
     assert.deepEqual([metadata.turn, metadata.sample, metadata.finishReason], [0, 0, "stop"]);
   });
 
-  test("a cancelled rollout ends as cancelled, a stopping service gives it back", async () => {
+  test("ends as cancelled when the run is over, and gives the job back when the service stops", async () => {
     behaveAgent = () => new Promise(() => undefined);
     const cancelling = new AbortController();
     const cancelled = play(testJob(), writes(""), { signal: cancelling.signal });
@@ -229,7 +229,7 @@ describe("runRollout()", () => {
     await assert.rejects(given, ServiceStoppingError);
   });
 
-  test("a policy that stays away gives the rollout back, and no attempt is counted", async () => {
+  test("gives the job back without counting an attempt when no replica of the policy serves", async () => {
     behaveAgent = async ({ model }) => {
       await model.invoke([new HumanMessage("0")]);
       return {};
@@ -242,16 +242,16 @@ describe("runRollout()", () => {
     await assert.rejects(play(testJob(), away), PolicyUnavailableError);
   });
 
-  test("what does not go together is infra_failed with the reason, at once", async () => {
+  test("ends as infra_failed at once, with the reason, when the parts of a job do not fit together", async () => {
     const noEnvironment = { id: "r", environment: undefined, row: {} };
     for (const [overrides, reason] of [
       [{ agentName: "frozen_lack" }, /did you mean "frozen_lake"/],
       [{ agentConfigJson: '{"historyTurn":1}' }, /agent\.historyTurn/],
-      [{ scriptedPolicy: "random_leagl" }, /scripted policy must be known/],
+      [{ scriptedPolicy: "random_leagl" }, /scripted policy "random_leagl" is unknown/],
       [{ task: noEnvironment }, /needs a task with an environment/],
       [
         { task: { ...noEnvironment, environment: { name: "pond", seed: 1, configJson: "" } } },
-        /environment must be known/,
+        /environment "pond" is unknown/,
       ],
       [
         {

@@ -1,8 +1,8 @@
 /**
- * A rollout: attempts until one ends for a reason of the agent's own.
+ * Runs a rollout: attempts are made until one does not fail for a reason outside the agent.
  *
- * R1: an attempt that fails for a reason outside the agent is made again in a fresh environment, with the same seeds, after
- *     a growing pause, at most `maxAttempts` times in all; then the rollout ends as infra_failed.
+ * R1: an attempt that fails for a reason outside the agent is repeated in a fresh environment, with the same seeds, after a
+ *     growing pause. After `maxAttempts` attempts the rollout ends as infra_failed.
  * R2: waiting for one of Hone's own parts costs no attempt.
  */
 
@@ -34,17 +34,17 @@ export interface RolloutDependencies {
   readonly sessions: SessionHost;
   readonly agents: AgentCatalog;
   readonly modules: AgentModules;
-  /** The renderer of a job's tokenizer. */
+  /** Gives the renderer of a job's tokenizer. */
   readonly rendererOf: (job: RolloutJob) => Promise<ChatRenderer>;
-  /** The configuration, as JSON, in a YAML file that a row names. @throws {TerminalError} when there is none. */
+  /** Gives the configuration in a YAML file that a row names, as JSON. @throws {TerminalError} when there is none. */
   readonly agentConfigAt: (path: string) => Promise<string>;
 }
 
 export interface RolloutOptions {
-  /** Its reason says why: RolloutCancelledError or ServiceStoppingError. */
+  /** Aborts with a RolloutCancelledError or a ServiceStoppingError as its reason. */
   readonly signal: AbortSignal;
   readonly trace: Context;
-  /** Looks on at every attempt. @default nobody */
+  /** Observes every attempt. @default none */
   readonly witness?: RolloutWitness | undefined;
 }
 
@@ -65,7 +65,7 @@ export async function runRollout(
   try {
     parts = await partsOf(job, dependencies);
   } catch (error) {
-    // What no other attempt can mend ends the rollout; the rest goes back to the queue.
+    // A terminal error ends the rollout, as no attempt could succeed; after any other the job goes back to the queue.
     if (!(error instanceof TerminalError)) throw error;
     return withoutAttempt(describeError(error), 1);
   }
@@ -77,12 +77,12 @@ export async function runRollout(
     if (!end.isRetryable || attempt >= job.limits.maxAttempts) return { ...end.record, failedAttempts };
     failedAttempts.push(end.record.reason);
     const pauseMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1));
-    // An abort during the pause is met by the next attempt, which gives it its outcome.
+    // After an abort during the pause the next attempt ends at once, with the right outcome.
     await pause(pauseMs, options.signal);
   }
 }
 
-/** @throws {TerminalError} when the job names what does not exist here, or what does not go together. */
+/** @throws {TerminalError} when the job names something that does not exist here, or its parts do not fit together. */
 async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Promise<AttemptParts> {
   const { scriptedPolicy, task } = job;
   const run = { name: job.agentName, configJson: job.agentConfigJson };
@@ -92,18 +92,19 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
   const agent = await dependencies.agents.prepare({ name: agentName, configJson, modules });
   const script = scriptedPolicy === undefined ? undefined : scriptOf(scriptedPolicy);
   if (scriptedPolicy !== undefined && script === undefined) {
-    throw new UnusableJobError("its scripted policy must be known", scriptedPolicy);
+    throw new UnusableJobError(`its scripted policy "${scriptedPolicy}" is unknown`);
   }
   const makeEnvironment =
     task.environment === undefined ? undefined : environmentMaker(task.environment, modules?.exports);
   if (makeEnvironment === undefined && (agent.definition.needsEnvironment || script !== undefined)) {
     throw new UnusableJobError(
-      `${script === undefined ? `the agent ${agentName}` : "a script"} needs a task with an environment`,
-      task.id,
+      `${script === undefined ? `the agent ${agentName}` : "a script"} needs a task with an environment, and the task ${task.id} has none`,
     );
   }
   if (agent.definition.needsRow === true && task.row === undefined) {
-    throw new UnusableJobError(`the agent ${agentName} needs the row of a dataset`, task.id);
+    throw new UnusableJobError(
+      `the agent ${agentName} needs the row of a dataset, and the task ${task.id} has none`,
+    );
   }
   const renderer = await dependencies.rendererOf(job);
   const policy =
@@ -119,13 +120,12 @@ function environmentMaker(
   own: ModuleExports | undefined,
 ): () => Environment {
   const definition = environmentOf(name, own?.environments);
-  if (definition === undefined) throw new UnusableJobError("its environment must be known", name);
+  if (definition === undefined) throw new UnusableJobError(`its environment "${name}" is unknown`);
   const checked = checkConfig(definition.configSchema, parseConfig(configJson));
   if (checked.kind === "invalid") {
     const [problem] = checked.problems;
     throw new UnusableJobError(
-      `the environment's ${problem?.path.join(".") || "configuration"} must be ${problem?.allowed}`,
-      JSON.stringify(problem?.value),
+      `the environment's ${problem?.path.join(".") || "configuration"} is ${JSON.stringify(problem?.value)}; it must be ${problem?.allowed}`,
     );
   }
   return () => definition.create(checked.config);
@@ -135,11 +135,13 @@ function parseConfig(json: string): unknown {
   try {
     return json === "" ? {} : parseJson(json);
   } catch (cause) {
-    throw new UnusableJobError("the environment's configuration must be JSON", json.slice(0, 80), { cause });
+    throw new UnusableJobError(`the environment's configuration is not JSON: ${json.slice(0, 80)}`, {
+      cause,
+    });
   }
 }
 
-/** The record of a job that no attempt can be made at, or none any more. */
+/** The record of a job for which no attempt can be made, or no further one. */
 export function withoutAttempt(reason: string, attempt: number): RolloutRecord {
   return {
     attempt,

@@ -1,4 +1,4 @@
-/** For tests of rollouts with the tokenizer of the first example, whose every character is a token or two. */
+/** For tests of rollouts with the tokenizer of the first example, in which a character is one or two tokens. */
 
 import path from "node:path";
 import type { Policy } from "@hone/agents";
@@ -11,14 +11,14 @@ const example = path.join(import.meta.dirname, "../../../../examples/01-frozen-l
 export const lakeTokenizer = await loadTokenizer(example);
 const renderer = new ChatRenderer(lakeTokenizer);
 
-/** What a lake's agent is told at least. */
+/** The shortest prompts for the agent frozen_lake. */
 export const LEAN_LAKE = {
   systemPrompt: "",
   instruction: "",
   promptTemplate: "{observation}\n{player_row}{player_column}",
 };
 
-/** A rollout in a frozen lake. */
+/** A job for a rollout in a frozen lake. */
 export function lakeJob(changes: Partial<RolloutJob> = {}): RolloutJob {
   return jobOf({
     slot: { split: "train", step: 2, task: 3, index: 1 },
@@ -33,7 +33,7 @@ export function lakeJob(changes: Partial<RolloutJob> = {}): RolloutJob {
   });
 }
 
-/** The same on a row, by the agent single_turn. */
+/** A job for a rollout of a row with the agent single_turn. */
 export function rowOfLakeJob(
   row: Readonly<Record<string, unknown>>,
   changes: Partial<RolloutJob> = {},
@@ -46,7 +46,7 @@ export function rowOfLakeJob(
   });
 }
 
-/** A policy that answers with the texts in their order, and with the last one again and again. */
+/** A policy that answers with the texts in their order, and then always with the last one. */
 export function writes(...texts: readonly string[]): WritingPolicy {
   return new WritingPolicy(renderer, ...texts);
 }

@@ -1,4 +1,4 @@
-/** For tests of agents: rollouts of rows with a policy that writes what it is told to. */
+/** For tests of agents: rollouts of rows with a policy that writes given texts. */
 
 import {
   AgentCatalog,
@@ -17,7 +17,7 @@ import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { runRollout } from "./run-rollout.ts";
 import { SessionHost } from "./sessions/session-host.ts";
 
-/** Writes texts, one for each call in order (the last one again and again), and remembers what it was asked. */
+/** Writes one text for each call, in order and then always the last one, and keeps the calls. */
 export class WritingPolicy implements Policy {
   readonly calls: GenerateCall[] = [];
   readonly #renderer: ChatRenderer;
@@ -52,7 +52,7 @@ export class WritingPolicy implements Policy {
   }
 }
 
-/** A job that asks for the first version, with what a test does not care about filled in. */
+/** A job for version 1, with defaults for what a test does not specify. */
 export function jobOf(
   asked: Pick<RolloutJob, "agentName" | "task" | "agentConfigJson"> & Partial<RolloutJob>,
 ): RolloutJob {
@@ -89,7 +89,7 @@ export function rowJob(
   });
 }
 
-/** What a rollout meets, where a test cares. */
+/** What a test may replace. */
 export interface RunJobOptions {
   readonly filesFolder?: string;
   readonly signal?: AbortSignal;
@@ -101,7 +101,7 @@ export interface RunJobOptions {
   readonly agentConfigAt?: (path: string) => Promise<string>;
 }
 
-/** Runs a job to its end; what its agent opened is closed. */
+/** Runs a job to its end, and closes what its agent opened. */
 export async function runJob(
   job: RolloutJob,
   renderer: ChatRenderer,

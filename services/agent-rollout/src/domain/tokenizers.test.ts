@@ -34,7 +34,7 @@ describe("Tokenizers", () => {
     assert.notEqual(await tokenizers.rendererOf(await runWith("third", "other")), renderer);
   });
 
-  test("the least recently used one is let go", async () => {
+  test("the least recently used tokenizer is dropped", async () => {
     const tokenizers = new Tokenizers(state.path);
     const runs = [];
     for (let i = 0; i <= MAX_TOKENIZERS; i++) runs.push(await runWith(`run-${i}`, `template ${i}`));
@@ -47,7 +47,7 @@ describe("Tokenizers", () => {
     assert.notEqual(await tokenizers.rendererOf(runs[1]!), dropped);
   });
 
-  test("a failure is not kept", async () => {
+  test("loading is tried again after a failure", async () => {
     const tokenizers = new Tokenizers(state.path);
     const run = await runWith("late", "late");
     const away = { ...run, tokenizerPath: "nowhere" };
@@ -55,7 +55,7 @@ describe("Tokenizers", () => {
     await tokenizers.rendererOf(run);
   });
 
-  test("refuses a folder outside the state folder, and files that are others than the run's", async () => {
+  test("refuses a folder outside the state folder, and files that differ from the run's", async () => {
     const tokenizers = new Tokenizers(state.path);
     const run = await runWith("mine", "mine");
     for (const bad of [

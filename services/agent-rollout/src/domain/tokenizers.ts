@@ -1,6 +1,6 @@
 /**
- * Tokenizers of the runs. Runs whose files are the same share one: each run has its own copy of them, and a tokenizer with
- * its cache takes megabytes.
+ * The tokenizers of runs. Each run has its own copy of the files, but runs whose files are the same share one tokenizer, as a
+ * tokenizer with its cache takes megabytes.
  */
 
 import path from "node:path";
@@ -8,7 +8,7 @@ import { ChatRenderer, loadTokenizer } from "@hone/tokenizer";
 import { UnusableJobError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
 
-/** Tokenizers kept; a service sees a few models at a time. The least recently used leaves first. */
+/** Most tokenizers in memory; a service serves only a few models at a time. The least recently used is dropped first. */
 export const MAX_TOKENIZERS = 8;
 
 export class Tokenizers {
@@ -16,20 +16,20 @@ export class Tokenizers {
   /** By digest, the least recently used first. */
   readonly #loading = new Map<string, Promise<ChatRenderer>>();
 
-  /** @param stateFolder jobs name their tokenizer's folder below it. */
+  /** @param stateFolder the folder below which jobs name their tokenizer's folder. */
   constructor(stateFolder: string) {
     this.#stateFolder = stateFolder;
   }
 
   /**
-   * The renderer of a job's tokenizer.
-   * @throws {TokenizerLoadError | ChatTemplateError | UnusableJobError} when it cannot be loaded or is another one.
+   * Gives the renderer of a job's tokenizer.
+   * @throws {TokenizerLoadError | ChatTemplateError | UnusableJobError} when it cannot be loaded or has another digest.
    */
   rendererOf(job: Pick<RolloutJob, "tokenizerPath" | "tokenizerDigest">): Promise<ChatRenderer> {
     const { tokenizerDigest: digest } = job;
     const known = this.#loading.get(digest);
     if (known !== undefined) {
-      // Moved to the end: a map keeps the order of insertion.
+      // Moved to the end, as a map keeps the order of insertion.
       this.#loading.delete(digest);
       this.#loading.set(digest, known);
       return known;
@@ -38,7 +38,7 @@ export class Tokenizers {
     this.#loading.set(digest, loading);
     const [oldest] = this.#loading.keys();
     if (this.#loading.size > MAX_TOKENIZERS) this.#loading.delete(oldest!);
-    // A failure is not kept: the folder may be there the next time, or another run's is.
+    // A failure is forgotten: the folder may exist the next time, or another run may have the same files.
     loading.catch(() => {
       if (this.#loading.get(digest) === loading) this.#loading.delete(digest);
     });
@@ -48,13 +48,14 @@ export class Tokenizers {
   async #load(job: Pick<RolloutJob, "tokenizerPath" | "tokenizerDigest">): Promise<ChatRenderer> {
     const folder = path.resolve(this.#stateFolder, job.tokenizerPath);
     if (path.relative(this.#stateFolder, folder).startsWith("..")) {
-      throw new UnusableJobError("its tokenizer must lie below the state folder", job.tokenizerPath);
+      throw new UnusableJobError(
+        `its tokenizer's folder "${job.tokenizerPath}" is not below the state folder`,
+      );
     }
     const tokenizer = await loadTokenizer(folder);
     if (tokenizer.digest !== job.tokenizerDigest) {
       throw new UnusableJobError(
-        `its tokenizer must have the digest ${job.tokenizerDigest} that the run was started with`,
-        tokenizer.digest,
+        `its tokenizer has the digest ${tokenizer.digest}, but the run was started with ${job.tokenizerDigest}`,
       );
     }
     return new ChatRenderer(tokenizer);

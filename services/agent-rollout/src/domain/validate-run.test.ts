@@ -19,7 +19,7 @@ const TOKENIZER = JSON.stringify({
 });
 
 describe("validateRun()", () => {
-  test("finds nothing wrong with a run that fits", () => {
+  test("finds no problem in a correct run", () => {
     assert.deepEqual(validateRun(run({ warmStart: { policy: "random_legal" } })), []);
   });
 
@@ -94,7 +94,7 @@ describe("validateRun()", () => {
     });
   }
 
-  test("leaves a tokenizer that cannot be read to the trainer", () => {
+  test("leaves it to the trainer to report a tokenizer that cannot be read", () => {
     assert.deepEqual(validateRun(run({ tokenizerFiles: { "tokenizer.json": "{" } })), []);
   });
 });

@@ -1,4 +1,4 @@
-/** Whether this service can do its part of a run: known names, configurations that fit their schemas, files that exist. */
+/** Checks whether this service can do its part of a run: names must be known, and configurations must fit their schemas. */
 
 import {
   agentNames,
@@ -14,7 +14,7 @@ import {
 } from "@hone/agents";
 import { ChatRenderer, ChatTemplateError, makeTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 
-/** The parts of a run file that this service looks at. */
+/** The parts of a run file that this service checks. */
 export interface RunParts {
   readonly agent: { readonly name: string; readonly config?: unknown; readonly configPath?: string };
   /** What the run's own modules export. */
@@ -38,7 +38,7 @@ export interface RunProblem {
   readonly message: string;
 }
 
-/** Everything that is wrong, not the first thing only. */
+/** @returns all problems, and not only the first. */
 export function validateRun(run: RunParts): RunProblem[] {
   return [
     ...agentProblems(run),
@@ -94,7 +94,7 @@ function scriptProblems({ warmStart, environments, own }: RunParts): RunProblem[
   const isPlayable = environments.every(({ name, config }) => {
     const definition = environmentOf(name, own?.environments);
     const checked = definition === undefined ? undefined : checkConfig(definition.configSchema, config);
-    // What is wrong with the environment itself is reported there.
+    // Problems with the environment itself are reported by environmentProblems().
     if (definition === undefined || checked?.kind !== "valid") return true;
     return definition.create(checked.config).legalAnswers !== undefined;
   });
@@ -119,7 +119,7 @@ function environmentProblems(
   return checked.kind === "valid" ? [] : at(`${key}.config`, checked.problems);
 }
 
-/** What conversations need of a tokenizer; whether it can be read at all is the trainer's to say. */
+/** Checks what conversations need of a tokenizer. The trainer reports a tokenizer that cannot be read at all. */
 function tokenizerProblems({ tokenizerFiles }: RunParts): RunProblem[] {
   if (tokenizerFiles === undefined) return [];
   const key = "model.init.tokenizer";

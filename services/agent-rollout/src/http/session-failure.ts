@@ -1,4 +1,4 @@
-/** What a client is told of a call that has no answer. */
+/** Translates errors into the failures that a session's client sees. */
 
 import {
   AttemptTimedOutError,
@@ -20,7 +20,7 @@ import {
 } from "../domain/sessions/errors.ts";
 import type { SessionFailure } from "../domain/sessions/session-call.ts";
 
-/** @returns undefined for what is no failure of the call, but of this service. */
+/** @returns undefined for an error of this service itself. */
 export function failureOf(error: unknown): SessionFailure | undefined {
   if (error instanceof ApiRequestError) return failure(error.status, error, error.apiCode, error.param);
   if (error instanceof ChatTemplateError || error instanceof EncodingLimitError) {
@@ -37,7 +37,7 @@ export function failureOf(error: unknown): SessionFailure | undefined {
   if (error instanceof NoSuchTurnError) return failure(400, error, undefined, "turn");
   if (error instanceof AttemptTimedOutError) return failure(504, error, "deadline");
   if (error instanceof PolicyRefusedError) return failure(400, error, "policy_refused");
-  // The rollout is over with these, whatever the agent does.
+  // These end the rollout, whatever the agent does.
   if (error instanceof PolicyStaleError || error instanceof ModelCallAbandonedError) {
     return failure(404, error, "session_over");
   }
@@ -45,10 +45,10 @@ export function failureOf(error: unknown): SessionFailure | undefined {
   return undefined;
 }
 
-/** What is told of a failure of this service; its log says more. */
+/** The failure for an error of this service itself; its log has the details. */
 export const INTERNAL_FAILURE: SessionFailure = {
   status: 500,
-  message: "Cannot answer as the service failed; its log says why",
+  message: "the service failed; its log says why",
   param: undefined,
   code: undefined,
 };

@@ -1,13 +1,13 @@
 /**
- * The sessions of agents outside. Below /sessions/<id>, and the same below /sessions/<id>/roles/<role>:
+ * The sessions of external agents. Below /sessions/<id>, and also below /sessions/<id>/roles/<role>:
  *
  *   POST /v1/…        the paths of the dialects
  *   GET  /v1/models   the roles, or the one model
- *   POST /rewards     { "value": 1, "turn": 0 }; without a turn that of the latest call
+ *   POST /rewards     { "value": 1, "turn": 0 }; without `turn` the reward is for the latest call
  *
- * E1: only the session's own credential opens it, as bearer token or as `x-api-key`.
- * E2: a client that goes away ends its generation, and the record says so.
- * E3: what is refused at once is refused by its status; what fails later in a stream is told in it.
+ * E1: only the session's own credential gives access, as a bearer token or as `x-api-key`.
+ * E2: when a client disconnects, its generation ends and the record says so.
+ * E3: a failure at once has a status of its own; a later failure of a stream is sent in the stream.
  */
 
 import { randomUUID } from "node:crypto";
@@ -36,13 +36,13 @@ export interface SessionRoutesOptions {
   readonly logger: Logger;
 }
 
-/** A context of a million tokens of English. */
+/** Enough for a context of a million tokens of English. */
 const MAX_BODY_BYTES = 4_194_304;
-/** A refusal comes within a step; a prompt that waits longer is answered with the head of its stream (E3). */
+/** A refusal comes within one engine step; a call that waits longer gets the beginning of its stream (E3). */
 const MAX_SILENT_START_MS = 1_000;
-/** Each sampled token brings one event at most; agents are far from so many. */
+/** Each sampled token makes at most one event, and answers have far fewer tokens. */
 const MAX_QUEUED_EVENTS = 300_000;
-/** When a session that is busy is worth another try. */
+/** After how many seconds a client should try a busy session again. */
 const RETRY_AFTER_S = "1";
 
 const rewardSchema = z.strictObject({
@@ -53,7 +53,7 @@ const rewardSchema = z.strictObject({
 export function sessionRoutes(options: SessionRoutesOptions): Hono {
   const app = new Hono();
   app.notFound((c) => {
-    const message = `Cannot find ${c.req.method} ${c.req.path} as no route has this path`;
+    const message = `there is no route ${c.req.method} ${c.req.path}`;
     return c.json(
       CHAT_COMPLETIONS.failureBody({ status: 404, message, param: undefined, code: undefined }),
       404,
@@ -98,9 +98,9 @@ function sessionOf(c: Context, { sessions }: SessionRoutesOptions): OpenSession 
   const session = sessions.find(c.req.param("id") ?? "");
   const given = bearerToken(c.req.header("authorization")) ?? c.req.header("x-api-key");
   if (given !== undefined && session.isKey(given)) return session;
-  const current = given === undefined ? "none" : "another one";
+  const found = given === undefined ? "has no credential" : "has a credential that is not the session's";
   throw new ApiRequestError(
-    `Cannot answer as the credential must be that of the session, as bearer token or x-api-key: current value is ${current}`,
+    `the request ${found}; send the session's key as a bearer token or as x-api-key`,
     { status: 401, apiCode: "invalid_api_key" },
   );
 }
@@ -143,13 +143,13 @@ async function answerInEvents(
   const signal = AbortSignal.any([c.req.raw.signal, gone.signal]); // E2
   const onEvent = (event: ReplyEvent) => {
     for (const each of writer.events(event)) queue.offer(each);
-    // Until something is sampled, a failure is still told by its status.
+    // Until something is sampled, a failure can still be answered with a status of its own.
     if (event.kind !== "begin") begun.resolve();
   };
   const answering = session
     .answer(parsed.request, { replyId: head.id, role, signal, onEvent })
     .finally(() => queue.close());
-  answering.catch(() => undefined); // told below, to a client that is still there
+  answering.catch(() => undefined); // thrown again below, where the events are read
   const started = new AbortController();
   try {
     const silence = delay(MAX_SILENT_START_MS, { signal: started.signal }).catch(() => undefined);
@@ -165,21 +165,22 @@ async function answerInEvents(
     events: events(),
     heartbeat: writer.heartbeat,
     onGone: () => gone.abort(),
-    onError: (error) => (signal.aborted ? [] : writer.failure(told(c, dialect, error, options))),
+    onError: (error) => (signal.aborted ? [] : writer.failure(toFailure(c, dialect, error, options))),
   });
 }
 
 function refuse(c: Context, dialect: Dialect, error: unknown, options: SessionRoutesOptions): Response {
-  const failure = told(c, dialect, error, options);
-  // The official clients repeat what failed with 408, 409, 429 or 5xx; only a busy session is worth it.
+  const failure = toFailure(c, dialect, error, options);
+  // The official clients repeat calls that failed with 408, 409, 429 or 5xx; that only helps with a busy session.
   if (failure.status === 429) c.header("retry-after", RETRY_AFTER_S);
   else c.header("x-should-retry", "false");
-  // What is left of the body stands in the way of the next request.
+  // The connection is closed, as the rest of the body would be read as the next request.
   if (failure.status === 413) c.header("connection", "close");
   return c.json(dialect.failureBody(failure), failure.status);
 }
 
-function told(
+/** Logs an error of this service itself. */
+function toFailure(
   c: Context,
   dialect: Dialect,
   error: unknown,
@@ -191,10 +192,9 @@ function told(
   return INTERNAL_FAILURE;
 }
 
-const TOO_LARGE = new ApiRequestError(
-  `Cannot answer as the body must have at most ${MAX_BODY_BYTES} bytes: current value is more`,
-  { status: 413 },
-);
+const TOO_LARGE = new ApiRequestError(`the body has more than ${MAX_BODY_BYTES} bytes, which is the limit`, {
+  status: 413,
+});
 
 function raise(error: Error): never {
   throw error;

@@ -1,8 +1,8 @@
 /**
- * Which runs are over, as the bucket RUN_STATE tells; their rollouts end.
+ * Follows the bucket RUN_STATE, and ends the rollouts of runs that are over.
  *
- * V1: a rollout that starts after its run ended is ended at once: the last known phase of a run counts.
- * V2: the end of a failed run that was resumed since is no end of the rollouts that were asked for afterwards.
+ * V1: a rollout that starts after its run has ended is ended at once.
+ * V2: when a failed run is resumed, its earlier end does not end the rollouts that are requested after the resumption.
  */
 
 import { type Bucket, type BucketChange, BucketName, type Bus, openBucket } from "@hone/messaging";
@@ -17,7 +17,7 @@ const ENDED_PHASES: ReadonlySet<RunPhase> = new Set([
 ]);
 
 export class ActiveRuns {
-  /** With how often each had been resumed. */
+  /** Runs that are over, with the number of their resumptions. */
   readonly #ended = new Map<string, number>();
   readonly #rollouts = new Map<string, Map<AbortController, number>>();
   readonly #stopped = new AbortController();
@@ -30,7 +30,7 @@ export class ActiveRuns {
     return runs;
   }
 
-  /** A signal that aborts when the run ends or this service gives its rollouts back. @returns it, and what ends its use. */
+  /** @returns a signal that aborts when the run ends or this service gives its rollouts back, and a function to call afterwards. */
   enter(runId: string, resumption: number): { signal: AbortSignal; leave: () => void } {
     const controller = new AbortController();
     if ((this.#ended.get(runId) ?? -1) >= resumption) controller.abort(new RolloutCancelledError(runId)); // V1, V2
@@ -46,7 +46,7 @@ export class ActiveRuns {
     };
   }
 
-  /** Gives back every rollout that still runs, and follows the bucket no longer. */
+  /** Gives back every rollout that is still running, and stops following the bucket. */
   stop(): void {
     this.#stopped.abort();
     for (const rollouts of this.#rollouts.values()) {
@@ -54,9 +54,9 @@ export class ActiveRuns {
     }
   }
 
-  /** Takes up what the bucket says of one run. */
+  /** Applies a change of one run's state. */
   apply({ key: runId, value }: BucketChange<RunState>): void {
-    // A run whose entry is gone was over long before.
+    // A run whose entry was removed had been over for long.
     if (value === undefined || !ENDED_PHASES.has(value.phase)) {
       this.#ended.delete(runId);
       return;
@@ -69,7 +69,7 @@ export class ActiveRuns {
 
   async #follow(bucket: Bucket<RunState>, logger: Logger): Promise<void> {
     const onError = (error: unknown) =>
-      logger.warn("the state of the runs is not followed for a moment", { error });
+      logger.warn("the states of runs cannot be followed at the moment", { error });
     for await (const change of bucket.watch(this.#stopped.signal, onError)) this.apply(change);
   }
 }

@@ -10,7 +10,7 @@ import { readConfig } from "../config.ts";
 import { openRolloutParts } from "../open-rollout-parts.ts";
 import { answerValidate } from "./answer-validate.ts";
 
-/* The attacker may publish run files and rows, and have them validated. */
+/* Validating the run files and rows of an attacker must start no program. */
 
 const PATH = `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`;
 
@@ -26,7 +26,7 @@ describe("validating a run", () => {
       () => true,
       () => false,
     );
-  /** A server of tools that shows that it was started. */
+  /** A server of tools that leaves a file when it is started. */
   const server = (name: string) => ({
     command: path.basename(process.execPath),
     args: ["-e", "require('node:fs').writeFileSync(process.argv[1], '')", mark(name)],
@@ -56,7 +56,7 @@ describe("validating a run", () => {
   };
   const YES = { HONE_ALLOW_COMMANDS: "yes", HONE_ALLOW_MODULES: "yes" };
 
-  test("starts no server of tools: refused where programs are, and not yet started where they are allowed", async () => {
+  test("starts no server of tools, whether programs are refused or allowed", async () => {
     const agent = { name: "tool_agent", config: { mcpServers: { mine: server("by-run") } } };
     const [refused = ""] = await problemsOf(agent, {});
     assert.match(refused, /^agent\.config\.mcpServers\.mine\.command: .*HONE_ALLOW_COMMANDS=yes/);
@@ -64,7 +64,7 @@ describe("validating a run", () => {
     assert.equal(await isThere("by-run"), false);
   });
 
-  test("nor one that the file of a row names", async () => {
+  test("starts no server of tools that the file of a row names", async () => {
     const config = { mcpServers: { mine: server("by-row") } };
     await writeFile(mark("tools.yaml"), JSON.stringify(config));
     const row = { prompt: "Hello", agent_name: "tool_agent", agent_cfg_path: "tools.yaml" };
@@ -74,7 +74,7 @@ describe("validating a run", () => {
     assert.equal(await isThere("by-row"), false);
   });
 
-  test("nor an agent that is a command, nor one that a row makes of it", async () => {
+  test("starts no agent that is a command of the run file or of a row's file", async () => {
     const command = [server("").command, ...server("command").args];
     for (const settings of [{}, YES]) {
       const problems = await problemsOf({ command }, settings);

@@ -1,4 +1,4 @@
-/** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and fit. */
+/** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and configured correctly. */
 
 import { create } from "@bufbuild/protobuf";
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
@@ -14,10 +14,10 @@ import type { Endpoints } from "../domain/endpoints.ts";
 import type { RolloutDependencies } from "../domain/run-rollout.ts";
 import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
 
-/** What validating looks things up in. */
+/** What validation uses. */
 export interface ValidateParts
   extends Pick<RolloutDependencies, "agents" | "modules" | "agentConfigAt" | "endpoints"> {
-  /** The first rows of the run's datasets. */
+  /** Reads the first rows of the run's datasets. */
   readonly rowsOf: (run: RunConfig) => Promise<readonly RowsOfSplit[]>;
 }
 
@@ -54,7 +54,7 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
         key: "",
         value: undefined,
         allowed: "JSON",
-        message: `Cannot read the run file as it must be JSON: ${error.message}`,
+        message: `the run file is not JSON: ${error.message}`,
       },
     ];
   }
@@ -75,7 +75,7 @@ function endpointProblems({ trainer }: RunConfig, { keys }: Endpoints): RunProbl
 
 function partsOf(run: RunConfig): RunParts {
   const { agent, warmStart, dataset, model } = run;
-  // That of a pretrained model is checked by the trainer, which has its files.
+  // The trainer checks the tokenizer of a pretrained model, as it has the files.
   const tokenizer = "init" in model ? model.init.tokenizer : "";
   return {
     agent: {

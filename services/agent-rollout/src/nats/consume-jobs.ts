@@ -1,13 +1,13 @@
 /**
  * Takes rollout jobs, runs them, publishes their episodes, and only then acknowledges them.
  *
- * J1: a job is acknowledged after its episode is stored; until then it comes again, as often as it takes.
- * J2: the episode of one attempt is stored once: its message id is rollout id and attempt. A job that comes again starts
- *     with attempt 1 and the same seeds, so it makes the same episode.
- * J3: a job that waits for one of Hone's own parts for too long, or whose service stops, goes back to the queue.
- * J4: a job with which process after process dies ends as infra_failed, as the last of its attempts.
- * J5: an episode that the full stream does not take is held, with its job, until there is room or its run is over: making
- *     the rollout again would only cost more.
+ * J1: a job is acknowledged after its episode is stored; until then it is delivered again.
+ * J2: the episode of one attempt is stored once, as its message id is made of rollout id and attempt. A job that is delivered
+ *     again starts with attempt 1 and the same seeds, so it makes the same episode.
+ * J3: a job goes back to the queue when it waits too long for one of Hone's own parts, or when this service stops.
+ * J4: a job during which several processes died one after the other ends as infra_failed, as the last of its attempts.
+ * J5: while the stream is full, an episode is kept, with its job, until there is space or its run is over, as making the
+ *     rollout again would cost more.
  */
 
 import { messageIdOf, rolloutIdOf } from "@hone/core";
@@ -32,7 +32,7 @@ import type { ActiveRuns } from "./active-runs.ts";
 import { decodeJob } from "./decode-job.ts";
 import { encodeEpisode } from "./encode-episode.ts";
 
-/** An episode that cannot be stored for this long is given up for now: its job comes again. */
+/** After this time an episode that cannot be stored is dropped, and its job is delivered again. */
 const PUBLISH_DEADLINE_MS = 120_000;
 
 export interface ConsumeJobsOptions {
@@ -53,7 +53,7 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
     handle: (item) => runJob(bus, item, options),
     putAside: (item, deaths) => giveUp(bus, item, deaths, logger),
     onError: (error, { subject, sequence }) => {
-      // At a stop that is the rule, not a fault, and it may be hundreds at once.
+      // This is normal when the service stops, and may concern hundreds of jobs at once.
       if (error instanceof ServiceStoppingError)
         logger.debug("a rollout job goes back", { subject, sequence });
       else logger.warn("a rollout job goes back to the queue", { subject, sequence, error });
@@ -68,7 +68,7 @@ async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOpt
   let record: RolloutRecord | undefined;
   try {
     record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
-    // A rollout that its run's end cut off is told of as well, but not waited for.
+    // The episode of a rollout that its run's end cut off is published too, but without waiting for space.
     const hold = signal.aborted ? {} : { signal, deadlineMs: Number.POSITIVE_INFINITY }; // J5
     await publishEpisode(bus, item, job, record, hold);
   } finally {
@@ -80,8 +80,8 @@ async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOpt
 /** J4 */
 async function giveUp(bus: Bus, item: WorkItem<WireJob>, deaths: number, logger: Logger): Promise<void> {
   const job = decodeJob(item.message, item.subject);
-  const reason = `Cannot run the rollout as its process must outlive it: current value is ${deaths} processes that died with it alone`;
-  logger.error("a rollout is given up", { rollout: rolloutIdOf(job.runId, job.slot), reason });
+  const reason = `${deaths} processes died one after the other while they ran this rollout`;
+  logger.error("a rollout was given up", { rollout: rolloutIdOf(job.runId, job.slot), reason });
   await publishEpisode(bus, item, job, withoutAttempt(reason, job.limits.maxAttempts));
 }
 

@@ -1,23 +1,26 @@
-/** A rollout job, from the wire's words to the domain's. */
+/** Decodes a rollout job from the wire. */
 
 import { describeError, parseJson, TerminalError } from "@hone/core";
 import { lastKeyOf, slotFromWire, UndecodableMessageError } from "@hone/messaging";
 import type { RolloutLimits, Sampling, RolloutJob as WireJob } from "@hone/proto-gen/rollout";
 import type { JobEndpoint, JobTask, RolloutJob } from "../domain/rollout-job.ts";
 
-/** As run files allow it. */
+/** The limit in run files. */
 const MAX_TEMPERATURE = 100;
-/** A day, as run files allow it; timers count in 31 bits, and one that is set beyond them fires at once. */
+/** A day, which is the limit in run files. A timer beyond 31 bits of milliseconds would fire at once. */
 const MAX_DEADLINE_MS = 86_400_000;
 
-/** @throws {UndecodableMessageError} when the job lacks what every job has: nobody could run it. */
+/** @throws {UndecodableMessageError} when the job is incomplete or breaks a rule, so that nobody could run it. */
 export function decodeJob(job: WireJob, subject: string): RolloutJob {
   const { sampling, limits, task } = job;
   const run = lastKeyOf(subject);
   if (job.runId !== run)
-    throw new UndecodableMessageError(subject, `a job on this subject is one of the run ${run}`);
+    throw new UndecodableMessageError(
+      subject,
+      `the job is of the run ${job.runId}, but its subject names ${run}`,
+    );
   if (sampling === undefined || limits === undefined || task === undefined) {
-    throw new UndecodableMessageError(subject, "a rollout job has a task, sampling and limits");
+    throw new UndecodableMessageError(subject, "a rollout job must have a task, sampling and limits");
   }
   const broken = brokenRule(job, sampling, limits);
   if (broken !== undefined) throw new UndecodableMessageError(subject, broken);
@@ -58,23 +61,35 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
   }
 }
 
-/** The rules of the message's schema that the wire itself does not keep. */
+/** @returns the first rule that the job breaks, of those that the wire format does not enforce. */
 function brokenRule(
   { lowestVersion, highestVersion }: WireJob,
   { temperature, topP, minP, repetitionPenalty, maxNewTokens }: Sampling,
   { maxTurns, maxContextTokens, deadlineMs, maxAttempts }: RolloutLimits,
 ): string | undefined {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
-    [temperature >= 0 && temperature <= MAX_TEMPERATURE, `its temperature lies in 0 to ${MAX_TEMPERATURE}`],
-    [topP > 0 && topP <= 1, "its top_p lies above 0 and at most at 1"],
-    [minP >= 0 && minP <= 1, "its min_p lies in 0 to 1"],
-    [repetitionPenalty >= 0 && repetitionPenalty <= 100, "its repetition_penalty lies in 0 to 100"],
-    [maxNewTokens >= 1, "a turn has at least one token"],
-    [maxTurns >= 1, "a rollout has at least one turn"],
-    [maxContextTokens >= 1, "its context has at least one token"],
-    [deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS, `its deadline lies in 1 to ${MAX_DEADLINE_MS} ms`],
-    [maxAttempts >= 1, "a rollout has at least one attempt"],
-    [highestVersion >= lowestVersion, "its highest version is not below its lowest"],
+    [
+      temperature >= 0 && temperature <= MAX_TEMPERATURE,
+      `its temperature is ${temperature}; it must be 0 to ${MAX_TEMPERATURE}`,
+    ],
+    [topP > 0 && topP <= 1, `its top_p is ${topP}; it must be above 0 and at most 1`],
+    [minP >= 0 && minP <= 1, `its min_p is ${minP}; it must be 0 to 1`],
+    [
+      repetitionPenalty >= 0 && repetitionPenalty <= 100,
+      `its repetition_penalty is ${repetitionPenalty}; it must be 0 to 100`,
+    ],
+    [maxNewTokens >= 1, "its max_new_tokens is 0; it must be at least 1"],
+    [maxTurns >= 1, "its max_turns is 0; it must be at least 1"],
+    [maxContextTokens >= 1, "its max_context_tokens is 0; it must be at least 1"],
+    [
+      deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS,
+      `its deadline is ${deadlineMs} ms; it must be 1 to ${MAX_DEADLINE_MS} ms`,
+    ],
+    [maxAttempts >= 1, "its max_attempts is 0; it must be at least 1"],
+    [
+      highestVersion >= lowestVersion,
+      `its highest version ${highestVersion} is below its lowest version ${lowestVersion}`,
+    ],
   ];
   return rules.find(([isKept]) => !isKept)?.[1];
 }
@@ -107,18 +122,12 @@ function decodeTask(task: NonNullable<WireJob["task"]>): JobTask {
 function decodeRow(json: string): Record<string, unknown> {
   const row: unknown = parseJson(json || "{}");
   if (typeof row === "object" && row !== null && !Array.isArray(row)) return row as Record<string, unknown>;
-  throw new TerminalError(
-    "BAD_ROW",
-    `Cannot read a row as it must be a JSON object: current value is ${json.slice(0, 80)}`,
-  );
+  throw new TerminalError("BAD_ROW", `the task's row is not a JSON object: ${json.slice(0, 80)}`);
 }
 
 /** Seeds are 64 bits wide on the wire and safe integers here. */
 function safeInteger(value: bigint, name: string): number {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;
-  throw new TerminalError(
-    "UNSAFE_INTEGER",
-    `Cannot read ${name} as it must lie below 2^53: current value is ${value}`,
-  );
+  throw new TerminalError("UNSAFE_INTEGER", `${name} is ${value}; it must be below 2^53`);
 }

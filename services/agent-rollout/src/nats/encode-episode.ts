@@ -1,4 +1,4 @@
-/** A rollout as it ended, from the domain's words to the wire's. */
+/** Encodes the record of a rollout as an episode for the wire. */
 
 import { create } from "@bufbuild/protobuf";
 import type { RecordedTurn } from "@hone/agents";
@@ -16,10 +16,10 @@ import {
 } from "@hone/proto-gen/rollout";
 import type { RolloutRecord } from "../domain/rollout-job.ts";
 
-/** Longest prompt text kept with a turn; the token ids are kept whole. */
+/** Longest prompt text that is kept with a turn; all token ids are kept. */
 const MAX_PROMPT_BYTES = 8_192;
 
-/** @param job the message that asked for the rollout; what it passes on goes into the episode as it is. */
+/** @param job the message that asked for the rollout; some of its fields are copied into the episode. */
 export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
   return create(EpisodeSchema, {
     runId: job.runId,
@@ -65,13 +65,13 @@ function encodeTurn(turn: RecordedTurn): Turn {
   });
 }
 
-/** Cuts a text to the bytes that a turn may carry, never through a character. */
+/** Cuts a text to the bytes that a turn may have, without splitting a character. */
 function clip(text: string): string {
   if (text.length * 3 <= MAX_PROMPT_BYTES) return text;
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_PROMPT_BYTES) return text;
   let end = MAX_PROMPT_BYTES;
-  // A byte 10xxxxxx goes on with a character that began before it.
+  // A byte 10xxxxxx continues a character that began before it.
   while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--;
   return bytes.toString("utf8", 0, end);
 }

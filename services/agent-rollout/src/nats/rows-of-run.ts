@@ -1,4 +1,4 @@
-/** The first rows of a run's datasets, asked of the dataset service. */
+/** Asks the dataset service for the first rows of a run's datasets. */
 
 import { create } from "@bufbuild/protobuf";
 import type { RunConfig } from "@hone/config";
@@ -7,11 +7,11 @@ import { type Bus, BusUnavailableError, request, subjects } from "@hone/messagin
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import type { RowsOfSplit } from "../domain/check-agents.ts";
 
-/** Enough to see the agents that a dataset names; what lies behind is seen when it is played. */
-const ROWS_LOOKED_AT = 64;
+/** Enough to find the agents that a dataset usually names; later rows are checked when they are played. */
+const CHECKED_ROWS = 64;
 const TIMEOUT_MS = 5_000;
 
-/** Without those that dataset cannot give: it tells why itself when it is asked to validate the run. */
+/** Leaves out splits whose rows the dataset service cannot give; that service reports why when it validates the run. */
 export async function rowsOfRun(bus: Bus, { dataset }: RunConfig): Promise<RowsOfSplit[]> {
   const splits = (["train", "eval"] as const).flatMap((split) => {
     const source = dataset[split];
@@ -22,7 +22,7 @@ export async function rowsOfRun(bus: Bus, { dataset }: RunConfig): Promise<RowsO
       const key = `dataset.${split}.path`;
       const message = create(BatchRequestSchema, {
         sourceJson: JSON.stringify(source),
-        count: ROWS_LOOKED_AT,
+        count: CHECKED_ROWS,
         shuffled: false,
       });
       try {
@@ -35,7 +35,7 @@ export async function rowsOfRun(bus: Bus, { dataset }: RunConfig): Promise<RowsO
           BatchReplySchema,
           options,
         );
-        // A short dataset goes round.
+        // A batch repeats the rows of a short dataset.
         const tasks = reply.tasks.slice(0, Number(reply.size));
         return { key, rows: tasks.map(({ id, rowJson }) => ({ id, row: rowOf(rowJson) })) };
       } catch (error) {

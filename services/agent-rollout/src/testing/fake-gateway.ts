@@ -1,4 +1,4 @@
-/** A replica of the policy for tests: speaks the protocol of inference-gateway, and misbehaves on demand. */
+/** A replica of the policy for tests, which speaks the protocol of inference-gateway and can misbehave. */
 
 import { create } from "@bufbuild/protobuf";
 import { delay } from "@hone/core";
@@ -13,14 +13,14 @@ import {
   ReplicaStateSchema,
 } from "@hone/proto-gen/policy";
 
-/** What it does with a request: tokens to answer with, a refusal, silence, or heartbeats until it is aborted. */
+/** What it does with a request. */
 export type Behaviour =
   | { readonly kind: "answer"; readonly tokenIds: readonly number[]; readonly version?: number }
-  /** Time was over: this long in the queue, this long at work. */
+  /** The request's deadline passed, after these times in the queue and in work. */
   | { readonly kind: "cut_off"; readonly queueMs: number; readonly decodeMs: number }
   | { readonly kind: "refuse"; readonly reason: Reason }
   | { readonly kind: "silence" }
-  /** Tokens one by one to who asks for them, then the answer, or silence after so many. */
+  /** Sends tokens one by one if the request asks for that, then the answer; or falls silent after `diesAfter` tokens. */
   | { readonly kind: "stream"; readonly tokenIds: readonly number[]; readonly diesAfter?: number }
   | { readonly kind: "heartbeats"; readonly queuePosition: number };
 
@@ -35,9 +35,9 @@ export interface FakeGatewayOptions {
 const HEARTBEAT_MS = 50;
 
 export class FakeGateway {
-  /** Every request that came, in order. */
+  /** All requests, in order. */
   readonly requests: GenerateRequest[] = [];
-  /** Ids of the requests that callers gave up. */
+  /** Ids of the requests that callers aborted. */
   readonly aborted: string[] = [];
   readonly #stopped = new AbortController();
   readonly #bus: Bus;
@@ -61,7 +61,7 @@ export class FakeGateway {
     this.#stopped.signal.addEventListener("abort", () => aborts.unsubscribe(), { once: true });
   }
 
-  /** Tells the bucket which versions it has loaded. */
+  /** Writes to the bucket which versions it has loaded. */
   async report(versions: readonly number[] = this.#options.versions ?? [0]): Promise<void> {
     const { model, replica } = this.#options;
     const bucket = await openBucket(this.#bus, BucketName.replicas, ReplicaStateSchema);

@@ -1,4 +1,4 @@
-/** agent-rollout for tests: the service on a bus of its own, and replicas of policies that the test answers for. */
+/** For tests of agent-rollout: the service on a bus of its own, and replicas of policies whose answers the test gives. */
 
 import path from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -20,11 +20,11 @@ import { readConfig } from "../config.ts";
 import { agentRolloutService } from "../service.ts";
 import { type Behaviour, FakeGateway, type FakeGatewayOptions } from "./fake-gateway.ts";
 
-/** What the services take for their state folder: tokenizers are named by folders in it. */
+/** The services' state folder, which contains the tokenizers' folders. */
 const EXAMPLES = path.join(import.meta.dirname, "../../../../examples");
 const TOKENIZER = "01-frozen-lake";
 
-/** What a rollout may take, where a test says nothing else. */
+/** Limits of a rollout, unless a test gives others. */
 export const LIMITS = { maxTurns: 10, maxContextTokens: 256, deadlineMs: 60_000, maxAttempts: 3 };
 
 export type JobFields = Exclude<MessageInitShape<typeof RolloutJobSchema>, RolloutJob>;
@@ -42,7 +42,7 @@ export class RolloutWorld {
     this.tokenizer = tokenizer;
   }
 
-  /** A bus without any service yet. */
+  /** Starts a bus without any service. */
   static async open(): Promise<RolloutWorld> {
     const nats = await startNats();
     const bus = await connectBus({ url: nats.url, name: "rollout-world" });
@@ -50,12 +50,12 @@ export class RolloutWorld {
     return new RolloutWorld(nats, bus, await loadTokenizer(path.join(EXAMPLES, TOKENIZER)));
   }
 
-  /** What the service finds in its environment here, with `settings` besides. */
+  /** The environment variables for the service, with additional `settings`. */
   environment(settings: Record<string, string> = {}): Record<string, string> {
     return { HONE_NATS_URL: this.#nats.url, HONE_STATE_DIR: EXAMPLES, ...settings };
   }
 
-  /** Starts agent-rollout in this process, and stops it with the world. */
+  /** Starts agent-rollout in this process; close() stops it. */
   async startService(settings: Record<string, string> = {}): Promise<RunningService> {
     const config = readConfig(this.environment(settings));
     const service = await startService(agentRolloutService, { config, logger: silentLogger() });
@@ -63,7 +63,7 @@ export class RolloutWorld {
     return service;
   }
 
-  /** A replica that says it is there. It stops with the world. */
+  /** Starts a replica that reports its versions; close() stops it. */
   async gateway(options: FakeGatewayOptions): Promise<FakeGateway> {
     const gateway = new FakeGateway(this.bus, options);
     this.#gateways.push(gateway);
@@ -71,7 +71,7 @@ export class RolloutWorld {
     return gateway;
   }
 
-  /** Tokens of `text` and of the end of a turn, as a replica answers them. */
+  /** A replica's answer with the tokens of `text` and the end of a turn. */
   answer(text: string, kind: "answer" | "stream" = "answer"): Behaviour {
     return { kind, tokenIds: this.tokenizer.encode(`${text}<|end|>`) };
   }
@@ -93,7 +93,7 @@ export class RolloutWorld {
     return publishStored(this.bus, subjects.rolloutJob(job.runId), RolloutJobSchema, job);
   }
 
-  /** The first `count` episodes of a run, by task. Waits for them. */
+  /** Waits for the first `count` episodes of a run. @returns them, ordered by task. */
   async episodesOf(runId: string, count: number): Promise<Episode[]> {
     const stop = new AbortController();
     const found: Episode[] = [];
@@ -110,7 +110,7 @@ export class RolloutWorld {
     return found.toSorted((a, b) => a.slot!.task - b.slot!.task);
   }
 
-  /** The first episode of a run. Waits for it. */
+  /** Waits for the first episode of a run. */
   async episodeOf(runId: string): Promise<Episode> {
     const [episode] = await this.episodesOf(runId, 1);
     return episode!;

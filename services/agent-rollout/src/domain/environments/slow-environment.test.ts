@@ -4,11 +4,11 @@ import { FrozenLake, frozenLakeConfigSchema } from "./frozen-lake/frozen-lake.ts
 import { SlowEnvironment } from "./slow-environment.ts";
 
 const LAKE = frozenLakeConfigSchema.parse({});
-/** Far longer than a test may take: a step that is waited for only ends because it is closed. */
-const FOR_EVER_MS = 3_600_000;
+/** Far longer than a test may take, so such a step only ends because the environment is closed. */
+const ENDLESS_MS = 3_600_000;
 
 describe("SlowEnvironment", () => {
-  test("plays the same episode, each step at least as late as asked", async () => {
+  test("plays the same episode, and each step takes at least the given time", async () => {
     const plain = new FrozenLake(LAKE);
     const slow = new SlowEnvironment(new FrozenLake(LAKE), 20);
     assert.deepEqual(await slow.reset(5), plain.reset(5));
@@ -16,13 +16,13 @@ describe("SlowEnvironment", () => {
     assert.deepEqual(slow.legalAnswers(), plain.legalAnswers());
     const began = performance.now();
     assert.deepEqual(await slow.step(answer!), plain.step(answer!));
-    // Timers count whole milliseconds from the start of the one they begin in.
+    // A timer may fire up to a millisecond early, as it counts whole milliseconds.
     assert.ok(performance.now() - began >= 19);
     assert.deepEqual(slow.metrics(), plain.metrics());
   });
 
   test("close() ends a step that waits", async () => {
-    const slow = new SlowEnvironment(new FrozenLake(LAKE), FOR_EVER_MS);
+    const slow = new SlowEnvironment(new FrozenLake(LAKE), ENDLESS_MS);
     await slow.reset(5);
     const step = slow.step("<answer>Right</answer>");
     await slow.close();

@@ -1,8 +1,8 @@
 /**
- * An environment whose steps take time, as a slow tool or a simulator elsewhere would take it: for finding out how many
- * rollouts a machine holds, and how a deadline suits them, before the real thing is there.
+ * An environment whose steps take as much time as a slow tool or a remote simulator. With it one can find out how many
+ * rollouts a machine holds, and which deadline suits them, before the real environment exists.
  *
- * The time counts as the attempt's own, as any environment's does. The attempt that ends early ends its wait with it.
+ * This time counts as the attempt's time, as that of any environment does. When the attempt ends early, so does the wait.
  */
 
 import type { Environment, EnvironmentReset, EnvironmentStep } from "@hone/agents";
@@ -13,7 +13,7 @@ export class SlowEnvironment implements Environment {
   readonly #stepDelayMs: number;
   readonly #closed = new AbortController();
 
-  /** @param stepDelayMs how long each step takes beside what the inner environment needs. */
+  /** @param stepDelayMs time that each step takes in addition to what the inner environment needs. */
   constructor(inner: Environment, stepDelayMs: number) {
     this.#inner = inner;
     this.#stepDelayMs = stepDelayMs;
@@ -23,7 +23,7 @@ export class SlowEnvironment implements Environment {
     return this.#inner.reset(seed);
   }
 
-  /** @throws {TerminalError} when it is closed meanwhile. */
+  /** @throws {TerminalError} when the environment is closed during the wait. */
   async step(answer: string): Promise<EnvironmentStep> {
     await delay(this.#stepDelayMs, { signal: this.#closed.signal });
     return this.#inner.step(answer);
@@ -38,12 +38,7 @@ export class SlowEnvironment implements Environment {
   }
 
   async close(): Promise<void> {
-    this.#closed.abort(
-      new TerminalError(
-        "ENVIRONMENT_CLOSED",
-        "Cannot step as the environment is closed: current value is closed",
-      ),
-    );
+    this.#closed.abort(new TerminalError("ENVIRONMENT_CLOSED", "the environment was closed during a step"));
     await this.#inner.close?.();
   }
 }

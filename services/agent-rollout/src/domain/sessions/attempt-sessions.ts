@@ -1,4 +1,4 @@
-/** The sessions that the agent of one attempt opens; they are over with it. */
+/** The sessions that the agent of one attempt opens; they end with the attempt. */
 
 import type { AgentSession, ModelSession, SessionOptions, SessionRole } from "@hone/agents";
 import { turnSeed } from "@hone/core";
@@ -8,7 +8,7 @@ import type { RolloutJob } from "../rollout-job.ts";
 import type { OpenRole } from "./open-session.ts";
 import type { HostedSession, SessionHost } from "./session-host.ts";
 
-/** In the place of a turn: turns count from 0, so no other sampling shares its seeds. */
+/** Used as the number of a turn to derive seeds for sessions. No real turn has this number, so no other sampling shares them. */
 const SESSION_SEED_TURN = 2 ** 31 + 1;
 
 export interface AttemptSessionsParts {
@@ -28,7 +28,7 @@ export class AttemptSessions {
     this.#parts = parts;
   }
 
-  /** Sum of the rewards that came through them. */
+  /** Sum of the rewards that agents gave through them. */
   get totalReward(): number {
     return this.#opened.reduce((sum, { session }) => sum + session.totalReward, 0);
   }
@@ -61,7 +61,7 @@ export class AttemptSessions {
     const { endpoints, renderer } = this.#parts;
     if (endpoint === undefined) return { learns: learn, policy: undefined };
     const { baseUrl, model, keyVariable, concurrency } = endpoint;
-    // What another model wrote is not the policy's to train.
+    // The policy is not trained on what another model wrote.
     return {
       learns: false,
       policy: endpoints.policyOf({ baseUrl, model, keyVariable, concurrency }, renderer),

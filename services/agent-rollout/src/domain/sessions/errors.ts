@@ -1,20 +1,20 @@
-/** Errors of sessions. Clients are told of them; how a rollout ends does not follow from them. */
+/** Errors of sessions. Clients see them; they do not decide how a rollout ends. */
 
 import { nearest, RetryableError, TerminalError } from "@hone/core";
 
 /** The attempt that the session belonged to is over. */
 export class SessionOverError extends TerminalError {
   constructor(id: string) {
-    super("SESSION_OVER", `Cannot answer as the session must be open: current value is ${id}, which is over`);
+    super("SESSION_OVER", `the session ${id} is not open; it ended with its rollout's attempt`);
   }
 }
 
-/** An agent calls the model more often at once than a session takes. */
+/** An agent makes more calls at once than a session accepts. */
 export class SessionBusyError extends RetryableError {
   constructor(maximum: number) {
     super(
       "SESSION_BUSY",
-      `Cannot answer as a session takes at most ${maximum} calls at once: current value is ${maximum}`,
+      `the session has ${maximum} calls at once, which is the most that it accepts; wait for one to end`,
     );
   }
 }
@@ -26,25 +26,29 @@ export class UnknownRoleError extends TerminalError {
     const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
     super(
       "UNKNOWN_ROLE",
-      `Cannot answer as the model must be a role of the run, one of ${known.join(", ") || "none"}${hint}: current value is "${name}"`,
+      `the model "${name}" is not a role of the run; its roles are ${known.join(", ") || "none"}${hint}`,
     );
   }
 }
 
-/** The run file does not let agents give rewards. */
+/** The run file does not allow agents to give rewards. */
 export class RewardsNotTakenError extends TerminalError {
   constructor() {
     super(
       "REWARDS_NOT_TAKEN",
-      'Cannot take a reward as the run file must say `agent.rewards: session`: current value is "none"',
+      "rewards from the agent are not accepted; set `agent.rewards: session` in the run file to allow them",
     );
   }
 }
 
-/** A reward is for a turn that there is not. */
+/** A reward is for a turn that does not exist. */
 export class NoSuchTurnError extends TerminalError {
   constructor(turn: number | undefined) {
-    const shown = turn ?? "no call so far";
-    super("NO_SUCH_TURN", `Cannot take a reward as its turn must be recorded: current value is ${shown}`);
+    super(
+      "NO_SUCH_TURN",
+      turn === undefined
+        ? "the reward is for the latest turn, but the session has none yet"
+        : `the reward is for turn ${turn}, which the session does not have`,
+    );
   }
 }

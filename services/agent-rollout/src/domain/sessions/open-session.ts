@@ -1,13 +1,13 @@
 /**
- * One attempt's session: the calls of an agent outside, each a turn of the attempt's record.
+ * One attempt's session: the calls of an external agent, each of which is a turn of the attempt's record.
  *
- * N1: a role that does not learn is recorded and not trained; what another model wrote has no tokens of the policy's.
- * N2: the run's own sampling holds, whatever an agent asks for: logprobs are those of the distribution that trains. What
- *     was asked for in vain is counted.
- * N3: a call's seed follows from what the model is shown and how often that was asked before, never from the order in
- *     which parallel calls arrive: a repeated attempt samples the same. A seed that the agent gives takes the place of the
- *     count.
- * N4: after `close` no call is taken, and those under way end.
+ * N1: the calls of a role that does not learn are recorded and not trained; those that another model answers have no tokens
+ *     of the policy.
+ * N2: the run's own sampling parameters are used, whatever an agent asks for, as logprobs must be those of the distribution
+ *     that is trained. Calls that ask for others are counted.
+ * N3: a call's seed is derived from its context and from how often the same context came before, and not from the order in
+ *     which parallel calls arrive, so a repeated attempt samples the same. A seed that the agent gives replaces the count.
+ * N4: after `close` no call is accepted, and those under way end.
  */
 
 import { createHash } from "node:crypto";
@@ -43,38 +43,38 @@ import {
 } from "./session-call.ts";
 import { countSessionCall } from "./session-metrics.ts";
 
-/** More than agents make in parallel, and no way to fill an engine from one rollout. */
+/** More calls than agents make in parallel, and few enough that one rollout cannot fill an engine. */
 const MAX_CALLS_AT_ONCE = 64;
 
-/** Who speaks. */
+/** A role in which an agent calls the model. */
 export interface OpenRole {
   readonly learns: boolean;
-  /** Who answers; undefined = the run's own policy. */
+  /** The policy that answers; undefined = the run's own. */
   readonly policy: Policy | undefined;
 }
 
 export interface OpenSessionParts {
   readonly id: string;
-  /** Its credential. */
+  /** The session's credential. */
   readonly key: string;
   readonly model: ModelSession;
-  /** By name; empty = one role without a name, which learns. */
+  /** Roles by name; empty = one role without a name, which learns. */
   readonly roles: ReadonlyMap<string, OpenRole>;
   readonly takesRewards: boolean;
-  /** Of the rollout; the seeds of calls derive from it (N3). */
+  /** Seed of the rollout, from which the seeds of calls are derived (N3). */
   readonly seed: number;
-  /** That of the run (N2). */
+  /** The run's sampling parameters (N2). */
   readonly sampling: SamplingParameters;
 }
 
 export interface AnswerOptions {
-  /** Names the answer. */
+  /** Id of the answer. */
   readonly replyId: string;
-  /** Named by the URL; undefined = by the request's model. */
+  /** The role that the URL names; undefined = the request's model names it. */
   readonly role: string | undefined;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Told of the answer as it is made, in the order of {@link ReplyEvent}; absent = it is not streamed. */
+  /** Gets the answer while it is generated, in the order of {@link ReplyEvent}; absent = it is not streamed. */
   readonly onEvent?: ((event: ReplyEvent) => void) | undefined;
 }
 
@@ -90,7 +90,7 @@ export class OpenSession {
   readonly #parts: OpenSessionParts;
   readonly #over = new AbortController();
   readonly #conversations = new Map<string, readonly ChatMessage[]>();
-  /** How often a context was asked for (N3). */
+  /** How many calls each context has had (N3). */
   readonly #asked = new Map<string, number>();
   readonly #counts = new Map<string, number>();
   #numCalls = 0;
@@ -108,15 +108,15 @@ export class OpenSession {
     return [...this.#parts.roles.keys()];
   }
 
-  /** The conversation that an answer ended, itself included. */
+  /** The conversation up to an answer of this session, including the answer. */
   conversationUpTo(replyId: string): readonly ChatMessage[] | undefined {
     return this.#conversations.get(replyId);
   }
 
   /**
    * Answers a call.
-   * @throws {UnknownRoleError} for a role that there is not.
-   * @throws {SessionOverError | SessionBusyError} and what a call of the model throws.
+   * @throws {UnknownRoleError} for an unknown role.
+   * @throws {SessionOverError | SessionBusyError} and the errors of a model call.
    */
   async answer(request: SessionRequest, options: AnswerOptions): Promise<SessionReply> {
     const { name, role } = this.#roleOf(options.role, request.model);
@@ -151,7 +151,7 @@ export class OpenSession {
     this.totalReward += value;
   }
 
-  /** Calls by what their messages were to the record, and what was asked for in vain. */
+  /** Counts of calls, by how their messages relate to the record, and of calls that asked for other sampling parameters. */
   metrics(): Readonly<Record<string, number>> {
     const drift = Object.fromEntries(DRIFT_KINDS.map((kind) => [`drift_${kind}`, 0]));
     return {
@@ -209,7 +209,7 @@ export class OpenSession {
       }
       const { answer, message } = piece.result;
       const made = this.#made(request, tools, answer, message);
-      // What is left: what was held back, and what stands behind the calls.
+      // The rest of the text: what the scanner held back, and what comes after the calls.
       const whole = message.fullContent ?? message.content;
       if (whole.startsWith(told)) tell(whole.slice(told.length));
       for (const [index, { id, name, argumentsJson }] of made.reply.calls.entries()) {
@@ -309,12 +309,12 @@ export class OpenSession {
 
 interface Made {
   readonly answer: ModelAnswer;
-  /** The answer as the agent will send it back. */
+  /** The answer in the form in which the agent will send it back. */
   readonly message: ChatMessage;
   readonly reply: SessionReply;
 }
 
-/** What the page and the judges see of a turn. */
+/** The turn's info, which the page shows and judges can read. */
 function infoOf(kind: CallKind, role: string | undefined): EnvironmentInfo {
   return {
     ...(kind !== CallKind.first && kind !== CallKind.extension && { drift: kind }),

@@ -1,8 +1,8 @@
 /**
  * The sessions that are open in this process, by id.
  *
- * The id is in the URL and no secret; the credential opens this session and no other. Both are random, so a process that
- * comes back after a crash knows none of those before: whoever still holds one is told that it is over.
+ * The id is in the URL and is not secret; the credential gives access to this session and no other. Both are random, so a
+ * process that restarts after a crash knows no earlier session, and answers clients of one that it is over.
  */
 
 import { randomBytes } from "node:crypto";
@@ -12,13 +12,13 @@ import { OpenSession, type OpenSessionParts } from "./open-session.ts";
 const ID_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** An open session, with what its agent is given. */
+/** An open session, with the address and the credential for its agent. */
 export interface HostedSession {
   readonly session: OpenSession;
   /** Without a slash at its end. */
   readonly url: string;
   readonly key: string;
-  /** It is over: nobody gets in any more, and calls under way end. */
+  /** Ends the session: no further calls are accepted, and calls under way end. */
   close(): void;
 }
 
@@ -26,7 +26,7 @@ export class SessionHost {
   readonly #open = new Map<string, OpenSession>();
   readonly #baseUrl: string;
 
-  /** @param baseUrl at which agents reach this process, without a slash at its end. */
+  /** @param baseUrl address at which agents reach this process, without a slash at its end. */
   constructor(baseUrl: string) {
     this.#baseUrl = baseUrl;
   }
@@ -51,7 +51,7 @@ export class SessionHost {
     };
   }
 
-  /** @throws {SessionOverError} when no session of this id is open. */
+  /** @throws {SessionOverError} when no session with this id is open. */
   find(id: string): OpenSession {
     const session = this.#open.get(id);
     if (session === undefined) throw new SessionOverError(id);

@@ -1,6 +1,6 @@
 /**
- * Over generated conversations: extended, branched, edited, compacted, in parallel, with tools, several roles, stop texts
- * and calls given up. What the engine saw is what the record says, and each sampled token is trained once or never.
+ * Checks generated conversations, which are extended, branched, edited or compacted, with parallel calls, tools, several
+ * roles, stop texts and abandoned calls: the record holds what the engine saw, and trains each sampled token at most once.
  */
 
 import assert from "node:assert/strict";
@@ -34,12 +34,12 @@ interface Seen {
   readonly tokenIds: readonly number[];
 }
 
-/** Samples any words, now and then letter by letter, which no tokenizer would. */
+/** Samples arbitrary words, sometimes letter by letter, as no tokenizer would encode them. */
 class AnyWords implements Policy {
   readonly seen: Seen[] = [];
   readonly #renderer: ChatRenderer;
   readonly #random: Random;
-  /** Until it is told to go on, calls wait: those made together are at work together. */
+  /** Calls wait for it, so that calls which are made together are under way together. */
   gate: Promise<void> = Promise.resolve();
 
   constructor(renderer: ChatRenderer, random: Random) {
@@ -89,20 +89,20 @@ function nextMessages(random: Random, history: readonly ChatMessage[]): ChatMess
   const extended = [...history, ...(results.length > 0 ? results : [user])];
   switch (random.nextInt(8)) {
     case 0: {
-      // Back to an earlier point, just before an answer or after one.
+      // It goes back to an earlier point, before or after an answer.
       const at = 1 + random.nextInt(history.length);
       const cut = history.slice(0, at);
       return cut.at(-1)?.role === "assistant" ? [...cut, user] : cut;
     }
     case 1: {
-      // One message becomes another.
+      // It changes one message.
       const at = random.nextInt(extended.length);
       return extended.map((message, index) =>
         index === at && message.role !== "tool" ? { ...message, content: `${message.content}!` } : message,
       );
     }
     case 2:
-      // All but the first and the last is dropped.
+      // It drops all messages but the first and the last.
       return [extended[0]!, { role: "user", content: "So far: much." }, user];
     case 3:
       return [{ role: "user", content: `another ${random.nextInt(4)}` }];
@@ -183,7 +183,7 @@ function check(
 ): void {
   for (const [index, sample] of samples.entries()) checkSample(sample, `sample ${index}`);
   assert.equal(turns.length, calls.length);
-  // Positions of the record that were sampled and are to be trained, each once.
+  // Positions of the record that were sampled and must be trained, each once.
   const trained = samples.map(({ tokenIds }) => new Uint8Array(tokenIds.length));
   const untold = [...seen];
   for (const turn of turns) {
@@ -196,7 +196,7 @@ function check(
     const ids = Array.from(sample.tokenIds);
     const context = ids.slice(0, turn.sampledBegin);
     const sampled = ids.slice(turn.sampledBegin, turn.sampledEnd);
-    // The engine saw exactly this, and what is kept of its answer is the beginning of what it sampled.
+    // The engine saw exactly this context, and the record keeps the beginning of what it sampled.
     const at = untold.findIndex(
       ({ promptIds, tokenIds }) =>
         promptIds.length === context.length &&
@@ -214,7 +214,7 @@ function check(
       trained[turn.sample]![i] = 1;
     }
   }
-  // Nothing that no turn sampled has mask 1.
+  // Only tokens that a turn sampled have mask 1.
   for (const [index, sample] of samples.entries()) assert.deepEqual(sample.lossMask, trained[index]);
   const numTrained = turns.filter(
     ({ sample, sampledBegin }) => samples[sample]?.lossMask[sampledBegin] === 1,
@@ -226,7 +226,7 @@ describe("the tokens of sessions", () => {
   const templates = { plain: undefined, tools: TOOL_TEMPLATE, forgetful: FORGETFUL_TEMPLATE };
   for (const [name, template] of Object.entries(templates)) {
     const renderer = new ChatRenderer(chatmlTokenizer(template));
-    test(`are those that the engine saw, each trained once (${name} template)`, async () => {
+    test(`are those that the engine saw, and each is trained once (${name} template)`, async () => {
       for (let seed = 0; seed < NUM_CONVERSATIONS / 3; seed++) {
         try {
           await play(new Random(seed), renderer);
@@ -237,7 +237,7 @@ describe("the tokens of sessions", () => {
     });
   }
 
-  test("of many sessions each credential opens its own alone, and no answer of one is known to another", async () => {
+  test("each of many credentials opens only its own session, and no session knows another's answers", async () => {
     const renderer = new ChatRenderer(chatmlTokenizer());
     const host = new SessionHost("http://127.0.0.1:1");
     const policy = new AnyWords(renderer, new Random(3));
@@ -269,7 +269,7 @@ describe("the tokens of sessions", () => {
     assert.equal(host.numOpen, opened.length - 1);
   });
 
-  test("the kinds of calls are told apart", async () => {
+  test("each kind of call is recognised", async () => {
     const renderer = new ChatRenderer(chatmlTokenizer());
     const policy = new AnyWords(renderer, new Random(1));
     const { session, conversation } = openTestSession(renderer, policy);

@@ -1,4 +1,4 @@
-/** For tests of sessions: one that is open, on a policy that the test writes. */
+/** For tests of sessions: opens a session on a policy of the test. */
 
 import { AttemptClock, Conversation, ModelSession, type Policy } from "@hone/agents";
 import { contextOfTraceparent } from "@hone/telemetry";
@@ -34,7 +34,7 @@ export function openTestSession(
   const { host = new SessionHost("http://127.0.0.1:1"), seed = 1 } = options;
   const conversation = new Conversation(renderer);
   const clock = new AttemptClock(DEADLINE_MS, () => undefined);
-  // Nothing runs out while a test makes its calls.
+  // Stopped, so that no deadline passes while a test makes its calls.
   clock.end();
   const model = new ModelSession({
     conversation,
@@ -63,7 +63,7 @@ export function openTestSession(
   return { hosted, session: hosted.session, conversation, model };
 }
 
-/** A call with what a test does not care about filled in. */
+/** A request with defaults for what a test does not specify. */
 export function requestOf(
   messages: SessionRequest["messages"],
   changes: Partial<SessionRequest> = {},

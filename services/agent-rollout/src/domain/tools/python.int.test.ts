@@ -20,7 +20,7 @@ describe("the tool python", { timeout: 240_000 }, () => {
       .slice(1)
       .map((prompt) => [...prompt.matchAll(/<tool_response>\n(.*?)\n<\/tool_response>/gs)].at(-1)?.[1] ?? "");
 
-  test("tells the model what its code printed, what it raised, and what stopped it", async () => {
+  test("shows the model what its code printed, what it raised, and what stopped it", async () => {
     const { prompts, turns } = await play(
       { timeMs: 3_000 },
       "print(6 * 7)",
@@ -38,7 +38,7 @@ describe("the tool python", { timeout: 240_000 }, () => {
     assert.equal(turns.at(-1)?.responseText, "\\boxed{42}");
   });
 
-  test("keeps names between the calls of a rollout where it is asked to", async () => {
+  test("keeps names between the calls of a rollout only if its configuration says so", async () => {
     const codes = ["x = 40", "x += 2\nprint(x)"] as const;
     assert.equal(told((await play({ keepsState: true }, ...codes)).prompts)[1], "42");
     assert.match(told((await play({}, ...codes)).prompts)[1] ?? "", /NameError/);

@@ -1,4 +1,4 @@
-/** The tool `python`: runs code of the model in the sandbox, which all agents of this process share. */
+/** The tool `python`, which runs the model's code in the sandbox that all agents of this process share. */
 
 import { defineTool, type Tool, type ToolBuildContext } from "@hone/agents";
 import { unreachable } from "@hone/core";
@@ -8,16 +8,16 @@ import { z } from "zod";
 const wholeNumber = z.number().int();
 
 export const pythonConfigSchema = z.strictObject({
-  /** Of one call. */
+  /** Time limit of one call. */
   timeMs: wholeNumber.min(100).max(600_000).default(5_000),
-  /** What is printed beyond it is lost. */
+  /** Output beyond this is dropped. */
   maxOutputBytes: wholeNumber.min(100).max(10_000_000).default(100_000),
   /** Whether later calls of a rollout know the names of earlier ones. */
   keepsState: z.boolean().default(false),
 });
 export type PythonConfig = z.output<typeof pythonConfigSchema>;
 
-/** A call waits for a place in the sandbox, during which the attempt's clock stands, and for its session to be made again. */
+/** A call may wait for a free process of the sandbox, while the attempt's clock stands, and for its session to be made again. */
 const WAIT_MS = 900_000;
 
 export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {
@@ -45,7 +45,7 @@ export function makePythonTool(config: PythonConfig, context: ToolBuildContext):
   });
 }
 
-/** What the model is told. */
+/** The tool's answer to the model. */
 function textOf(result: RunResult, { timeMs }: PythonConfig): string {
   switch (result.kind) {
     case "finished": {

@@ -18,7 +18,7 @@ const reply: SessionReply = {
 };
 
 describe("the dialect of chat completions", () => {
-  test("reads messages, calls and tools as chat templates have them", () => {
+  test("reads messages, calls and tools into the form that chat templates take", () => {
     const call = { id: "c1", type: "function", function: { name: "search", arguments: '{"q":"x"}' } };
     const { request } = parse({
       model: "m",
@@ -55,7 +55,7 @@ describe("the dialect of chat completions", () => {
     assert.equal(request.sampling.temperature, 0.5);
   });
 
-  test("names the parameter that is wrong", () => {
+  test("names the wrong parameter", () => {
     const broken: readonly [object, string][] = [
       [{ ...asked, n: 2 }, "n"],
       [{ ...asked, messages: [] }, "messages"],
@@ -93,7 +93,7 @@ describe("the dialect of chat completions", () => {
     assert.equal("token_ids" in body.choices[0], false);
   });
 
-  test("streams the same answer, with usage and token ids for who asks", () => {
+  test("streams the same answer, with usage and token ids if the request asks for them", () => {
     const writer = parse({
       ...asked,
       stream: true,

@@ -25,7 +25,7 @@ import {
 } from "./parameters.ts";
 import { argumentsOfJson } from "./tool-arguments.ts";
 
-/** As with the API's own service. */
+/** The limit of the API's own service. */
 const MAX_STOP_TEXTS = 4;
 
 const textPart = z.object({
@@ -78,7 +78,7 @@ const toolChoiceSchema = z.union([
   z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
 ]);
 
-/** Parameters that are not known here are left alone, as clients send those of other servers. */
+/** Unknown parameters are ignored, as clients send those of other servers. */
 const requestSchema = z.object({
   model: modelName,
   messages: z.array(messageSchema).min(1).max(MAX_MESSAGES),
@@ -95,10 +95,10 @@ const requestSchema = z.object({
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   n: optional(z.literal(1, "only 1: the record of a session has one answer to each call")),
   response_format: optional(
-    z.object({ type: z.literal("text", "only text: answers are not held to a schema") }),
+    z.object({ type: z.literal("text", "only text: answers are not constrained to a schema") }),
   ),
   logprobs: optional(z.boolean()),
-  /** Of vLLM: the answer tells its token ids, and those of its prompt. */
+  /** As in vLLM: the answer contains its token ids and those of its prompt. */
   return_token_ids: optional(z.boolean()),
 });
 type ChatRequest = z.output<typeof requestSchema>;
@@ -123,7 +123,7 @@ function requestOf(asked: ChatRequest): SessionRequest {
     sampling: {
       temperature: asked.temperature,
       topP: asked.top_p,
-      // -1 and 0 both mean all.
+      // -1 and 0 both mean no limit.
       topK: topK === undefined ? undefined : Math.max(0, topK),
     },
     stopTexts: typeof stop === "string" ? [stop] : stop,
@@ -146,7 +146,7 @@ function messageOf(message: ChatRequest["messages"][number], index: number): Cha
       return { role: "assistant", content: message.content, ...(calls.length > 0 && { tool_calls: calls }) };
     }
     default:
-      // The newer name of the system's role, which templates do not know.
+      // `developer` is the newer name of the system role, which templates do not know.
       return { role: message.role === "developer" ? "system" : message.role, content: message.content };
   }
 }
@@ -168,7 +168,7 @@ function writerOf(asked: ChatRequest, { id, created }: ReplyHead): ReplyWriter {
       object: "chat.completion.chunk",
       ...head,
       choices,
-      // Each chunk says so until the last one has it.
+      // Every chunk but the last has a null here.
       ...(wantsUsage && { usage: null }),
       ...extra,
     }),
@@ -235,7 +235,7 @@ function tokensOf({ return_token_ids: wanted }: ChatRequest, { tokens }: Session
 }
 
 function finishOf({ finish }: SessionReply): string {
-  // This API does not tell the two apart.
+  // This API has no value of its own for a stop text.
   return finish === ReplyFinish.stopText ? "stop" : finish;
 }
 

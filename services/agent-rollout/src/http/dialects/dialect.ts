@@ -1,9 +1,9 @@
 /**
- * A wire format of the session server: one file each, one row each in `dialects.ts`.
+ * A wire format of the session server. Each has a file of its own and a row in `dialects.ts`.
  *
- * The server does what all have in common: the route, the credential, limits of size and number, the call itself,
- * server-sent events, heartbeats, disconnects, statuses and headers of failures. A dialect is pure: bytes to a
- * {@link SessionRequest}, and replies, events and failures to the bodies that its clients read.
+ * The server does what all of them have in common: the route, the credential, limits of size and number, the call itself,
+ * server-sent events, heartbeats, disconnects, statuses and headers of failures. A dialect consists of pure functions, from
+ * the body to a {@link SessionRequest}, and from replies, events and failures to the bodies that its clients read.
  */
 
 import type { ServerSentEvent } from "@hone/service-kit";
@@ -16,22 +16,22 @@ import type {
 } from "../../domain/sessions/session-call.ts";
 
 export interface Dialect {
-  /** Below the session's URL. Clients POST there. */
+  /** The path below the session's URL to which clients POST. */
   readonly path: `/v1/${string}`;
   /**
-   * @param body the request's, at most a few MiB.
-   * @throws {ApiRequestError} (of `@hone/service-kit`, as `parseBody` does) naming the parameter that is wrong.
+   * @param body the request's body, at most a few MiB.
+   * @throws {ApiRequestError} (of `@hone/service-kit`, as `parseBody` does) that names the wrong parameter.
    */
   parse(body: string, context: ParseContext): ParsedCall;
-  /** Body of an answer other than 200. */
+  /** Makes the body of an answer with another status than 200. */
   failureBody(failure: SessionFailure): object;
 }
 
-/** What parsing may need beside the body. */
+/** What parsing may need besides the body. */
 export interface ParseContext {
   /**
-   * The conversation that ended with an answer of this session, that answer included, by the id of its
-   * {@link ReplyHead}; undefined = there is none. For formats whose requests name an earlier answer.
+   * Gives the conversation up to an answer of this session, including the answer, by the id of its {@link ReplyHead};
+   * undefined = there is none. For formats whose requests name an earlier answer.
    */
   readonly conversationUpTo: (replyId: string) => readonly ChatMessage[] | undefined;
 }
@@ -42,22 +42,22 @@ export interface ParsedCall {
   writer(head: ReplyHead): ReplyWriter;
 }
 
-/** What is known of an answer before it is made. */
+/** What is known of an answer before it is generated. */
 export interface ReplyHead {
-  /** Unique; letters and digits. Dialects put their prefix before it. */
+  /** A unique id of letters and digits. Dialects add their prefix. */
   readonly id: string;
   /** Unix seconds. */
   readonly created: number;
 }
 
 export interface ReplyWriter {
-  /** Body of an answer that is not streamed. */
+  /** Makes the body of an answer that is not streamed. */
   whole(reply: SessionReply): object;
-  /** What an event is told as: none, one or several server-sent events. All that follows the answer comes with `end`. */
+  /** Turns an event into server-sent events, possibly none. Everything that follows the answer comes with `end`. */
   events(event: ReplyEvent): readonly ServerSentEvent[];
-  /** How a failure in the middle of a stream is told; nothing follows. */
+  /** Makes the last events of a stream that fails. */
   failure(failure: SessionFailure): readonly ServerSentEvent[];
-  /** Sent while nothing else is. Absent = a comment. */
+  /** Sent while there is nothing else to send. Absent = a comment. */
   readonly heartbeat?: ServerSentEvent;
 }
 

@@ -1,4 +1,4 @@
-/** The wire formats that sessions speak. Adding one: a file beside this one, and a row here. */
+/** The wire formats of sessions. To add one, add a file in this folder and a row here. */
 
 import { CHAT_COMPLETIONS } from "./chat-completions.ts";
 import type { Dialect } from "./dialect.ts";

@@ -1,4 +1,4 @@
-/** Parameters of Anthropic's messages. */
+/** Parameters of Anthropic's messages API. */
 
 import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
 import { z } from "zod";
@@ -16,7 +16,7 @@ import {
   toolName,
 } from "./parameters.ts";
 
-/** More than an agent has use for; each is looked for after every token. */
+/** More than agents use. The limit matters, as each is searched for after every token. */
 const MAX_STOP_SEQUENCES = 16;
 
 const textBlock = z.object({
@@ -57,7 +57,9 @@ const messageSchema = z.discriminatedUnion("role", [
 ]);
 
 const toolSchema = z.object({
-  type: z.literal("custom", "only custom: tools that run on the provider's servers are not here").nullish(),
+  type: z
+    .literal("custom", "only custom: tools that run on the provider's servers do not exist here")
+    .nullish(),
   name: toolName,
   description,
   input_schema: jsonObject,
@@ -68,7 +70,7 @@ const toolChoiceSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("tool"), name: toolName }),
 ]);
 
-/** Parameters that are not known here are left alone, as clients send those of other servers. */
+/** Unknown parameters are ignored, as clients send those of other servers. */
 export const messagesSchema = z.object({
   model: modelName,
   max_tokens: tokenCount,
@@ -78,7 +80,7 @@ export const messagesSchema = z.object({
     .max(MAX_MESSAGES)
     .refine(
       (messages) => messages.at(-1)?.role !== "assistant",
-      "no answer last: an answer that is begun is not gone on with",
+      "no assistant message at the end: continuing a started answer is not supported",
     ),
   system: optional(text),
   tools: optional(z.array(toolSchema).max(MAX_TOOLS)),
@@ -88,18 +90,20 @@ export const messagesSchema = z.object({
   top_p: optional(z.number().min(0).max(1)),
   top_k: optional(z.number().int().min(0)),
   stream: optional(z.boolean()),
-  /** A model that decides for itself may decide against it. */
+  /** `adaptive` lets the model decide, and it may decide not to think. */
   thinking: optional(
     z.object({
       type: z.literal(
         ["disabled", "adaptive"],
-        "only disabled or adaptive: thinking is nothing that a session can ask for",
+        "only disabled or adaptive: a session cannot demand thinking",
       ),
     }),
   ),
-  output_config: optional(z.object({ format: refused("only null: answers are not held to a schema") })),
+  output_config: optional(
+    z.object({ format: refused("only null: answers are not constrained to a schema") }),
+  ),
   mcp_servers: optional(
-    z.array(z.unknown()).max(0, "only an empty list: servers of tools are called by the agent"),
+    z.array(z.unknown()).max(0, "only an empty list: the agent itself calls servers of tools"),
   ),
   container: refused("only null: there are no containers here"),
 });
@@ -132,7 +136,7 @@ function chatMessagesOf(message: Message): ChatMessage[] {
     : userMessagesOf(message.content as z.output<typeof userBlocks>);
 }
 
-/** What tools say are messages of their own, in their place among the texts. */
+/** Results of tools become messages of their own, at their places among the texts. */
 function userMessagesOf(blocks: z.output<typeof userBlocks>): ChatMessage[] {
   const messages: ChatMessage[] = [];
   for (const block of blocks) {

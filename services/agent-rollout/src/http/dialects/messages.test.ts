@@ -14,7 +14,7 @@ const clientOf = (answer: typeof fetch) =>
 const ask = { ...asked, messages: [{ role: "user" as const, content: "Hi" }] };
 
 describe("the dialect of messages", () => {
-  test("reads blocks as chat templates have them: results of tools are messages of their own", () => {
+  test("reads blocks into the form that chat templates take, with results of tools as messages of their own", () => {
     const request = parse({
       system: [
         { type: "text", text: "Be ", cache_control: { type: "ephemeral" } },
@@ -82,7 +82,7 @@ describe("the dialect of messages", () => {
     }
   });
 
-  test("takes what changes nothing, and what it does not know", () => {
+  test("accepts parameters without effect, and unknown ones", () => {
     for (const changes of [
       { thinking: { type: "disabled" } },
       { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
@@ -116,7 +116,7 @@ describe("the dialect of messages", () => {
     [{ stop_sequences: [""] }, "stop_sequences.0"],
   ];
   for (const [changes, param] of refusals) {
-    test(`refuses ${JSON.stringify(changes).slice(0, 60)} by name`, () => {
+    test(`refuses ${JSON.stringify(changes).slice(0, 60)} and names the parameter`, () => {
       assert.throws(
         () => parse(changes),
         (error) => error instanceof ApiRequestError && (error.param ?? "").startsWith(param),
@@ -125,7 +125,7 @@ describe("the dialect of messages", () => {
   }
 
   for (const [name, reply] of Object.entries(REPLIES)) {
-    test(`the official client reads ${name} alike, whole and streamed`, async () => {
+    test(`the official client reads the same answer whole and streamed: ${name}`, async () => {
       const client = clientOf(replyingFetch(MESSAGES, reply));
       const whole = await client.messages.create(ask);
       assert.deepEqual(
@@ -150,7 +150,7 @@ describe("the dialect of messages", () => {
     });
   }
 
-  test("says why an answer ended", async () => {
+  test("gives the reason why an answer ended", async () => {
     const reasons = await Promise.all(
       Object.values(REPLIES).map(async (reply) => {
         const { stop_reason, stop_sequence } = await clientOf(replyingFetch(MESSAGES, reply)).messages.create(
@@ -169,7 +169,7 @@ describe("the dialect of messages", () => {
     ]);
   });
 
-  test("a failure in a stream, and a status, are errors of the client's own classes", async () => {
+  test("failures in a stream and by status become errors of the client's own classes", async () => {
     const failure: SessionFailure = { status: 503, message: "later", param: undefined, code: undefined };
     const client = clientOf(
       fetchOf(MESSAGES, (writer) => [

@@ -1,4 +1,4 @@
-/** Anthropic's messages: POST /v1/messages. */
+/** Anthropic's messages API: POST /v1/messages. */
 
 import { unreachable } from "@hone/core";
 import { parseBody } from "@hone/service-kit";
@@ -24,7 +24,7 @@ export const MESSAGES: Dialect = {
 class MessageWriter implements ReplyWriter {
   readonly heartbeat = event("ping");
   readonly #shared: object;
-  /** Blocks that are closed; the one that is open has this index. */
+  /** Number of closed blocks, which is the index of the open one. */
   #blocks = 0;
   #isTextOpen = false;
 
@@ -133,7 +133,7 @@ const STOP_REASONS: Readonly<Record<ReplyFinish, string>> = {
   [ReplyFinish.length]: "max_tokens",
 };
 
-/** In this API the input tokens that were there already are not among the others. */
+/** In this API `input_tokens` does not include cached tokens. */
 function usageBody({ inputTokens, cachedTokens, outputTokens }: ReplyUsage) {
   return {
     input_tokens: inputTokens - cachedTokens,
@@ -159,7 +159,7 @@ const FAILURE_TYPES: Readonly<Record<SessionFailure["status"], string>> = {
   504: "timeout_error",
 };
 
-/** What this API has no place for, the parameter and the code, stands beside its own keys. */
+/** `param` and `code` are additions to the keys of this API. */
 function failureBody({ status, message, param, code }: SessionFailure) {
   const error = { type: FAILURE_TYPES[status], message, param: param ?? null, code: code ?? null };
   return { type: "error", error, request_id: null };

@@ -1,4 +1,4 @@
-/** Failures as clients of OpenAI's APIs read them. */
+/** Failures in the form of OpenAI's APIs. */
 
 import type { SessionFailure } from "../../domain/sessions/session-call.ts";
 

@@ -1,19 +1,19 @@
-/** What the parameters of several dialects have in common. */
+/** Schemas that several dialects use for their parameters. */
 
 import { z } from "zod";
 
-/** More than any conversation has turns; each costs a walk through the template. */
+/** More messages than any conversation has. The limit matters, as the template renders all of them. */
 export const MAX_MESSAGES = 10_000;
 export const MAX_TOOLS = 1_024;
-/** A stop text that is longer than a line is none. */
+/** Longest stop text, about two lines. */
 const MAX_STOP_CHARACTERS = 256;
 
-/** Absent and null mean the same. */
+/** Makes a parameter optional; null means the same as absent. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);
 }
 
-/** A parameter that a session cannot follow: only absent and null are taken. */
+/** A parameter that a session cannot support; it must be absent or null. */
 export function refused(because: string) {
   return z.null(because).optional();
 }
@@ -22,9 +22,9 @@ export const modelName = z.string().min(1).max(512);
 export const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "1 to 64 letters, digits, _ and -");
 export const tokenCount = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 export const stopText = z.string().min(1).max(MAX_STOP_CHARACTERS);
-/** An object: a JSON schema, or the arguments of a call. */
+/** A JSON schema, or the arguments of a call. */
 export const jsonObject = z.record(z.string(), z.unknown());
-/** Of a tool. */
+/** The description of a tool. */
 export const description = z
   .string()
   .nullish()

@@ -1,4 +1,4 @@
-/** Parameters of OpenAI's responses. */
+/** Parameters of OpenAI's responses API. */
 
 import { ApiRequestError } from "@hone/service-kit";
 import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
@@ -17,7 +17,7 @@ import {
 } from "./parameters.ts";
 import { argumentsOfJson } from "./tool-arguments.ts";
 
-/** What the API allows of notes that come back with the answer. */
+/** The API's limits of the metadata that the answer returns. */
 const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
 
@@ -46,7 +46,7 @@ const outputItem = z.object({
   call_id: z.string().min(1),
   output: content,
 });
-/** Messages may leave their type out. */
+/** Messages may omit their type. */
 const itemSchema = z.preprocess(
   (value) =>
     typeof value === "object" && value !== null && !("type" in value) ? { ...value, type: "message" } : value,
@@ -58,7 +58,7 @@ const itemSchema = z.preprocess(
 );
 
 const toolSchema = z.object({
-  type: z.literal("function", "only function: tools that run on the provider's servers are not here"),
+  type: z.literal("function", "only function: tools that run on the provider's servers do not exist here"),
   name: toolName,
   description,
   parameters: jsonObject.nullish().transform((value) => value ?? { type: "object", properties: {} }),
@@ -70,7 +70,7 @@ const toolChoiceSchema = z.union([
   z.object({ type: z.literal("function"), name: toolName }),
 ]);
 
-/** Parameters that are not known here are left alone, as clients send those of other servers. */
+/** Unknown parameters are ignored, as clients send those of other servers. */
 export const responsesSchema = z.object({
   model: modelName,
   input: z.union([z.string(), z.array(itemSchema).min(1).max(MAX_MESSAGES)]),
@@ -87,20 +87,22 @@ export const responsesSchema = z.object({
   metadata: optional(z.record(z.string().max(MAX_METADATA_KEY), z.string().max(MAX_METADATA_VALUE))),
   text: optional(
     z.object({
-      format: optional(z.object({ type: z.literal("text", "only text: answers are not held to a schema") })),
+      format: optional(
+        z.object({ type: z.literal("text", "only text: answers are not constrained to a schema") }),
+      ),
     }),
   ),
-  top_logprobs: optional(z.literal(0, "only 0: this API's answers tell no logprobs here")),
-  truncation: optional(z.literal("disabled", "only disabled: a context that is full ends the rollout")),
-  background: optional(z.literal(false, "only false: answers are made while their requests wait")),
-  conversation: refused("only null: previous_response_id names what a request goes on from"),
+  top_logprobs: optional(z.literal(0, "only 0: answers in this API have no logprobs here")),
+  truncation: optional(z.literal("disabled", "only disabled: a full context ends the rollout")),
+  background: optional(z.literal(false, "only false: the request waits while its answer is generated")),
+  conversation: refused("only null: use previous_response_id to continue a conversation"),
   prompt: refused("only null: there are no stored prompts"),
 });
 
 export type ResponsesRequest = z.output<typeof responsesSchema>;
 type Item = z.output<typeof itemSchema>;
 
-/** @param before what the input goes on from. */
+/** @param before the earlier messages that the input continues. */
 export function requestOf(asked: ResponsesRequest, before: readonly ChatMessage[]): SessionRequest {
   const { instructions, input, tool_choice: choice = "auto" } = asked;
   return {
@@ -125,7 +127,7 @@ function messagesOf(items: readonly Item[]): ChatMessage[] {
   for (const [index, item] of items.entries()) {
     switch (item.type) {
       case "message":
-        // The newer name of the system's role, which templates do not know.
+        // `developer` is the newer name of the system role, which templates do not know.
         messages.push({ role: item.role === "developer" ? "system" : item.role, content: item.content });
         break;
       case "function_call":
@@ -139,7 +141,7 @@ function messagesOf(items: readonly Item[]): ChatMessage[] {
   return messages;
 }
 
-/** Calls that follow an answer's text, or other calls, are of the same answer. */
+/** Adds a call; after an answer's text or other calls it belongs to the same answer. */
 function addCall(messages: ChatMessage[], call: ChatToolCall): void {
   const last = messages.at(-1);
   if (last?.role !== "assistant") {
@@ -160,10 +162,10 @@ function toolOf({ name, description: says, parameters }: z.output<typeof toolSch
   return { type: "function", function: { name, description: says, parameters } };
 }
 
-/** @throws {ApiRequestError} as a client of this API expects it. */
+/** @throws {ApiRequestError} with the code that clients of this API expect. */
 export function refuseUnknownResponse(id: string): never {
   throw new ApiRequestError(
-    `Cannot answer as previous_response_id must name an answer that this session still has: current value is ${JSON.stringify(id.slice(0, 200))}`,
+    `previous_response_id is ${JSON.stringify(id.slice(0, 200))}, which is not an answer of this session`,
     { param: "previous_response_id", apiCode: "previous_response_not_found" },
   );
 }

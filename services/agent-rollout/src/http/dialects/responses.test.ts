@@ -64,7 +64,7 @@ describe("the dialect of responses", () => {
     assert.deepEqual([request.maxNewTokens, request.sampling.topP], [7, 0.5]);
   });
 
-  test("goes on from an earlier answer; its instructions take the place of those before", () => {
+  test("continues from an earlier answer, whose instructions its own ones replace", () => {
     const kept: ChatMessage[] = [
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi" },
@@ -82,7 +82,7 @@ describe("the dialect of responses", () => {
     const instructed = idOf({ instructions: "Be brief." });
     assert.deepEqual(goOn(instructed), ["Hi", "Hello.", "More"]);
     assert.deepEqual(goOn(instructed, { instructions: "Be kind." }), ["Be kind.", "Hi", "Hello.", "More"]);
-    // Here the first message is part of the input.
+    // Here the first message is part of the input and not an instruction.
     assert.deepEqual(goOn(idOf({})), ["Be brief.", "Hi", "Hello.", "More"]);
     for (const unknown of ["resp_b2", "a1", "", "resp_", "resp_a1_i_i"]) {
       assert.throws(
@@ -96,7 +96,7 @@ describe("the dialect of responses", () => {
     }
   });
 
-  test("takes what changes nothing, and what it does not know", () => {
+  test("accepts parameters without effect, and unknown ones", () => {
     for (const changes of [
       { store: false, metadata: { a: "b" }, truncation: "disabled", background: false },
       { text: { format: { type: "text" } }, top_logprobs: 0, conversation: null, prompt: null },
@@ -121,7 +121,7 @@ describe("the dialect of responses", () => {
     [{ max_output_tokens: 0 }, "max_output_tokens"],
   ];
   for (const [changes, param] of refusals) {
-    test(`refuses ${JSON.stringify(changes).slice(0, 60)} by name`, () => {
+    test(`refuses ${JSON.stringify(changes).slice(0, 60)} and names the parameter`, () => {
       assert.throws(
         () => parse(changes),
         (error) => error instanceof ApiRequestError && (error.param ?? "").startsWith(param),
@@ -130,7 +130,7 @@ describe("the dialect of responses", () => {
   }
 
   for (const [name, reply] of Object.entries(REPLIES)) {
-    test(`the official client reads ${name} alike, whole and streamed`, async () => {
+    test(`the official client reads the same answer whole and streamed: ${name}`, async () => {
       const client = clientOf(replyingFetch(RESPONSES, reply));
       const whole = await client.responses.create(asked);
       assert.equal(whole.output_text, reply.text);
@@ -163,7 +163,7 @@ describe("the dialect of responses", () => {
     });
   }
 
-  test("a failure in a stream is an error of the client's own class", async () => {
+  test("a failure in a stream becomes an error of the client's own class", async () => {
     const failure: SessionFailure = { status: 503, message: "later", param: undefined, code: "replica_gone" };
     const client = clientOf(
       fetchOf(RESPONSES, (writer) => [

@@ -1,8 +1,8 @@
 /**
- * OpenAI's responses: POST /v1/responses.
+ * OpenAI's responses API: POST /v1/responses.
  *
- * A request may go on from an earlier answer of its session (`previous_response_id`). Its own instructions then take the
- * place of those before, so an answer's id says whether its conversation begins with instructions.
+ * A request may continue from an earlier answer of its session (`previous_response_id`). Its own instructions then replace
+ * the earlier ones, so an answer's id says whether its conversation begins with instructions.
  */
 
 import { unreachable } from "@hone/core";
@@ -28,7 +28,7 @@ import {
 type Status = "in_progress" | "completed" | "incomplete";
 
 const ID_PREFIX = "resp_";
-/** Ends the id of an answer whose conversation begins with instructions. */
+/** Suffix of the id of an answer whose conversation begins with instructions. */
 const INSTRUCTED = "_i";
 
 export const RESPONSES: Dialect = {
@@ -41,7 +41,7 @@ export const RESPONSES: Dialect = {
   failureBody: openaiFailureBody,
 };
 
-/** What the request goes on from, without instructions. */
+/** The earlier conversation that the request continues, without instructions. */
 function conversationBefore(
   previous: string | undefined,
   { conversationUpTo }: ParseContext,
@@ -58,11 +58,11 @@ class ResponseWriter implements ReplyWriter {
   readonly #asked: ResponsesRequest;
   readonly #head: ReplyHead;
   #nextNumber = 0;
-  /** Items that are closed; the one that is open has this index. */
+  /** Number of closed items, which is the index of the open one. */
   #items = 0;
-  /** Of the message that is open; undefined = none is. */
+  /** Text of the open message; undefined = no message is open. */
   #text: string | undefined;
-  /** The call that is open, or was. */
+  /** The current call, or the last one. */
   #call: ReplyCall = { id: "", name: "", argumentsJson: "" };
 
   constructor(asked: ResponsesRequest, head: ReplyHead) {
@@ -128,7 +128,7 @@ class ResponseWriter implements ReplyWriter {
     }
   }
 
-  /** Clients throw at the key `error`; the keys beside it are those that the API's event is documented with. */
+  /** Clients throw when they see the key `error`; the other keys are those of the API's documented event. */
   failure(failure: SessionFailure): readonly ServerSentEvent[] {
     const { error } = openaiFailureBody(failure);
     const { message, code, param } = error;
@@ -182,7 +182,7 @@ class ResponseWriter implements ReplyWriter {
     return { id: this.#messageId, type: "message", role: "assistant", status, content };
   }
 
-  /** What all say of the request and its answer. */
+  /** The response object that several events and the whole answer contain. */
   #response(status: Status, output: readonly object[]) {
     const asked = this.#asked;
     return {

@@ -1,4 +1,4 @@
-/** Answers for tests of the dialects, as a session tells them: whole, and as the events of a stream. */
+/** Answers of a session for tests of the dialects, whole and as the events of a stream. */
 
 import type { ReplyEvent, SessionReply } from "../../domain/sessions/session-call.ts";
 import type { Dialect, ServerSentEvent } from "./dialect.ts";
@@ -9,12 +9,26 @@ export const NO_HISTORY = { conversationUpTo: () => undefined };
 const tokens = { promptIds: [1, 2, 3], tokenIds: [4, 5, 6, 7, 8], logprobs: [] };
 const usage = { inputTokens: 9, cachedTokens: 4, outputTokens: 5 };
 
-/** Every kind of end, with and without text and calls. */
+/** Answers with every reason to end, with and without text and calls. */
 export const REPLIES: Readonly<Record<string, SessionReply>> = {
   text: { text: "A lake, “é”.", calls: [], finish: "stop", stopText: undefined, usage, tokens },
-  nothing: { text: "", calls: [], finish: "stop", stopText: undefined, usage, tokens },
-  "cut off": { text: "A la", calls: [], finish: "length", stopText: undefined, usage, tokens },
-  stopped: { text: "A ", calls: [], finish: "stop_text", stopText: "lake", usage, tokens },
+  "an empty answer": { text: "", calls: [], finish: "stop", stopText: undefined, usage, tokens },
+  "an answer that is cut off": {
+    text: "A la",
+    calls: [],
+    finish: "length",
+    stopText: undefined,
+    usage,
+    tokens,
+  },
+  "an answer that a stop text ended": {
+    text: "A ",
+    calls: [],
+    finish: "stop_text",
+    stopText: "lake",
+    usage,
+    tokens,
+  },
   "two calls": {
     text: "Let me look.",
     calls: [
@@ -36,7 +50,7 @@ export const REPLIES: Readonly<Record<string, SessionReply>> = {
   },
 };
 
-/** The stream of an answer; texts and arguments come in pieces. */
+/** The events of a streamed answer, with texts and arguments in pieces. */
 export function eventsOf(reply: SessionReply): ReplyEvent[] {
   return [
     { kind: "begin", inputTokens: reply.usage.inputTokens },
@@ -50,7 +64,7 @@ export function eventsOf(reply: SessionReply): ReplyEvent[] {
   ];
 }
 
-/** A function for clients in the place of `fetch`: answers one request as the session's server does. */
+/** A replacement of `fetch` for clients, which answers requests as the session's server does. */
 export function fetchOf(
   dialect: Dialect,
   tell: (writer: ReturnType<ReturnType<Dialect["parse"]>["writer"]>, isStreamed: boolean) => object,
@@ -64,7 +78,7 @@ export function fetchOf(
   };
 }
 
-/** Answers with a reply, streamed where that is asked for. */
+/** A replacement of `fetch` that answers with a reply, streamed if the request asks for that. */
 export function replyingFetch(dialect: Dialect, reply: SessionReply): typeof fetch {
   return fetchOf(dialect, (writer, isStreamed) =>
     isStreamed ? eventsOf(reply).flatMap((event) => writer.events(event)) : writer.whole(reply),

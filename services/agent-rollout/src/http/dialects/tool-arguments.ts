@@ -1,17 +1,17 @@
-/** Arguments of calls, as clients send them back. */
+/** Reads the arguments of calls that clients send back. */
 
 import { parseJson } from "@hone/core";
 import { ApiRequestError } from "@hone/service-kit";
 
 /**
- * @param json what clients send: an object as JSON text; empty = no arguments.
- * @param param where it stands in the request.
- * @throws {ApiRequestError} for other JSON, or none.
+ * @param json the JSON text of an object; empty = no arguments.
+ * @param param its path in the request, for errors.
+ * @throws {ApiRequestError} for anything else.
  */
 export function argumentsOfJson(json: string, param: string): Readonly<Record<string, unknown>> {
   const refuse = () =>
     new ApiRequestError(
-      `Cannot answer as ${param} must be the JSON text of an object: current value is ${JSON.stringify(json.slice(0, 200))}`,
+      `${param} is ${JSON.stringify(json.slice(0, 200))}; it must be the JSON text of an object`,
       { param },
     );
   if (json.trim() === "") return {};

@@ -17,7 +17,7 @@ describe("the configuration of frozen_lake", () => {
     assert.equal(historyTurns, null);
   });
 
-  test("refuses a placeholder that nobody fills, and leaves other braces alone", () => {
+  test("refuses an unknown placeholder, and accepts other braces", () => {
     assert.equal(
       frozenLakeAgentConfigSchema.safeParse({ promptTemplate: "{observation} {colour}" }).success,
       false,
@@ -28,7 +28,7 @@ describe("the configuration of frozen_lake", () => {
     );
   });
 
-  test("fillTemplate() puts in every value, also one that looks like a placeholder", () => {
+  test("fillTemplate() inserts every value unchanged, even one that looks like a placeholder", () => {
     const filled = fillTemplate("{turn}/{turn} {observation} {x}", { turn: 2, observation: "{turn}" });
     assert.equal(filled, "2/2 {turn} {x}");
   });

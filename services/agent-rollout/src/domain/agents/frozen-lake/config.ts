@@ -1,5 +1,5 @@
 /**
- * The agent's YAML file: what the model is shown, and how much of the past.
+ * The agent's YAML file: the prompts for the model, and how many earlier turns it is shown.
  *
  * The defaults are ROLL's common prompts. A template's placeholders are those of {@link PLACEHOLDERS}; other braces
  * are left as they are.
@@ -15,7 +15,7 @@ export const PLACEHOLDERS = [
   "observation",
   /** Number of the turn, from 1. */
   "turn",
-  /** Turns that are left, this one included. */
+  /** Number of turns that are left, this one included. */
   "actionsLeft",
   /** The moves, separated by commas. */
   "actions",
@@ -62,7 +62,7 @@ const template = z.string().superRefine((text, context) => {
 export const frozenLakeAgentConfigSchema = z.strictObject({
   /** First message; empty = none. */
   systemPrompt: z.string().default(ROLL_SYSTEM_PROMPT),
-  /** Stands before the first prompt that the model is shown, on lines of its own; empty = none. */
+  /** Placed on lines of its own before the first prompt that the model is shown; empty = none. */
   instruction: z.string().default(ROLL_INSTRUCTION),
   /** One turn's prompt. */
   promptTemplate: template.default(ROLL_PROMPT_TEMPLATE),
@@ -71,7 +71,7 @@ export const frozenLakeAgentConfigSchema = z.strictObject({
 });
 export type FrozenLakeAgentConfig = z.output<typeof frozenLakeAgentConfigSchema>;
 
-/** Puts values into a template. */
+/** Replaces the placeholders of a template by values. */
 export function fillTemplate(
   text: string,
   values: Readonly<Partial<Record<(typeof PLACEHOLDERS)[number], string | number>>>,

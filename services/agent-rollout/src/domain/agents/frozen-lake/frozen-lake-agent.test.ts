@@ -5,7 +5,7 @@ import "../../built-ins.ts";
 import { LEAN_LAKE, lakeJob, lakeTokenizer, play, writes } from "../../testing-lake.ts";
 
 describe("the agent frozen_lake", () => {
-  test("shows each turn as a prompt of its own where it has no history", async () => {
+  test("gives each turn a prompt of its own when it shows no earlier turns", async () => {
     const policy = writes("<answer>Nowhere</answer>");
     const { outcome, samples, turns, metrics } = await play(lakeJob(), policy);
     assert.equal(outcome, Outcome.truncated);
@@ -15,7 +15,7 @@ describe("the agent frozen_lake", () => {
     assert.deepEqual(metrics, { success: 0, action_is_valid: 0, action_is_effective: 0 });
   });
 
-  test("keeps one growing sample where it shows all turns", async () => {
+  test("extends a single sample when it shows all turns", async () => {
     const policy = writes("<answer>Nowhere</answer>");
     const asked = lakeJob({ agentConfigJson: JSON.stringify({ ...LEAN_LAKE, historyTurns: null }) });
     const { samples, turns } = await play(asked, policy);
@@ -53,7 +53,7 @@ describe("the agent frozen_lake", () => {
     assert.ok(second.endsWith("<|user|>2,1<|assistant|>"));
   });
 
-  test("random legal moves need no model, and say that no policy sampled them", async () => {
+  test("plays random legal moves without a model, and marks them as not sampled by a policy", async () => {
     const policy = writes("never asked");
     let successes = 0;
     for (let seed = 0; seed < 60; seed++) {
@@ -80,7 +80,7 @@ describe("the agent frozen_lake", () => {
     assert.ok(successes > 5 && successes < 30, `${successes}`);
   });
 
-  test("reports rewards and info turn by turn, and their sum", async () => {
+  test("records rewards and info of each turn, and the sum of the rewards", async () => {
     const seed = 5;
     const policy = writes("?", "<answer>Down</answer>");
     const configJson = JSON.stringify({ formatPenalty: -0.5, maxSteps: 2 });

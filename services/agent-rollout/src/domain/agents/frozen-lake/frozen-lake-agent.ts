@@ -1,4 +1,4 @@
-/** The agent `frozen_lake`: walks over the ice, one answer a turn. */
+/** The agent `frozen_lake`, which crosses a frozen lake with one answer in each turn. */
 
 import type { AgentDefinition } from "@hone/agents";
 import { type FrozenLakeAgentConfig, frozenLakeAgentConfigSchema } from "./config.ts";

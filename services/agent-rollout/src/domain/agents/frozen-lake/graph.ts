@@ -1,11 +1,10 @@
 /**
- * The graph of the agent `frozen_lake`: the model answers, the environment moves, until the episode is over.
+ * The graph of the agent `frozen_lake`: the model answers and the environment moves, until the episode is over.
  *
- * LangGraph's functional API makes it one step of the graph, whatever the number of turns: a turn has nothing to branch on
- * and nothing to run at once. With a node for the model and one for the environment, LangGraph would take 1.3 ms of CPU
- * for five turns instead of 0.2.
+ * With LangGraph's functional API all turns are one step of the graph, as a turn has no branches and no parallel work. With
+ * a node for the model and one for the environment, LangGraph would take 1.3 ms of CPU for five turns instead of 0.2.
  *
- * It is built once per configuration; the model and the environment of a rollout come with its invocation.
+ * The graph is built once for each configuration; the model and the environment of a rollout are passed at its invocation.
  */
 
 import type { AgentRollout, EnvironmentReset } from "@hone/agents";
@@ -14,7 +13,7 @@ import { entrypoint } from "@langchain/langgraph";
 import { MOVES } from "../../environments/frozen-lake/lake.ts";
 import { type FrozenLakeAgentConfig, fillTemplate } from "./config.ts";
 
-/** A turn that is over: what the model was shown, and its answer. */
+/** An earlier turn: its prompt, and the model's answer. */
 interface PastTurn {
   readonly prompt: string;
   readonly answer: AIMessage;
@@ -22,7 +21,7 @@ interface PastTurn {
 
 /** How an episode ended. */
 export interface FrozenLakeEnd {
-  /** A limit ended it. */
+  /** Whether a limit ended it. */
   readonly isTruncated: boolean;
 }
 
@@ -32,7 +31,7 @@ export function buildFrozenLakeGraph(config: FrozenLakeAgentConfig) {
   return entrypoint("frozen_lake", async (start: EnvironmentReset, run): Promise<FrozenLakeEnd> => {
     const rollout = run.configurable?.rollout as FrozenLakeRollout;
     const { historyTurns } = config;
-    // Thousands of rollouts wait with what they keep: only what will be shown again.
+    // Only turns that will be shown again are kept, as thousands of rollouts are in memory at once.
     const past: PastTurn[] = [];
     let { observation, info } = start;
     for (let turn = 1; ; turn++) {
@@ -55,7 +54,7 @@ export function buildFrozenLakeGraph(config: FrozenLakeAgentConfig) {
   });
 }
 
-/** The conversation that the model is shown: the turns that it still sees, and the present prompt. */
+/** The conversation that the model is shown: the earlier turns, as far as they are kept, and the prompt of this turn. */
 function promptMessages(
   config: FrozenLakeAgentConfig,
   past: readonly PastTurn[],

@@ -4,7 +4,7 @@ import { agentOf } from "@hone/agents";
 import { playAgent } from "@hone/agents/testing";
 import "../../built-ins.ts";
 
-/* `python_math` is played in tools/python.int.test.ts, as it starts processes. */
+/* tools/python.int.test.ts tests `python_math`, as that starts processes. */
 
 const CALL = '<tool_call>{"name": "calculator", "arguments": {"expression": "6 * 12"}}</tool_call>';
 const BOXED = "So it is \\boxed{72}.";
@@ -13,7 +13,7 @@ describe("the agent math", () => {
   const play = (row: Record<string, unknown>, config: Record<string, unknown> = {}) =>
     playAgent(agentOf("math") ?? assert.fail("no agent"), { row, config, answers: [CALL, BOXED] });
 
-  test("asks for a boxed answer, has a calculator, and its conversation is one training row", async () => {
+  test("asks for a boxed answer, has a calculator, and makes one training row of its conversation", async () => {
     const { prompts, result, samples, turns, toolMetrics } = await play({ prompt: "What is 6 * 12?" });
     assert.match(prompts[0] ?? "", /You solve math problems step by step\..*\\boxed\{\}.*"calculator"/s);
     assert.match(prompts[1] ?? "", /<tool_response>\n72\n<\/tool_response>/);
@@ -23,7 +23,7 @@ describe("the agent math", () => {
     assert.equal(toolMetrics.tool_calls, 1);
   });
 
-  test("takes the row's own system message, or that of its file", async () => {
+  test("uses the row's system message or that of its configuration instead of its own", async () => {
     const messages = [
       { role: "system", content: "Be brief." },
       { role: "user", content: "What is 6 * 12?" },

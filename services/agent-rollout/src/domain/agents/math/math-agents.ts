@@ -1,8 +1,9 @@
 /**
- * The agents `math` and `python_math`, after ChatLearn's two examples: a problem is solved in steps, with a calculator or with
- * Python, and the last answer holds the result in \boxed{}.
+ * The agents `math` and `python_math`, after ChatLearn's two examples: they solve a problem in steps, with a calculator or
+ * with Python, and the last answer holds the result in \boxed{}.
  *
- * ChatLearn's `math` has a tool that tells whether an answer is right, which teaches to guess: here the judge alone knows.
+ * ChatLearn's `math` has a tool that says whether an answer is right, which teaches the model to guess. Here only the judge
+ * knows the right answer.
  */
 
 import type { AgentDefinition } from "@hone/agents";

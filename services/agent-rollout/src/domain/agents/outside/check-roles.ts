@@ -1,9 +1,9 @@
-/** Whether the models outside that a run's roles name can be asked. */
+/** Checks whether the external models that a run's roles name can be called. */
 
 import type { OutsideAccess, SessionRole } from "@hone/agents";
 import { BoundKeys } from "@hone/config";
 
-/** @throws {InvalidInputError} naming the first role whose key is not set, or may not be sent to its address. */
+/** @throws {InvalidInputError} that names the first role whose key is not set, or may not be sent to its address. */
 export function checkRoles(
   roles: Readonly<Record<string, SessionRole>> | undefined,
   outside: OutsideAccess | undefined,

@@ -41,8 +41,8 @@ const refusalOf = async (name: string, config: object, areCommandsAllowed?: bool
   return "";
 };
 
-describe("agents outside", () => {
-  test("commands that are there and allowed are taken", async () => {
+describe("external agents", () => {
+  test("commands that exist and are allowed are accepted", async () => {
     for (const command of [["sh", "agent.sh"], ["./agent.sh"]])
       assert.equal(await refusalOf("command", { command }), "");
   });
@@ -54,7 +54,7 @@ describe("agents outside", () => {
     );
   });
 
-  test("a program that is not there, or not below the project folder, is refused", async () => {
+  test("a program that does not exist, or is not below the project folder, is refused", async () => {
     assert.match(
       await refusalOf("command", { command: ["no-such-program-of-hone"] }),
       /^agent\.command: .*no-such-program/,
@@ -72,7 +72,7 @@ describe("agents outside", () => {
     );
   });
 
-  test("a role that a model outside answers is refused where its key is not set", async () => {
+  test("a role with an external model is refused when the key is not set", async () => {
     const critic = (keyVariable: string) => ({
       learn: false,
       endpoint: { baseUrl: "http://127.0.0.1:1/v1", model: "large", keyVariable },
@@ -88,14 +88,14 @@ describe("agents outside", () => {
     }
   });
 
-  test("a result is an object; its metrics are numbers, and all else is metadata", () => {
+  test("a result is an object whose metrics are numbers, and everything else in it is metadata", () => {
     assert.deepEqual(readOutsideResult("", "it"), {});
     assert.deepEqual(readOutsideResult('{"metrics":{"a":1},"answer":"x"}', "it"), {
       metrics: { a: 1 },
       metadata: { answer: "x" },
     });
     for (const text of ["{", "[]", '"x"', '{"metrics":{"a":"1"}}']) {
-      assert.throws(() => readOutsideResult(text, "it"), /Cannot read it as it must be/);
+      assert.throws(() => readOutsideResult(text, "it"), /^SyntaxError: it (is not JSON|must be an object)/);
     }
   });
 });

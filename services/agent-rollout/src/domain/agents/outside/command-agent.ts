@@ -1,11 +1,12 @@
 /**
- * The agent `command`: a program in any language, started for each rollout in a process group of its own.
+ * The agent `command`: a program in any language, which is started for each rollout in a process group of its own.
  *
- * It finds the session and its task in its environment, and may leave a result in the file HONE_RESULT_FILE. How it ends:
+ * Its environment variables hold the session and the task, and it may write a result to the file HONE_RESULT_FILE. How the
+ * program ends decides how the rollout ends:
  *
- *   exit code 0                       completed, or as the run's limits ended it
- *   another exit code, SIGSEGV …      agent_failed: its own fault
- *   SIGKILL, SIGTERM, SIGINT, SIGHUP  from outside: the attempt is made again, and nothing is scored
+ *   exit code 0                       completed, or truncated by the run's limits
+ *   another exit code, SIGSEGV …      agent_failed
+ *   SIGKILL, SIGTERM, SIGINT, SIGHUP  somebody else ended it: the attempt is repeated, and nothing is scored
  *   it cannot be started              the same
  */
 
@@ -26,14 +27,14 @@ import { type ProcessGroupEnd, runProcessGroup } from "@hone/sandbox";
 import { checkRoles } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
-/** Of each output, kept for people. */
+/** Most bytes that are kept of stdout and of stderr, from their ends. */
 const MAX_TAIL_BYTES = 4_096;
-/** Systems take 128 KiB for one variable; a larger task is in its file only. */
+/** Linux allows 128 KiB for one variable; a larger task is only in its file. */
 const MAX_TASK_VARIABLE_BYTES = 65_536;
-/** Sent by whoever wants a process to go: an operator, a supervisor, a kernel without memory. */
+/** Signals that an operator, a supervisor or a kernel without memory sends to end a process. */
 const SIGNALS_FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 
-/** The program itself ended wrongly. */
+/** The program failed by itself. */
 export class CommandFailedError extends TerminalError {
   constructor(end: string, stderr: string) {
     const said =
@@ -52,7 +53,7 @@ export const commandAgent: AgentDefinition<CommandAgentConfig, AllowedProgram> =
   run: runCommand,
 };
 
-/** @throws {InvalidInputError} where commands are not allowed, the program is not there, or the key of a role. */
+/** @throws {InvalidInputError} where commands are not allowed, or the program or the key of a role is missing. */
 async function buildCommand(
   { command, environment, roles }: CommandAgentConfig,
   { gate, outside }: BuildContext,
@@ -97,7 +98,7 @@ async function runCommand(
   }
 }
 
-/** What clients of both APIs read, and the same under Hone's names. */
+/** The variables that clients of both APIs read, and the same values under Hone's own names. */
 function sessionVariables({ url, key, model }: AgentSession): Record<string, string> {
   return {
     OPENAI_BASE_URL: `${url}/v1`,
@@ -110,7 +111,7 @@ function sessionVariables({ url, key, model }: AgentSession): Record<string, str
   };
 }
 
-/** @throws {InfrastructureError | CommandFailedError} for an end that is no completion. */
+/** @throws {InfrastructureError | CommandFailedError} unless the program ended with exit code 0. */
 function checkEnd(end: ProcessGroupEnd, { file }: AllowedProgram): void {
   if (end.kind === "exited") {
     if (end.code === 0) return;
@@ -128,7 +129,7 @@ async function resultIn(file: string): Promise<string> {
     const { size } = await stat(file);
     if (size > MAX_RESULT_BYTES) {
       throw new SyntaxError(
-        `Cannot read HONE_RESULT_FILE as it must have at most ${MAX_RESULT_BYTES} bytes: current value is ${size}`,
+        `HONE_RESULT_FILE has ${size} bytes; a result may have at most ${MAX_RESULT_BYTES}`,
       );
     }
     return await readFile(file, "utf8");

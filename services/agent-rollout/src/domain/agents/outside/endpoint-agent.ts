@@ -1,9 +1,9 @@
 /**
- * The agent `endpoint`: an HTTP server that is asked for each rollout by
- * `POST { task, session: { url, key, openaiBaseUrl, anthropicBaseUrl, model } }` and answers when the rollout is over.
+ * The agent `endpoint`: an HTTP server that gets a request for each rollout,
+ * `POST { task, session: { url, key, openaiBaseUrl, anthropicBaseUrl, model } }`, and answers when the rollout is over.
  *
- * Its answer is the result. No connection, 408, 425, 429 and 5xx are failures outside the agent: the attempt is made
- * again. Any other status is the agent's own failure.
+ * Its answer is the result. After a failed connection, 408, 425, 429 and 5xx the attempt is repeated, as these are failures
+ * outside the agent. With any other status the agent has failed.
  */
 
 import {
@@ -19,7 +19,7 @@ import { describeError, TerminalError } from "@hone/core";
 import { checkRoles, keysOf } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
-/** What a build leaves for the rollouts. */
+/** What building the agent gives to its rollouts. */
 interface Endpoint {
   readonly url: string;
   readonly key: string | undefined;
@@ -28,12 +28,12 @@ interface Endpoint {
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 425, 429]);
 const MAX_SHOWN_CHARACTERS = 300;
 
-/** The server says that the rollout failed. */
+/** The server answered that the rollout failed. */
 export class EndpointFailedError extends TerminalError {
   constructor(url: string, status: number, body: string) {
     super(
       "ENDPOINT_FAILED",
-      `Cannot complete the rollout as ${url} must answer with 2xx: current value is ${status}: ${body.slice(0, MAX_SHOWN_CHARACTERS)}`,
+      `the agent's server ${url} answered with status ${status}: ${body.slice(0, MAX_SHOWN_CHARACTERS)}`,
     );
   }
 }

@@ -1,19 +1,19 @@
-/** What agents outside are told of their task, and what they answer. */
+/** The task that external agents get, and the result that they return. */
 
 import { type AgentResult, type AgentRollout, type AgentTask, promptOfRow } from "@hone/agents";
 import { parseJson } from "@hone/core";
 import { z } from "zod";
 import { withholdAnswers } from "./withhold-answers.ts";
 
-/** The task as JSON, for a program that knows nothing of Hone. */
+/** The task as JSON, for a program that does not use Hone's libraries. */
 export interface OutsideTask {
-  /** Stable name within its source. */
+  /** Stable name within the task's source. */
   readonly id: string;
   /** The row's prompt as messages with a role and a text. */
   readonly prompt: readonly { readonly role: string; readonly content: string }[];
-  /** The row; without its answer, unless the run file exposes it. */
+  /** The row, without its answer unless the run file exposes it. */
   readonly row: AgentTask["row"];
-  /** Most calls of the model; one more is refused. */
+  /** Most calls of the model; further ones are refused. */
   readonly maxTurns: number;
   /** Most tokens of one answer. */
   readonly maxNewTokens: number;
@@ -35,29 +35,30 @@ export function outsideTaskOf({
   return { id: task.id, prompt, row, maxTurns, maxNewTokens };
 }
 
-/** What is answered beyond this is no result. */
+/** Largest result; a larger one is refused. */
 export const MAX_RESULT_BYTES = 1_048_576;
 
 const resultSchema = z.looseObject({ metrics: z.record(z.string(), z.number()).default({}) });
 
 /**
- * A result: a JSON object whose `metrics` are numbers for the run's curves; all else goes to the judge as metadata.
- * @param text empty = there is none.
- * @param what names it in errors.
- * @throws {SyntaxError} for anything else; the agent's own fault.
+ * Reads a result: a JSON object whose `metrics` are numbers for the run's charts. Everything else in it goes to the judge as
+ * metadata.
+ * @param text empty = there is no result.
+ * @param what the name of the result in errors.
+ * @throws {SyntaxError} for anything else, with which the agent has failed.
  */
 export function readOutsideResult(text: string, what: string): AgentResult {
   if (text.trim() === "") return {};
-  const refuse = (rule: string) =>
-    new SyntaxError(`Cannot read ${what} as ${rule}: current value is ${JSON.stringify(text.slice(0, 200))}`);
+  const refuse = (problem: string) =>
+    new SyntaxError(`${what} ${problem}; it is ${JSON.stringify(text.slice(0, 200))}`);
   let value: unknown;
   try {
     value = parseJson(text);
   } catch {
-    throw refuse("it must be JSON");
+    throw refuse("is not JSON");
   }
   const parsed = resultSchema.safeParse(value);
-  if (!parsed.success) throw refuse("it must be an object, with numbers as `metrics` if it has any");
+  if (!parsed.success) throw refuse("must be an object whose `metrics`, if there are any, are numbers");
   const { metrics, ...metadata } = parsed.data;
   return { metrics, metadata };
 }

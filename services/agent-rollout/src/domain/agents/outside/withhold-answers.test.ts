@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { withholdAnswers } from "./withhold-answers.ts";
 
-/* The attacker is a policy that is rewarded for the answer, and sees what its agent is given. */
+/* A policy that is rewarded for the answer, and can see what its agent gets, would copy the answer from there. */
 
 const ANSWER = "the secret answer";
 const PROMPT = [{ role: "user", content: "What is it?" }];
@@ -49,7 +49,7 @@ describe("a row without its answer", () => {
     },
   };
   for (const [form, row] of Object.entries(rows)) {
-    test(`${form}: holds no answer, and its prompt`, () => {
+    test(`${form}: it keeps the prompt and does not contain the answer`, () => {
       assert.ok(JSON.stringify(row).includes(ANSWER));
       const given = withholdAnswers(row);
       assert.ok(!JSON.stringify(given).includes(ANSWER), JSON.stringify(given));
@@ -57,7 +57,7 @@ describe("a row without its answer", () => {
     });
   }
 
-  test("keeps all other columns as they were", () => {
+  test("all other columns are unchanged", () => {
     const row = {
       data_source: "qa",
       prompt: PROMPT,

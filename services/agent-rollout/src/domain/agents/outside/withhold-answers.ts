@@ -1,21 +1,21 @@
 /**
- * A row without what tells its answer, for agents outside.
+ * Removes the answer from a row before an external agent gets it.
  *
- * What an agent gets, the model may get to see: by a prompt that quotes the task, or by a shell that the agent gives it. A
- * policy that finds the ground truth there learns to copy it. So columns that hold answers are taken out, by their names, in
- * the row itself and however deep within it, also in texts that are JSON:
+ * The model may see whatever its agent gets, in a prompt that quotes the task or by a shell that the agent gives it, and a
+ * policy that finds the ground truth there learns to copy it. So fields that hold answers are removed by their names, in the
+ * row itself and at any depth within it, and also within texts that are JSON:
  *
  *   verl        reward_model, extra_info.answer, tools_kwargs.<tool>.create_kwargs.ground_truth, interaction_kwargs
  *   ROLL        ground_truth, solution, answer, test_cases
- *   ChatLearn   reward_model, answer; messages and conversations of imitation, which hold the answers themselves
- *   data sets   golden_answers, target, label, reference, chosen and rejected, and their like
+ *   ChatLearn   reward_model, answer; messages and conversations for imitation learning, which contain the answers
+ *   data sets   golden_answers, target, label, reference, chosen and rejected, and the like
  */
 
 import { parseJson } from "@hone/core";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** In small letters, without what stands between the words. */
+/** Names in lower case, without separators between their words. */
 const ANSWER_NAMES: ReadonlySet<string> = new Set([
   "rewardmodel",
   "groundtruth",
@@ -62,7 +62,7 @@ const ANSWER_NAMES: ReadonlySet<string> = new Set([
   "interactionkwargs",
 ]);
 
-/** The row as a program outside may see it; columns that hold nothing of an answer are as they were. */
+/** @returns the row without answers; all other columns are unchanged. */
 export function withholdAnswers(row: Row): Row {
   return withheld(row) as Row;
 }
@@ -76,7 +76,7 @@ function withheld(value: unknown): unknown {
   );
 }
 
-/** Some tables have objects as JSON in a text. */
+/** Removes answers within a text that is JSON, as some tables have objects in this form. */
 function withheldText(text: string): string {
   if (!/^\s*[[{]/.test(text)) return text;
   let value: unknown;

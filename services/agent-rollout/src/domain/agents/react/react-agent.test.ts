@@ -23,7 +23,7 @@ function play(texts: readonly string[], changes: Parameters<typeof rowJob>[2] = 
 }
 
 describe("the agent react", () => {
-  test("is LangGraph's own, and its conversation is one sample with the tokens as they were", async () => {
+  test("makes one sample of its conversation, with exactly the tokens that were sampled", async () => {
     const { policy, record } = play([`Let me see.\n${CALL}`, "It is 42."]);
     const { outcome, samples, metrics, reason } = await record;
     assert.equal(outcome, Outcome.completed, reason);
@@ -37,13 +37,13 @@ describe("the agent react", () => {
     );
   });
 
-  test("tells the model what is wrong with a call", async () => {
+  test("shows the model what is wrong with a call", async () => {
     const { policy, record } = play([CALL.replace("expression", "text"), "I give up."]);
     assert.equal((await record).outcome, Outcome.completed);
     assert.match(policy.prompts[1] ?? "", /<tool_response>\n.*(schema|expression|Invalid)/s);
   });
 
-  test("runs as many calls of an answer as its configuration allows, answer by answer", async () => {
+  test("runs as many calls of each answer as its configuration allows", async () => {
     const two = `${CALL}\n${CALL}`;
     const { policy, record } = play([`${two}\n${CALL}`, two, "It is 42."], {
       config: { maxParallelCalls: 2 },
@@ -56,13 +56,13 @@ describe("the agent react", () => {
     assert.deepEqual(told(policy.prompts[2]), [...first, "42", "42"]);
   });
 
-  test("ends as truncated at the cap on turns", async () => {
+  test("ends as truncated at the limit of turns", async () => {
     const limits = { maxTurns: 2, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 1 };
     const { outcome, turns } = await play([CALL], { limits }).record;
     assert.deepEqual([outcome, turns.length], [Outcome.truncated, 2]);
   });
 
-  test("is built once for its configuration, and serves rollouts side by side", async () => {
+  test("plays several rollouts at once", async () => {
     const records = await Promise.all([play([CALL, "42"]), play(["7"])].map(({ record }) => record));
     assert.deepEqual(
       records.map(({ turns }) => turns.length),

@@ -1,4 +1,4 @@
-/** The agent `react`: LangGraph's prebuilt agent as it is, with the tools of its configuration. */
+/** The agent `react`: LangGraph's prebuilt agent, unchanged, with the tools of its configuration. */
 
 import {
   type AgentDefinition,
@@ -16,7 +16,7 @@ import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { z } from "zod";
 
 export const reactConfigSchema = z.strictObject({
-  /** Stands first where the row's prompt has no system message; empty = none. */
+  /** Placed first if the row's prompt has no system message; empty = none. */
   systemPrompt: z.string().default(""),
   ...toolConfigShape,
 });
@@ -27,7 +27,7 @@ interface ReactGraph {
   readonly toolbox: Toolbox;
 }
 
-/** Steps of the graph: an answer and its tools are two, and the last answer stands alone. */
+/** An answer and its tools are two steps of the graph; the last answer is one. */
 const STEPS_PER_TURN = 2;
 
 export const reactAgent: AgentDefinition<ReactConfig, ReactGraph> = {
@@ -46,7 +46,7 @@ export const reactAgent: AgentDefinition<ReactConfig, ReactGraph> = {
     const messages = needsSystem ? [new SystemMessage(systemPrompt), ...prompt] : prompt;
     const result = await graph.invoke(
       { messages },
-      // One answer beyond the cap is met by the cap itself, which ends the rollout as truncated.
+      // High enough that the limit of turns is reached first, which ends the rollout as truncated.
       { configurable: { rollout, tools }, recursionLimit: STEPS_PER_TURN * (rollout.maxTurns + 1) + 1 },
     );
     const answers = (result.messages as readonly BaseMessage[]).filter(({ type }) => type === "ai");
@@ -58,7 +58,7 @@ export const reactAgent: AgentDefinition<ReactConfig, ReactGraph> = {
 function buildGraph({ toolCallFormat }: ReactConfig, toolbox: Toolbox) {
   const tools = toLangChainTools(toolbox);
   return createReactAgent({
-    // The model belongs to a rollout, the graph to all of them.
+    // The graph serves all rollouts, but each has a model of its own.
     llm: async (_state, runtime) => {
       const { model } = rolloutOf<ReactConfig>(runtime);
       const formatted = toolCallFormat === "auto" ? model : model.withToolCallFormat(toolCallFormat);

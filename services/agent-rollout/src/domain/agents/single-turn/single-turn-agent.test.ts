@@ -21,7 +21,7 @@ describe("the agent single_turn", () => {
     changes: Partial<RolloutJob> = {},
   ) => play(rowOfLakeJob(row, changes), policy, { agentConfigAt });
 
-  test("renders the row's prompt by the chat template and answers once", async () => {
+  test("renders the row's prompt by the chat template and takes one answer", async () => {
     const policy = writes("1,1");
     const prompt = [
       { role: "system", content: "0" },
@@ -37,14 +37,14 @@ describe("the agent single_turn", () => {
     assert.equal(policy.calls.length, 1);
   });
 
-  test("takes a text as the user's message, and says when the answer was cut off", async () => {
+  test("takes a text as the user's message, and ends as truncated when the answer was cut off", async () => {
     const policy = writes("1".repeat(40));
     const record = await playRow({ prompt: "2,2" }, policy);
     assert.equal(record.outcome, Outcome.truncated);
     assert.equal(policy.prompts[0], "<|user|>2,2<|assistant|>");
   });
 
-  test("a row's agent and its file win over those of the run", async () => {
+  test("a row's agent and its file take precedence over those of the run", async () => {
     const policy = writes("1");
     const row = { prompt: "1", agent_name: "single_turn", agent_cfg_path: "brief.yaml" };
     const { outcome } = await playRow(row, policy, {
@@ -55,7 +55,7 @@ describe("the agent single_turn", () => {
     assert.equal(policy.prompts[0], "<|system|>0<|user|>1<|assistant|>");
   });
 
-  test("a row's agent does not take the configuration of the run's own", async () => {
+  test("a row's agent does not get the configuration of the run's agent", async () => {
     const row = { prompt: "1", agent_name: "single_turn" };
     const { outcome } = await playRow(row, writes("1"), {
       agentName: "frozen_lake",
@@ -69,7 +69,7 @@ describe("the agent single_turn", () => {
     ["that names an unknown agent", { prompt: "1", agent_name: "single_trun" }, /did you mean "single_turn"/],
     ["that names a missing file", { prompt: "1", agent_cfg_path: "none.yaml" }, /no file none.yaml/],
   ] as const) {
-    test(`a row ${what} is never scored, and tried once`, async () => {
+    test(`a row ${what} ends as infra_failed after one attempt`, async () => {
       const policy = writes("1");
       const record = await playRow(row, policy);
       assert.equal(record.outcome, Outcome.infraFailed);

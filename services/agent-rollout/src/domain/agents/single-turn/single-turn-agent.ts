@@ -1,4 +1,4 @@
-/** The agent `single_turn`: the row's prompt, one answer. */
+/** The agent `single_turn`: the model answers the row's prompt once. */
 
 import { type AgentDefinition, promptOfRow, rolloutOf, toLangChainMessages } from "@hone/agents";
 import { type BaseMessage, SystemMessage } from "@langchain/core/messages";
@@ -6,7 +6,7 @@ import { entrypoint } from "@langchain/langgraph";
 import { z } from "zod";
 
 export const singleTurnConfigSchema = z.strictObject({
-  /** Stands first where the row's prompt has no system message; empty = none. */
+  /** Placed first if the row's prompt has no system message; empty = none. */
   systemPrompt: z.string().default(""),
 });
 export type SingleTurnConfig = z.output<typeof singleTurnConfigSchema>;

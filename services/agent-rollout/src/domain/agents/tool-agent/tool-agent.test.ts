@@ -21,7 +21,7 @@ const call = (name: string, args: unknown) =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 const CALCULATE = call("calculator", { expression: "6 * 7" });
 
-/** What the test's own tool does, and what it was opened with. */
+/** What the test's own tool does. */
 let behave: (
   args: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
@@ -63,7 +63,7 @@ async function play(
 }
 
 describe("the agent tool_agent", () => {
-  test("runs tools until an answer has no call, in one sample with the tokens as they were", async () => {
+  test("runs tools until an answer has no call, in one sample with exactly the tokens that were sampled", async () => {
     const { record, prompts } = await play([`Let me see.\n${CALCULATE}`, "It is 42."]);
     assert.equal(record.outcome, Outcome.completed);
     assert.deepEqual(record.metadata, { endedBy: "answer" });
@@ -84,7 +84,7 @@ describe("the agent tool_agent", () => {
     assert.equal(record.turns.at(-1)?.responseText, "It is 42.");
   });
 
-  test("shows the tools by the chat template, and by a system message where the template does not", async () => {
+  test("shows the tools by the chat template, or by a system message if the template cannot", async () => {
     const { prompts } = await play(["42"]);
     assert.match(prompts[0] ?? "", /<tools>\n\{"type": ?"function", ?"function": ?\{"name": ?"calculator"/);
     const plain = new ChatRenderer(chatmlTokenizer(CHATML_TEMPLATE));
@@ -99,7 +99,7 @@ describe("the agent tool_agent", () => {
     assert.equal(record.samples.length, 1);
   });
 
-  test("answers several calls of one answer in their order, and those beyond the cap by saying so", async () => {
+  test("runs several calls of one answer in their order, and refuses those beyond the limit", async () => {
     const calls = ["1+1", "2+2", "3+3"].map((expression) => call("calculator", { expression }));
     const { record, prompts } = await play([calls.join("\n"), "done"], { maxParallelCalls: 2 });
     const answers = [...(prompts[1] ?? "").matchAll(/<tool_response>\n(.*)\n<\/tool_response>/g)];
@@ -118,14 +118,18 @@ describe("the agent tool_agent", () => {
       call("calculator", { expression: 7 }),
       /Invalid arguments for calculator\. expression: /,
     ],
-    ["what is no call", "<tool_call>6 * 7</tool_call>", /Invalid tool call: what you wrote is no JSON\./],
+    [
+      "a call that is not JSON",
+      "<tool_call>6 * 7</tool_call>",
+      /Invalid tool call: what you wrote is no JSON\./,
+    ],
     [
       "a failing tool",
       call("calculator", { expression: "1/0" }),
       /Error: Cannot evaluate as nothing can be divided by 0/,
     ],
   ] as const) {
-    test(`tells the model of ${what}, and goes on`, async () => {
+    test(`shows ${what} to the model as an error, and continues`, async () => {
       const { record, prompts } = await play([text, "I give up."]);
       assert.match(prompts[1]?.slice(prompts[0]?.length) ?? "", told);
       assert.equal(record.outcome, Outcome.completed);
@@ -133,7 +137,7 @@ describe("the agent tool_agent", () => {
     });
   }
 
-  test("counts of each tool the calls that it could take, those that failed and the last error", async () => {
+  test("counts for each tool the valid calls, those that failed and the last error", async () => {
     const calls = ["1/0", "6*7", "2/0"].map((expression) => call("calculator", { expression }));
     const { record } = await play([...calls, call("calculator", { expression: 7 }), "done"], {
       maxInvalidAnswers: 9,
@@ -145,7 +149,7 @@ describe("the agent tool_agent", () => {
     assert.match(record.toolUses[0]?.error ?? "", /nothing can be divided by 0/);
   });
 
-  test("notes calls that cannot be read with their turn, but for those that were cut off", async () => {
+  test("records the number of unreadable calls with their turn, unless the answer was cut off", async () => {
     const unreadable = "<tool_call>6 * 7</tool_call>";
     const { record } = await play([`${unreadable} ${unreadable}`, CALCULATE, "42"]);
     assert.deepEqual(
@@ -159,7 +163,7 @@ describe("the agent tool_agent", () => {
     assert.equal(cut.record.turns[0]?.info?.invalidToolCalls, undefined);
   });
 
-  test("ends after too many answers in a row whose calls are invalid, and says why", async () => {
+  test("ends after too many consecutive answers with invalid calls only, and records why", async () => {
     const { record } = await play([call("nothing", {})], { maxInvalidAnswers: 2 });
     assert.equal(record.turns.length, 2);
     assert.deepEqual(record.metadata, { endedBy: "invalid_calls" });
@@ -171,7 +175,7 @@ describe("the agent tool_agent", () => {
     assert.deepEqual(mixed.record.metadata, { endedBy: "answer" });
   });
 
-  test("ends at the cap on turns, and where an answer is cut off, as truncated", async () => {
+  test("ends as truncated at the limit of turns and when an answer is cut off", async () => {
     const limits = { maxTurns: 2, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 1 };
     const { record } = await play([CALCULATE], {}, ROW, { limits });
     assert.equal(record.outcome, Outcome.truncated);
@@ -181,7 +185,7 @@ describe("the agent tool_agent", () => {
     assert.deepEqual([cut.record.outcome, cut.record.metadata], [Outcome.truncated, { endedBy: "length" }]);
   });
 
-  test("cuts a long answer to its budget and marks the place", async () => {
+  test("cuts a tool's long answer to its limit and marks the place", async () => {
     behave = ({ text }) => `begin ${String(text).repeat(5_000)} end`;
     for (const [toolAnswerCut, shape] of [
       ["left", /^\[\.\.\. \d+(?: or more)? tokens cut \.\.\.\]\n.* end$/s],
@@ -197,7 +201,7 @@ describe("the agent tool_agent", () => {
     }
   });
 
-  test("stops a call at its deadline and tells the model", async () => {
+  test("stops a call at its deadline and shows that to the model", async () => {
     let stopped = false;
     behave = (_, signal) =>
       new Promise(() => {
@@ -210,7 +214,7 @@ describe("the agent tool_agent", () => {
     assert.ok(stopped);
   });
 
-  test("a wait for something of Hone's own does not use up the attempt's time", async () => {
+  test("does not count a tool's wait for one of Hone's own parts", async () => {
     behave = (_args, _signal, wait) => wait(() => delay(2_000));
     const limits = { maxTurns: 6, maxContextTokens: 8_000, deadlineMs: 1_500, maxAttempts: 1 };
     const texts = [call("probe", { text: "" }), "done"];
@@ -219,7 +223,7 @@ describe("the agent tool_agent", () => {
     assert.equal((await play(texts, {}, ROW, { limits })).record.outcome, Outcome.timedOut);
   });
 
-  test("tries a call again that failed for a reason outside; then the attempt, never a score", async () => {
+  test("repeats a call that failed for a reason outside the agent, then the attempt, and never scores it", async () => {
     let numCalls = 0;
     behave = () => {
       if (++numCalls < 3) throw new InfrastructureError("call", "the server must answer", "silence");
@@ -235,7 +239,7 @@ describe("the agent tool_agent", () => {
     assert.equal(failed.record.failedAttempts.length, 1);
   });
 
-  test("gives a tool what the row says, once for a rollout, and closes it", async () => {
+  test("opens a tool once for a rollout with what the row says, and closes it", async () => {
     behave = () => ({ text: "ok", reward: 0.5, metrics: { probes: 1 } });
     opened.length = 0;
     numClosed = 0;
@@ -263,7 +267,7 @@ describe("the agent tool_agent", () => {
     assert.match(prompts[3] ?? "", /Unknown tool "calculator"\. Tools: probe\./);
   });
 
-  test("refuses what its configuration says wrong, by its place", async () => {
+  test("names the key of each error in its configuration", async () => {
     for (const [config, reason] of [
       [{ tools: ["calculatr"] }, /`tools\.0` must be one of .*did you mean "calculator"/],
       [{ tools: [{ name: "search", config: { corpus: "a", k: 1 } }] }, /`tools\.0\.config\.k` must be/],

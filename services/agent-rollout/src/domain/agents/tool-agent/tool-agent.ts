@@ -1,8 +1,8 @@
 /**
- * The agent `tool_agent`: the model answers, its calls of tools are run, until an answer has no call, or a limit ends it.
+ * The agent `tool_agent`: the model answers and its tool calls are run, until an answer has no call or a limit is reached.
  *
- * G1: whatever the model wrote gets an answer: a call that cannot be read or run is told why.
- * G2: why it ended is in the episode: `metadata.endedBy` is one of {@link EndedBy}.
+ * G1: every call gets an answer; one that cannot be read or run gets the reason.
+ * G2: the episode says why it ended: `metadata.endedBy` is one of {@link EndedBy}.
  */
 
 import {
@@ -31,7 +31,7 @@ import { entrypoint } from "@langchain/langgraph";
 import { z } from "zod";
 
 export const toolAgentConfigSchema = z.strictObject({
-  /** Stands first where the row's prompt has no system message; empty = none. */
+  /** Placed first if the row's prompt has no system message; empty = none. */
   systemPrompt: z.string().default(""),
   ...toolConfigShape,
 });
@@ -39,13 +39,13 @@ export type ToolAgentConfig = z.output<typeof toolAgentConfigSchema>;
 
 /** Why a rollout of this agent ended. */
 export const EndedBy = {
-  /** An answer without calls. */
+  /** An answer had no calls. */
   answer: "answer",
-  /** The most turns. */
+  /** The limit of turns was reached. */
   turns: "turns",
-  /** An answer that was cut off at its most tokens. */
+  /** An answer was cut off at its limit of tokens. */
   length: "length",
-  /** Too many answers in a row whose calls were all invalid. */
+  /** Too many consecutive answers had invalid calls only. */
   invalidCalls: "invalid_calls",
 } as const;
 export type EndedBy = (typeof EndedBy)[keyof typeof EndedBy];
@@ -98,7 +98,7 @@ function buildGraph({ systemPrompt, maxInvalidAnswers, toolCallFormat }: ToolAge
       const answer = await model.invoke(messages, run);
       const ended = (endedBy: EndedBy) => ({ endedBy, numTurns: turn });
       const { tool_calls: calls = [], invalid_tool_calls: unreadable = [] } = answer;
-      // What was cut off may end within a call.
+      // Checked first, as an answer that was cut off may end within a call.
       if (answer.response_metadata.finishReason === "length") return ended(EndedBy.length);
       if (calls.length === 0 && unreadable.length === 0) return ended(EndedBy.answer);
       const replies = await replyTo(answer, tools);
@@ -110,7 +110,7 @@ function buildGraph({ systemPrompt, maxInvalidAnswers, toolCallFormat }: ToolAge
   });
 }
 
-/** Runs the calls of an answer. @returns what the model is told, and whether any of its calls was valid. */
+/** Runs the calls of an answer. @returns the messages for the model, and whether any of its calls was valid. */
 async function replyTo(
   { tool_calls: calls = [], invalid_tool_calls: unreadable = [] }: AIMessageChunk,
   tools: RolloutTools,
@@ -121,7 +121,7 @@ async function replyTo(
     ({ id, name, text }) => new ToolMessage({ content: text, tool_call_id: id, name }),
   );
   const complaints = unreadable.map(({ error }) => `Invalid tool call: what you wrote ${error}.`);
-  // No call is there for it to answer, so it is the user's to say.
+  // There is no call that a tool message could answer, so these errors are a user message.
   if (complaints.length > 0) messages.push(new HumanMessage(complaints.join("\n")));
   return { messages, isValid: replies.some(({ kind }) => kind === "answered" || kind === "failed") };
 }

@@ -7,7 +7,7 @@ import { formatAnswer } from "./parse-answer.ts";
 const lakeWith = (config: Partial<FrozenLakeConfig> = {}) =>
   new FrozenLake(frozenLakeConfigSchema.parse(config));
 
-/** Shortest way over ice, by breadth-first search. */
+/** The shortest way over ice, by breadth-first search. */
 function wayTo(lake: Lake, isTarget: (cell: number) => boolean): Move[] | undefined {
   const ways = new Map<number, Move[]>([[lake.start, []]]);
   for (const [cell, way] of ways) {
@@ -21,13 +21,13 @@ function wayTo(lake: Lake, isTarget: (cell: number) => boolean): Move[] | undefi
   return undefined;
 }
 
-/** A seed whose map has what a test needs. */
+/** The first seed whose map fulfils a condition. */
 function seedWhere(holds: (lake: Lake) => boolean): number {
   for (let seed = 0; ; seed++) if (holds(drawLake(seed, 4, 0.8))) return seed;
 }
 
 describe("FrozenLake", () => {
-  test("shows the map in its symbols, rows joined by newlines", () => {
+  test("shows the map as symbols, with rows joined by newlines", () => {
     const seed = seedWhere((lake) => lake.holes.size > 1);
     const lake = drawLake(seed, 4, 0.8);
     const { observation, info } = lakeWith().reset(seed);
@@ -51,14 +51,14 @@ describe("FrozenLake", () => {
     });
   });
 
-  test("tells the cells to the left, below, to the right and above, and where the border is", () => {
+  test("gives the neighbouring cells to the left, below, to the right and above, or the border", () => {
     const seed = seedWhere(({ start, holes }) => start === 0 && holes.has(1));
     const lake = drawLake(seed, 4, 0.8);
     const below = lake.goal === 4 ? "G" : lake.holes.has(4) ? "O" : "_";
     assert.equal(lakeWith().reset(seed).info.neighbors, `-${below}O-`);
   });
 
-  test("the goal ends the episode with reward 1, and nothing before it gives any", () => {
+  test("the goal ends the episode with reward 1, and earlier steps give 0", () => {
     for (let seed = 0; seed < 100; seed++) {
       const lake = drawLake(seed, 4, 0.8);
       const way = wayTo(lake, (cell) => cell === lake.goal)!;
@@ -90,7 +90,7 @@ describe("FrozenLake", () => {
     assert.equal(environment.metrics().success, 0);
   });
 
-  test("an invalid answer is no move, gives the format penalty and counts as a step", () => {
+  test("an invalid answer moves nothing, gives the format penalty and counts as a step", () => {
     const environment = lakeWith({ formatPenalty: -0.01, maxSteps: 2 });
     const { observation } = environment.reset(3);
     const first = environment.step("to the right, please");
@@ -109,7 +109,7 @@ describe("FrozenLake", () => {
     assert.equal(environment.step("?").reward, 0);
   });
 
-  test("a move against the border is valid and not effective", () => {
+  test("a move against the border is valid but not effective", () => {
     const seed = seedWhere((lake) => lake.start === 0);
     const environment = lakeWith();
     environment.reset(seed);
@@ -121,7 +121,7 @@ describe("FrozenLake", () => {
     assert.deepEqual(environment.metrics(), { success: 0, action_is_valid: 0.5, action_is_effective: 0 });
   });
 
-  test("is truncated after its most steps, but not where the last one ends it", () => {
+  test("is truncated after the last allowed step, unless that step ends the episode", () => {
     const seed = seedWhere((lake) => wayTo(lake, (cell) => cell === lake.goal)!.length === 2);
     const lake = drawLake(seed, 4, 0.8);
     const way = wayTo(lake, (cell) => cell === lake.goal)!;
@@ -135,11 +135,11 @@ describe("FrozenLake", () => {
     assert.equal(environment.step("?").truncated, true);
   });
 
-  test("slips to either side with one chance in three each, never backwards, and repeats by its seed", () => {
+  test("slips to either side with a chance of one in three each, never backwards, and repeatably by its seed", () => {
     const seed = seedWhere((lake) => lake.start === 5 && [1, 4, 6, 9].every((cell) => !lake.holes.has(cell)));
     const ends = new Map<number, number>();
     const config = { slippery: true, maxSteps: 1 };
-    // Slips are fixed by the seed, so different maps are needed for different slips.
+    // The seed determines the slips, so different maps are needed for different slips.
     for (let other = 0, found = 0; found < 3_000; other++) {
       const lake = drawLake(other, 4, 1);
       if (lake.start !== 5) continue;
@@ -163,7 +163,7 @@ describe("FrozenLake", () => {
     assert.equal(play(), play());
   });
 
-  test("ice that is not slippery goes where it was meant to", () => {
+  test("a move goes where it was meant to when the ice is not slippery", () => {
     const environment = lakeWith({ safeProbability: 1 });
     const seed = seedWhere((lake) => lake.start === 5);
     for (let round = 0; round < 50; round++) {
@@ -179,15 +179,15 @@ describe("FrozenLake", () => {
     assert.deepEqual(environment.legalAnswers(), ["<answer>Down</answer>", "<answer>Right</answer>"]);
   });
 
-  test("does not act before a reset or after the end", () => {
+  test("refuses a step before a reset or after the end", () => {
     const environment = lakeWith({ maxSteps: 1 });
-    assert.throws(() => environment.step("<answer>Up</answer>"), /no episode runs/);
+    assert.throws(() => environment.step("<answer>Up</answer>"), /needs a reset before its first step/);
     environment.reset(1);
     environment.step("?");
-    assert.throws(() => environment.step("<answer>Up</answer>"), /an episode that is over/);
+    assert.throws(() => environment.step("<answer>Up</answer>"), /the episode is over/);
   });
 
-  test("its configuration refuses unknown keys and senseless numbers", () => {
+  test("its configuration refuses unknown keys and numbers out of range", () => {
     for (const wrong of [
       { slipery: true },
       { size: 1 },

@@ -4,9 +4,9 @@
  * F1: the observation is the map, rows joined by newlines: `P` player, `_` frozen, `O` hole, `G` goal, `X` player
  *     in a hole, `√` player on the goal.
  * F2: reaching the goal ends the episode with reward 1; a hole ends it with 0; every other step gives 0.
- * F3: an invalid answer is no move, gives the format penalty, and counts as a step.
+ * F3: an invalid answer moves nothing, gives the format penalty, and counts as a step.
  * F4: after `maxSteps` steps the episode is truncated.
- * F5: on slippery ice a move goes where it was meant to, or to either side of that, each with one chance in three.
+ * F5: on slippery ice a move goes in the intended direction or to either side of it, each with a chance of one in three.
  * F6: metrics: success (last), action_is_valid and action_is_effective (mean over the steps).
  */
 
@@ -17,22 +17,22 @@ import { cellAfter, drawLake, type Lake, MOVES, type Move } from "./lake.ts";
 import { formatAnswer, parseAnswer } from "./parse-answer.ts";
 
 export const frozenLakeConfigSchema = z.strictObject({
-  /** Cells on a side. */
+  /** Number of cells on a side. */
   size: z.number().int().min(2).max(32).default(4),
   /** Whether moves may slip to the side (F5). */
   slippery: z.boolean().default(false),
-  /** Chance that a cell is frozen rather than a hole. */
+  /** Probability that a cell is frozen and not a hole. */
   safeProbability: z.number().gt(0).max(1).default(0.8),
-  /** Steps after which the episode is truncated (F4). */
+  /** Number of steps after which the episode is truncated (F4). */
   maxSteps: z.number().int().min(1).max(10_000).default(10),
   /** Reward of a step with an invalid answer (F3). */
   formatPenalty: z.number().max(0).default(0),
-  /** Milliseconds that a step takes, as a slow tool would; see `slow-environment.ts`. */
+  /** Milliseconds that each step takes, to simulate a slow tool; see `slow-environment.ts`. */
   stepDelayMs: z.number().int().min(0).max(3_600_000).default(0),
 });
 export type FrozenLakeConfig = z.output<typeof frozenLakeConfigSchema>;
 
-/** What `info` says of a state, beside what it says of the step that led there. */
+/** The keys of `info` that describe the state; others describe the step that led to it. */
 export const FROZEN_LAKE_VARIABLES = [
   "player_row",
   "player_column",
@@ -46,7 +46,7 @@ const BEYOND_THE_BORDER = "-";
 
 interface Episode {
   readonly lake: Lake;
-  /** Slips: fixed by the seed, as the map is. */
+  /** Determines the slips; it follows from the seed, as the map does. */
   readonly slips: Random;
   player: number;
   steps: number;
@@ -120,7 +120,7 @@ export class FrozenLake implements Environment {
     };
   }
 
-  /** Every move that the border does not hold back; a hole may lie behind it. */
+  /** Every move that the border does not stop, including moves into holes. */
   legalAnswers(): readonly string[] {
     const { lake, player } = this.#running();
     return MOVES.filter((move) => cellAfter(lake, player, move) !== player).map(formatAnswer);
@@ -130,7 +130,9 @@ export class FrozenLake implements Environment {
     if (this.#episode === undefined || this.#episode.isOver) {
       throw new TerminalError(
         "EPISODE_NOT_RUNNING",
-        `Cannot act on the lake as no episode runs: current value is ${this.#episode === undefined ? "no reset" : "an episode that is over"}`,
+        this.#episode === undefined
+          ? "the lake needs a reset before its first step"
+          : "the episode is over; reset the lake before the next step",
       );
     }
     return this.#episode;

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { cellAfter, drawLake, isSolvable, type Lake, MOVES } from "./lake.ts";
 
 describe("drawLake()", () => {
-  test("every map can be solved, and start and goal differ and are no holes", () => {
+  test("every map can be solved, and its start and goal differ and are not holes", () => {
     for (let seed = 0; seed < 2_000; seed++) {
       for (const [size, safe] of [
         [4, 0.8],
@@ -19,7 +19,7 @@ describe("drawLake()", () => {
     }
   });
 
-  test("a seed fixes the map, and seeds differ", () => {
+  test("a seed always gives the same map, and different seeds give different maps", () => {
     assert.deepEqual(drawLake(5, 4, 0.8), drawLake(5, 4, 0.8));
     const maps = new Set(
       Array.from({ length: 500 }, (_, seed) =>
@@ -33,7 +33,7 @@ describe("drawLake()", () => {
     assert.ok(maps.size > 480);
   });
 
-  test("start and goal stand anywhere, and about one other cell in five is a hole", () => {
+  test("start and goal may be anywhere, and about one in five other cells is a hole", () => {
     const starts = new Array<number>(16).fill(0);
     const goals = new Array<number>(16).fill(0);
     let holes = 0;

@@ -1,15 +1,15 @@
 /**
  * Lakes: square maps of frozen cells and holes, with a start and a goal.
  *
- * By ROLL's rules: start and goal are drawn at random and differ, every other cell is frozen with probability p, and the
- * whole is drawn again until the goal can be reached.
+ * They follow ROLL's rules: start and goal are drawn at random and differ, every other cell is frozen with probability p, and
+ * the map is drawn again until the goal can be reached.
  */
 
 import { deriveSeed, Random } from "@hone/core";
 
 /** A map; cells are numbered row by row. */
 export interface Lake {
-  /** Cells on a side. */
+  /** Number of cells on a side. */
   readonly size: number;
   readonly start: number;
   readonly goal: number;
@@ -28,13 +28,13 @@ const STEPS: Readonly<Record<Move, readonly [rows: number, columns: number]>> = 
   Up: [-1, 0],
 };
 
-/** The map of a seed. Draws again until it is solvable, which the chance of a bare board bounds in practice. */
+/** Draws the map of a seed, again and again until it is solvable. That ends soon, as a map without holes is always possible. */
 export function drawLake(seed: number, size: number, safeProbability: number): Lake {
   const random = new Random(deriveSeed(seed, "frozen_lake", "map"));
   const cellCount = size * size;
   while (true) {
     const start = random.nextInt(cellCount);
-    // Drawn from the other cells, so that it never is the start.
+    // Drawn from the other cells, so that it differs from the start.
     const goal = (start + 1 + random.nextInt(cellCount - 1)) % cellCount;
     const holes = new Set<number>();
     for (let cell = 0; cell < cellCount; cell++) {
@@ -45,7 +45,7 @@ export function drawLake(seed: number, size: number, safeProbability: number): L
   }
 }
 
-/** The cell behind a move; the border holds the player back. */
+/** The cell that a move leads to; at the border it is the same cell. */
 export function cellAfter(lake: Lake, cell: number, move: Move): number {
   const [rows, columns] = STEPS[move];
   const row = Math.floor(cell / lake.size) + rows;
@@ -57,7 +57,7 @@ export function cellAfter(lake: Lake, cell: number, move: Move): number {
 /** Whether the goal can be reached over frozen cells. */
 export function isSolvable(lake: Lake): boolean {
   const seen = new Set([lake.start]);
-  // A set is walked in the order of insertion, also over what is added meanwhile: a breadth-first search.
+  // A set is iterated in the order of insertion, including cells that are added on the way: a breadth-first search.
   for (const cell of seen) {
     if (cell === lake.goal) return true;
     for (const move of MOVES) {

@@ -8,7 +8,7 @@ describe("parseAnswer()", () => {
     for (const move of MOVES) assert.equal(parseAnswer(formatAnswer(move)), move);
   });
 
-  test("trims, takes any case, and spans lines", () => {
+  test("ignores white space, line breaks and case", () => {
     assert.equal(parseAnswer("I think <answer>\n  rIGHT \n</answer> is best"), "Right");
   });
 
@@ -17,18 +17,18 @@ describe("parseAnswer()", () => {
     assert.equal(parseAnswer("<answer>Sideways</answer><answer>Down</answer>"), undefined);
   });
 
-  test("control tokens that are spelt out do not matter", () => {
+  test("ignores control tokens that are written as text", () => {
     assert.equal(parseAnswer("<|im_start|><answer>Le<|im_end|>ft</answer><|im_end|>"), "Left");
   });
 
-  test("a long answer that opens again and again takes no time to speak of", () => {
+  test("reads a long answer of many opening tags quickly", () => {
     const before = process.cpuUsage();
     assert.equal(parseAnswer("<answer>".repeat(200_000)), undefined);
     const spentMs = process.cpuUsage(before).user / 1_000;
     assert.ok(spentMs < 1_000, `${spentMs} ms`);
   });
 
-  test("anything else is no move", () => {
+  test("gives no move for anything else", () => {
     for (const text of [
       "",
       "Right",

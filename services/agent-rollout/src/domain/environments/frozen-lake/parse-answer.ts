@@ -1,16 +1,16 @@
-/** Reading a move from what the model wrote, by ROLL's rules. */
+/** Reads a move from the model's answer, by ROLL's rules. */
 
 import { MOVES, type Move } from "./lake.ts";
 
 const OPEN = "<answer>";
 const CLOSE = "</answer>";
-/** Control tokens that a model may have spelt out. */
+/** Control tokens that a model may have written as text. */
 const CONTROL_TOKENS = /<\|im_(?:start|end)\|>/g;
 const BY_NAME = new Map<string, Move>(MOVES.map((move) => [move.toLowerCase(), move]));
 
 /**
- * The move inside `<answer>…</answer>`, trimmed, in any case; undefined when there is none. The first of several counts;
- * it may span lines. Takes time by the length of the text, whatever the model wrote.
+ * Reads the move inside `<answer>…</answer>`, ignoring white space and case; undefined when there is none. The first of
+ * several counts. The time is linear in the length of the text, whatever the model wrote.
  */
 export function parseAnswer(text: string): Move | undefined {
   const plain = text.replaceAll(CONTROL_TOKENS, "");
@@ -25,7 +25,7 @@ export function parseAnswer(text: string): Move | undefined {
   );
 }
 
-/** The answer that {@link parseAnswer} reads as this move. */
+/** Writes the answer that {@link parseAnswer} reads as this move. */
 export function formatAnswer(move: Move): string {
   return `<answer>${move}</answer>`;
 }
