@@ -8,7 +8,6 @@
  */
 
 export type { Attributes, Context, Link, Span, SpanContext } from "@opentelemetry/api";
-export { SpanKind } from "@opentelemetry/api";
 export { TelemetryStartedError } from "./errors.ts";
 export type { LogFields, Logger, LoggerOptions, LogSink } from "./logger.ts";
 export { createLogger, LOG_LEVELS, LogLevel, silentLogger } from "./logger.ts";
@@ -17,6 +16,7 @@ export { Instrument } from "./metrics/instruments.ts";
 export type { CounterSeries, HistogramSeries, Observation } from "./metrics/metrics.ts";
 export { counterOf, histogramOf, observeMetric } from "./metrics/metrics.ts";
 export { METRICS_CONTENT_TYPE, metricsText } from "./metrics/metrics-text.ts";
+export { context, ROOT_CONTEXT, SpanKind } from "./otel-api.ts";
 export type { HeaderCarrier } from "./propagation.ts";
 export {
   contextOfTraceparent,

@@ -6,7 +6,7 @@
  * Writing never throws and never waits.
  */
 
-import { isSpanContextValid, trace } from "@opentelemetry/api";
+import { isSpanContextValid, trace } from "./otel-api.ts";
 import { redactText, redactValue } from "./redact.ts";
 
 /** From the gravest to the most talkative. */

@@ -1,5 +1,5 @@
 /**
- * The packages of OpenTelemetry's SDK, loaded when a process records spans and not before.
+ * OpenTelemetry's packages, loaded where they are needed first: most of them when a process records spans.
  *
  * They are loaded by `require`: each of them is there as CommonJS too, and loading the 500 files of
  * `@opentelemetry/sdk-node` that way takes two thirds of the processor time that `import` takes. Both forms share the
@@ -12,6 +12,7 @@ const load = createRequire(import.meta.url);
 
 type Packages = {
   "@opentelemetry/api": typeof import("@opentelemetry/api");
+  "@opentelemetry/core": typeof import("@opentelemetry/core");
   "@opentelemetry/context-async-hooks": typeof import("@opentelemetry/context-async-hooks");
   "@opentelemetry/exporter-trace-otlp-grpc": typeof import("@opentelemetry/exporter-trace-otlp-grpc");
   "@opentelemetry/exporter-trace-otlp-http": typeof import("@opentelemetry/exporter-trace-otlp-http");

@@ -5,8 +5,10 @@
  * silent service in the middle does not cut a trace.
  */
 
-import { type Context, context, type Link, type Span, type SpanContext, trace } from "@opentelemetry/api";
-import { parseTraceParent, W3CTraceContextPropagator } from "@opentelemetry/core";
+import type { Context, Link, Span, SpanContext } from "@opentelemetry/api";
+import type { W3CTraceContextPropagator } from "@opentelemetry/core";
+import { context, isSpanContextValid, trace } from "./otel-api.ts";
+import { otelPackage } from "./otel-packages.ts";
 
 /** Where the context travels; messaging adapts NATS headers to it. Keys are lower case. */
 export interface HeaderCarrier {
@@ -16,16 +18,24 @@ export interface HeaderCarrier {
   keys(): string[];
 }
 
-const propagator = new W3CTraceContextPropagator();
+/** Made when the first trace crosses: most command lines never see one. */
+let made: W3CTraceContextPropagator | undefined;
+
+function propagator(): W3CTraceContextPropagator {
+  made ??= new (otelPackage("@opentelemetry/core").W3CTraceContextPropagator)();
+  return made;
+}
 
 /** Writes `traceparent` (and `tracestate`) of `from` into the carrier; writes nothing where there is no trace. */
 export function injectContext(carrier: HeaderCarrier, from: Context = context.active()): void {
-  propagator.inject(from, carrier, { set: (target, key, value) => target.set(key, value) });
+  if (!isInTrace(from)) return;
+  propagator().inject(from, carrier, { set: (target, key, value) => target.set(key, value) });
 }
 
 /** Reads the context that a message carries. @returns `base` when it carries none or an unreadable one. */
 export function extractContext(carrier: HeaderCarrier, base: Context = context.active()): Context {
-  return propagator.extract(base, carrier, {
+  if (carrier.get("traceparent") === undefined) return base;
+  return propagator().extract(base, carrier, {
     get: (source, key) => source.get(key),
     keys: (source) => source.keys(),
   });
@@ -34,7 +44,9 @@ export function extractContext(carrier: HeaderCarrier, base: Context = context.a
 /** `traceparent` of a span, to be kept in a row or a message; undefined when the span belongs to no trace. */
 export function traceparentOf(span: Span): string | undefined {
   let traceparent: string | undefined;
-  propagator.inject(trace.setSpan(context.active(), span), undefined, {
+  const below = trace.setSpan(context.active(), span);
+  if (!isInTrace(below)) return undefined;
+  propagator().inject(below, undefined, {
     set: (_carrier, key, value) => {
       if (key === "traceparent") traceparent = value;
     },
@@ -60,7 +72,13 @@ export function linkToTraceparent(traceparent: string | undefined): Link | undef
   return spanContext === undefined ? undefined : { context: spanContext };
 }
 
+function isInTrace(from: Context): boolean {
+  const spanContext = trace.getSpanContext(from);
+  return spanContext !== undefined && isSpanContextValid(spanContext);
+}
+
 function spanContextOf(traceparent: string | undefined): SpanContext | undefined {
-  const parsed = traceparent === undefined ? null : parseTraceParent(traceparent);
+  const parsed =
+    traceparent === undefined ? null : otelPackage("@opentelemetry/core").parseTraceParent(traceparent);
   return parsed === null ? undefined : { ...parsed, isRemote: true };
 }

@@ -8,7 +8,6 @@
  * P3: the tracer's token is sent to the tracer alone.
  */
 
-import { getNumberFromEnv, getStringFromEnv, getStringListFromEnv } from "@opentelemetry/core";
 import type { BatchSpanProcessor, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 import type { Logger } from "./logger.ts";
 import { otelPackage } from "./otel-packages.ts";
@@ -54,6 +53,7 @@ const EXPORTERS: Readonly<Record<string, (queue: QueueSize, logger: Logger | und
  * Without either there are none, though OpenTelemetry would then try http://localhost:4318.
  */
 export function namedExporters(): readonly string[] {
+  const { getStringFromEnv, getStringListFromEnv } = otelPackage("@opentelemetry/core");
   const names = [...new Set(getStringListFromEnv(Variable.exporter) ?? [])];
   if (names.length > 0) return names.includes("none") ? [] : names;
   const endpoint = getStringFromEnv(Variable.tracesEndpoint) ?? getStringFromEnv(Variable.endpoint);
@@ -107,7 +107,7 @@ function queueSize(delayMs: number): QueueSize {
 
 /** Undefined for what is no positive number, as OpenTelemetry takes these variables. */
 function positiveFromEnv(variable: string): number | undefined {
-  const value = getNumberFromEnv(variable);
+  const value = otelPackage("@opentelemetry/core").getNumberFromEnv(variable);
   return value !== undefined && value > 0 ? value : undefined;
 }
 
@@ -181,6 +181,7 @@ function otlpExporter(
 }
 
 function otlpProtocol(): string {
+  const { getStringFromEnv } = otelPackage("@opentelemetry/core");
   const named = getStringFromEnv(Variable.tracesProtocol) ?? getStringFromEnv(Variable.protocol);
   return named?.trim() ?? "http/protobuf";
 }
@@ -188,6 +189,7 @@ function otlpProtocol(): string {
 /** Where the environment's OTLP exporter sends, if that is HTTP. */
 function otlpTracesUrl(): string | undefined {
   if (otlpProtocol() === "grpc") return undefined;
+  const { getStringFromEnv } = otelPackage("@opentelemetry/core");
   const base = getStringFromEnv(Variable.endpoint);
   const url = getStringFromEnv(Variable.tracesEndpoint) ?? (base === undefined ? undefined : tracesUrl(base));
   return url !== undefined && URL.canParse(url) ? new URL(url).href : undefined;

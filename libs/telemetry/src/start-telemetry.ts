@@ -9,19 +9,13 @@
  */
 
 import { DeadlineError, deadline, describeError, InvalidInputError } from "@hone/core";
-import { DiagLogLevel, diag } from "@opentelemetry/api";
 import type { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
-import {
-  diagLogLevelFromString,
-  getBooleanFromEnv,
-  getNumberFromEnv,
-  getStringFromEnv,
-} from "@opentelemetry/core";
 import type { NodeSDK } from "@opentelemetry/sdk-node";
 import type { Sampler, SpanLimits } from "@opentelemetry/sdk-trace";
 import { throttledDiagLogger } from "./diag-logger.ts";
 import { TelemetryStartedError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
+import { DiagLogLevel, diag } from "./otel-api.ts";
 import { otelPackage } from "./otel-packages.ts";
 import { Attr, AttrValue } from "./semconv.ts";
 import { namedExporters, spanProcessors, tracesUrl } from "./span-processors.ts";
@@ -81,7 +75,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   const tracerTracesUrl = options.tracerUrl ? checkedTracesUrl(options.tracerUrl) : undefined;
   const isAnywhere = tracerTracesUrl !== undefined || namedExporters().length > 0;
   if (!isAnywhere) return DISABLED;
-  if (getBooleanFromEnv("OTEL_SDK_DISABLED")) {
+  if (otelPackage("@opentelemetry/core").getBooleanFromEnv("OTEL_SDK_DISABLED")) {
     logger?.warn(
       "OTEL_SDK_DISABLED is true: no spans are recorded, and the page shows no traces of this service",
     );
@@ -149,6 +143,7 @@ function nodeSdk(
   sampleRatio: number,
 ): NodeSDK {
   const { serviceName, instanceId, logger } = options;
+  const { getStringFromEnv } = otelPackage("@opentelemetry/core");
   const { NodeSDK } = otelPackage("@opentelemetry/sdk-node");
   const { defaultResource, envDetector, resourceFromAttributes } = otelPackage("@opentelemetry/resources");
   const processors = spanProcessors({
@@ -187,6 +182,7 @@ function nodeSdk(
 
 /** OpenTelemetry's own complaints, and what OTEL_LOG_LEVEL asks for beside them, go to the service's log. */
 function routeDiagnostics(logger: Logger | undefined): void {
+  const { diagLogLevelFromString, getStringFromEnv } = otelPackage("@opentelemetry/core");
   diag.disable(); // a logger that is replaced is told so, with a stack
   if (logger === undefined) return;
   const level = getStringFromEnv("OTEL_LOG_LEVEL");
@@ -212,6 +208,7 @@ function contextManager(): AsyncLocalStorageContextManager {
 
 /** Nothing where OTEL_TRACES_SAMPLER names one, which NodeSDK then makes. */
 function ownSampler(sampleRatio: number): { sampler?: Sampler } {
+  const { getStringFromEnv } = otelPackage("@opentelemetry/core");
   if (getStringFromEnv("OTEL_TRACES_SAMPLER") !== undefined) return {};
   const { ParentBasedSampler, TraceIdRatioBasedSampler } = otelPackage("@opentelemetry/sdk-trace");
   return { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }) };
@@ -219,6 +216,7 @@ function ownSampler(sampleRatio: number): { sampler?: Sampler } {
 
 /** What is given here goes before the environment in NodeSDK, so the environment's limits are given too. */
 function spanLimits(): SpanLimits {
+  const { getNumberFromEnv } = otelPackage("@opentelemetry/core");
   return {
     linkCountLimit: getNumberFromEnv("OTEL_SPAN_LINK_COUNT_LIMIT") ?? MAX_LINKS,
     attributeValueLengthLimit:
@@ -229,6 +227,7 @@ function spanLimits(): SpanLimits {
 }
 
 function tellSettingsWithoutEffect(logger: Logger, sampleRatio: number): void {
+  const { getStringFromEnv } = otelPackage("@opentelemetry/core");
   const isSet = (variable: string) => (getStringFromEnv(variable) ?? "none") !== "none";
   if (isSet("OTEL_METRICS_EXPORTER")) {
     logger.warn("OTEL_METRICS_EXPORTER has no effect: a service's metrics are at its /metrics");

@@ -10,22 +10,16 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { HoneError } from "@hone/core";
+import type { Attributes, Context, Link, Span, TimeInput, Tracer, TracerProvider } from "@opentelemetry/api";
 import {
-  type Attributes,
-  type Context,
   context,
   INVALID_SPAN_CONTEXT,
-  type Link,
   ROOT_CONTEXT,
-  type Span,
   SpanKind,
   SpanStatusCode,
-  type TimeInput,
   TraceFlags,
-  type Tracer,
-  type TracerProvider,
   trace,
-} from "@opentelemetry/api";
+} from "./otel-api.ts";
 import { redactText } from "./redact.ts";
 
 /** Options of {@link startSpan} and {@link withSpan}. */

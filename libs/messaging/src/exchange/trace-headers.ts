@@ -4,9 +4,15 @@
  * The context also passes through processes that create no spans, so nothing here needs a started SDK.
  */
 
-import { type Context, extractContext, type HeaderCarrier, injectContext } from "@hone/telemetry";
+import {
+  type Context,
+  context,
+  extractContext,
+  type HeaderCarrier,
+  injectContext,
+  ROOT_CONTEXT,
+} from "@hone/telemetry";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
-import { context, ROOT_CONTEXT } from "@opentelemetry/api";
 
 /** @returns the headers with the context added; no headers are created for an empty context. */
 export function injectTrace(
