@@ -7,12 +7,12 @@ export class SettingError extends TerminalError {
   /** Name of the environment variable. */
   readonly variable: string;
 
+  /**
+   * @param rule what the variable must be, such as "must be a free port".
+   * @param value what it is, such as "absent".
+   */
   constructor(variable: string, rule: string, value: string, options?: ErrorOptions) {
-    super(
-      "INVALID_SETTING",
-      `Cannot start the service as ${variable} ${rule}: current value is ${value}`,
-      options,
-    );
+    super("INVALID_SETTING", `the service cannot start: ${variable} ${rule}; it is ${value}`, options);
     this.variable = variable;
   }
 }
@@ -22,7 +22,7 @@ export class ListenError extends TerminalError {
   constructor(host: string, port: number, options?: ErrorOptions) {
     super(
       "CANNOT_LISTEN",
-      `Cannot listen for HTTP as the address must be free and ours: current value is ${host}:${port}`,
+      `HTTP cannot listen on ${host}:${port}: choose an address of this machine whose port is free`,
       options,
     );
   }
@@ -31,6 +31,6 @@ export class ListenError extends TerminalError {
 /** The service was told to stop: the reason of every signal that a stop aborts. */
 export class StoppingError extends TerminalError {
   constructor(why: string) {
-    super("STOPPING", `Cannot go on as the service stops: current value is ${why}`);
+    super("STOPPING", `the service is stopping: ${why}`);
   }
 }

@@ -41,7 +41,7 @@ describe("runService()", () => {
     return { child, readyFile, log: () => log };
   }
 
-  test("tells port and process once it is ready, and serves its routes", async () => {
+  test("writes its port and process id once it is ready, and serves its routes", async () => {
     const running = start();
     await writeFile(running.readyFile, '{"service":"example","pid":1,"httpPort":9}');
     const ready = await untilReady(running);
@@ -77,7 +77,7 @@ describe("runService()", () => {
     assert.equal(running.log().match(/"closing"/g)?.length, 1);
   });
 
-  test("ends with code 1 and the reason when the drain exceeds the grace time, and still closes", async () => {
+  test("ends with code 1 and the reason when the drain takes longer than the grace time, and closes all the same", async () => {
     const running = start({ EXAMPLE_BEHAVIOUR: "drain hangs", EXAMPLE_GRACE_MS: "300" });
     await untilReady(running);
     assert.deepEqual(await stop(running, "SIGTERM"), { code: 1, signal: null });
@@ -91,7 +91,7 @@ describe("runService()", () => {
     assert.deepEqual(await stop(running, "SIGTERM"), { code: 0, signal: null });
   });
 
-  test("answers why it is not ready, and writes no ready file until it is", async () => {
+  test("/readyz says why it is not ready, and no ready file is written until it is", async () => {
     const running = start({ EXAMPLE_BEHAVIOUR: "never ready" });
     const port = await eventually("the HTTP port", () => listeningPort(running));
     const response = await fetch(`http://127.0.0.1:${port}/readyz`);

@@ -93,7 +93,7 @@ describe("startService()", () => {
     assert.equal(bus?.connection.isClosed(), true);
   });
 
-  test("gives a hanging start up when the signal aborts", async () => {
+  test("gives up a start that hangs when the signal aborts", async () => {
     const controller = new AbortController();
     const reason = new Error("not needed any more");
     await assert.rejects(
@@ -109,7 +109,7 @@ describe("startService()", () => {
     );
   });
 
-  test("refuses to open a database that nobody named", async () => {
+  test("refuses to open a database where HONE_DATABASE_URL is absent", async () => {
     await assert.rejects(
       start(async ({ openDatabase }) => {
         await openDatabase({ schema: "part", migrations: [] });

@@ -2,12 +2,12 @@
 
 import { TerminalError } from "@hone/core";
 
-/** Telemetry was started twice in one process, for no service of several or for the same one. */
+/** Telemetry was started twice in one process: for the same service, or outside the scope of one of several. */
 export class TelemetryStartedError extends TerminalError {
   constructor(serviceName: string) {
     super(
       "TELEMETRY_STARTED",
-      `Cannot start telemetry as it runs already in this process: current value is "${serviceName}"`,
+      `telemetry for "${serviceName}" runs already in this process: end it before it is started again`,
     );
   }
 }

@@ -31,7 +31,7 @@ describe("createLogger()", () => {
     });
   });
 
-  test("leaves out what is above its level", () => {
+  test("leaves out lines above its level", () => {
     const { logger, lines } = recorder({ level: "warn" });
     logger.info("no");
     logger.debug("no");
@@ -46,7 +46,7 @@ describe("createLogger()", () => {
     assert.match(lines[0] ?? "", /^\d\d:\d\d:\d\d\.\d{3} info {2}judge ready port=8080\n$/);
   });
 
-  test("keeps passwords, tokens and keys out, by name and by shape", () => {
+  test("leaves out passwords, tokens and keys, known by their names or by their form", () => {
     const { logger, lines } = recorder();
     logger.info("connecting to nats://hone:hunter2@bus:4222", {
       databaseUrl: "postgres://hone:hunter2@db:5432/hone",
@@ -74,7 +74,7 @@ describe("createLogger()", () => {
     assert.match(String(error["stack"]), /logger\.test\.ts/);
   });
 
-  test("survives fields that loop, are deep, long or binary", () => {
+  test("writes fields that refer to themselves, are deep, long or binary", () => {
     const { logger, lines, last } = recorder();
     const loop: Record<string, unknown> = { name: "loop" };
     loop["self"] = loop;

@@ -15,7 +15,7 @@ export const LogLevel = {
   error: "error",
   /** Something failed and is dealt with, or a setting has no effect. */
   warn: "warn",
-  /** What an operator wants to know of a healthy service: a few lines a minute. */
+  /** What an operator wants to know about a healthy service: a few lines a minute. */
   info: "info",
   /** Everything that helps to find a fault. */
   debug: "debug",
@@ -24,7 +24,7 @@ export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel];
 
 export const LOG_LEVELS = Object.values(LogLevel);
 
-/** What belongs to a line beside its message. An Error goes under `error`. */
+/** The fields of a line beside its message. An Error stands under `error`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {
@@ -67,7 +67,7 @@ export function createLogger(options: LoggerOptions): Logger {
   );
 }
 
-/** Loses every line: for tests and for code that was given no logger. */
+/** A logger that writes nothing: for tests, and for code that was given no logger. */
 export function silentLogger(): Logger {
   return new StructuredLogger("silent", LogLevel.error, { write: () => true }, {});
 }

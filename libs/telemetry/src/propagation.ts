@@ -1,8 +1,8 @@
 /**
  * Trace context across the bus: W3C `traceparent` in message headers.
  *
- * It works in a process without telemetry too: what came in by `extractContext` goes out by `injectContext`, so a
- * silent service in the middle does not cut a trace.
+ * It works in a process that records nothing too: what came in by `extractContext` goes out by `injectContext`, so such a
+ * service in the middle does not end a trace.
  */
 
 import type { Context, Link, Span, SpanContext } from "@opentelemetry/api";
@@ -10,7 +10,7 @@ import type { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { context, isSpanContextValid, trace } from "./otel-api.ts";
 import { otelPackage } from "./otel-packages.ts";
 
-/** Where the context travels; messaging adapts NATS headers to it. Keys are lower case. */
+/** Headers that carry the context, such as those of NATS messages. Keys are in lower case. */
 export interface HeaderCarrier {
   /** @returns undefined when the header is absent. */
   get(key: string): string | undefined;
@@ -60,7 +60,7 @@ export function contextOfTraceparent(traceparent: string | undefined): Context {
   return spanContext === undefined ? context.active() : trace.setSpanContext(context.active(), spanContext);
 }
 
-/** `traceparent` of the active span, where that is recorded: for a program that is told what to do without headers. */
+/** `traceparent` of the active span, where it is recorded: for programs that are called without headers. */
 export function recordedTraceparent(): string | undefined {
   const span = trace.getActiveSpan();
   return span?.isRecording() ? traceparentOf(span) : undefined;

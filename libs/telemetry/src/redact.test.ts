@@ -20,7 +20,7 @@ describe("isSecretName()", () => {
 });
 
 describe("redactText()", () => {
-  test("takes the userinfo out of URLs and leaves the rest", () => {
+  test("removes user and password from URLs and leaves the rest", () => {
     assert.equal(
       redactText("tried postgres://a:b%40c@db:5432/x?y=1, then nats://t0ken@bus"),
       "tried postgres://[redacted]@db:5432/x?y=1, then nats://[redacted]@bus",
@@ -28,7 +28,7 @@ describe("redactText()", () => {
     assert.equal(redactText("see http://host/a@b and mail me@home"), "see http://host/a@b and mail me@home");
   });
 
-  test("takes out bearer tokens and assigned secrets", () => {
+  test("removes bearer tokens and assigned secrets", () => {
     assert.equal(redactText("Authorization: Bearer abc.def-123456"), "Authorization: Bearer [redacted]");
     assert.equal(redactText("?access_token=abc&n=1"), "?access_token=[redacted]&n=1");
     assert.equal(redactText('HF_TOKEN="abc def" ok'), "HF_TOKEN=[redacted] ok");

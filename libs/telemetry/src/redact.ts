@@ -1,6 +1,6 @@
 /** Keeping secrets out of logs and spans. */
 
-/** What stands in a secret's place. */
+/** The text that replaces a secret. */
 export const REDACTED = "[redacted]";
 
 /** Last words of names whose values are secrets. `tokens`, `tokenIds` and a bare `key` are everyday words here. */
@@ -73,7 +73,7 @@ export function redactValue(name: string, value: unknown, depth = 0): unknown {
   );
 }
 
-/** A line is for reading: what is longer belongs in a file or a table. */
+/** A line of a log is for reading: longer texts belong in a file or a table. */
 const MAX_TEXT_LENGTH = 8_192;
 const MAX_ITEMS = 64;
 const MAX_DEPTH = 5;

@@ -22,7 +22,7 @@ import {
 } from "./index.ts";
 
 describe("startTelemetry()", () => {
-  test("sends spans with their service, tree, kind and attributes", async () => {
+  test("sends spans with their service, parent, kind and attributes", async () => {
     await using receiver = await startOtlpReceiver();
     const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: `${receiver.url}/` });
     const answer = await withSpan(
@@ -44,7 +44,7 @@ describe("startTelemetry()", () => {
     assert.equal(child.kind, 3); // SPAN_KIND_CLIENT on the wire
   });
 
-  test("records what a span's work throws, without its secrets, and ends the span", async () => {
+  test("records the error that a span's work throws, without its secrets, and ends the span", async () => {
     await using receiver = await startOtlpReceiver();
     const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: receiver.url });
     const failure = new TerminalError("NO_JUDGE", "Cannot reach postgres://hone:hunter2@db/hone");
@@ -114,7 +114,7 @@ describe("startTelemetry()", () => {
     assert.ok(sizes.size > 150 && sizes.size < 250, `${sizes.size} of ${numTraces} traces`);
   });
 
-  test("follows the decision of whoever opened the trace", async () => {
+  test("records nothing below a parent in another process that is not recorded", async () => {
     await using receiver = await startOtlpReceiver();
     const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: receiver.url });
     const headers = carrier({ traceparent: "00-0123456789abcdef0123456789abcdef-00000000000000ff-00" });
@@ -128,7 +128,7 @@ describe("startTelemetry()", () => {
     assert.deepEqual(receiver.spans, []);
   });
 
-  test("without an endpoint nothing is recorded and a trace passes through", async () => {
+  test("without a tracer nothing is recorded, and a trace passes through", async () => {
     const telemetry = await startTelemetry({ serviceName: "judge", tracerUrl: "" });
     assert.equal(telemetry.isEnabled, false);
     const headers = carrier({ traceparent: "00-0123456789abcdef0123456789abcdef-00000000000000ff-01" });
@@ -143,7 +143,7 @@ describe("startTelemetry()", () => {
     assert.equal(await telemetry.shutdown(), true);
   });
 
-  test("a receiver that hangs costs spans, never work: shutdown ends at its deadline", async () => {
+  test("a receiver that hangs costs spans, and shutdown ends at its deadline", async () => {
     await using receiver = await startOtlpReceiver({ isSilent: true });
     const lines: string[] = [];
     const logger = createLogger({ service: "judge", sink: { write: (line) => lines.push(line) } });
@@ -159,7 +159,7 @@ describe("startTelemetry()", () => {
     assert.match(lines.join(""), /last spans are lost/);
   });
 
-  test("drops what the queue cannot hold, counts it, and goes on", async () => {
+  test("drops spans that the queue cannot hold, counts them, and goes on", async () => {
     await using receiver = await startOtlpReceiver();
     const lines: string[] = [];
     const logger = createLogger({ service: "judge", sink: { write: (line) => lines.push(line) } });
@@ -174,7 +174,7 @@ describe("startTelemetry()", () => {
     assert.match(lines.join(""), /Dropped \d+ spans/);
   });
 
-  test("services of one process are told apart, whoever runs between them", async () => {
+  test("spans of several services in one process carry their own names, in callbacks too", async () => {
     await using receiver = await startOtlpReceiver();
     const { promise: go, resolve } = Promise.withResolvers<void>();
     const start = (serviceName: string) =>

@@ -1,11 +1,12 @@
 /**
  * Making spans.
  *
- * T1: a trace is recorded whole or not at all: the root decides by its trace id, everything below follows.
- * T2: below an unrecorded root a span costs next to nothing: no id, no attributes, no clock.
- * T3: a span always ends: `withSpan` ends it in `finally`, whoever calls `startSpan` owns the end.
- * T4: texts of errors are redacted before they reach a span.
- * T5: a span is made by the service whose work it is: in a process of several, whatever a service starts runs in its scope.
+ * T1: a trace is recorded whole or not at all: the sampler decides at its root, and all spans below follow.
+ * T2: below a root that is not recorded a span costs next to nothing: it gets no id, no attributes and no time.
+ * T3: every span ends: `withSpan` ends it in `finally`, and whoever calls `startSpan` ends what it returns.
+ * T4: secrets are removed from the texts of errors before they reach a span.
+ * T5: a span carries the name of the service whose work it is. In a process of several services, everything that a service
+ *     starts runs in that service's scope.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -22,7 +23,7 @@ import {
 } from "./otel-api.ts";
 import { redactText } from "./redact.ts";
 
-/** Options of {@link startSpan} and {@link withSpan}. */
+/** Options for {@link startSpan} and {@link withSpan}. */
 export interface SpanOptions {
   readonly attributes?: Attributes | undefined;
   /** Spans that this one has to do with but that are not its parent. */
@@ -43,9 +44,9 @@ interface Scope {
   tracer: Tracer | undefined;
 }
 
-/** Of a process that is one service. */
+/** The scope of a process that is one service. */
 const processScope: Scope = { tracer: undefined };
-/** Of the services of one process (T5). */
+/** The scopes of several services in one process (T5). */
 const ownScopes = new AsyncLocalStorage<Scope>();
 
 /**
@@ -82,7 +83,7 @@ function activeTracer(): Tracer | undefined {
 export function startSpan(name: string, options: SpanOptions = {}): Span {
   const parent = options.parent === "root" ? ROOT_CONTEXT : (options.parent ?? context.active());
   const parentSpan = trace.getSpan(parent);
-  // T2: the parent itself stands for what is not recorded; ending it does nothing, its ids travel on.
+  // T2: the parent stands in for spans that are not recorded: ending it does nothing, and its ids are passed on.
   const tracer = activeTracer();
   if (tracer === undefined) return nonRecording(parentSpan);
   if (parentSpan !== undefined && (parentSpan.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) {
@@ -126,7 +127,7 @@ export async function withSpan<T>(
   }
 }
 
-/** The context whose active span is `span`: what its children take as `parent`, and what `injectContext` sends. */
+/** The context whose active span is `span`: its children take it as `parent`, and `injectContext` sends it. */
 export function contextOf(span: Span, base: Context = context.active()): Context {
   return trace.setSpan(base, span);
 }
@@ -136,7 +137,7 @@ export function runBelow<T>(below: Context, work: () => T): T {
   return context.with(below, work);
 }
 
-/** Adds to the span of a context, where that is recorded here. */
+/** Adds attributes to the span of a context, where this process records it. */
 export function describeSpan(of: Context, attributes: Attributes): void {
   const span = trace.getSpan(of);
   if (span?.isRecording()) span.setAttributes(attributes);

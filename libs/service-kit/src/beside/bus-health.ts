@@ -1,4 +1,4 @@
-/** Whether the bus is connected right now, as its client reports it. */
+/** Whether the bus is connected at this moment, as its client reports it. */
 
 import type { Bus } from "@hone/messaging";
 import { notReady, READY, type Readiness, type ReadinessCheck } from "../lifecycle/readiness.ts";
@@ -16,7 +16,7 @@ export function watchBus(bus: Bus): BusHealth {
     if (error instanceof Error) lost.resolve(error);
   });
 
-  // Ends with the connection: its status iterator does.
+  // It ends with the connection, as the iterator of its status does.
   async function follow(): Promise<void> {
     for await (const status of bus.connection.status()) {
       if (status.type === "disconnect" || status.type === "reconnecting") state = notReady("disconnected");

@@ -1,13 +1,13 @@
-/** Keeps the shared consumers of the streams there, for services that may not make them. */
+/** Makes the shared consumers of the streams again where one is missing, for services that may not make them. */
 
 import { pause } from "@hone/core";
 import { type Bus, makeDurables } from "@hone/messaging";
 import type { Logger } from "@hone/telemetry";
 
-/** Whoever waits for a consumer asks again several times a second; five small questions each. */
+/** A look is five small questions to the server; who waits for a consumer asks several times a second. */
 const LOOK_EVERY_MS = 5_000;
 
-/** Looks at them for as long as the signal allows. */
+/** Looks at them until the signal aborts. */
 export async function keepDurables(
   bus: Bus,
   { signal, logger }: { readonly signal: AbortSignal; readonly logger: Logger },

@@ -4,10 +4,10 @@ import { pause } from "@hone/core";
 import { type Bus, removeOldPayloads } from "@hone/messaging";
 import type { Logger } from "@hone/telemetry";
 
-/** A small part of the time that a payload lies there at least; a question for each bucket, and nothing is read that is young. */
+/** Short against the shortest life of a payload. A look is one question for each bucket, and young ones are not read. */
 const LOOK_EVERY_MS = 60_000;
 
-/** Looks at them for as long as the signal allows. */
+/** Looks for them until the signal aborts. */
 export async function keepPayloads(
   bus: Bus,
   { signal, logger }: { readonly signal: AbortSignal; readonly logger: Logger },

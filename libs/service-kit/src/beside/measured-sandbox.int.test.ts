@@ -6,7 +6,7 @@ import { MeasuredSandbox } from "./measured-sandbox.ts";
 const LIMITS = { timeMs: 60_000, maxOutputBytes: 100 };
 
 describe("MeasuredSandbox", { timeout: 120_000 }, () => {
-  test("what waits for a process is on /metrics, until it is closed", async () => {
+  test("the number of runs that wait for a process is on /metrics until the sandbox is closed", async () => {
     const sandbox = new MeasuredSandbox("tool", { maxProcesses: 1 });
     const over = new AbortController();
     const runs = [1, 2, 3].map(() => sandbox.run("while True: pass", LIMITS, over.signal));

@@ -1,4 +1,4 @@
-/** A sandbox for the code of models whose figures are on /metrics. */
+/** A sandbox for code that models write, with its figures on /metrics. */
 
 import { PythonSandbox, type PythonSandboxOptions } from "@hone/sandbox";
 import { counterOf, histogramOf, Instrument, observeMetric } from "@hone/telemetry";

@@ -1,4 +1,4 @@
-/** What this process holds of the machine's memory. */
+/** How much of the machine's memory this process holds. */
 
 import { memoryUsage, resourceUsage } from "node:process";
 

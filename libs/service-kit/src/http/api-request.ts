@@ -1,4 +1,4 @@
-/** Requests of an API that other people's clients speak: bodies checked by a schema, and what is wrong with one. */
+/** Requests to an API that other people's clients use: checks a body by its schema, and says what is wrong with it. */
 
 import { parseJson, TerminalError } from "@hone/core";
 import type { z } from "zod";
@@ -40,19 +40,19 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string
     value = parseJson(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new ApiRequestError(`Cannot answer as the body must be JSON: current value is ${error.message}`);
+    throw new ApiRequestError(`the body is not JSON: ${error.message}`);
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = deepest(parsed.error.issues[0]!);
   const param = issue.path.join(".");
   throw new ApiRequestError(
-    `Cannot answer as ${param === "" ? "the body" : param} breaks its rule: ${issue.message}`,
+    `${param === "" ? "the body" : param} is not accepted: ${issue.message}`,
     param === "" ? {} : { param },
   );
 }
 
-/** Of a union, the variant that came furthest tells most. */
+/** For a union: the issue of the variant that fits furthest into the value, as that says most. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
   const inner = issue.errors

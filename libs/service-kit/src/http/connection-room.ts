@@ -1,12 +1,12 @@
 /**
- * Keeps room for the next client. Each connection holds a descriptor, of which a process has a few thousand, so there is a
- * most; a server that just refuses what comes above it can be closed for everybody, its probes too, by a client that begins
- * requests and never finishes them.
+ * Keeps room for the next client. Each connection holds a file descriptor, and a process has a few thousand, so their number
+ * is limited. A server that only refused new connections at the limit could be blocked for everybody, its probes included,
+ * by a client that begins requests and never finishes them.
  *
- * R1: where the most is reached, the connection goes that has waited longest without a whole request: one that is idle, or
- *     has sent half of its headers or of its body.
- * R2: a connection whose request has arrived and is being answered is never cut for another one. Where all are such, the new
- *     one is refused.
+ * R1: at the limit, the connection that has waited longest without a whole request is closed: it is idle, or has sent only
+ *     a part of its headers or of its body.
+ * R2: a connection whose request has arrived and is being answered is never closed for another one. If all are in that
+ *     state, the new one is refused.
  */
 
 import type { IncomingMessage, Server } from "node:http";
@@ -28,7 +28,7 @@ export function keepRoom(server: Server, maxConnections: number): void {
   server.on("request", (request, response) => {
     const { socket } = request;
     if (!open.has(socket)) return;
-    // To the end of the queue: it has just done something.
+    // It moves to the end of the queue, as it has just done something.
     open.delete(socket);
     open.set(socket, request);
     response.once("close", () => {

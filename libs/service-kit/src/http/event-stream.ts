@@ -1,8 +1,8 @@
 /**
- * An answer as server-sent events, as they come.
+ * An answer of server-sent events, each sent as soon as it is there.
  *
- * V1: it is never silent for longer than a heartbeat: proxies cut connections that are.
- * V2: whoever makes the events is told when the client goes away.
+ * V1: something is sent at least once per heartbeat, as proxies close connections that are silent.
+ * V2: whoever makes the events hears when the client goes away.
  */
 
 import type { Context } from "hono";
@@ -19,7 +19,7 @@ export interface EventStreamOptions {
   readonly events: AsyncIterable<ServerSentEvent>;
   /** The client went away (V2). */
   readonly onGone: () => void;
-  /** What is told, last, when the events end with an error and the client is still there. */
+  /** The last events, for a client that is still there when the events end with an error. */
   readonly onError: (error: unknown) => readonly ServerSentEvent[];
   /** Sent while nothing else is. @default a comment */
   readonly heartbeat?: ServerSentEvent | undefined;
@@ -27,7 +27,7 @@ export interface EventStreamOptions {
 
 const HEARTBEAT_MS = 15_000;
 
-/** The response to return; its status is 200, so what is refused at once must be refused before. */
+/** The response to return. Its status is 200, so a request that is to be refused must be refused before this. */
 export function answerWithEvents(c: Context, options: EventStreamOptions): Response {
   const { events, onGone, onError, heartbeat } = options;
   c.header("x-accel-buffering", "no");

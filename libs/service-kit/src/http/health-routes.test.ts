@@ -19,7 +19,7 @@ describe("healthRoutes()", () => {
     });
   });
 
-  test("/readyz answers 503 with every reason, also of a check that throws, and no secret", async () => {
+  test("/readyz answers 503 with every reason, that of a check that throws included, and without secrets", async () => {
     const response = await app([
       { name: "bus", check: () => notReady("disconnected") },
       { name: "engine", check: async () => notReady("loading version 3") },
@@ -41,7 +41,7 @@ describe("healthRoutes()", () => {
     assert.equal(response.status, 200);
   });
 
-  test("/metrics answers in Prometheus' format, with the readiness as a figure", async () => {
+  test("/metrics answers in Prometheus' format, with the readiness as 1 or 0", async () => {
     for (const [readiness, figure] of [
       [READY, 1],
       [notReady("disconnected"), 0],

@@ -1,4 +1,4 @@
-/** The Hono app that a service's routes start from: one error shape, one handler. */
+/** The Hono app to which a service adds its routes: all errors have one form and one handler. */
 
 import { describeError, InvalidInputError, RetryableError } from "@hone/core";
 import { type Logger, redactText } from "@hone/telemetry";
@@ -16,15 +16,13 @@ export interface HttpErrorBody {
  */
 export function createHttpApp(logger: Logger): Hono {
   const app = new Hono();
-  app.notFound((c) =>
-    c.json(errorBody("NOT_FOUND", `Cannot find ${c.req.path} as no route has this path`), 404),
-  );
+  app.notFound((c) => c.json(errorBody("NOT_FOUND", `there is nothing at ${c.req.path}`), 404));
   app.onError((error, c) => {
     if (error instanceof HTTPException) return c.json(errorBody("HTTP", error.message), error.status);
     if (error instanceof InvalidInputError) return c.json(errorBody(error.code, error.message), 400);
     if (error instanceof RetryableError) return c.json(errorBody(error.code, describeError(error)), 503);
     logger.error("an HTTP request failed", { method: c.req.method, path: c.req.path, error });
-    return c.json(errorBody("INTERNAL", "Cannot answer as the service failed; its log says why"), 500);
+    return c.json(errorBody("INTERNAL", "the service failed; its log says why"), 500);
   });
   return app;
 }

@@ -11,7 +11,7 @@ const health = new Hono().get("/livez", (c) => c.text("alive"));
 const options = { host: "127.0.0.1", port: 0, health };
 
 describe("startHttpServer()", () => {
-  test("answers health from the start and the routes once they are there", async () => {
+  test("answers health from the start, and the routes once the service has given them", async () => {
     const server = await startHttpServer(options);
     const { url } = server.address;
     assert.equal((await fetch(`${url}/livez`)).status, 200);
@@ -61,7 +61,7 @@ describe("startHttpServer()", () => {
     await server.close(AbortSignal.abort());
   });
 
-  test("answers its probes while a thousand requests are half sent, whose most is reached", async () => {
+  test("answers its probes while requests that are half sent take up all connections", async () => {
     const server = await startHttpServer({ ...options, maxConnections: 500 });
     const halves = Array.from({ length: 1_000 }, (_, i) => {
       const socket = connect(server.address.port, server.address.host);
@@ -86,7 +86,7 @@ describe("startHttpServer()", () => {
     }
   });
 
-  test("lets what is being answered end, and refuses what comes above it", async () => {
+  test("lets requests that are being answered end, and refuses connections above the limit", async () => {
     const server = await startHttpServer({ ...options, maxConnections: 2 });
     const held = Promise.withResolvers<void>();
     server.serve(new Hono().get("/slow", async (c) => c.text(await held.promise.then(() => "done"))));
@@ -105,7 +105,7 @@ describe("startHttpServer()", () => {
     await server.close(AbortSignal.abort());
   });
 
-  test("says which address it cannot have", async () => {
+  test("names the address on which it cannot listen", async () => {
     const first = await startHttpServer(options);
     await assert.rejects(
       startHttpServer({ ...options, port: first.address.port }),

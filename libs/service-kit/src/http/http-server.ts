@@ -56,7 +56,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   if (options.health !== undefined) app.route("/", options.health);
   app.all("*", (c) => {
     if (routes !== undefined) return routes.fetch(c.req.raw, c.env);
-    return c.json(errorBody("STARTING", "Cannot answer yet as the service starts"), 503);
+    return c.json(errorBody("STARTING", "the service is starting; try again"), 503);
   });
   const server = createAdaptorServer({
     fetch: app.fetch,

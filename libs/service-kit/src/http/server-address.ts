@@ -1,7 +1,8 @@
 /**
- * Where a server is: known from the environment, or told by a file as soon as the server is there.
+ * The address of a server: known from the environment, or read from a file that is written when the server is there.
  *
- * With a file a service may be started before its servers and loads its code meanwhile; and a secret may come mounted.
+ * With a file, a service may be started before its servers, and loads its code in the meantime. A mounted secret is such a
+ * file too.
  */
 
 import { readFile } from "node:fs/promises";
@@ -13,12 +14,12 @@ export type ServerAddress =
   /** The file's text is the address; it appears whole. */
   | { readonly kind: "told"; readonly file: string; readonly variable: string };
 
-/** Making a database and bringing it up takes seconds, on a bad day a minute or two; the supervisor notices earlier. */
+/** A database is made and started within seconds, on a slow machine in a minute or two. A supervisor gives up earlier. */
 const TOLD_DEADLINE_MS = 180_000;
 const LOOK_EVERY_MS = 10;
 
 /**
- * The address, once it is told.
+ * The address, as soon as it is known.
  * @throws {DeadlineError} when the file does not come in time.
  * @throws {SettingError} when it cannot be read.
  * @throws the reason of the signal.

@@ -30,7 +30,7 @@ test("removeOwnReadyFile() leaves the file of a successor that is ready before t
   assert.deepEqual(await readdir(folder.path), []);
 });
 
-test("removeOwnReadyFile() lets a service end whose file was damaged meanwhile", async () => {
+test("removeOwnReadyFile() does not fail where the file was damaged meanwhile", async () => {
   await using folder = await temporaryFolder("ready");
   const path = join(folder.path, "judge.json");
   for (const damaged of ["", "null", '{"pid"']) {

@@ -1,8 +1,9 @@
 /**
  * The file by which a service tells its supervisor that it is ready, and on which port.
  *
- * It appears whole (written beside, then renamed), and it is gone before the service stops being ready by its own
- * will. A file that a killed predecessor left is removed at the start; a reader that races with it compares `pid`.
+ * It appears whole, as it is written under another name and then renamed, and it is removed before a service that was asked
+ * to stop stops being ready. A file that a killed predecessor left is removed at the start; a reader that might see it
+ * compares `pid`.
  */
 
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -34,7 +35,7 @@ export async function removeOwnReadyFile(path: string, pid: number): Promise<voi
   try {
     content = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    // Gone, or damaged: nobody reads it as that of a service that is ready.
+    // It is gone or damaged, so nobody takes it for the file of a service that is ready.
     if (error instanceof SyntaxError) return;
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
     throw error;

@@ -2,10 +2,10 @@
  * A service as a process: `main.ts` is one call of this.
  *
  * R1: SIGTERM or SIGINT starts the stop; more of them change nothing.
- * R2: an uncaught error is logged and ends the process at once with exit code 1: its state cannot be trusted, and the
- *     supervisor starts it again. What the stop itself ended (StoppingError) is no failure.
- * R3: the process ends by itself, always, with a code that says how.
- * R4: a log that cannot be written, as on a full disk, ends nothing: its lines are lost.
+ * R2: an uncaught error is logged and ends the process at once with exit code 1, as its state cannot be trusted any more;
+ *     the supervisor starts it again. Work that the stop itself ended (StoppingError) is no failure.
+ * R3: the process always ends by itself, with an exit code that says how.
+ * R4: where the log cannot be written, as on a full disk, its lines are lost and the service goes on.
  */
 
 import { flushCompileCache } from "node:module";
@@ -23,9 +23,9 @@ import { DEFAULT_GRACE_MS, type RunningService, startService } from "./start-ser
 export const ExitCode = {
   /** It was asked to stop, and everything was drained. */
   ok: 0,
-  /** It failed, or could not drain within the grace time: start it again. */
+  /** It failed, or could not drain within the grace time; it may be started again. */
   failed: 1,
-  /** Its settings are wrong: starting it again cannot help. */
+  /** Its settings are wrong, so starting it again cannot help. */
   badSettings: 2,
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
@@ -99,7 +99,7 @@ export async function runService<Config extends BaseConfig>(
     host.exit(isSettingsError(error) ? ExitCode.badSettings : ExitCode.failed);
     return;
   }
-  // Written now instead of by the first stop, which would be the slower for it. Does nothing where there is no cache.
+  // The cache of compiled code is written now, as it would delay the stop. Without a cache this does nothing.
   running.becameReady.then(flushCompileCache, () => undefined);
 
   const failure = await Promise.race([

@@ -1,8 +1,8 @@
 /**
- * What a service is to the kit, and what the kit is to a service.
+ * What the kit asks of a service, and what it gives to it.
  *
- * A definition is data: a name, how its configuration is read, how it starts. The same definition runs as a process
- * (`runService`) and beside others in one process (`startService`). It never touches `process`.
+ * A definition is data: a name, how the configuration is read, how the service starts. The same definition runs as a process
+ * (`runService`) and beside others in one process (`startBeside`). It never touches `process`.
  */
 
 import type { Bus } from "@hone/messaging";
@@ -38,7 +38,7 @@ export interface ServiceContext<Config extends BaseConfig = BaseConfig> {
    * @throws {SettingError} when there is no HONE_DATABASE_URL.
    */
   openDatabase(needs: DatabaseNeeds): Promise<Database>;
-  /** Says that the service cannot go on: the process drains what it can and ends with exit code 1. */
+  /** Called when the service cannot go on: the process then drains what it can and ends with exit code 1. */
   fail(error: unknown): void;
 }
 
@@ -64,9 +64,9 @@ export interface Service {
   readonly hosts?: readonly string[];
   /** Whether it can do its work now; asked at every probe, so it must be quick. */
   readiness(): Readiness | Promise<Readiness>;
-  /** Takes no new work and lets what runs end. The signal aborts when the time for that is over. */
+  /** Takes no new work, and waits until the work in progress ends. The signal aborts when the time for that is over. */
   drain(signal: AbortSignal): Promise<void>;
-  /** Gives back everything it holds. Called after `drain`, also when that failed. */
+  /** Releases everything that it holds. Called after `drain`, also when that failed. */
   close(): Promise<void>;
 }
 

@@ -15,8 +15,8 @@ const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const UNCAUGHT_EVENTS = ["uncaughtException", "unhandledRejection"] as const;
 
 /**
- * Listens until `dispose` is called. `onStop` is told of every signal: what a second one means is its business.
- * (Ctrl-C and the supervisor's own signal often come as a pair, so a second one must not cut the drain short.)
+ * Listens until it is disposed of, and calls `onStop` for every signal. Ctrl-C and the supervisor's own signal often come as
+ * a pair, so a second one must not cut the drain short.
  */
 export function listenForStop(source: SignalSource, onStop: (reason: StopReason) => void): Disposable {
   const listeners: Array<[string, (...args: unknown[]) => void]> = [

@@ -23,7 +23,7 @@ describe("runStages()", () => {
     assert.equal(report.isClean, true);
   });
 
-  test("a stage that fails skips none after it and is named", async () => {
+  test("the stages after one that fails run, and the report names it", async () => {
     let isClosed = false;
     const report = await runStages(
       [
@@ -42,7 +42,7 @@ describe("runStages()", () => {
     assert.equal(report.isClean, false);
   });
 
-  test("a stage that hangs is left behind in time for those after it, and hears of it", async () => {
+  test("a stage that hangs is aborted in time for the stages after it", async () => {
     let reason: unknown;
     let closeHad = 0;
     const report = await runStages(

@@ -1,9 +1,9 @@
 /**
  * Shutting down in stages.
  *
- * S1: stages run in order, each once, whatever the one before did: one failure cannot skip the rest.
+ * S1: stages run in order and each once, also after a stage that failed.
  * S2: all of them together end within the grace time; a stage may keep time back for those after it.
- * S3: a stage that runs past its time is left behind and named in the report.
+ * S3: a stage that takes longer than its time is not waited for, and the report names it.
  */
 
 import { DeadlineError, deadline, describeError } from "@hone/core";

@@ -1,8 +1,8 @@
 /**
- * One of several services in one process, as for a debugger: what `runService` does, without a process of its own.
+ * One of several services in one process, as for a debugger: it does what `runService` does, without a process of its own.
  *
- * B1: everything that the service starts runs in a scope of its own, so that its spans are told from the others'.
- * B2: a service that cannot go on stops by itself, and says so by `ended`; the process and its other services go on.
+ * B1: everything that the service starts runs in a scope of its own, so that its spans carry its name.
+ * B2: a service that cannot go on stops by itself, and `ended` resolves; the process and its other services go on.
  */
 
 import { createLogger, inOwnScope, type LogSink } from "@hone/telemetry";
@@ -23,7 +23,7 @@ export interface BesideService {
   readonly http: HttpAddress;
   /** Resolves when it was ready for the first time. */
   readonly becameReady: Promise<void>;
-  /** Resolves when it has ended: with whether that was asked for and everything was drained. Never rejects. */
+  /** Resolves when it has ended. `isClean`: the end was asked for and everything was drained. Never rejects. */
   readonly ended: Promise<{ readonly isClean: boolean }>;
   stop(options?: Pick<StopOptions, "graceMs">): Promise<void>;
 }

@@ -4,7 +4,7 @@
  *   listen (alive, not ready) -> connect the bus -> start the service -> ready -> write the ready file
  *   stop: not ready -> drain (stops the intake first) -> flush telemetry -> close service, database, bus, HTTP
  *
- * K1: HTTP answers from the first moment to the last, so that probes always get the reason.
+ * K1: HTTP answers from the first moment to the last, so that probes always hear why the service is not ready.
  * K2: what was opened is closed in the reverse order, also when the start fails halfway.
  * K3: `stop` is idempotent: every caller gets the same report.
  */
@@ -58,7 +58,7 @@ export interface RunningService {
   readiness(): Promise<ReadinessReport>;
   /** Resolves when it was ready for the first time. Rejects when it is stopped before that. */
   readonly becameReady: Promise<void>;
-  /** Resolves with the reason when the service cannot go on by itself; the owner then stops it. */
+  /** Resolves with the reason when the service cannot go on; its owner then stops it. */
   readonly failed: Promise<unknown>;
   stop(options?: StopOptions): Promise<StopReport>;
 }
@@ -66,15 +66,15 @@ export interface RunningService {
 export interface StopOptions {
   /** For draining and closing together, milliseconds. @default 8_000 */
   readonly graceMs?: number;
-  /** Sends what telemetry still holds: after the drain, whose spans matter, and before everything closes. */
+  /** Sends the spans that are still queued: called after the drain, which makes some, and before everything closes. */
   readonly flush?: () => Promise<void>;
 }
 
-/** Within a supervisor's or Kubernetes' patience (10 s and 30 s). */
+/** Less than the time that a supervisor (10 s) or Kubernetes (30 s) gives. */
 export const DEFAULT_GRACE_MS = 8_000;
-/** Of the grace time, kept from the drain for flushing and closing. */
+/** The part of the grace time that is kept for flushing and closing. */
 const MAX_CLOSE_RESERVE_MS = 2_500;
-/** While the service is not ready for the first time, it is asked this often. */
+/** How often a service that was not ready yet is asked whether it is. */
 const READY_POLL_MS = 25;
 
 /**
@@ -153,7 +153,7 @@ export async function startService<Config extends BaseConfig>(
         };
       },
       (error) => logger.debug("a question for this service's health is not answered", { error }),
-    ); // ends with the bus
+    ); // it ends when the bus is closed
     void busHealth.lost.then((error) => failed.resolve(error));
     phase = notReady(`starting: waiting for the streams (${config.streams})`);
     await raceAbortable(makeStreams(config, bus, logger, starting), starting);
@@ -275,7 +275,7 @@ function makeStreams(config: BaseConfig, bus: Bus, logger: Logger, signal: Abort
   });
 }
 
-/** Loaded only by services that keep rows. */
+/** The code for databases is loaded only by services that keep rows. */
 async function openServiceDatabase(
   config: BaseConfig,
   needs: DatabaseNeeds,
@@ -289,7 +289,7 @@ async function openServiceDatabase(
       "absent",
     );
   }
-  // Both at once: what there is to load is loaded when the database is there.
+  // Both at once: the code loads while the database starts.
   const [{ openDatabase, migrate }, url] = await Promise.all([
     import("@hone/storage"),
     resolveAddress(config.database, { signal }),
@@ -312,7 +312,7 @@ async function openServiceDatabase(
   return database;
 }
 
-/** Requests under way get a moment, streams that never end do not hold the stop up. */
+/** Time for requests that are being answered. A stream that never ends does not delay the stop beyond it. */
 const HTTP_GRACE_MS = 500;
 
 async function closeHttp(http: HttpServer, signal: AbortSignal): Promise<void> {

@@ -41,7 +41,7 @@ describe("readBaseConfig()", () => {
     );
   });
 
-  test("takes a size for the episodes that holds some of them", () => {
+  test("takes a size for the stream of episodes that has room for some of them", () => {
     const read = (bytes: string) => readBaseConfig({ HONE_EPISODES_MAX_BYTES: bytes }).episodesMaxBytes;
     assert.equal(read("17179869184"), 16 * 1024 ** 3);
     for (const wrong of ["4194303", "16GiB", "-1"])

@@ -1,8 +1,8 @@
 /**
  * The environment that every service reads, and the way in which a service adds its own variables.
  *
- * An empty variable counts as absent. Secrets (the database's and the bus's passwords) come in URLs and never leave here but
- * to the clients that need them.
+ * An empty variable counts as absent. The passwords of database and bus come in their URLs, and are given to the clients that
+ * need them alone.
  */
 
 import { hostname } from "node:os";
@@ -175,7 +175,7 @@ export function addressIn(
   throw new SettingError(fileVariable, `must be absent where ${urlVariable} is set`, file);
 }
 
-/** Host and process: unlike any other that runs now. */
+/** Host and process id, which no other process that runs now has. */
 function ownInstanceId(): string {
   const host = hostname().replace(/[^A-Za-z0-9_-]/g, "-");
   return `${host.slice(0, 48)}-${process.pid}`;

@@ -1,4 +1,4 @@
-/** A secret of a service: in a variable, or in a file that the variable's sister names, as a mounted secret is. */
+/** A secret of a service: the value of `NAME`, or the text of the file that `NAME_FILE` names, as for a mounted secret. */
 
 import { readFileSync } from "node:fs";
 import { SettingError } from "../errors.ts";

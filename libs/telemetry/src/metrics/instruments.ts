@@ -1,7 +1,7 @@
 /**
  * Every metric of Hone that Prometheus may read: name, kind, labels, and how figures of several processes become one.
  *
- * Names are Prometheus': a unit in base units behind them (`_seconds`, `_bytes`), `_total` behind what only grows.
+ * Names follow Prometheus: they end with a base unit (`_seconds`, `_bytes`), and with `_total` where a figure only grows.
  * I1: labels are few: services, consumers, outcomes, phases. A run's id is one only where its series end with the run,
  *     and a policy version only where the series are made from what is in flight now.
  */
@@ -13,7 +13,7 @@ export interface InstrumentInfo<Label extends string = string> {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly help: string;
   readonly labels: readonly Label[];
-  /** Of the same series from several processes. */
+  /** How the same series from several processes becomes one. */
   readonly reduce: Reduce;
   /** Upper bounds of a histogram, ascending. */
   readonly bounds?: readonly number[];

@@ -1,8 +1,8 @@
 /**
  * The text of /metrics, in Prometheus' text format 0.0.4.
  *
- * The process's own figures (memory, event loop, garbage collection) come from prom-client, which is loaded by the first
- * that asks: 45 ms of CPU that a process nobody scrapes never spends.
+ * The process's own figures (memory, event loop, garbage collection) come from prom-client, which is loaded at the first
+ * request: that takes 45 ms of CPU, which a process without scrapes never spends.
  */
 
 import { deadline } from "@hone/core";
@@ -11,7 +11,7 @@ import { type HistogramSeries, type Observation, registeredMetrics } from "./met
 
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Of one observer: what asks a server that is away is left out. */
+/** How long one observer may take: one that asks a server that is away is left out. */
 const OBSERVE_DEADLINE_MS = 1_000;
 
 /** The figures of this process now. */

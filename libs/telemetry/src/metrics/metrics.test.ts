@@ -63,7 +63,7 @@ describe("metricsText()", () => {
     );
   });
 
-  test("asks observers when it is asked, sums the same series, leaves out what fails and what is disposed of", async () => {
+  test("asks observers at each call, sums the same series, leaves out those that fail and those disposed of", async () => {
     const depth = (queue: string, value: number) => [{ labels: { queue }, value }];
     using _one = observeMetric(EXAMPLE_DEPTH, () => depth("jobs", 3));
     using _two = observeMetric(EXAMPLE_DEPTH, async () => depth("jobs", 4));

@@ -1,10 +1,10 @@
 /**
  * The metrics of this process.
  *
- * M1: a figure costs an addition: series are found once and kept by whoever counts often, and nothing is formatted
- *     before somebody asks.
- * M2: what can be read when somebody asks (queue depths, what is in flight) is not counted at all: it is observed.
- * M3: a series is there until it is removed; an observed one is there while it is reported.
+ * M1: counting costs one addition: code that counts often looks a series up once and keeps it, and nothing is formatted
+ *     before somebody asks for the text.
+ * M2: what can be read at any time, such as a queue's depth, is not counted but observed: it is read when somebody asks.
+ * M3: a series exists until it is removed; an observed one exists while its observer reports it.
  * M4: one registry for the process, as for OpenTelemetry's context: several services in one process share it.
  */
 
@@ -12,7 +12,7 @@ import type { InstrumentInfo } from "./instruments.ts";
 
 export type Labels<Info extends InstrumentInfo> = Readonly<Record<Info["labels"][number], string>>;
 
-/** What only grows. */
+/** A figure that only grows. */
 export class CounterSeries {
   value = 0;
 
@@ -21,7 +21,7 @@ export class CounterSeries {
   }
 }
 
-/** How figures are spread over the bounds. */
+/** How many figures lie between which bounds. */
 export class HistogramSeries {
   readonly bounds: readonly number[];
   /** One per bound and one above them; not cumulative. */
