@@ -23,7 +23,7 @@ test("a run whose model cannot be fetched says so, and Ctrl-C ends the command",
     env: { HF_ENDPOINT: "http://127.0.0.1:9", HF_HUB_OFFLINE: "0" },
   });
   try {
-    const reason = /waiting for its model \(Cannot fetch some\/model as the hub must answer/;
+    const reason = /waiting for its model \(Cannot fetch some\/model: the hub is not available/;
     await eventually("the reason", () => reason.test(command.output), { deadlineMs: 60_000 });
     command.kill("SIGINT");
     assert.equal(await command.ended, 130);

@@ -6,10 +6,10 @@
 
 import { RetryableError, TerminalError } from "@hone/core";
 
-/** Something that the agent depends on, but that is no part of it, failed: an environment's server, a tool's network. */
+/** Something outside of the agent failed, such as an environment's server or a tool's network. */
 export class InfrastructureError extends RetryableError {
   constructor(action: string, rule: string, value: string, options?: ErrorOptions) {
-    super("INFRASTRUCTURE", `Cannot ${action} as ${rule}: current value is ${value}`, options);
+    super("INFRASTRUCTURE", `Cannot ${action}: ${rule} (${value})`, options);
   }
 }
 
@@ -18,23 +18,23 @@ export class PolicyUnavailableError extends RetryableError {
   constructor(reason: string, waitedForMs: number, options?: ErrorOptions) {
     super(
       "POLICY_UNAVAILABLE",
-      `Cannot generate as no replica of the policy serves (${reason}): current value is ${Math.round(waitedForMs)} ms of waiting`,
+      `Cannot generate: no replica of the policy answered within ${Math.round(waitedForMs)} ms (${reason})`,
       options,
     );
   }
 }
 
-/** The engine refuses the request itself; asking again cannot help. */
+/** The engine refuses the request itself; repeating it cannot help. */
 export class PolicyRefusedError extends TerminalError {
   constructor(reason: string) {
-    super("POLICY_REFUSED", `Cannot generate as the engine refuses the request: current value is ${reason}`);
+    super("POLICY_REFUSED", `Cannot generate: the engine refused the request (${reason})`);
   }
 }
 
-/** The policy versions that may generate for the rollout are gone for good. */
+/** The policy versions that may generate for the rollout do not exist any more. */
 export class PolicyStaleError extends TerminalError {
   constructor(reason: string) {
-    super("POLICY_STALE", `Cannot generate as the version asked for is gone: current value is ${reason}`);
+    super("POLICY_STALE", `Cannot generate: the requested version of the policy is gone (${reason})`);
   }
 }
 
@@ -46,8 +46,8 @@ export class LimitReachedError extends TerminalError {
     super(
       "LIMIT_REACHED",
       limit === "turns"
-        ? `Cannot call the model again as the rollout has its most turns: current value is ${maximum}`
-        : `Cannot call the model again as the context is full: current value is ${maximum} tokens`,
+        ? `Cannot call the model again: the rollout has reached its limit of ${maximum} turns`
+        : `Cannot call the model again: the context is full (${maximum} tokens)`,
     );
     this.limit = limit;
   }
@@ -58,7 +58,7 @@ export class ModelCallAbandonedError extends TerminalError {
   constructor(options?: ErrorOptions) {
     super(
       "MODEL_CALL_ABANDONED",
-      "Cannot answer a call of the model as its caller must wait for it: current value is gone",
+      "Cannot answer a call of the model: its caller has stopped waiting",
       options,
     );
   }
@@ -67,33 +67,27 @@ export class ModelCallAbandonedError extends TerminalError {
 /** The attempt's time is over, waits for Hone's own parts not counted. */
 export class AttemptTimedOutError extends TerminalError {
   constructor(deadlineMs: number) {
-    super(
-      "ATTEMPT_TIMED_OUT",
-      `Cannot go on with the attempt as its time is over: current value is ${deadlineMs} ms`,
-    );
+    super("ATTEMPT_TIMED_OUT", `The attempt took longer than its limit of ${deadlineMs} ms`);
   }
 }
 
-/** A dataset row lacks what its agent needs. The data's fault, not the model's: no attempt can mend it, and none is scored. */
+/** A dataset row lacks something that its agent needs. No further attempt can help, and the rollout is not scored. */
 export class BadRowError extends TerminalError {
   constructor(taskId: string, rule: string, value: string) {
-    super("BAD_ROW", `Cannot run the row ${taskId} as ${rule}: current value is ${value}`);
+    super("BAD_ROW", `Cannot run the row ${taskId}: ${rule}; it is ${value}`);
   }
 }
 
 /** A name is registered twice. */
 export class DuplicateNameError extends TerminalError {
   constructor(kind: string, name: string) {
-    super("DUPLICATE_NAME", `Cannot register ${kind} as the name is taken: current value is "${name}"`);
+    super("DUPLICATE_NAME", `Cannot register the ${kind} "${name}": this name is taken`);
   }
 }
 
 /** An agent sends the model something that is not text. */
 export class UnsupportedMessageError extends TerminalError {
   constructor(what: string) {
-    super(
-      "UNSUPPORTED_MESSAGE",
-      `Cannot show a message to the model as it must be text: current value is ${what}`,
-    );
+    super("UNSUPPORTED_MESSAGE", `Cannot show a message to the model: it must be text, but is ${what}`);
   }
 }

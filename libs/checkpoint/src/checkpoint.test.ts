@@ -53,7 +53,7 @@ describe("checkpoints", () => {
     await writeFile(path.join(other, "config.json"), JSON.stringify({ ...config, vocab_size: 12 }));
     await assert.rejects(
       loadModel(other),
-      /model.embed_tokens.weight of shape \[12, 8\]: current value is \[11, 8\]/,
+      /model.embed_tokens.weight of shape \[12, 8\], but found \[11, 8\]/,
     );
   });
 
@@ -65,7 +65,7 @@ describe("checkpoints", () => {
       await truncate(path.join(other, name), 20 * 1024 ** 3);
       await assert.rejects(loadModel(other), (error) => {
         assert.ok(error instanceof CheckpointError);
-        assert.match(error.message, new RegExp(`${name} as it has at most 134217728 bytes`));
+        assert.match(error.message, new RegExp(`${name}: expected that it has at most 134217728 bytes`));
         return true;
       });
       await rm(other, { recursive: true });

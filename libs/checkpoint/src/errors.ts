@@ -6,7 +6,7 @@ export class CheckpointError extends TerminalError {
   readonly path: string;
 
   constructor(path: string, rule: string, current: string, options?: ErrorOptions) {
-    super("CHECKPOINT", `Cannot read ${path} as ${rule}: current value is ${current}`, options);
+    super("CHECKPOINT", `Cannot read ${path}: expected that ${rule}, but found ${current}`, options);
     this.path = path;
   }
 }

@@ -9,7 +9,7 @@ export class ModelSpecError extends TerminalError {
   constructor(field: string, rule: string, current: unknown) {
     super(
       "MODEL_SPEC",
-      `Cannot build a model as ${rule}: current value is ${field} = ${JSON.stringify(current)}`,
+      `Cannot build a model with ${field} = ${JSON.stringify(current)}; Hone requires that ${rule}`,
     );
     this.field = field;
   }

@@ -4,8 +4,8 @@ import { RetryableError, TerminalError } from "@hone/core";
 
 /** A process of the sandbox could not be started, or no place was free for as long as one may wait. */
 export class SandboxUnavailableError extends RetryableError {
-  constructor(rule: string, value: string, options?: ErrorOptions) {
-    super("SANDBOX_UNAVAILABLE", `Cannot run code as ${rule}: current value is ${value}`, options);
+  constructor(problem: string, detail: string, options?: ErrorOptions) {
+    super("SANDBOX_UNAVAILABLE", `Cannot run code: ${problem} (${detail})`, options);
   }
 }
 
@@ -23,6 +23,6 @@ export class SandboxMissingError extends TerminalError {
 /** The sandbox was closed. */
 export class SandboxClosedError extends TerminalError {
   constructor() {
-    super("SANDBOX_CLOSED", "Cannot run code as the sandbox must be open: current value is closed");
+    super("SANDBOX_CLOSED", "Cannot run code: the sandbox is closed");
   }
 }

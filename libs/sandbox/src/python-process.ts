@@ -193,7 +193,7 @@ async function startChild(
     if (cause instanceof SandboxMissingError) throw cause;
     const complaint = channel?.complaint.replace(WALLS_LINE, "").trim() ?? "";
     const why = describeError(cause) + (complaint === "" ? "" : `: ${complaint}`);
-    throw new SandboxUnavailableError("a process of the sandbox must start", why, { cause });
+    throw new SandboxUnavailableError("no process of the sandbox could be started", why, { cause });
   }
 }
 

@@ -183,8 +183,8 @@ export class PythonSandbox {
       }
       if (performance.now() >= until) {
         throw new SandboxUnavailableError(
-          `one of ${this.#options.maxProcesses} places must become free`,
-          `${this.#options.maxWaitMs} ms of waiting`,
+          `none of its ${this.#options.maxProcesses} processes became free in time`,
+          `waited ${this.#options.maxWaitMs} ms`,
         );
       }
     }

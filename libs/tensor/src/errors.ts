@@ -6,7 +6,7 @@ export class ShapeError extends TerminalError {
   readonly operator: string;
 
   constructor(operator: string, rule: string, current: string) {
-    super("TENSOR_SHAPE", `Cannot apply ${operator} as ${rule}: current value is ${current}`);
+    super("TENSOR_SHAPE", `${operator} cannot be applied to ${current}; it requires that ${rule}`);
     this.operator = operator;
   }
 }
@@ -14,7 +14,7 @@ export class ShapeError extends TerminalError {
 /** The graph as a whole is wrong: a name is taken, a tensor is foreign, a gradient does not exist. */
 export class GraphError extends TerminalError {
   constructor(action: string, rule: string, current: string) {
-    super("TENSOR_GRAPH", `Cannot ${action} as ${rule}: current value is ${current}`);
+    super("TENSOR_GRAPH", `Cannot ${action}: it requires that ${rule}, but found ${current}`);
   }
 }
 
@@ -22,7 +22,7 @@ export class GraphError extends TerminalError {
 export class SessionError extends TerminalError {
   constructor(action: string, cause: unknown) {
     const text = cause instanceof Error ? cause.message : String(cause);
-    super("TENSOR_SESSION", `Cannot ${action} as onnxruntime refused it: current value is ${text}`, {
+    super("TENSOR_SESSION", `Cannot ${action}: onnxruntime refused it (${text})`, {
       cause,
     });
   }

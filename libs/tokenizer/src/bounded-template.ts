@@ -101,7 +101,7 @@ class CountingInterpreter extends LibraryInterpreter {
   #spend(steps: number): void {
     this.#steps += steps;
     if (this.#steps > this.#maxSteps) {
-      throw new TemplateLimitError(`${this.#maxSteps} steps`, "more");
+      throw new TemplateLimitError(`${this.#maxSteps} steps`, "more steps");
     }
   }
 

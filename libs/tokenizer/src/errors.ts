@@ -7,7 +7,7 @@ export class TokenizerLoadError extends TerminalError {
   readonly folder: string;
 
   constructor(rule: string, folder: string, options?: ErrorOptions) {
-    super("TOKENIZER_LOAD", `Cannot load a tokenizer as ${rule}: current value is "${folder}"`, options);
+    super("TOKENIZER_LOAD", `Cannot load the tokenizer of "${folder}": ${rule}`, options);
     this.folder = folder;
   }
 }
@@ -17,7 +17,7 @@ export class EncodingLimitError extends TerminalError {
   constructor(limit: string, value: string, options?: ErrorOptions) {
     super(
       "ENCODING_LIMIT",
-      `Cannot encode a text as the regular expressions of its tokenizer may take ${limit}: current value is ${value}`,
+      `Cannot encode ${value}: the regular expressions of its tokenizer took more than ${limit}`,
       options,
     );
   }
@@ -26,13 +26,13 @@ export class EncodingLimitError extends TerminalError {
 /** A chat template takes more than a rendering may. */
 export class TemplateLimitError extends TerminalError {
   constructor(limit: string, value: string) {
-    super("TEMPLATE_LIMIT", `Cannot render a template as it may take ${limit}: current value is ${value}`);
+    super("TEMPLATE_LIMIT", `Cannot render a chat template: its limit is ${limit}, but found ${value}`);
   }
 }
 
 /** A chat template refuses the messages it was given, or there is no template. */
 export class ChatTemplateError extends TerminalError {
   constructor(rule: string, value: string, options?: ErrorOptions) {
-    super("CHAT_TEMPLATE", `Cannot render a conversation as ${rule}: current value is ${value}`, options);
+    super("CHAT_TEMPLATE", `Cannot render a conversation: ${rule} (found: ${value})`, options);
   }
 }

@@ -79,7 +79,7 @@ describe("loadTokenizer", () => {
   test("a folder without tokenizer.json is refused by name", async () => {
     await assert.rejects(loadTokenizer(path.join(folder, "nowhere")), (error) => {
       assert.ok(error instanceof TokenizerLoadError);
-      assert.match(error.message, /must hold tokenizer\.json: current value is ".*nowhere"/);
+      assert.match(error.message, /tokenizer of ".*nowhere": its folder must hold tokenizer\.json/);
       return true;
     });
   });

@@ -50,7 +50,7 @@ export class PatternWatch {
       return interruptAfter(ms, work);
     } catch (error) {
       if (!(error instanceof InterruptedError)) throw error;
-      this.#stopped = new EncodingLimitError(`${ms} ms`, `more for a text of ${characters} characters`, {
+      this.#stopped = new EncodingLimitError(`${ms} ms`, `a text of ${characters} characters`, {
         cause: error,
       });
       throw this.#stopped;

@@ -154,7 +154,10 @@ function checkIds({ model, added_tokens: added }: Record<string, unknown>): void
   const ids = Array.isArray(vocab) ? [vocab.length] : Object.values(vocab);
   for (const id of [...ids, ...addedIds]) {
     if (typeof id === "number" && Number.isInteger(id) && id >= 0 && id < MAX_VOCABULARY) continue;
-    throw new TokenizerLoadError(`its ids must be whole numbers below ${MAX_VOCABULARY}`, `an id of ${id}`);
+    throw new TokenizerLoadError(
+      `its ids must be whole numbers below ${MAX_VOCABULARY}, and one is ${id}`,
+      "tokenizer.json",
+    );
   }
 }
 

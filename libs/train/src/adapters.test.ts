@@ -155,12 +155,12 @@ describe("adapters", () => {
   });
 
   const refused: [what: string, change: Record<string, unknown>, message: RegExp][] = [
-    ["another kind of adapter", { peft_type: "IA3" }, /its peft_type is "LORA": current value is "IA3"/],
+    ["another kind of adapter", { peft_type: "IA3" }, /its peft_type is "LORA", but found "IA3"/],
     ["a computation that Hone does not build", { use_dora: true }, /its use_dora is not used/],
     ["ranks of their own", { rank_pattern: { q_proj: 3 } }, /its rank_pattern is not used/],
     ["first values that change the base", { init_lora_weights: "pissa" }, /its init_lora_weights is true/],
     ["no base", { base_model_name_or_path: null }, /its base_model_name_or_path is the base model/],
-    ["another rank", { r: 5 }, /of shape \[5, \d+\]: current value is \[4, \d+\]/],
+    ["another rank", { r: 5 }, /of shape \[5, \d+\], but found \[4, \d+\]/],
     ["a base that is not here", { base_model_name_or_path: "owner/name" }, /its base model is a folder/],
   ];
   for (const [what, change, message] of refused) {

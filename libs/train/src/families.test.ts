@@ -97,12 +97,12 @@ describe("pretrained checkpoints", () => {
     [
       "a shard that is missing",
       (folder) => unlink(path.join(folder, "model-00002-of-00003.safetensors")),
-      /model-00002-of-00003.safetensors as it is a readable file/,
+      /model-00002-of-00003.safetensors: expected that it is a readable file/,
     ],
     [
       "a shard that is cut",
       (folder) => truncate(path.join(folder, "model-00001-of-00003.safetensors"), 5000),
-      /model-00001-of-00003.safetensors as the data of \S+ follows at byte \d+ and is whole/,
+      /model-00001-of-00003.safetensors: expected that the data of \S+ follows at byte \d+ and is whole/,
     ],
     [
       "a tensor that is missing",
@@ -116,12 +116,12 @@ describe("pretrained checkpoints", () => {
         }
         await writeFile(path.join(folder, INDEX_FILE), JSON.stringify(index));
       },
-      /model-00002-of-00003.safetensors as it holds \S+ of shape \[.*\]: current value is nothing/,
+      /model-00002-of-00003.safetensors: expected that it holds \S+ of shape \[.*\], but found nothing/,
     ],
     [
       "a shape of another model",
       (folder) => changeConfig(folder, { intermediate_size: 23 }),
-      /model-0000.-of-00003.safetensors as it holds model.layers.0.mlp.\S+ of shape \[.*23.*\]: current value is \[.*24/,
+      /model-0000.-of-00003.safetensors: expected that it holds model.layers.0.mlp.\S+ of shape \[.*23.*\], but found \[.*24/,
     ],
     [
       "a tensor that the model does not have",
@@ -131,7 +131,7 @@ describe("pretrained checkpoints", () => {
     [
       "an unknown architecture",
       (folder) => changeConfig(folder, { architectures: ["MambaForCausalLM"] }),
-      /LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM.*MambaForCausalLM/,
+      /MambaForCausalLM.*LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM/,
     ],
     [
       "an index that points outside",
@@ -145,7 +145,7 @@ describe("pretrained checkpoints", () => {
         await unlink(path.join(folder, INDEX_FILE));
         await writeFile(path.join(folder, "pytorch_model.bin"), "");
       },
-      /it holds model.safetensors or model.safetensors.index.json: current value is .*pytorch_model.bin/,
+      /it holds model.safetensors or model.safetensors.index.json, but found .*pytorch_model.bin/,
     ],
   ];
   for (const [what, change, message] of broken) {

@@ -47,7 +47,7 @@ describe("checkRun()", () => {
       "a row that lacks a column its agent needs",
       "agent",
       rows("no-prompt.jsonl"),
-      /no-prompt\.jsonl:2 as `prompt`/,
+      /no-prompt\.jsonl:2: `prompt`/,
     ],
     [
       "a row that lacks a column a judge needs",

@@ -124,7 +124,7 @@ export class AgentCatalog {
 function invalid(action: string, path: string, problem: InputProblem): InvalidInputError {
   const full = [path, ...problem.path.map(String)].join(".");
   return new InvalidInputError(
-    `Cannot ${action} as \`${full}\` must be ${problem.allowed}: current value is ${JSON.stringify(problem.value)}`,
+    `Cannot ${action}: \`${full}\` is ${JSON.stringify(problem.value)}; it must be ${problem.allowed}`,
     { path: full, allowed: problem.allowed },
   );
 }
@@ -135,7 +135,7 @@ function parseConfig(text: string): unknown {
     return parseJson(text);
   } catch (cause) {
     throw new InvalidInputError(
-      `Cannot read a configuration as it must be JSON: current value is ${text.slice(0, 200)}`,
+      `Cannot read a configuration that is not JSON: ${text.slice(0, 200)}`,
       { path: "agent.config", allowed: "JSON" },
       { cause },
     );

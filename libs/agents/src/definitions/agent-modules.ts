@@ -130,7 +130,7 @@ async function importModule(module: UserModule, path: string): Promise<ModuleExp
 
 function refusal(path: string, allowed: string, value: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `Cannot use ${path} as \`${KEY}\` must name ${allowed}: current value is ${value}`,
+    `Cannot use ${path}: \`${KEY}\` must name ${allowed}, but found ${value}`,
     { path: KEY, allowed },
     { cause },
   );

@@ -112,11 +112,7 @@ describe("the columns of a row", () => {
       /`prompt\.0` must be the assistant's where it has calls/,
     ],
     ["a task without a row", undefined, /must be a row of a dataset/],
-    [
-      "a row without a prompt",
-      { question: "2+2?" },
-      /`prompt` must be a text, or a list .*: current value is absent/,
-    ],
+    ["a row without a prompt", { question: "2+2?" }, /`prompt` must be a text, or a list .*; it is absent/],
     ["an empty prompt", { prompt: [] }, /`prompt` must be/],
     ["an image", { prompt: [{ role: "user", content: [{ type: "image_url" }] }] }, /`prompt` must be/],
     ["an unknown role", { prompt: [{ role: "wizard", content: "a" }] }, /`prompt` must be/],

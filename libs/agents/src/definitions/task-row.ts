@@ -95,7 +95,8 @@ export interface RowTools {
  * @throws {BadRowError} when the task has no row, or its row no prompt.
  */
 export function promptOfRow(task: { readonly id: string; readonly row: Row }): readonly ChatMessage[] {
-  if (task.row === undefined) throw new BadRowError(task.id, "the task must be a row of a dataset", "none");
+  if (task.row === undefined)
+    throw new BadRowError(task.id, "the task must be a row of a dataset", "not one");
   const { prompt: asked } = parse(rowSchema, task.id, task.row);
   return typeof asked === "string" ? [{ role: "user", content: asked }] : asked;
 }

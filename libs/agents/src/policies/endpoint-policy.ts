@@ -46,7 +46,7 @@ const SEED_RANGE = 2 ** 31;
 /** The endpoint is away or busy. */
 export class EndpointUnavailableError extends RetryableError {
   constructor(url: string, reason: string, options?: ErrorOptions) {
-    super("ENDPOINT_UNAVAILABLE", `Cannot ask ${url} as it must answer: current value is ${reason}`, options);
+    super("ENDPOINT_UNAVAILABLE", `Cannot get an answer from ${url}: ${reason}`, options);
   }
 }
 

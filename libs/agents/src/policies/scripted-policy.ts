@@ -20,10 +20,10 @@ const scripts = new Registry<Script>("a scripted policy");
 scripts.add("random_legal", function randomLegal(environment, random) {
   const answers = environment.legalAnswers?.() ?? [];
   if (answers.length === 0) {
-    throw new InvalidInputError(
-      "Cannot act at random as the environment must name legal answers: current value is none",
-      { path: "scriptedPolicy", allowed: "an environment that names its legal answers" },
-    );
+    throw new InvalidInputError("Cannot act at random: the environment names no legal answers", {
+      path: "scriptedPolicy",
+      allowed: "an environment that names its legal answers",
+    });
   }
   return random.pick(answers);
 });

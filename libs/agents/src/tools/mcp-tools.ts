@@ -62,7 +62,7 @@ class McpServer {
     if (missing !== undefined) {
       throw new TerminalError(
         "UNKNOWN_TOOL",
-        `Cannot use the server ${this.#name} as it must have each tool selected: current value is ${missing}`,
+        `The server ${this.#name} has no tool ${missing}, which is selected; remove it from the selection`,
       );
     }
     return listed.tools

@@ -137,7 +137,7 @@ function passageOf(json: string, config: SearchConfig, line: number): Passage {
 }
 
 function refusal({ corpus }: SearchConfig, rule: string, value: string): InvalidInputError {
-  return new InvalidInputError(`Cannot search ${corpus} as it must hold ${rule}: current value is ${value}`, {
+  return new InvalidInputError(`Cannot search ${corpus}: it must hold ${rule}, but found ${value}`, {
     path: "corpus",
     allowed: rule,
   });

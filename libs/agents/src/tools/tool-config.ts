@@ -135,7 +135,7 @@ async function toolsOfFile(file: string, context: BuildContext): Promise<Tool[]>
 
 function refusal(path: string, allowed: string, value: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `Cannot make the tools as \`${path}\` must be ${allowed}: current value is ${value}`,
+    `Cannot create the tools: \`${path}\` must be ${allowed}, but is ${value}`,
     { path, allowed },
     { cause },
   );

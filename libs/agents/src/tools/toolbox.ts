@@ -78,7 +78,7 @@ function checkerOf({ name, parameters }: Tool): ArgumentChecker {
 
 function refusal(name: string, rule: string, value: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `Cannot use the tool ${name} as each tool ${rule}: current value is ${value}`,
+    `Cannot use the tool ${name}: each tool ${rule}, but found ${value}`,
     { path: "tools", allowed: `tools each of which ${rule}` },
     { cause },
   );

@@ -44,5 +44,5 @@ function integerOf(name: string): number | undefined {
   if (text === undefined || text === "") return undefined;
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
-  throw new TypeError(`Cannot fuzz as ${name} must be a whole number: current value is "${text}"`);
+  throw new TypeError(`${name} is "${text}"; it must be a whole number`);
 }
