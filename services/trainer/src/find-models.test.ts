@@ -75,7 +75,7 @@ describe("models of a run file", () => {
       assert.ok(prepared.kind === "refused", name);
       assert.equal(prepared.problems[0]?.key, "model.path");
       const message = prepared.problems[0]?.message ?? "";
-      assert.match(message, /, outside of the folders that models may be read from/);
+      assert.match(message, /outside of the folders that models may be read from/);
       const everywhere = await prepare(name, `allowed-${index}`, ModelFolders.everywhere);
       assert.equal(everywhere.kind, "ready", JSON.stringify(everywhere));
     });
