@@ -13,7 +13,7 @@ context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
 
 if [ "$tag" = latest ]; then
-  echo "Cannot tag images as latest, which moves: the chart refuses it" >&2
+  echo "The tag latest, which moves, is refused by the chart: give another one" >&2
   exit 2
 fi
 

@@ -8,7 +8,7 @@
  *     there. An interrupted install leaves no stamp, so it is done again.
  * B2: two starts at once install once: the second waits for the first.
  * B3: npm speaks only when it fails. Its wait is bounded.
- * B4: signals go on to the program, its exit code comes back, and it is told to end when npm was killed.
+ * B4: signals go on to the program, its exit code comes back, and the program is asked to end when npm was killed.
  */
 
 import { spawn } from "node:child_process";
@@ -35,19 +35,19 @@ const OLDEST_TO_START = 20;
 const OLDEST_TO_RUN = 24;
 /** A cold install takes about a minute on a slow line; past this it hangs. */
 const INSTALL_TIMEOUT_MS = 15 * 60_000;
-/** Between making the lock and writing into it lie two system calls. */
+/** How long a lock may stay empty: its maker writes into it right after making it. */
 const MAKING_MS = 5_000;
 const PARENT_LOOK_MS = 500;
 const TELL_EVERY_MS = process.stderr.isTTY ? 1_000 : 30_000;
 const MAX_SHOWN_LINES = 60;
 
-/** What a person can mend; shown without a stack. */
+/** Something that the user can put right; shown without a stack trace. */
 class BootstrapError extends Error {}
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const modules = join(root, "node_modules");
 const stampFile = join(modules, ".hone-install.json");
-/** Compiled code and TypeScript without its types, for all that is run from here: halves what loading costs. */
+/** Node keeps compiled code and stripped TypeScript here, which halves the time that programs take to load. */
 const compileCache = join(modules, ".cache", "node");
 const stateFolder = join(root, ".hone");
 const installLock = join(stateFolder, "install.lock");
@@ -63,13 +63,13 @@ async function main([program, ...args]) {
   const major = Number(process.versions.node.split(".")[0]);
   if (major < OLDEST_TO_START) {
     throw new BootstrapError(
-      `Cannot start as Node ${OLDEST_TO_START} or newer is needed: current value is ${process.version}. Get it from https://nodejs.org`,
+      `Hone needs Node ${OLDEST_TO_START} or newer to start, and this is ${process.version}. Get a newer one from https://nodejs.org`,
     );
   }
   if (program === undefined)
     throw new BootstrapError("usage: node scripts/bootstrap.mjs FILE.ts [arguments…]");
   if (process.platform === "win32") {
-    throw new BootstrapError("Cannot start on Windows as Hone needs Linux or macOS: use WSL");
+    throw new BootstrapError("Hone runs on Linux and macOS, not on Windows: use WSL");
   }
   if (!isInstalled()) await install();
   return run(runtime(major), [join(root, program), ...args]);
@@ -80,7 +80,7 @@ async function main([program, ...args]) {
 function isInstalled() {
   const lock = readJson(join(root, "package-lock.json"));
   if (lock === undefined)
-    throw new BootstrapError(`Cannot install as package-lock.json is needed: none in ${root}`);
+    throw new BootstrapError(`${root} has no package-lock.json, which says what to install`);
   const stamp = readJson(stampFile);
   const isStamped = stamp !== undefined && stamp.key === installKey();
   // Without a stamp, a developer's own `npm install` counts if npm's record of it agrees with the lock file.
@@ -145,7 +145,7 @@ async function install() {
     if (code !== 0) {
       const shown = output.trimEnd().split("\n").slice(-MAX_SHOWN_LINES).join("\n");
       throw new BootstrapError(
-        `${shown}\n\nCannot start as npm ci must succeed: current value is ${code ?? "a time-out"}. Its output is above.`,
+        `${shown}\n\nThe packages could not be installed: npm ci ${code === undefined || code === null ? "took too long" : `ended with exit code ${code}`}. Its output is above.`,
       );
     }
     writeStamp();
@@ -161,7 +161,7 @@ function makeStateFolder() {
     accessSync(root, constants.W_OK);
   } catch (error) {
     throw new BootstrapError(
-      `Cannot install into ${root} as this account must be able to write there: current value is ${error.code}`,
+      `Nothing can be installed into ${root}, as this account may not write there (${error.code})`,
     );
   }
 }
@@ -205,7 +205,7 @@ function runNpm(args) {
     };
     child.once("error", (error) => {
       settle();
-      reject(new BootstrapError(`Cannot run npm as it must be on PATH: current value is ${error.code}`));
+      reject(new BootstrapError(`npm could not be started (${error.code}): it must be on PATH`));
     });
     child.once("close", (code) => {
       settle();
@@ -268,7 +268,7 @@ async function takeLock() {
     hasTold = true;
     if (Date.now() > until) {
       throw new BootstrapError(
-        `Cannot install as another start holds ${installLock}: remove it if no install runs`,
+        `Another start has held ${installLock} for too long: remove that file if no install is running`,
       );
     }
     await new Promise((wake) => setTimeout(wake, 200));
@@ -295,7 +295,7 @@ function startOf(pid) {
   return statOf(pid)?.startedAt ?? "";
 }
 
-/** What Linux tells of a process; undefined elsewhere, and when there is none. */
+/** What Linux says about a process; undefined on other systems, and when there is no such process. */
 function statOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -314,7 +314,7 @@ function runtime(ownMajor) {
   if (existsSync(packaged)) return packaged;
   if (ownMajor >= OLDEST_TO_RUN) return process.execPath;
   throw new BootstrapError(
-    `Cannot run as Node ${OLDEST_TO_RUN} or newer is needed and npm has none for ${process.platform}-${process.arch}: current value is ${process.version}. Get it from https://nodejs.org`,
+    `Hone runs on Node ${OLDEST_TO_RUN} or newer, this is ${process.version}, and npm has none for ${process.platform}-${process.arch}. Get one from https://nodejs.org`,
   );
 }
 

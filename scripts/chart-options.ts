@@ -42,7 +42,7 @@ export function readOptions(values: string): Option[] {
   }
 }
 
-/** The paragraph above a key: comments run over lines, and before a blank line or a ruled banner something else is told. */
+/** The paragraph above a key: comments may have several lines, and what stands before a blank line or a ruled banner is about something else. */
 function textOf(comment: string | null | undefined): string {
   const lines = (comment ?? "").split("\n").map((line) => line.trim());
   const last = lines.findLastIndex((line) => line === "" || line.startsWith("----"));
@@ -71,12 +71,12 @@ export function optionTables(options: readonly Option[]): string {
   const columns = ["option", "default", "meaning"];
   return [
     table(
-      "Of the whole release",
+      "The whole release",
       (groups.get("") ?? []).map((option) => [`\`${option.group}\``, code(option.default), option.meaning]),
       columns,
     ),
     table(
-      "Of several components",
+      "Several components",
       shared.map((each) => {
         const [first] = each as [Option];
         const names = each.map(({ group }) => `\`${group}\``).join(", ");

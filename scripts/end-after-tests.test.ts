@@ -8,7 +8,7 @@ import { after, describe, test } from "node:test";
 const folder = mkdtempSync(join(tmpdir(), "hone-end-after-tests-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs the text of a test file as `npm test` runs one. @returns what it told of. */
+/** Runs the text of a test file as `npm test` runs one. @returns what it reported. */
 function runFile(name: string, text: string): { isOver: boolean; passed: number; failed: number } {
   const file = join(folder, name);
   writeFileSync(file, `import { test } from "node:test";\n${text}`);
@@ -36,7 +36,7 @@ describe("a test file", () => {
     assert.deepEqual(runFile("fail.test.mjs", text), { isOver: true, passed: 0, failed: 1 });
   });
 
-  test("with many tests tells of every one", () => {
+  test("with many tests reports every one", () => {
     const text = "for (let i = 0; i < 300; i++) test(String(i), () => undefined);";
     assert.deepEqual(runFile("many.test.mjs", text), { isOver: true, passed: 300, failed: 0 });
   });

@@ -10,7 +10,9 @@ const PATIENCE_MS = 10_000;
 
 after(() => {
   const end = () => {
-    console.error(`ended with something left behind: ${process.getActiveResourcesInfo().join(", ")}`);
+    console.error(
+      `the test file was ended, as it left something open: ${process.getActiveResourcesInfo().join(", ")}`,
+    );
     process.exit();
   };
   setTimeout(end, PATIENCE_MS).unref();

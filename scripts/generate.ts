@@ -1,7 +1,7 @@
 /**
- * `npm run generate`: writes what is generated from proto/ anew: libs/proto-gen/src/gen, and the descriptors that the
- * PyTorch workers make their messages of. And for the chart the accounts of the bus, the roles of the database, and the
- * options in its README.
+ * `npm run generate`: writes again what is generated. From proto/: libs/proto-gen/src/gen, and the descriptors from which the
+ * PyTorch workers make their messages. For the chart: the accounts of the bus, the roles of the database, and the options in its
+ * README.
  */
 
 import { spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ for (const { args } of GENERATIONS) {
     timeout: 60_000,
   });
   if (ran.error !== undefined)
-    console.error(`Cannot run buf as npm must have installed it: ${ran.error.message}`);
+    console.error(`buf could not be run, which npm installs: ${ran.error.message}`);
   process.exitCode ||= ran.status ?? 1;
 }
 writeFileSync(

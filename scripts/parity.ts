@@ -3,7 +3,7 @@
  *
  *   npm run parity -- [--only smollm2,qwen3,...]
  *
- * Of a real model and of small random ones of every family: logits, greedy continuations, losses and gradients of
+ * It compares, for a real model and for a small random one of every family: logits, greedy continuations, losses and gradients of
  * plain, packed, masked and tree-shaped batches and of one with LoRA, AdamW on the same gradients, and logits of an export. Needs a Python
  * with torch and transformers, and the real model's folder, below $PEERS (by default ~/.cache/hone-peers):
  * `torch/bin/python` and `smollm2`. Where they are missing, it says so and does nothing.

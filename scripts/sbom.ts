@@ -2,8 +2,9 @@
  * `node scripts/sbom.ts`: what npm installs in the image of the services, as CycloneDX on standard output. Part of
  * images/build.sh.
  *
- * Read from the lock file, as the Dockerfile installs it: dependencies and peers that are no option, found from folder to folder
- * upwards, and the optional ones that Hone's own packages name: Deno, of each platform. `npm sbom --omit=…` leaves out whatever is also a development or optional one of anybody.
+ * It is read from the lock file as the Dockerfile installs it: dependencies and required peers, looked for from folder to folder
+ * upwards, and the optional packages that Hone's own packages name, which are Deno for each platform. docs/dependencies.md says why
+ * npm's own SBOM is not used.
  */
 
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** How a failed test is told to a person. */
+/** How a failed test is shown. */
 
 import { inspect } from "node:util";
 
@@ -29,7 +29,7 @@ export function indent(text: string, by: string): string {
     .join("\n");
 }
 
-/** Without the frames of Node itself: they tell nothing about the failure. */
+/** Without the frames of Node itself, which say nothing about the failure. */
 function withShortStack(error: Error): string {
   const parts = [error.stack ?? String(error)];
   for (

@@ -123,7 +123,7 @@ async function runPhase(phase: Phase): Promise<void> {
       const { data } = event;
       const file = entryFileOf(data);
       const isSkipped = data.skip !== undefined && data.skip !== false;
-      // A suite says nothing that its tests did not, but for one that is skipped whole: none of its tests is told of.
+      // A suite adds nothing to what its tests reported, except a suite that is skipped whole: Node reports none of its tests.
       if ((data.details.type === "suite" && !isSkipped) || isFileItself(data.name, file, event.type))
         continue;
       if (isSkipped) {
@@ -167,7 +167,7 @@ function entryFileOf(data: { readonly file?: string; readonly entryFile?: string
 
 /**
  * With a process per file, Node reports a file that could not be run at all (a wrong import, an exit) as one failed
- * test named by its path: that one counts. A passed one says nothing that its tests did not.
+ * test named by its path: that one counts. A passed one adds nothing to what its tests reported.
  */
 function isFileItself(name: string, file: string, type: "test:pass" | "test:fail"): boolean {
   return type === "test:pass" && (name === file || join(ROOT, name) === file);

@@ -1,7 +1,7 @@
 /**
  * `npm run untie -- MODEL FOLDER`: a copy of a checkpoint whose head is a tensor of its own, with the embedding's numbers.
  *
- * It computes what the model computes, until it is trained: then head and embedding go their own ways. It is for servers
+ * It computes the same as the model until it is trained, which changes head and embedding separately. It is for servers
  * that do not take a new head where that is the embedding: vLLM's CPU build (docs/engines.md).
  *
  * Numbers are copied as they are stored, piece by piece: shards and types stay.
@@ -32,7 +32,7 @@ const { positionals } = scriptArguments(process, {
     "npm run untie -- MODEL FOLDER\n\nWrites a copy of the model in the folder MODEL, with a head of its own, to FOLDER.",
   positionals: ["MODEL", "FOLDER"],
 });
-// npm starts its programs in the project folder, and tells where the person was.
+// npm starts its programs in the project folder, and passes on the folder in which it was called.
 const [source = "", target = ""] = positionals.map((each) => resolve(process.env.INIT_CWD ?? "", each));
 try {
   const bytes = await untie(source, target);
@@ -46,14 +46,12 @@ try {
 async function untie(model: string, folder: string): Promise<number> {
   const present = await readdir(folder).catch(() => []);
   if (present.length > 0) {
-    throw new Error(
-      `Cannot untie into ${folder} as it must be new or empty: current value is ${present.length} files`,
-    );
+    throw new Error(`${folder} must be new or empty, and holds ${present.length} files`);
   }
   const { spec, companions, origin } = await inspectModel(model);
   if (!spec.isTied) {
     throw new Error(
-      `Cannot untie ${model} as its head must be its embedding (tie_word_embeddings): current value is a head of its own`,
+      `${model} has a head of its own already; only a model whose head is its embedding (tie_word_embeddings) can be untied`,
     );
   }
   const places = new Map((await locateMerged(model, spec)).map((place) => [place.name, place]));

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 60_000;
 const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   scripts: Record<string, string>;
 };
-/** The scripts that run a program of the repository; the command line has its own way of telling its usage. */
+/** The scripts that run a program of the repository; the command line prints its usage in its own way. */
 const programs = Object.entries(scripts).flatMap(([name, command]) => {
   const [, file] = /^node scripts\/bootstrap\.mjs (\S+)/.exec(command) ?? [];
   return file === undefined || file.startsWith("apps/") ? [] : [[name, file] as const];

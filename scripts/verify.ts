@@ -27,7 +27,7 @@ const CHECK_TIMEOUT_MS = 300_000;
 
 const CHECKS: Readonly<Record<string, () => Outcome>> = {
   "format and lint": () => run("biome", ["ci", "--colors=off", "."]),
-  // Of `typescript`: dependency-cruiser's `typescript-6` has a program of that name as well.
+  // By its path, as `typescript-6`, which dependency-cruiser uses, has a program called tsc as well.
   types: () => runAt("node", [join("node_modules", "typescript", "bin", "tsc"), "-p", "."]),
   "proto lint": () => run("buf", ["lint"], "proto"),
   "proto breaking": checkBreaking,

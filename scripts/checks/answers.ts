@@ -1,9 +1,9 @@
 /**
- * Answers from outside are read up to a bound (libs/core/src/async/read-text.ts): `text()`, `json()` and their like of an answer
- * read for as long as its server sends.
+ * Answers from other servers are read up to a bound (libs/core/src/async/read-text.ts). `text()`, `json()` and the like read an
+ * answer for as long as its server sends, so code that runs in production does not call them.
  *
- * A1: code that runs in production calls none of them. Of a request that a server of Hone takes, `c.req`, they are bounded by the
- *     limit of its route; a `reader` of protobuf has its message whole already.
+ * Two kinds of calls are allowed: on `c.req`, a request to one of Hone's own servers, whose route has a limit; and on a `reader` of
+ * protobuf, which has its whole message in memory already.
  */
 
 import {

@@ -1,13 +1,13 @@
 /**
- * Code that is named from outside passes the gate (libs/config/src/gates/code-gate.ts).
+ * Programs and code that a user names are started through the gate (libs/config/src/gates/code-gate.ts) only.
  *
- * Whatever can start a program or run code stands in a file of this list, with what names the program there. A new file that
- * starts one is found here, and has to say so: by taking an AllowedProgram or a UserModule of the gate where a run file, an
- * agent's file or a row names it, or by a line of its own where it is the operator's or Hone's.
+ * Every file that can start a program or run code is listed here, with who names the program. A new file that starts one fails this
+ * check until it does one of two things: where a run file, an agent's file or a row names the program, it takes an AllowedProgram or
+ * a UserModule from the gate; where the operator or Hone itself names it, it gets a line in the list.
  *
- * P1: starters of programs stand in the listed files only.
- * P2: what starts programs that are named from outside takes them from the gate: it knows the type AllowedProgram.
- * P3: modules whose name is computed are imported by the gate alone. Threads run files of the clone.
+ * P1: only the listed files start programs.
+ * P2: a file that starts programs of users takes them from the gate.
+ * P3: only the gate imports modules whose name is computed, and threads run files of this repository.
  */
 
 import {
@@ -18,7 +18,7 @@ import {
   type Workspace,
 } from "./workspace.ts";
 
-/** Path, or its begin -> what names the program. */
+/** A path, or the beginning of paths -> who names the program. */
 const STARTERS: Readonly<Record<string, string>> = {
   "libs/sandbox/src/": "Hone: its sandbox, and groups for programs of the gate",
   "libs/embedded/src/": "the operator: servers of the bus and the database",
@@ -28,17 +28,17 @@ const STARTERS: Readonly<Record<string, string>> = {
   "services/dataset/src/files/parquet/parquet-rows.ts": "Hone: its own decoder",
   "scripts/": "developers",
 };
-/** They start what the gate let through. */
+/** Files that start what the gate has allowed. */
 const GATED: readonly string[] = [
   "libs/agents/src/tools/mcp-tools.ts",
   "services/agent-rollout/src/domain/agents/outside/command-agent.ts",
 ];
-/** The gate's own import, and where the name is no user's: the sandbox's child, which is sent Pyodide's two modules. */
+/** The gate itself, and the sandbox's child process, which is sent the two modules of Pyodide. */
 const COMPUTED_IMPORTS: readonly string[] = [
   "libs/config/src/gates/user-module.ts",
   "libs/sandbox/src/child.ts",
 ];
-/** V8 contexts without code of their own: a deadline for synchronous work. */
+/** Uses a V8 context only to give synchronous work a deadline. */
 const CONTEXTS: readonly string[] = ["libs/core/src/interrupt.ts"];
 
 const STARTS_PROGRAMS = /"node:(child_process|cluster)"/;
@@ -65,16 +65,23 @@ function checkFile({ path, text }: SourceFile): Problem[] {
   const isListed = (list: readonly string[]) => list.some((each) => path.startsWith(each));
   const problems: Problem[] = [];
   if (!isListed(Object.keys(STARTERS))) {
-    problems.push(...found(STARTS_PROGRAMS, "starts programs: see scripts/checks/gates.ts")); // P1
+    problems.push(
+      ...found(STARTS_PROGRAMS, "starts a program, and is not in the list of scripts/checks/gates.ts"),
+    ); // P1
     if (!isListed(GATED)) {
-      problems.push(...found(STARTS_GATED, "starts programs of users: see scripts/checks/gates.ts")); // P1
+      problems.push(
+        ...found(
+          STARTS_GATED,
+          "starts a program of a user, and is not in the list of scripts/checks/gates.ts",
+        ),
+      ); // P1
     } else if (!KNOWS_GATE.test(code) && STARTS_GATED.test(code)) {
-      problems.push(...found(STARTS_GATED, "starts a program that did not pass the gate")); // P2
+      problems.push(...found(STARTS_GATED, "starts a program without asking the gate")); // P2
     }
   }
   // P3
   if (path.startsWith("scripts/")) return problems;
-  const message = "runs code whose name is computed: see scripts/checks/gates.ts";
+  const message = "runs code whose name is computed, which only the gate may do (scripts/checks/gates.ts)";
   if (!isListed(COMPUTED_IMPORTS)) problems.push(...found(COMPUTED_IMPORT, message));
   problems.push(...found(COMPUTED_REQUIRE, message), ...found(THREAD, message));
   if (!isListed(CONTEXTS)) problems.push(...found(EVALUATES, message));

@@ -1,7 +1,7 @@
 /**
  * The lock file names the optional packages of every platform, and the SHA-512 of every package that is fetched. `npm ci` refuses
  * one that lacks a package, and installs whatever a registry sends for one that has no hash. npm leaves both out when it writes a
- * lock file against a registry that lacks some platforms' packages: such a release of a tool is not taken.
+ * lock file and the registry lacks the packages of some platforms: take another version of the tool then.
  */
 
 import type { LockFile, Problem, Workspace } from "./workspace.ts";

@@ -1,6 +1,6 @@
 /**
- * Only main.ts and config.ts of a service touch `process`, and what makes up a child process of its own (…-main.ts);
- * libraries only where processes are their subject.
+ * Only main.ts and config.ts of a service touch `process`, and the entry files of child processes (…-main.ts).
+ * Libraries touch it only where processes are their subject.
  */
 
 import { isDevelopmentOnly, type Problem, type SourceFile, type Workspace } from "./workspace.ts";

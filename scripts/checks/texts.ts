@@ -1,8 +1,8 @@
 /**
- * What no text of the repository may hold.
+ * What no file of the repository may contain.
  *
- * T1: file paths of one machine: they are wrong everywhere else.
- * T2: notes of what is left to do, and switched-off checks: an issue is the place for the one, a reason for the other.
+ * T1: file paths of one machine, which are wrong on every other.
+ * T2: notes of what is left to do, which belong into an issue, and checks that are switched off.
  */
 
 import { isGenerated, type Problem, type Workspace } from "./workspace.ts";
