@@ -1,4 +1,4 @@
-/** What PEFT's adapter_config.json says of an adapter, read and written. */
+/** Reads and writes PEFT's adapter_config.json. */
 import { LORA_TARGETS, type LoraSpec, type LoraTarget, ModelSpecError, resolveLora } from "@hone/nn";
 import { CheckpointError } from "./errors.ts";
 
@@ -37,7 +37,7 @@ const REFUSED = [
   "use_rslora",
   "velora_config",
 ] as const;
-/** First values that leave the base as it is; others, such as pissa, change it. */
+/** Initial values that do not change the base model; others, such as pissa, do. */
 const FIRST_VALUES: readonly unknown[] = [undefined, null, true, false, "gaussian"];
 
 /**

@@ -36,20 +36,20 @@ import { weightWriter } from "./safetensors/writer.ts";
 export const ADAPTER_FILE = "adapter_model.safetensors";
 const BASE_DIGEST = "base_model_sha256";
 
-/** Adapters with what they belong to. */
+/** Adapters, with the model that they belong to. */
 export interface AdapterState extends AdapterDescription {
-  /** Of the base. */
+  /** The specification of the base model. */
   readonly spec: ModelSpec;
   /** The adapters' tensors; what else is among them is not written. */
   readonly weights: Readonly<Record<string, Float32Array>>;
-  /** Of the base's weights, as `loadModel` tells it. */
+  /** Digest of the base model's weights, as `loadModel` returns it. */
   readonly baseDigest: string;
   readonly companions: Companions;
   /** How the tensors are stored; default float32. */
   readonly type?: ElementType | undefined;
 }
 
-/** What a folder's files say of its adapter. */
+/** The description of an adapter in its folder. */
 export interface InspectedAdapter extends AdapterDescription {
   /** Absent where the file does not say. */
   readonly baseDigest: string | undefined;

@@ -23,13 +23,13 @@ import type { SafeTensorsReader } from "./safetensors/reader.ts";
 /** Makes the array of a parameter. */
 export type WeightAllocator = (values: number) => Float32Array;
 
-/** Where the numbers of a parameter lie. */
+/** The place of a parameter's numbers in a file. */
 export interface TensorPlace {
-  /** Of the parameter. */
+  /** Name of the parameter. */
   readonly name: string;
-  /** Absolute where the folder is. */
+  /** Path of the file; absolute if the folder is. */
   readonly file: string;
-  /** Of its first byte in the file. */
+  /** Position of its first byte in the file. */
   readonly begin: number;
   readonly type: ElementType;
   readonly shape: readonly number[];

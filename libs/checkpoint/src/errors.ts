@@ -1,4 +1,4 @@
-/** What can go wrong in reading checkpoints. Terminal: the same input fails again. */
+/** Errors of reading checkpoints. They are terminal, as the same input fails again. */
 import { TerminalError } from "@hone/core";
 
 /** A checkpoint folder or file is not what it should be. */

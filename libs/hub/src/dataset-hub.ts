@@ -1,4 +1,4 @@
-/** Data sets of the Hugging Face hub as folders of the shared cache; only the files that are asked for are fetched. */
+/** Data sets of the Hugging Face hub as folders of the shared cache; only the chosen files are downloaded. */
 
 import { type FetchOptions, RepositoryHub } from "./repository-hub.ts";
 import type { HubSettings } from "./settings.ts";
@@ -11,10 +11,10 @@ export class DatasetHub {
   }
 
   /**
-   * The folder of a data set at a revision, with the chosen files in it.
-   * @param choose picks them out of all paths; what it throws is thrown.
-   * @throws {HubRefusedError} when there is no such data set for this caller, or the cache lacks it and may not be filled.
-   * @throws {HubUnavailableError} when the hub is away or a download broke off; the next call goes on.
+   * @returns the folder of a data set at a revision, with the chosen files in it.
+   * @param choose selects the files out of all paths; an error that it throws is passed on.
+   * @throws {HubRefusedError} when this caller cannot get such a data set, or the cache lacks it and downloads are disabled.
+   * @throws {HubUnavailableError} when the hub does not answer or a download broke off; the next call continues it.
    */
   folderOf(
     dataset: string,

@@ -1,8 +1,8 @@
 /**
- * One file from the hub into the cache.
+ * Downloads one file from the hub into the cache.
  *
- * F1: a blob under its own name is whole and has its digest; what is under way is named `.incomplete`.
- * F2: a download that broke off goes on where it ended. If the whole then has another digest, it starts over once.
+ * F1: a blob under its own name is complete and has its digest; a running download has the suffix `.incomplete`.
+ * F2: a download that broke off continues where it ended. If the file then has another digest, it starts over once.
  */
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -14,24 +14,24 @@ import { HubRefusedError, HubUnavailableError } from "./errors.ts";
 export interface HubFile {
   readonly path: string;
   readonly size: number;
-  /** Git's SHA-1 of the blob, or of the pointer where there is `sha256`. */
+  /** Git's SHA-1 of the blob, or of the pointer if there is a `sha256`. */
   readonly oid: string;
-  /** Of the content of a large file. */
+  /** SHA-256 of the content, for large files. */
   readonly sha256: string | undefined;
 }
 
 export interface FetchFileOptions {
   readonly model: string;
   readonly url: string;
-  /** Of the hub, which sends the token to the hub alone. */
+  /** The `fetch` for the hub, which sends the token only to the hub. */
   readonly fetch: typeof fetch;
   readonly token: string | undefined;
   readonly signal: AbortSignal;
-  /** Told the bytes that were received, a piece at a time; negative when some have to be received again. */
+  /** Called with the number of bytes of each received piece; negative if bytes have to be received again. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Makes sure that a blob is there. @throws {HubRefusedError | HubUnavailableError} */
+/** Downloads a blob unless it exists. @throws {HubRefusedError | HubUnavailableError} */
 export async function fetchFile(file: HubFile, blob: string, options: FetchFileOptions): Promise<void> {
   if ((await sizeOf(blob)) === file.size) {
     options.onBytes(file.size);
@@ -54,7 +54,7 @@ export async function fetchFile(file: HubFile, blob: string, options: FetchFileO
   throw new HubRefusedError(options.model, rule, "another one");
 }
 
-/** Fetches from `begin` on. @returns whether the whole has its digest; if not, nothing is left of it. */
+/** Downloads from `begin` on. @returns whether the file has its digest; if not, it is removed. */
 async function isFetched(
   file: HubFile,
   incomplete: string,
@@ -86,7 +86,7 @@ async function download(
       await response.body?.cancel();
       throw refusalOf(model, file.path, response.status);
     }
-    // A server that knows no ranges sends everything.
+    // A server that does not support ranges sends the whole file.
     const at = response.status === 206 ? begin : 0;
     await using target = await open(incomplete, at === 0 ? "w" : "a");
     onBytes(at);
@@ -109,7 +109,7 @@ async function download(
   }
 }
 
-/** What a status of the hub means for whoever wants the model. */
+/** @returns the error for a status of the hub. */
 export function refusalOf(model: string, what: string, status: number, cause?: unknown): Error {
   const current = `status ${status} for ${what}`;
   switch (status) {
@@ -132,7 +132,7 @@ async function digestOf(file: HubFile, incomplete: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** 0 where there is no file. */
+/** @returns the size of a file; 0 if it does not exist. */
 async function sizeOf(file: string): Promise<number> {
   return stat(file).then(
     ({ size }) => size,

@@ -1,4 +1,4 @@
-/** A model by what people call it: a folder of this machine, or a repository of the hub. */
+/** Finds a model by its folder on this machine or its repository on the hub. */
 
 import path from "node:path";
 import type { ModelFolders } from "@hone/config";
@@ -6,18 +6,18 @@ import type { ModelHub } from "./model-hub.ts";
 import { type FetchOptions, isRepositoryId } from "./repository-hub.ts";
 
 export interface FindModelOptions extends FetchOptions {
-  /** Folders that it may lie in. */
+  /** Folders that it may be in. */
   readonly folders: ModelFolders;
-  /** That names the place, for errors, such as `model.path`. */
+  /** The key that names the model, for errors, such as `model.path`. */
   readonly key: string;
 }
 
 /**
- * The folder of a model; folders go first, as in `transformers`.
+ * @returns the folder of a model. Folders take precedence over ids, as in `transformers`.
  * @param place an absolute path, or an id of the hub.
- * @returns undefined where it is neither.
+ * @returns undefined if it is neither.
  * @throws {InvalidInputError} for a path outside of the folders.
- * @throws what {@link ModelHub.folderOf} throws.
+ * @throws the same as {@link ModelHub.folderOf}.
  */
 export async function findModel(
   hub: ModelHub,

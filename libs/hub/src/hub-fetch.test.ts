@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { hubFetch } from "./hub-fetch.ts";
 
-/* The attacker answers for the hub's redirects and listings: a mirror, a CDN, a repository. */
+/* The attacker controls the hub's redirects and listings, as a mirror, a CDN or a repository does. */
 
 const TOKEN = "Bearer hf_secret";
 
@@ -53,21 +53,21 @@ describe("fetch for the hub", () => {
     ]);
   });
 
-  test("sends it to no other host or port: not after a redirect, and not where an answer names one", async () => {
+  test("sends the token to no other host or port, neither after a redirect nor when an answer names one", async () => {
     assert.deepEqual((await ask(`${hub}/a`, { "/a": `${elsewhere}/b` })).tokens, [
       [hub, TOKEN],
       [elsewhere, undefined],
     ]);
     // Such as the next page of a listing.
     assert.deepEqual((await ask(`${elsewhere}/page`)).tokens, [[elsewhere, undefined]]);
-    // There and back again: the hub is asked as itself.
+    // A redirect to another host and back: the hub gets the token again.
     assert.deepEqual((await ask(`${elsewhere}/a`, { "/a": `${hub}/b` })).tokens, [
       [elsewhere, undefined],
       [hub, TOKEN],
     ]);
   });
 
-  test("follows no redirect without end", async () => {
+  test("does not follow endless redirects", async () => {
     await assert.rejects(ask(`${hub}/a`, { "/a": "/a" }), /redirects without end/);
     assert.ok(seen.length < 30);
   });

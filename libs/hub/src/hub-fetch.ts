@@ -1,18 +1,17 @@
 /**
- * `fetch` for the hub: its token goes to the hub and nowhere else.
+ * A `fetch` for the hub that sends its token only to the hub.
  *
- * Large files of the hub lie on other hosts, which the hub redirects to, and pages of its listings are named by the hub's
- * answers. Redirects are followed here, one by one, so that whatever an answer names, the token is sent to the origin that
- * the operator set (HF_ENDPOINT) alone.
+ * The hub redirects to other hosts for large files, and its answers name the next pages of its listings. Redirects are followed
+ * here one by one, so that the token is sent only to the origin that the operator set (HF_ENDPOINT), whatever an answer names.
  */
 
-/** As the standard has it for browsers. */
+/** The limit in the Fetch standard. */
 const MAX_REDIRECTS = 20;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * @param endpoint of the hub.
- * @throws {TypeError} as `fetch` does, also for a redirect that leads from https to http, or to nowhere.
+ * @param endpoint address of the hub.
+ * @throws {TypeError} as `fetch` does, and for a redirect from https to http or to an invalid address.
  */
 export function hubFetch(endpoint: string): typeof fetch {
   const { origin } = new URL(endpoint);
@@ -32,7 +31,8 @@ export function hubFetch(endpoint: string): typeof fetch {
       await response.body?.cancel();
       const next = new URL(location, url);
       const isSafe = next.protocol === "https:" || next.protocol === url.protocol;
-      if (!isSafe) throw new TypeError(`${url.host} redirects to ${next.origin}, which is no https address`);
+      if (!isSafe)
+        throw new TypeError(`${url.host} redirects to ${next.origin}, which is not an https address`);
       url = next;
     }
     throw new TypeError(`${url.host} redirects without end`);

@@ -1,5 +1,5 @@
 /**
- * Models and data sets of the Hugging Face hub as local folders, in the cache that other programs share.
+ * Models and data sets of the Hugging Face hub as local folders, in the cache that all Hugging Face programs share.
  *
  *     const hub = new ModelHub(readHubSettings(environment, homeFolder));
  *     const folder = await hub.folderOf("HuggingFaceTB/SmolLM2-135M-Instruct", "main", { signal });

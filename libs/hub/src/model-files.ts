@@ -1,12 +1,12 @@
-/** Which files of a repository a model is made of. */
+/** Selects the files of a repository that belong to a model. */
 
 const WEIGHTS = "model.safetensors";
 const INDEX = "model.safetensors.index.json";
 const SHARD = /^model-\d+-of-\d+\.safetensors$/;
-/** Of adapters, which have the weights of another model in mind. */
+/** Files of adapters, which belong to the weights of another model. */
 const ADAPTER_WEIGHTS = "adapter_model.safetensors";
 const ADAPTER_CONFIG = "adapter_config.json";
-/** Beside the weights; config.json and tokenizer.json are missed by whoever loads the model. */
+/** Files beside the weights. Whether config.json and tokenizer.json exist is checked when the model is loaded. */
 const COMPANIONS = [
   "added_tokens.json",
   "chat_template.jinja",
@@ -21,8 +21,8 @@ const COMPANIONS = [
 ];
 
 /**
- * The files to fetch out of those that are there; weights in one file go before shards, as `transformers` has it, and those
- * of a model before those of adapters.
+ * @returns the files to download out of all names. Weights in one file take precedence over shards, as in `transformers`, and
+ * those of a model over those of adapters.
  */
 export function modelFilesOf(names: readonly string[]): string[] {
   const isSingle = names.includes(WEIGHTS);

@@ -18,7 +18,7 @@ describe("ModelHub", () => {
   beforeEach(async () => {
     cacheDir = await mkdtemp(path.join(os.tmpdir(), "hone-hub-"));
     server = await startHubServer();
-    // A connection that breaks takes along what was not read from it yet.
+    // When a connection breaks, data that was not read from it yet is lost.
     server.untilBreak = async (sentBytes) => {
       await eventually("the part that was sent", async () => (await incompleteBytes()) === sentBytes);
     };
@@ -43,7 +43,7 @@ describe("ModelHub", () => {
   const fetchModel = (changes: Partial<HubSettings> = {}, revision = "main") =>
     hub(changes).folderOf("owner/name", revision, { signal });
 
-  test("fetches the files of a model, and no others, into the shared cache's layout", async () => {
+  test("downloads only the files of a model, into the layout of the shared cache", async () => {
     const folder = await fetchModel();
     assert.equal(folder, path.join(cacheDir, "models--owner--name", "snapshots", COMMIT));
     assert.deepEqual(await readdir(folder), ["config.json", "model.safetensors", "tokenizer.json"]);
@@ -52,7 +52,7 @@ describe("ModelHub", () => {
     assert.equal((await readdir(path.join(folder, "../../blobs"))).length, 3);
   });
 
-  test("what the cache holds is not fetched again, and is all that is used offline", async () => {
+  test("files in the cache are not downloaded again, and are used offline", async () => {
     await fetchModel();
     server.requests.length = 0;
     await fetchModel({}, COMMIT);
@@ -65,7 +65,7 @@ describe("ModelHub", () => {
     assert.deepEqual(server.requests, []);
   });
 
-  test("offline, a model that the cache lacks is refused", async () => {
+  test("a model that the cache lacks is refused offline", async () => {
     await assert.rejects(fetchModel({ isOffline: true }), (error) => {
       assert.ok(error instanceof HubRefusedError);
       assert.match(error.message, /HF_HUB_OFFLINE is set and the cache holds revision main/);
@@ -73,7 +73,7 @@ describe("ModelHub", () => {
     });
   });
 
-  test("a download that breaks off goes on where it ended", async () => {
+  test("a download that broke off continues where it ended", async () => {
     server.breakAfter.push(100_000, 50_000);
     await assert.rejects(fetchModel(), HubUnavailableError);
     await assert.rejects(fetchModel(), HubUnavailableError);
@@ -89,7 +89,7 @@ describe("ModelHub", () => {
     server.breakAfter.push(100_000);
     server.isDamaging = true;
     await assert.rejects(fetchModel(), HubUnavailableError);
-    // The file changed in between: its first part is no longer right.
+    // The file has changed meanwhile, so its first part is wrong.
     server.isDamaging = false;
     server.files.set(
       "model.safetensors",
@@ -100,14 +100,14 @@ describe("ModelHub", () => {
     assert.deepEqual(Uint8Array.from(read), server.files.get("model.safetensors"));
   });
 
-  test("a file with another digest than the hub names is refused, and nothing of it is kept", async () => {
+  test("a file with another digest than the hub lists is refused and removed", async () => {
     server.isDamaging = true;
     await assert.rejects(fetchModel(), /model.safetensors has the digest [0-9a-f]{64} that the hub names/);
     const blobs = await readdir(path.join(cacheDir, "models--owner--name", "blobs"));
     assert.equal(blobs.filter((name) => name.endsWith(".incomplete") || name.length === 64).length, 0);
   });
 
-  test("the token goes to the hub and not to where it redirects", async () => {
+  test("the token is sent to the hub and not to hosts that it redirects to", async () => {
     server.isPrivate = true;
     await assert.rejects(fetchModel(), /HF_TOKEN allows to read it, if it exists, but found status 401/);
     await fetchModel({ token: TOKEN });
@@ -125,7 +125,7 @@ describe("ModelHub", () => {
     });
   }
 
-  test("a listing of a page without end is refused, and no more of it is read", {
+  test("a listing with an endless page is refused, and no more of it is read", {
     timeout: 20_000,
   }, async () => {
     server.isEndless = true;
@@ -164,13 +164,13 @@ describe("ModelHub", () => {
     });
   }
 
-  test("a hub that is away is worth another try, a stop is not", async () => {
+  test("an unreachable hub is a retryable error, and an abort is not", async () => {
     await assert.rejects(fetchModel({ endpoint: "http://127.0.0.1:1" }), HubUnavailableError);
     const stopped = AbortSignal.abort(new Error("stopping"));
     await assert.rejects(hub().folderOf("owner/name", "main", { signal: stopped }), /stopping/);
   });
 
-  test("shards are fetched where the weights are not in one file", async () => {
+  test("shards are downloaded if the weights are not in one file", async () => {
     server.files.delete("model.safetensors");
     const names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
     for (const name of names) server.files.set(name, WEIGHTS);
@@ -180,12 +180,12 @@ describe("ModelHub", () => {
     assert.deepEqual(weights, [...names, "model.safetensors.index.json"]);
   });
 
-  test("a repository without safetensors is refused with what it has", async () => {
+  test("a repository without safetensors is refused with a list of its files", async () => {
     server.files.delete("model.safetensors");
     await assert.rejects(fetchModel(), /has weights in safetensors, but found .*pytorch_model.bin/);
   });
 
-  test("names and revisions that lead out of the cache are refused before anything is asked", async () => {
+  test("names and revisions that lead out of the cache are refused before any request", async () => {
     for (const [model, revision] of [
       ["../name", "main"],
       ["owner/..", "main"],
@@ -199,7 +199,7 @@ describe("ModelHub", () => {
 });
 
 describe("readHubSettings()", () => {
-  test("follows the variables of all Hugging Face programs", () => {
+  test("reads the variables of all Hugging Face programs", () => {
     const home = "/home-of-somebody";
     assert.deepEqual(readHubSettings({}, home), {
       endpoint: "https://huggingface.co",

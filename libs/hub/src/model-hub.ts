@@ -1,4 +1,4 @@
-/** Models of the Hugging Face hub as folders of the shared cache; only the files that make up a model are fetched. */
+/** Models of the Hugging Face hub as folders of the shared cache; only the files of the model are downloaded. */
 
 import { HubRefusedError } from "./errors.ts";
 import { hasWeights, modelFilesOf } from "./model-files.ts";
@@ -13,9 +13,9 @@ export class ModelHub {
   }
 
   /**
-   * The folder of a model at a revision; what the cache lacks is fetched.
-   * @throws {HubRefusedError} when there is no such model for this caller, or the cache lacks it and may not be filled.
-   * @throws {HubUnavailableError} when the hub is away or a download broke off; the next call goes on.
+   * @returns the folder of a model at a revision; missing files are downloaded.
+   * @throws {HubRefusedError} when this caller cannot get such a model, or the cache lacks it and downloads are disabled.
+   * @throws {HubUnavailableError} when the hub does not answer or a download broke off; the next call continues it.
    */
   folderOf(model: string, revision: string, options: FetchOptions): Promise<string> {
     const choose = (paths: readonly string[]) => {

@@ -2,10 +2,10 @@
  * Repositories of the Hugging Face hub as folders of the cache that all Hugging Face programs share:
  *
  *   <kind>s--<owner>--<name>/blobs/<digest>               contents
- *   <kind>s--<owner>--<name>/refs/<revision>              the commit that a branch or tag stood at when it was asked for
+ *   <kind>s--<owner>--<name>/refs/<revision>              the commit of a branch or tag at its last request
  *   <kind>s--<owner>--<name>/snapshots/<commit>/<file>    links to the contents
  *
- * Only the files that are chosen are fetched. The folders of one commit never change; more files may join them.
+ * Only the chosen files are downloaded. The files of a commit never change; more of them may be added later.
  */
 import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -20,26 +20,26 @@ export type RepositoryKind = "model" | "dataset";
 
 export interface FetchOptions {
   readonly signal: AbortSignal;
-  /** Told now and then while files are received. */
+  /** Called at intervals while files are downloaded. */
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
 }
 
-/** Longest wait for an answer that is no file. */
+/** Time limit of an answer that is not a file. */
 const ANSWER_TIMEOUT_MS = 30_000;
-/** A listing has pages, and each names the next one: a hub could go on for ever. */
+/** Time limit of a whole listing: each page names the next one, so a hub could go on for ever. */
 const LISTING_TIMEOUT_MS = 300_000;
 /** A page has a thousand files. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_FILES = 100_000;
-/** Least time between two reports of progress. */
+/** Shortest time between two reports of progress. */
 const PROGRESS_INTERVAL_MS = 1_000;
 const COMMIT = /^[0-9a-f]{40}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
-/** Stands for that of a small file, which has Git's digest only. */
+/** Placeholder for small files, which only have Git's digest. */
 const NO_SHA256 = "0".repeat(64);
 /** A branch, tag or commit; it becomes a path in the cache. */
 const REVISION = /^\w(?!.*\.\.)[\w./-]*$/;
-/** All tokens of the hub. */
+/** The beginning of all tokens of the hub. */
 const TOKEN_START = "hf_";
 /** `owner/name`, or the name alone of an early model. */
 const REPOSITORY_ID = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
@@ -48,7 +48,7 @@ export function isRepositoryId(text: string): boolean {
   return REPOSITORY_ID.test(text) && !text.includes("..") && !text.includes("--");
 }
 
-/** Whether a path stays within the folder that it is put into. */
+/** Whether a path stays within its folder. */
 function isPlainPath(file: string): boolean {
   const isPart = (part: string) => part !== "" && part !== "." && part !== "..";
   return !/[\\\0]/.test(file) && file.split("/").every(isPart);
@@ -66,10 +66,10 @@ export class RepositoryHub {
   }
 
   /**
-   * The folder of a repository at a revision; what the cache lacks of the chosen files is fetched.
-   * @param choose picks the files out of all paths; throws where they are not what is looked for.
-   * @throws {HubRefusedError} when there is no such repository for this caller, or the cache lacks it and may not be filled.
-   * @throws {HubUnavailableError} when the hub is away or a download broke off; the next call goes on.
+   * @returns the folder of a repository at a revision; chosen files that the cache lacks are downloaded.
+   * @param choose selects files out of all paths; throws if the repository does not have the right ones.
+   * @throws {HubRefusedError} when this caller cannot get such a repository, or the cache lacks it and downloads are disabled.
+   * @throws {HubUnavailableError} when the hub does not answer or a download broke off; the next call continues it.
    */
   async folderOf(
     name: string,
@@ -130,7 +130,7 @@ export class RepositoryHub {
         ...asked,
         repo: { type: this.#kind, name: model },
         revision: sha,
-        // Models lie at the top of their repository.
+        // Files of models are at the top of their repository.
         recursive: this.#kind === "dataset",
       })) {
         if (entry.type !== "file" || entry.oid === undefined) continue;
@@ -172,12 +172,12 @@ export class RepositoryHub {
   }
 }
 
-/** Loaded with the first repository: three services would pay 70 ms for it at each start, and most runs name none. */
+/** Loads the hub's client with the first repository, as it takes 70 ms of the start of three services and most runs need none. */
 function hubClient(): Promise<typeof import("@huggingface/hub")> {
   return import("@huggingface/hub");
 }
 
-/** What is asked for becomes part of paths and headers. */
+/** Checks names that become part of paths and headers. */
 function checkRequest(model: string, revision: string, token: string | undefined): void {
   if (!isRepositoryId(model)) throw new HubRefusedError(model, "it is named owner/name", model);
   if (!REVISION.test(revision)) {
@@ -216,7 +216,7 @@ async function keepRef(folder: string, revision: string, commit: string): Promis
 async function link(blob: string, pointer: string): Promise<void> {
   await mkdir(path.dirname(pointer), { recursive: true });
   await rm(pointer, { force: true });
-  // Relative, so that the cache may be moved.
+  // The link is relative, so that the cache can be moved.
   await symlink(path.relative(path.dirname(pointer), blob), pointer);
 }
 
@@ -226,11 +226,11 @@ function progressOf(
 ): (bytes: number) => void {
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0);
   let doneBytes = 0;
-  let toldAt = performance.now();
+  let reportedAt = performance.now();
   return function countBytes(bytes) {
     doneBytes += bytes;
-    if (performance.now() - toldAt < PROGRESS_INTERVAL_MS) return;
-    toldAt = performance.now();
+    if (performance.now() - reportedAt < PROGRESS_INTERVAL_MS) return;
+    reportedAt = performance.now();
     onProgress?.(doneBytes, totalBytes);
   };
 }

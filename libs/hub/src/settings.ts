@@ -1,4 +1,4 @@
-/** Where the hub is and where its files are kept, by the variables that all Hugging Face programs read. */
+/** Address and cache of the hub, from the variables that all Hugging Face programs read. */
 import path from "node:path";
 
 export interface HubSettings {
@@ -17,7 +17,7 @@ const YES = ["1", "on", "yes", "true"];
 
 /**
  * Reads HF_ENDPOINT, HF_HUB_CACHE (or HF_HOME, or XDG_CACHE_HOME), HF_TOKEN and HF_HUB_OFFLINE.
- * @param homeFolder of the account.
+ * @param homeFolder home of the user account.
  */
 export function readHubSettings(
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,6 +1,6 @@
 /**
- * A small server that speaks the hub's protocol as its client calls it, for tests: revisions, trees, and files, of
- * which large ones are redirected to another host that knows ranges. Development only.
+ * A small server with the part of the hub's protocol that its client uses, for tests: revisions, trees and files. Large files
+ * are redirected to another host, which supports ranges. Development only.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -11,9 +11,9 @@ export const TOKEN = "hf_test";
 
 export interface HubServer extends AsyncDisposable {
   readonly endpoint: string;
-  /** Method, path and range of everything that was asked for. */
+  /** Method, path and range of all requests. */
   readonly requests: string[];
-  /** Contents by name; those of safetensors files are large ones. */
+  /** Contents by name; safetensors files count as large. */
   readonly files: Map<string, Uint8Array>;
   /** Bytes of a large file after which the connection breaks, for the next answers. */
   readonly breakAfter: number[];
@@ -21,13 +21,13 @@ export interface HubServer extends AsyncDisposable {
   untilBreak: (sentBytes: number) => Promise<void>;
   /** Whether a token must be sent. */
   isPrivate: boolean;
-  /** Whether a large file is sent with one byte changed. */
+  /** Whether large files are sent with one byte changed. */
   isDamaging: boolean;
   /** Whether listings never end. */
   isEndless: boolean;
-  /** What each file is listed with instead of its size. */
+  /** The size that is listed for each file instead of its own. */
   listedSize: number | undefined;
-  /** Answers everything with this status instead. */
+  /** Answers all requests with this status instead. */
   status: number | undefined;
 }
 
@@ -111,7 +111,7 @@ function sendFile(hub: HubServer, url: URL, request: IncomingMessage, response: 
   if (content === undefined) sendJson(response, 404, { error: "Entry not found" });
   else if (!isLarge(name)) response.writeHead(200).end(content);
   else {
-    // As the hub does: another host, which must not see the token.
+    // The hub also redirects to another host, which must not get the token.
     const { port } = request.socket.address() as AddressInfo;
     response.writeHead(302, { location: `http://localhost:${port}/cdn/${name}` }).end();
   }

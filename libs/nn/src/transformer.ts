@@ -135,7 +135,7 @@ interface Angles {
   readonly sines: Tensor;
 }
 
-/** Of a tensor [B, T, ...] the tokens whose results are wanted of a layer. */
+/** Selects from a tensor [B, T, ...] the tokens whose results a layer must compute. */
 type Read = (tensor: Tensor) => Tensor;
 
 /** Turning by these also multiplies by the factor. */

@@ -95,7 +95,7 @@ def _hone_close():
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if "Js" not in type(finder).__name__]
 `;
-/** Of Python. */
+/** Environment variables of Python. */
 const ENVIRONMENT = { HOME: "/home/pyodide", PYTHONHASHSEED: "0" };
 /** Also what a page of a browser has: Pyodide takes itself to be in a shell, its WebAssembly in a page. */
 const TAKEN_GLOBALS = [

@@ -19,7 +19,7 @@ import { kernelWalls } from "./walls/kernel-walls.ts";
 export interface PythonSandboxOptions {
   /** @default as many as cores, see default-processes.ts */
   readonly maxProcesses?: number;
-  /** Of Python. @default 256 MiB */
+  /** Memory limit of Python. @default 256 MiB */
   readonly maxMemoryBytes?: number;
   /** Longest wait for a place. @default 600_000 */
   readonly maxWaitMs?: number;

@@ -4,12 +4,12 @@ import { DeadlineError } from "@hone/core";
 import { eventually } from "./eventually.ts";
 
 describe("eventually()", () => {
-  test("gives the first value that is neither undefined nor false", async () => {
+  test("returns the first value that is neither undefined nor false", async () => {
     const values = [undefined, false, 0];
     assert.equal(await eventually("a value", () => values.shift()), 0);
   });
 
-  test("names what never came, and the last failure", async () => {
+  test("names what did not happen in its error, with the last failure", async () => {
     const failing = () => Promise.reject(new Error("not yet"));
     await assert.rejects(
       eventually("the answer", failing, { deadlineMs: 30 }),
@@ -17,7 +17,7 @@ describe("eventually()", () => {
     );
   });
 
-  test("ends with its signal", async () => {
+  test("rejects when its signal aborts", async () => {
     const reason = new Error("stop");
     await assert.rejects(
       eventually("nothing", () => undefined, { signal: AbortSignal.abort(reason) }),

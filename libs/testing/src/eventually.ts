@@ -1,4 +1,4 @@
-/** Waiting for progress instead of sleeping. */
+/** Waits until a condition holds, instead of for a fixed time. */
 
 import { DeadlineError, delay, describeError, type WaitOptions } from "@hone/core";
 
@@ -11,8 +11,8 @@ const DEFAULT_DEADLINE_MS = 10_000;
 const LOOK_EVERY_MS = 10;
 
 /**
- * Looks until `check` gives something other than undefined or false.
- * @param what named when it never does, such as "the second delivery".
+ * Repeats `check` until it returns something other than undefined or false.
+ * @param what names the condition in the error, such as "the second delivery".
  * @throws {DeadlineError} whose cause is the last failure of `check`.
  */
 export async function eventually<T>(

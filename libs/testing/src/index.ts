@@ -1,4 +1,4 @@
-/** Real servers on throw-away folders, matchers, and waiting for progress. For tests only. */
+/** Real servers in temporary folders, matchers, and waiting for conditions. For tests only. */
 
 export type { EventuallyOptions } from "./eventually.ts";
 export { eventually } from "./eventually.ts";

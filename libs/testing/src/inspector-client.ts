@@ -24,7 +24,7 @@ interface Answer {
   readonly error?: { readonly message: string };
 }
 
-/** Of each answer, and of each wait for a halt: the machine may be busy. */
+/** Time limit of each answer and of each wait for a halt; the machine may be busy. */
 const WAIT_MS = 60_000;
 
 /** @param address of the inspector, `ws://…`. */

@@ -1,5 +1,5 @@
 /**
- * Throw-away servers for tests: real ones, each in a temporary folder of its own, gone when the test is.
+ * Real servers for tests, each in its own temporary folder, which is removed when the test ends.
  *
  *   await using nats = await startNats();
  *   const connection = await connect(nats.login);

@@ -1,4 +1,4 @@
-/** A disk of its own that a test can fill: a small file system in memory. Needs the right to mount, as root on Linux has. */
+/** A small file system in memory that a test can fill. It needs the right to mount, as root on Linux has. */
 
 import { execFile } from "node:child_process";
 import { appendFile, mkdir, rm } from "node:fs/promises";
@@ -13,17 +13,17 @@ const FILL_STEP_BYTES = 16_384;
 
 export interface SmallDisk extends AsyncDisposable {
   readonly path: string;
-  /** Leaves no byte free; what is freed meanwhile by others is theirs. */
+  /** Fills the disk until no byte is free. */
   fill(): Promise<void>;
-  /** Makes room again. */
+  /** Frees the space again. */
   free(): Promise<void>;
   /** Makes it read-only; files that are open for writing prevent that. */
   protect(): Promise<void>;
-  /** Lets it be written again. */
+  /** Makes it writable again. */
   unprotect(): Promise<void>;
 }
 
-/** Gives a test a disk of its own for as long as its body takes; where there can be none, skips it and says why. */
+/** Runs the body of a test with a small disk. If none can be mounted, it skips the test with the reason. */
 export async function onSmallDisk(
   context: TestContext,
   bytes: number,
@@ -51,7 +51,7 @@ async function smallDisk(bytes: number): Promise<SmallDisk | { readonly reason: 
     await run("mount", ["-t", "tmpfs", "-o", `size=${bytes},mode=755`, "tmpfs", mounted]);
   } catch (error) {
     await folder[Symbol.asyncDispose]();
-    return { reason: `this machine lets nobody mount a disk of its own (${String(error)})` };
+    return { reason: `this machine does not allow the test to mount a disk (${String(error)})` };
   }
   const fillFile = path.join(mounted, FILL);
   return {

@@ -6,9 +6,9 @@ export interface ChatMessage {
   readonly content: string;
   /** Calls of tools in an answer of the model. */
   readonly tool_calls?: readonly ChatToolCall[];
-  /** Of what a tool says: the call that it answers. */
+  /** In a tool's message: the call that it answers. */
   readonly tool_call_id?: string;
-  /** Of what a tool says: the tool. */
+  /** In a tool's message: the name of the tool. */
   readonly name?: string;
   /** An answer exactly as the model wrote it, its calls included; no template sees it under this name. */
   readonly written?: string;

@@ -11,12 +11,12 @@
 import { InterruptedError, interruptAfter } from "@hone/core";
 import { EncodingLimitError } from "./errors.ts";
 
-/** Of a text without characters; thousands of times what an honest tokenizer takes for a message. */
+/** Time limit of an empty text; thousands of times what an ordinary tokenizer takes for a message. */
 const BASE_MS = 5_000;
 /** An honest tokenizer takes some microseconds for a character. */
 const MS_PER_CHARACTER = 0.1;
 
-/** Of the families that Hone builds, and of many models beside them; pattern-watch.test.ts measures them. */
+/** Patterns of the families that Hone builds and of many other models; pattern-watch.test.ts measures them. */
 const KNOWN: ReadonlySet<string> = new Set([
   // GPT-2
   "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",

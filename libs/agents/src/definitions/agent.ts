@@ -25,7 +25,7 @@ export interface AgentEnvironment {
 
 /** A URL through which programs of any kind call the model; every call is a turn of the attempt's record. */
 export interface AgentSession {
-  /** Of the session, without a slash at its end; the APIs lie below it, such as `<url>/v1/chat/completions`. */
+  /** The session's address, without a slash at its end. The APIs are below it, such as `<url>/v1/chat/completions`. */
   readonly url: string;
   /** Opens this session alone, as bearer token or as `x-api-key`. */
   readonly key: string;

@@ -25,7 +25,7 @@ export interface EndpointOptions {
   readonly model: string;
   /** Sent as bearer token; undefined = none is. */
   readonly key: string | undefined;
-  /** Of the conversation's record. */
+  /** The renderer of the conversation's record. */
   readonly renderer: ChatRenderer;
   /** Requests under way at once; shared by all who ask this endpoint. */
   readonly slots: Semaphore;

@@ -71,7 +71,7 @@ interface Passage {
 /** Passages that are found by their words. */
 export class SearchIndex {
   readonly #passages: readonly Passage[];
-  /** Of titles and texts together; a passage is known by its place in the corpus. */
+  /** The index of titles and texts; a passage is identified by its position in the corpus. */
   readonly #index = new MiniSearch<Passage & { readonly id: number }>({
     fields: ["words"],
     extractField: (passage, field) => (field === "id" ? passage.id : `${passage.title} ${passage.text}`),

@@ -109,7 +109,7 @@ export class SafeTensorsReader implements AsyncDisposable {
 
 /** A part of a tensor. */
 interface Piece {
-  /** Of its first byte in the file. */
+  /** Position of its first byte in the file. */
   readonly at: number;
   /** Where it is read to. */
   readonly raw: Uint8Array;

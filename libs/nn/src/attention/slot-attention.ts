@@ -11,7 +11,7 @@
  * into another order first, which costs more than the product. It does so only for products without a factor, so the
  * queries come scaled, by {@link slotQueryFactor}.
  *
- * Of the last layer only the results of each sequence's last token are wanted, so there it has one query.
+ * In the last layer only the result of each sequence's last token is needed, so it has one query there.
  *
  * Inputs:
  *

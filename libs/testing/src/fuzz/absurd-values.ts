@@ -1,10 +1,10 @@
-/** Values that programs trip over, by type: borders of ranges, numbers that are none, texts that mean something elsewhere. */
+/** Values that programs often handle wrongly, by type: limits of ranges, NaN, texts with a meaning elsewhere. */
 
 import fc from "fast-check";
 
 const MAX_UINT32 = 2 ** 32 - 1;
 const MAX_UINT64 = 2n ** 64n - 1n;
-/** Deeper than any reader should go, and than a careless one's stack. */
+/** Deeper than any parser should accept, and than the call stack of a recursive one allows. */
 const DEEP = 20_000;
 
 export const absurdUint32 = fc.oneof(
@@ -32,7 +32,7 @@ export const absurdDouble = fc.oneof(
   fc.double(),
 );
 
-/** Names with a meaning to subjects, paths, SQL, JavaScript or nobody. */
+/** Names with a special meaning in subjects, paths, SQL or JavaScript, and others. */
 const WORDS = [
   "",
   " ",
@@ -56,7 +56,7 @@ const WORDS = [
   "NaN",
 ];
 
-/** JSON that is none, or another one than expected. */
+/** Texts that are not JSON, or unexpected JSON. */
 const JSON_TEXTS = [
   "{",
   "[]",

@@ -1,4 +1,4 @@
-/** Bodies of HTTP requests as they may come from anybody: JSON that is nearly right, and text that is none. */
+/** Bodies of HTTP requests that anybody may send: nearly valid JSON, and text that is not JSON. */
 
 import fc from "fast-check";
 import { absurdJson, absurdText } from "./absurd-values.ts";
@@ -6,7 +6,7 @@ import { damaged } from "./bad-messages.ts";
 
 type Place = readonly (string | number)[];
 
-/** Texts around a valid value. Most are no such value, some are sound by chance. */
+/** Texts that are variations of a valid value. Most are not valid, some are by chance. */
 export function badJson(valid: object): fc.Arbitrary<string> {
   const places = placesIn(valid, []);
   const replaced = fc

@@ -14,7 +14,7 @@ const valid: Episode = create(EpisodeSchema, {
 });
 
 describe("bad messages", () => {
-  test("anyMessage() can be encoded, and reaches fields of fields", () => {
+  test("anyMessage() makes messages that can be encoded, with nested fields", () => {
     let nested = 0;
     fc.assert(
       fc.property(anyMessage(EpisodeSchema), (message) => {
@@ -26,7 +26,7 @@ describe("bad messages", () => {
     assert.ok(nested > 0);
   });
 
-  test("corrupted() leaves the valid message as it was and changes few of its fields", () => {
+  test("corrupted() changes few fields of a copy of the valid message", () => {
     const before = toBinary(EpisodeSchema, valid);
     let changed = 0;
     fc.assert(
@@ -39,7 +39,7 @@ describe("bad messages", () => {
     assert.deepEqual(toBinary(EpisodeSchema, valid), before);
   });
 
-  test("badBodies() has both: what can be decoded and what cannot", () => {
+  test("badBodies() makes bodies that can be decoded and bodies that cannot", () => {
     let broken = 0;
     const bodies = fc.sample(badBodies(EpisodeSchema, valid), { numRuns: 300, seed: 1 });
     for (const body of bodies) {
@@ -52,7 +52,7 @@ describe("bad messages", () => {
     assert.ok(broken > 20 && broken < 280, `${broken}`);
   });
 
-  test("withInputs() tells the seed of a failure", async () => {
+  test("withInputs() adds the seed to a failure", async () => {
     await assert.rejects(
       withInputs(fc.integer(), 3, async () => assert.fail("wrong")),
       /^Error: wrong \(repeat it with HONE_FUZZ_SEED=\d+\)$/,

@@ -1,8 +1,8 @@
 /**
  * Bad protobuf messages of any schema, made by reflection.
  *
- *   anyMessage(schema)               sound on the wire, absurd in each field
- *   corrupted(schema, valid)         a valid message with a few fields absurd: gets past what the others are stopped by
+ *   anyMessage(schema)               a message that can be encoded, with absurd values in every field
+ *   corrupted(schema, valid)         a valid message with a few absurd fields, which passes checks that stop the others
  *   badBodies(schema, valid)         the bytes of both, and bytes that are damaged: cut off, flipped, doubled, random
  */
 
@@ -25,14 +25,14 @@ import {
   absurdUint64,
 } from "./absurd-values.ts";
 
-/** Long enough that two arrays which should be as long differ, short enough that a test makes thousands. */
+/** Long enough that two arrays which should have one length differ, and short enough for thousands of messages in a test. */
 const MAX_LIST = 6;
 const MAX_RANDOM_BYTES = 256;
 const MAX_CORRUPTIONS = 3;
-/** Messages in messages; the deepest of Hone stands at the third level. */
+/** Levels of messages in messages; the deepest of Hone's is at the third level. */
 const MAX_DEPTH = 3;
 
-/** A message whose every field may be anything that its type can hold. */
+/** A message whose fields have any value that their types allow. */
 export function anyMessage<Schema extends DescMessage>(schema: Schema): fc.Arbitrary<MessageShape<Schema>> {
   return messageAt(schema, 0);
 }
@@ -67,7 +67,7 @@ export function corrupted<Schema extends DescMessage>(
   });
 }
 
-/** Bodies as they may come from the wire. Most of them cannot be decoded, or break a rule; some are sound by chance. */
+/** Bodies as they may arrive on the bus. Most of them cannot be decoded or break a rule; some are valid by chance. */
 export function badBodies<Schema extends DescMessage>(
   schema: Schema,
   valid: MessageShape<Schema>,
@@ -101,7 +101,7 @@ export function damaged(bytes: Uint8Array): fc.Arbitrary<Uint8Array> {
   );
 }
 
-/** A field that can be replaced: which, and of which message. */
+/** A field that can be replaced, with its message. */
 interface Spot {
   readonly schema: DescMessage;
   readonly holder: object;
@@ -131,7 +131,7 @@ function innerMessages(field: DescField, value: unknown): object[] {
   return field.fieldKind === "map" ? Object.values(value) : [value];
 }
 
-/** Sets fields by their names; one of a oneof takes the place of the one that was chosen. */
+/** Sets fields by their names; a member of a oneof replaces the one that was set. */
 function withFields<Message extends object>(
   schema: DescMessage,
   message: Message,

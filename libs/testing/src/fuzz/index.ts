@@ -1,4 +1,4 @@
-/** Bad input for every edge: absurd values, bad protobuf messages, damaged bytes. For tests only. */
+/** Bad input for fuzz tests of everything that reads input from outside: absurd values, bad messages, damaged bytes. */
 
 export { absurdJson, absurdText } from "./absurd-values.ts";
 export { badJson } from "./bad-json.ts";

@@ -1,9 +1,9 @@
 /**
- * How long fuzz tests look, and from which seed: of the environment, so that a failure can be repeated and a night used.
+ * How many inputs fuzz tests try, and from which seed. Both can be set in the environment, to repeat a failure or to run longer.
  *
- *   HONE_FUZZ_SEED   repeats what a failure printed; "random" looks elsewhere each time, as `npm run test:full` does.
- *                    Unset, the inputs are the same each time: a change is not held up by what it did not bring.
- *   HONE_FUZZ_RUNS   inputs of each test, in place of its own modest number
+ *   HONE_FUZZ_SEED   the seed that a failure printed, or "random" for other inputs each time, as `npm run test:full` sets it.
+ *                    Unset, the inputs are the same each time, so that a change does not fail because of an old problem.
+ *   HONE_FUZZ_RUNS   number of inputs of each test, instead of its own smaller number
  */
 
 import fc from "fast-check";
@@ -14,7 +14,7 @@ export const FuzzVariable = { seed: "HONE_FUZZ_SEED", runs: "HONE_FUZZ_RUNS" } a
 const DEFAULT_SEED = 1;
 const RANDOM_SEED = "random";
 
-/** Parameters for `fc.assert`, which prints the seed of a failure itself. */
+/** @returns parameters for `fc.assert`, which prints the seed of a failure itself. */
 export function fuzz(numRuns: number): { numRuns: number; seed: number } {
   const isRandom = process.env[FuzzVariable.seed] === RANDOM_SEED;
   const seed = isRandom ? Math.floor(Math.random() * 2 ** 31) : integerOf(FuzzVariable.seed);
@@ -22,7 +22,7 @@ export function fuzz(numRuns: number): { numRuns: number; seed: number } {
 }
 
 /**
- * Gives a test many inputs at once, for edges where one input at a time would mean one wait each.
+ * Gives a test many inputs at the same time, for cases in which each single input would need a wait.
  * @throws the test's failure, with the seed that repeats it.
  */
 export async function withInputs<Input>(
