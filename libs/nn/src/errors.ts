@@ -1,9 +1,9 @@
-/** What can be wrong with a model's description or its weights. Terminal: the same folder fails again. */
+/** Errors in a model's configuration or its weights. They are terminal, as the same folder fails again. */
 import { TerminalError } from "@hone/core";
 
 /** A model configuration breaks a rule, or names an architecture that Hone does not build. */
 export class ModelSpecError extends TerminalError {
-  /** The offending field. */
+  /** The field that breaks a rule. */
   readonly field: string;
 
   constructor(field: string, rule: string, current: unknown) {

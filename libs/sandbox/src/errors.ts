@@ -1,15 +1,15 @@
-/** Errors of this package. What the code itself does wrong is a result, never an error. */
+/** Errors of this package. A failure of the executed code is a result, never an error. */
 
 import { RetryableError, TerminalError } from "@hone/core";
 
-/** A process of the sandbox could not be started, or no place was free for as long as one may wait. */
+/** A process of the sandbox could not be started, or none became free in time. */
 export class SandboxUnavailableError extends RetryableError {
   constructor(problem: string, detail: string, options?: ErrorOptions) {
     super("SANDBOX_UNAVAILABLE", `Cannot run code: ${problem} (${detail})`, options);
   }
 }
 
-/** This machine has no runtime that holds such code in. */
+/** This machine has no runtime that can isolate such code. */
 export class SandboxMissingError extends TerminalError {
   constructor(reason: string, options?: ErrorOptions) {
     super(

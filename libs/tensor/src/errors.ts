@@ -1,4 +1,4 @@
-/** What can go wrong while a graph is built, differentiated or run. All are terminal: the same graph fails again. */
+/** Errors of building, differentiating or running a graph. All are terminal, as the same graph fails again. */
 import { TerminalError } from "@hone/core";
 
 /** An operator was given shapes, types or attributes that its definition does not allow. */
@@ -11,7 +11,7 @@ export class ShapeError extends TerminalError {
   }
 }
 
-/** The graph as a whole is wrong: a name is taken, a tensor is foreign, a gradient does not exist. */
+/** The graph is wrong: a name is taken, a tensor belongs to another graph, or a gradient does not exist. */
 export class GraphError extends TerminalError {
   constructor(action: string, rule: string, current: string) {
     super("TENSOR_GRAPH", `Cannot ${action}: it requires that ${rule}, but found ${current}`);

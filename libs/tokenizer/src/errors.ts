@@ -2,7 +2,7 @@
 
 import { TerminalError } from "@hone/core";
 
-/** A tokenizer's folder cannot be used: a file is missing or not what it should be. */
+/** A tokenizer's folder cannot be used: a file is missing or invalid. */
 export class TokenizerLoadError extends TerminalError {
   readonly folder: string;
 
@@ -12,7 +12,7 @@ export class TokenizerLoadError extends TerminalError {
   }
 }
 
-/** The regular expressions of a tokenizer's files take more than they may. */
+/** The regular expressions of a tokenizer's files exceed their time limit. */
 export class EncodingLimitError extends TerminalError {
   constructor(limit: string, value: string, options?: ErrorOptions) {
     super(
@@ -23,7 +23,7 @@ export class EncodingLimitError extends TerminalError {
   }
 }
 
-/** A chat template takes more than a rendering may. */
+/** A chat template exceeds a limit of rendering. */
 export class TemplateLimitError extends TerminalError {
   constructor(limit: string, value: string) {
     super("TEMPLATE_LIMIT", `Cannot render a chat template: its limit is ${limit}, but found ${value}`);

@@ -1,16 +1,16 @@
 /**
- * Looks for stop texts in a text that comes in pieces.
+ * Finds stop texts in a text that arrives in pieces.
  *
- * What may be the beginning of a stop text is held back until it is certain, so that no part of one is ever told. The
- * stop text that is complete first counts, so the result does not depend on the pieces.
+ * Text that may be the beginning of a stop text is held back until that is certain, so that no part of a stop text is ever
+ * returned. The stop text that is complete first counts, so the result does not depend on the pieces.
  */
 
 export interface Scanned {
-  /** What can be told now. */
+  /** Text that is certainly not part of a stop text. */
   readonly text: string;
-  /** A stop text was found: `text` ends before it, and nothing follows. */
+  /** Whether a stop text was found; `text` then ends before it, and no text follows. */
   readonly isStopped: boolean;
-  /** Which it was. */
+  /** The stop text that was found. */
   readonly stopText?: string;
 }
 

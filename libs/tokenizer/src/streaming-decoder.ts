@@ -1,45 +1,45 @@
 /**
- * Text of tokens that come one after the other. A character that several tokens make up is told with its last one, so
- * that what is told is always whole characters, and all of it together is the text of all tokens.
+ * Decodes tokens that arrive one after the other. A character that consists of several tokens is returned with the last of
+ * them, so that every returned text has whole characters, and all of them together are the text of all tokens.
  */
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** What bytes decode to that are no character, or not yet. */
+/** Bytes that are not a character, or not yet, decode to this. */
 const REPLACEMENT = "\uFFFD";
-/** Bytes of the longest character; what is longer and still none will never become one. */
+/** Bytes of the longest character; more bytes that are not a character cannot become one. */
 const MAX_CHARACTER_TOKENS = 4;
 
 export class StreamingDecoder {
   readonly #tokenizer: Tokenizer;
-  /** Tokens told last, which decide how the next ones begin: some decoders drop the first space of a text. */
-  #told: number[] = [];
-  /** Tokens whose text is not told yet. */
+  /** The tokens returned last. They decide how the next text begins, as some decoders drop the first space of a text. */
+  #decoded: number[] = [];
+  /** Tokens whose text was not returned yet. */
   #pending: number[] = [];
 
   constructor(tokenizer: Tokenizer) {
     this.#tokenizer = tokenizer;
   }
 
-  /** @returns the text that is certain now; empty while a character is not whole. */
+  /** @returns the text that is complete now; empty while a character is incomplete. */
   push(id: number): string {
     this.#pending.push(id);
     const text = this.#pendingText();
     if (text.endsWith(REPLACEMENT) && this.#pending.length < MAX_CHARACTER_TOKENS) return "";
-    return this.#tell(text);
+    return this.#take(text);
   }
 
-  /** @returns the text of what is still pending, whole or not. */
+  /** @returns the text of the remaining tokens, also if a character is incomplete. */
   flush(): string {
-    return this.#tell(this.#pendingText());
+    return this.#take(this.#pendingText());
   }
 
   #pendingText(): string {
-    const before = this.#tokenizer.decode(this.#told);
-    return this.#tokenizer.decode([...this.#told, ...this.#pending]).slice(before.length);
+    const before = this.#tokenizer.decode(this.#decoded);
+    return this.#tokenizer.decode([...this.#decoded, ...this.#pending]).slice(before.length);
   }
 
-  #tell(text: string): string {
-    if (this.#pending.length > 0) this.#told = this.#pending;
+  #take(text: string): string {
+    if (this.#pending.length > 0) this.#decoded = this.#pending;
     this.#pending = [];
     return text;
   }
