@@ -6,9 +6,9 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
 import { parseOptions } from "./options.ts";
-import { formatNumber, formatSection, measured, missing, type Report } from "./report.ts";
+import { formatNumber, formatSection, measured, missing, type Report } from "./report/report.ts";
+import { summarise } from "./report/summarise.ts";
 import { REPOSITORY } from "./repository.ts";
-import { summarise } from "./summarise.ts";
 
 const NAMES = ["limits", "bus"];
 

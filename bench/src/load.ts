@@ -17,7 +17,7 @@ import { holdLoad } from "./load/hold-load.ts";
 import { parseLoadOptions } from "./load/load-options.ts";
 import type { LoadSample } from "./load/load-sample.ts";
 import { judgeLoad, LOAD_LIMITS } from "./load/load-verdict.ts";
-import { describeMachine } from "./machine.ts";
+import { describeMachine } from "./report/machine.ts";
 
 const SECONDS_PER_MINUTE = 60;
 /** Time for the load to be reached; when it is not by then, it will not be. */

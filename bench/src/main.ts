@@ -9,15 +9,15 @@
  */
 
 import { parseOptions } from "./options.ts";
-import { formatSection, type Report, type Section } from "./report.ts";
+import { formatSection, type Report, type Section } from "./report/report.ts";
+import { holdSitting, type SittingReport } from "./report/sitting.ts";
+import { summarise } from "./report/summarise.ts";
 import type { BenchSettings, Measure } from "./section.ts";
 import { measureBus } from "./sections/bus.ts";
 import { measureEngines } from "./sections/engines.ts";
 import { measureLimits } from "./sections/limits.ts";
 import { measurePipeline } from "./sections/pipeline.ts";
 import { measureStart } from "./sections/start.ts";
-import { holdSitting, type SittingReport } from "./sitting.ts";
-import { summarise } from "./summarise.ts";
 
 const SECTIONS: Readonly<Record<string, Measure>> = {
   limits: measureLimits,

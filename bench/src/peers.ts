@@ -20,9 +20,9 @@ import { measureMemory } from "./peers/memory.ts";
 import { workOfFolder } from "./peers/model-work.ts";
 import type { MeasurePeers } from "./peers/rows.ts";
 import { measureTraining } from "./peers/training.ts";
-import { formatSection, measured, type Row } from "./report.ts";
+import { formatSection, measured, type Row } from "./report/report.ts";
+import { holdSitting } from "./report/sitting.ts";
 import { benchProgram } from "./repository.ts";
-import { holdSitting } from "./sitting.ts";
 
 /** Rows that are measured with the same programs stand together. */
 const GROUPS: readonly { readonly names: readonly string[]; readonly measure: MeasurePeers }[] = [

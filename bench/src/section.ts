@@ -1,6 +1,6 @@
 /** A part of the bench: what it is given, and what it gives. */
 
-import type { Section } from "./report.ts";
+import type { Section } from "./report/report.ts";
 
 /** How thoroughly to measure. */
 export interface BenchSettings {

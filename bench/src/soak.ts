@@ -10,7 +10,7 @@
  */
 
 import { GROWTH_LIMITS, mebibytes } from "./growth.ts";
-import { holdSitting } from "./sitting.ts";
+import { holdSitting } from "./report/sitting.ts";
 import { type SoakSample, soakEngines } from "./soak/soak-engines.ts";
 import { parseSoakOptions } from "./soak/soak-options.ts";
 import { judgeSoak } from "./soak/soak-verdict.ts";

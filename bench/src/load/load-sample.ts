@@ -2,7 +2,7 @@
 
 import type { TestStack } from "@hone/integration-tests/support";
 import { consumerBacklog, DurableName, StreamName } from "@hone/messaging";
-import { cpuTimesOf } from "../process-times.ts";
+import { cpuTimesOf } from "../measure/process-times.ts";
 import { familyBytes, peakBytes, residentBytes } from "./resident-memory.ts";
 
 /** Those of a stack that are no service. */

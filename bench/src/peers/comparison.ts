@@ -1,7 +1,7 @@
 /** What the bench of peers finds: figures of Hone's held against a peer's, or against a limit of their own. */
 
-import { formatNumber, formatTable } from "../report.ts";
-import { summarise } from "../summarise.ts";
+import { formatNumber, formatTable } from "../report/report.ts";
+import { summarise } from "../report/summarise.ts";
 
 /** One value a round, or why there is none. */
 export type Figures =

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { eventually, isAlive, temporaryFolder } from "@hone/testing";
-import type { MeasuredProgram } from "../measured-program.ts";
+import type { MeasuredProgram } from "../measure/measured-program.ts";
 import { Contender, NOT_INSTALLED } from "./contender.ts";
 
 const round = async (program: MeasuredProgram) => (await program.round<{ value: number }>()).value;

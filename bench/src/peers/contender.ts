@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { describeError } from "@hone/core";
-import { MeasuredProgram, type ProgramOptions } from "../measured-program.ts";
+import { MeasuredProgram, type ProgramOptions } from "../measure/measured-program.ts";
 import { REPOSITORY } from "../repository.ts";
 import type { Figures } from "./comparison.ts";
 

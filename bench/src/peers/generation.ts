@@ -6,9 +6,9 @@
  */
 
 import { deriveSeed, Random } from "@hone/core";
-import { generateBatch, honeGenerator, randomIds } from "../engine-calls.ts";
-import type { MeasuredProgram } from "../measured-program.ts";
-import { measured, type Row } from "../report.ts";
+import { generateBatch, honeGenerator, randomIds } from "../measure/engine-calls.ts";
+import type { MeasuredProgram } from "../measure/measured-program.ts";
+import { measured, type Row } from "../report/report.ts";
 import type { Comparison, Target } from "./comparison.ts";
 import { Contender } from "./contender.ts";
 import { type MeasurePeers, measureParts, type Part, type PeerBench, productShare } from "./rows.ts";

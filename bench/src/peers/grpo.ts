@@ -21,9 +21,9 @@ import {
   type SampledBatch,
   saveVersion,
   trainBatch,
-} from "../engine-calls.ts";
-import type { MeasuredProgram } from "../measured-program.ts";
-import { measured } from "../report.ts";
+} from "../measure/engine-calls.ts";
+import type { MeasuredProgram } from "../measure/measured-program.ts";
+import { measured } from "../report/report.ts";
 import { Contender } from "./contender.ts";
 import { type MeasurePeers, measureParts, productShare } from "./rows.ts";
 

@@ -1,8 +1,8 @@
 /** What the rows of the bench of peers are given, and how one is measured: everybody in turn, the machine too. */
 
-import { measureInTurn } from "../in-turn.ts";
-import type { MeasuredProgram } from "../measured-program.ts";
-import type { Row } from "../report.ts";
+import { measureInTurn } from "../measure/in-turn.ts";
+import type { MeasuredProgram } from "../measure/measured-program.ts";
+import type { Row } from "../report/report.ts";
 import type { BenchSettings } from "../section.ts";
 import type { Comparison, Figures } from "./comparison.ts";
 import type { Contender } from "./contender.ts";

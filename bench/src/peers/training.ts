@@ -1,6 +1,6 @@
 /** Loss and gradients of a microbatch, against PyTorch as it is and compiled. */
 
-import { honeTraining } from "../engine-calls.ts";
+import { honeTraining } from "../measure/engine-calls.ts";
 import type { Comparison } from "./comparison.ts";
 import { Contender } from "./contender.ts";
 import { type MeasurePeers, measureParts, productShare } from "./rows.ts";

@@ -3,13 +3,13 @@
 import { access } from "node:fs/promises";
 import path from "node:path";
 import { startNats } from "@hone/testing";
-import { measureInTurn } from "../in-turn.ts";
-import { MeasuredProgram } from "../measured-program.ts";
-import { type MeasuredRow, measured, missing, type Row, type Section } from "../report.ts";
+import { measureInTurn } from "../measure/in-turn.ts";
+import { MeasuredProgram } from "../measure/measured-program.ts";
+import { startSpanSink } from "../measure/span-sink.ts";
+import { type MeasuredRow, measured, missing, type Row, type Section } from "../report/report.ts";
+import { summarise } from "../report/summarise.ts";
 import { benchProgram, REPOSITORY } from "../repository.ts";
 import type { BenchSettings, Limits } from "../section.ts";
-import { startSpanSink } from "../span-sink.ts";
-import { summarise } from "../summarise.ts";
 import { LimitName } from "./limits.ts";
 
 const CALLS = 10_000;

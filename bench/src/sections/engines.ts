@@ -4,12 +4,12 @@
  */
 
 import { describeError } from "@hone/core";
-import { measureInTurn } from "../in-turn.ts";
-import { MeasuredProgram } from "../measured-program.ts";
-import { measured, missing, type Row, type Section } from "../report.ts";
+import { measureInTurn } from "../measure/in-turn.ts";
+import { MeasuredProgram } from "../measure/measured-program.ts";
+import { measured, missing, type Row, type Section } from "../report/report.ts";
+import { summarise } from "../report/summarise.ts";
 import { benchProgram, REPOSITORY } from "../repository.ts";
 import type { BenchSettings, Limits } from "../section.ts";
-import { summarise } from "../summarise.ts";
 import { LimitName } from "./limits.ts";
 
 /** Services are not imported: their engine is measured by their own program. */

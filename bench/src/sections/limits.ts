@@ -1,9 +1,9 @@
 /** What the machine gives at most: matrix products and the bare bus. Other sections show their share of it. */
 
 import { startNats } from "@hone/testing";
-import { measureInTurn } from "../in-turn.ts";
-import { MeasuredProgram } from "../measured-program.ts";
-import { measured, type Section } from "../report.ts";
+import { measureInTurn } from "../measure/in-turn.ts";
+import { MeasuredProgram } from "../measure/measured-program.ts";
+import { measured, type Section } from "../report/report.ts";
 import { benchProgram } from "../repository.ts";
 import type { BenchSettings } from "../section.ts";
 

@@ -13,9 +13,9 @@ import { freePort, LOOPBACK } from "@hone/embedded";
 import { lakeRun, runToEnd, startStack, type TestStack } from "@hone/integration-tests/support";
 import { MetricName } from "@hone/telemetry";
 import { startNats } from "@hone/testing";
-import { cpuTimesOf } from "../process-times.ts";
-import { measured, type Row, type Section } from "../report.ts";
-import { type RolloutWaits, readRolloutWaits } from "../rollout-waits.ts";
+import { cpuTimesOf } from "../measure/process-times.ts";
+import { type RolloutWaits, readRolloutWaits } from "../measure/rollout-waits.ts";
+import { measured, type Row, type Section } from "../report/report.ts";
 import type { BenchSettings } from "../section.ts";
 
 interface PipelineShape {

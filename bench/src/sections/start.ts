@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { DeadlineError, deadline, TerminalError } from "@hone/core";
-import { measured, type Section } from "../report.ts";
+import { measured, type Section } from "../report/report.ts";
 import { REPOSITORY } from "../repository.ts";
 import type { BenchSettings } from "../section.ts";
 

@@ -11,6 +11,7 @@ import path from "node:path";
 import { saveCheckpoint } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { initialiseWeights } from "@hone/nn";
+import { residentBytes } from "../load/resident-memory.ts";
 import {
   type GenerateBatch,
   generateBatch,
@@ -23,9 +24,8 @@ import {
   saveVersion,
   type TrainedSample,
   trainBatch,
-} from "../engine-calls.ts";
-import { residentBytes } from "../load/resident-memory.ts";
-import { MeasuredProgram } from "../measured-program.ts";
+} from "../measure/engine-calls.ts";
+import { MeasuredProgram } from "../measure/measured-program.ts";
 import type { SoakOptions } from "./soak-options.ts";
 
 /** One look. */

@@ -1,7 +1,7 @@
 /** Measuring things in turn: round after round, each thing once a round, so that a busy moment meets them all. */
 
 import { delay } from "@hone/core";
-import type { BenchSettings } from "./section.ts";
+import type { BenchSettings } from "../section.ts";
 
 /** Lets sockets, exporters and garbage settle, so that a round does not pay for the one before. */
 const PAUSE_MS = 500;

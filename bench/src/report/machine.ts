@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { delay } from "@hone/core";
 import { findNatsServer } from "@hone/embedded";
-import { REPOSITORY } from "./repository.ts";
+import { REPOSITORY } from "../repository.ts";
 
 const LOOK_MS = 1_000;
 /** A quiet machine's own housekeeping stays below this. */

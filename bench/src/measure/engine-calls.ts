@@ -7,8 +7,8 @@
 import type { Random } from "@hone/core";
 import { withLargeArrays } from "@hone/embedded";
 import { Aggregation, groupRelative, lossWeights } from "@hone/rl";
+import { benchProgram, REPOSITORY } from "../repository.ts";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
-import { benchProgram, REPOSITORY } from "./repository.ts";
 
 /** A batch to continue; the answer has `samples` sequences for each prompt, beside each other. */
 export interface GenerateBatch {
