@@ -63,7 +63,7 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
     return num_pending + num_ack_pending === 0;
   };
 
-  test("every episode is scored with a finite reward, or dead, and the next good one is scored", async () => {
+  test("every episode gets a finite reward or goes to the stream DEAD, and the next good one is scored", async () => {
     await withInputs(badBodies(EpisodeSchema, valid), 400, async (bodies) => {
       for (const body of bodies) await publishBytes(bus, subjects.rolloutFinished(RUN), body, undefined);
       await eventually("every episode", isDone, { deadlineMs: 20_000 });
@@ -92,7 +92,7 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
     });
   });
 
-  test("every request is answered or dead, and the next good one is answered", async () => {
+  test("every request is answered or goes to the stream DEAD, and the next good one is answered", async () => {
     const request = create(ScoreRequestSchema, { episodes: [valid] });
     const check = create(ValidateRequestSchema, {
       configJson: JSON.stringify({ judge: [{ kind: "environment" }] }),

@@ -1,4 +1,4 @@
-/** What the judge is configured with. */
+/** The configuration of the judge. */
 
 import {
   type BoundKeys,
@@ -13,17 +13,17 @@ import { z } from "zod";
 import { judgeKeys } from "./judge-keys.ts";
 
 export interface JudgeServiceConfig extends BaseConfig {
-  /** Episodes in work at once. */
+  /** Most episodes in work at once. */
   readonly concurrency: number;
-  /** Processes that run the Python of models. */
+  /** Most processes that run models' Python, and most that run rows' tests. */
   readonly sandboxProcesses: number;
-  /** For modules that run files name. */
+  /** Decides which modules run files may name. */
   readonly gate: CodeGate;
-  /** Of programs that judges ask. */
+  /** The keys of servers that judges call. */
   readonly keys: BoundKeys;
 }
 
-/** Publishes under way at once; a store answers thousands a second, so more would only wait. */
+/** The stream stores thousands of messages a second, so more episodes at once would only wait. */
 const DEFAULT_CONCURRENCY = 256;
 
 const shape = z.object({
@@ -31,7 +31,7 @@ const shape = z.object({
   HONE_JUDGE_CONCURRENCY: environmentInteger(1, 10_000).default(DEFAULT_CONCURRENCY),
 });
 
-/** @throws {ConfigError} with every variable that is wrong. */
+/** @throws {ConfigError} that names every variable that is wrong. */
 export function readJudgeConfig(environment: Environment): JudgeServiceConfig {
   const own = readEnvironment(shape, environment);
   const base = readBaseConfig(environment);

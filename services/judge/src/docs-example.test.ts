@@ -8,7 +8,7 @@ import { temporaryFolder } from "@hone/testing";
 import { judgeParts } from "./domain/testing-episodes.ts";
 import { assemblePanel, judgedRowOf, scoreEpisode, type Verdict } from "./scoring.ts";
 
-/* What docs/judges.md shows is run as it stands there. */
+/* Runs the examples of docs/judges.md as they stand there. */
 
 const PAGE = path.join(import.meta.dirname, "..", "..", "..", "docs", "judges.md");
 const signal = new AbortController().signal;
@@ -50,9 +50,9 @@ describe("docs/judges.md", async () => {
     assert.equal(verdict.reward, 1.1);
   });
 
-  test("its function scores the row, with its figures", async () => {
+  test("its function scores the row and gives its metrics", async () => {
     await using folder = await temporaryFolder("judges-page");
-    // As a user's file, which need not be strict about types.
+    // Written to a file like a user's, which need not pass the strict type check.
     await writeFile(path.join(folder.path, "score.ts"), blocks("ts")[0] ?? "");
     const verdict = await verdictOn(judgesOf(blocks("yaml")[1] ?? ""), "It is 72", folder.path);
     assert.ok(verdict.kind === "scored");

@@ -1,8 +1,8 @@
-/** What the judge throws. */
+/** Errors of the judge. */
 
 import { TerminalError } from "@hone/core";
 
-/** An episode cannot be scored by a judge, now or ever: it lacks what the judge reads. */
+/** A judge cannot score an episode, and trying again cannot help, as when the episode lacks what the judge reads. */
 export class JudgeError extends TerminalError {
   /** Kind of the judge. */
   readonly judge: string;

@@ -63,7 +63,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   let nats: Awaited<ReturnType<typeof startNats>>;
   let bus: Bus;
   let panels: RunPanels;
-  /** What the trainer does before a run's first job. */
+  /** Publishes the state of a run, as the trainer does before the first job. */
   const publishRun = async (runId: string, judge: unknown = JUDGES) => {
     const states = await openBucket(bus, BucketName.runState, RunStateSchema);
     await states.put(runId, create(RunStateSchema, { runId, configJson: JSON.stringify({ judge }) }));
@@ -92,7 +92,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   const acknowledged = async () =>
     (await bus.manager.consumers.info(StreamName.episodes, "judge")).num_pending;
 
-  test("publishes each finished episode once with its scores, also when the work is split over replicas", async () => {
+  test("publishes each finished episode once with its scores, even with several replicas", async () => {
     const replicas = [consumeEpisodes(bus, panels, options), consumeEpisodes(bus, panels, options)];
     const count = 200;
     await Promise.all(Array.from({ length: count }, (_, index) => finish(episode(index))));
@@ -129,7 +129,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     await replica.drain();
   });
 
-  test("passes left-out outcomes on without scores, and turns a judge's failure into infra_failed", async () => {
+  test("publishes cancelled episodes without scores, and those whose judge fails as infra_failed", async () => {
     const replica = consumeEpisodes(bus, panels, options);
     const run = "run-3";
     await finish(episode(0, { runId: run, outcome: Outcome.CANCELLED, reason: "asked for" }));
@@ -146,10 +146,10 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     await replica.drain();
   });
 
-  test("takes a run's judges from the trainer, never from the episode, and judges nothing of a run without any", async () => {
+  test("takes a run's judges from the trainer and not from the episode, and judges nothing without judges or state", async () => {
     const replica = consumeEpisodes(bus, panels, options);
     const outcomeOf = async (runId: string) => {
-      // Older versions sent the judges with the episode, as field 11: whoever makes an episode may still write it.
+      // Field 11 held judges in older versions, so the maker of an episode may try to write it.
       const own = Buffer.from(JSON.stringify([{ kind: "environment", weight: 1_000 }]));
       const forged = Buffer.concat([
         toBinary(EpisodeSchema, episode(2, { runId })),
@@ -172,7 +172,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     await replica.drain();
   });
 
-  test("moves what names no rollout to DEAD and goes on", async () => {
+  test("moves messages that name no rollout to the stream DEAD, and scores the next episode", async () => {
     const replica = consumeEpisodes(bus, panels, options);
     const run = "run-4";
     await publishBytes(bus, subjects.rolloutFinished(run), new Uint8Array([255, 255]), undefined);
@@ -191,7 +191,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     assert.equal((await bus.manager.streams.info(StreamName.dead)).state.messages, 2);
   });
 
-  test("scores stored episodes again on request, by other judges if asked", async () => {
+  test("scores stored episodes again on request, also with other judges", async () => {
     const responders = serveJudge(bus, panels, options);
     await bus.connection.flush();
     const ask = (judgesJson?: string) =>
@@ -220,7 +220,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     await Promise.all(responders.map((responder) => responder.drain()));
   });
 
-  test("names the key of a judge that it does not know", async () => {
+  test("names the key of an unknown judge", async () => {
     const responders = serveJudge(bus, panels, options);
     await bus.connection.flush();
     const validate = (judge: unknown) =>

@@ -1,4 +1,4 @@
-/** The process of the service: runs until it is told to stop. */
+/** Starts the service and runs it until the process gets a signal to stop. */
 
 import { runService } from "@hone/service-kit";
 import { judgeService } from "./service.ts";

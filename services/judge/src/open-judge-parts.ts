@@ -1,4 +1,4 @@
-/** What judges are made with, outside of the service. */
+/** Makes what judges need, for use outside of the service. */
 
 import { readCodeGate } from "@hone/config";
 import { PythonSandbox } from "@hone/sandbox";
@@ -6,7 +6,7 @@ import type { JudgeParts } from "./domain/judge-parts.ts";
 import { TestRunners } from "./domain/judges/python/test-runners.ts";
 import { judgeKeys } from "./judge-keys.ts";
 
-/** @param filesDir folder below which modules lie. Dispose ends what they started. */
+/** @param filesDir the folder that contains modules. Disposing of the result ends the processes that judges started. */
 export function openJudgeParts(
   filesDir: string,
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** Judging without a bus: what the command line scores files and stored rollouts with. */
+/** Judging without a message bus: the command line scores files and stored rollouts with it. */
 
 export type { JudgeParts } from "./domain/judge-parts.ts";
 export type { JudgedEpisode, JudgedTurn } from "./domain/judged-episode.ts";

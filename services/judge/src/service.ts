@@ -1,7 +1,7 @@
 /**
- * The judge: finished episodes in, scored episodes out.
+ * The judge takes finished episodes and publishes scored ones.
  *
- * It keeps nothing; replicas share one durable consumer, and a killed one's episodes come again to another.
+ * It has no state. Replicas share one durable consumer, and the episodes of one that dies are delivered to another.
  */
 
 import { MeasuredSandbox, READY, type ServiceDefinition } from "@hone/service-kit";
@@ -28,7 +28,7 @@ export const judgeService: ServiceDefinition<JudgeServiceConfig> = {
       drain: async () => {
         await Promise.all([consumer.drain(), ...responders.map((responder) => responder.drain())]);
       },
-      // Gives back what a drain that was cut short left in work.
+      // Gives back the episodes that are still in work when the drain was cut short.
       close: async () => {
         await consumer.stop();
         stopping.abort();

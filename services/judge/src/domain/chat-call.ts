@@ -1,4 +1,4 @@
-/** One question to a model over an OpenAI-compatible API, with what the answer cost. */
+/** Asks a model one question over an OpenAI-compatible API, and computes what the answer cost. */
 
 import { z } from "zod";
 import type { ConfigOf, JudgeParts } from "./judge-parts.ts";
@@ -22,16 +22,16 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** What was made of an answer, and what it took to get it. */
+/** The value that was read from an answer, and the cost of the answer. */
 export interface ChatAnswer<Value> {
   readonly value: Value;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** In the money of the prices. */
+  /** In the currency of the prices. */
   readonly cost: number;
 }
 
-/** @param read makes something of the answer's text; undefined where there is nothing in it: then it is asked again. */
+/** @param read reads a value from the answer's text; where it returns undefined, the model is asked again. */
 export type ChatCall = <Value>(
   messages: readonly ChatMessage[],
   read: (content: string) => Value | undefined,
@@ -48,7 +48,7 @@ const completionSchema = z.looseObject({
     .nullish(),
 });
 
-/** @param expected what an answer holds, in words, such as `"Score: N"`. */
+/** @param expected a description of how an answer must end, for errors, such as `"Score: N"`. */
 export function chatCall(config: ChatConfig, expected: string, parts: JudgeParts): ChatCall {
   const { baseUrl, model, temperature, maxTokens, price } = config;
   const ask = remoteCall(`${baseUrl.replace(/\/+$/, "")}/chat/completions`, config, parts);
@@ -61,7 +61,7 @@ export function chatCall(config: ChatConfig, expected: string, parts: JudgeParts
         const value = read(content);
         if (value === undefined) {
           throw new RemoteUnavailableError(
-            `Cannot use a model's answer as it must end with ${expected}: current value is ${JSON.stringify(content.slice(-SHOWN_CHARACTERS))}`,
+            `the model's answer must end with ${expected}, but it ends with ${JSON.stringify(content.slice(-SHOWN_CHARACTERS))}`,
           );
         }
         const inputTokens = usage?.prompt_tokens ?? 0;
@@ -73,7 +73,7 @@ export function chatCall(config: ChatConfig, expected: string, parts: JudgeParts
     );
 }
 
-/** Parts of a question, each between tags of its name. */
+/** Joins the parts of a question, each between tags with its name. */
 export function taggedParts(parts: readonly (readonly [tag: string, text: string])[]): string {
   return parts.map(([tag, text]) => `<${tag}>\n${text}\n</${tag.split(" ", 1)[0]}>`).join("\n\n");
 }

@@ -1,13 +1,13 @@
-/** Fenced blocks, as models wrap code in. */
+/** Fenced blocks, in which models write code. */
 
 const FENCE = "```";
 
-/** What the last block of a text holds; undefined where there is none. */
+/** The content of the last fenced block in a text; undefined where there is none. */
 export function lastFenced(text: string): string | undefined {
   const end = text.lastIndexOf(FENCE);
   const begin = end <= 0 ? -1 : text.lastIndexOf(FENCE, end - 1);
   if (begin < 0) return undefined;
   const block = text.slice(begin + FENCE.length, end);
-  // The line of the fence names the language.
+  // The first line holds the name of the language.
   return block.slice(block.indexOf("\n") + 1);
 }

@@ -1,10 +1,10 @@
-/** The answer that a row knows. */
+/** The right answer that a row contains. */
 
 import { JudgeError } from "../errors.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 
 /**
- * The ground truth as text; numbers as they are written in JSON.
+ * The ground truth as text; a number is written as in JSON.
  * @throws {JudgeError} when the row has none, or it is neither text nor number.
  */
 export function groundTruthOf(episode: JudgedEpisode, judge: string): string {
@@ -13,11 +13,11 @@ export function groundTruthOf(episode: JudgedEpisode, judge: string): string {
   if (typeof found === "number") return String(found);
   throw new JudgeError(
     judge,
-    `Cannot compare with the ground truth as the row must hold a text or a number as reward_model.ground_truth: current value is ${JSON.stringify(found) ?? "absent"}`,
+    `the row's reward_model.ground_truth is ${JSON.stringify(found) ?? "missing"}; the judge "${judge}" needs a text or a number there`,
   );
 }
 
-/** The ground truth as a part of a question to a model; nothing where the row has none. */
+/** The ground truth as a part of a question to a model; empty where the row has none. */
 export function referenceOf({ row }: JudgedEpisode): [tag: string, text: string][] {
   const found = row?.groundTruth;
   if (found === undefined || found === null) return [];

@@ -1,9 +1,9 @@
-/** Work of a judge that a pattern, a schema or an answer could make endless (see BoundedPattern and BoundedSchema). */
+/** Runs work of a judge that a pattern, a schema or an answer could make endless (see BoundedPattern and BoundedSchema). */
 
 import { TooSlowError } from "@hone/config";
 import { JudgeError } from "../errors.ts";
 
-/** @throws {JudgeError} when the work was stopped: no verdict on the answer, and never a zero. */
+/** @throws {JudgeError} when the work was stopped; the answer then gets no score, and not a zero. */
 export function inTime<T>(judge: string, work: () => T): T {
   try {
     return work();

@@ -1,4 +1,4 @@
-/** What a user's own judge is told of an episode. Its names are those of the scorers that users have already. */
+/** The input of a user's own judge. Its names are those of common scorers, which users may have already. */
 
 import { type JudgedEpisode, solutionOf } from "./judged-episode.ts";
 
@@ -7,14 +7,14 @@ export interface ScoreInput {
   readonly dataSource: string;
   /** Text of the last model call. */
   readonly solution: string;
-  /** `reward_model.ground_truth` as it stands in the row; null where there is none. */
+  /** `reward_model.ground_truth` of the row; null where there is none. */
   readonly groundTruth: unknown;
   readonly extraInfo: Readonly<Record<string, unknown>>;
   /** What the agent returned, such as its final answer. */
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Every model call, in order. */
+  /** All model calls, in order. */
   readonly turns: readonly { readonly prompt: string; readonly response: string }[];
-  /** Sum of the rewards that the environment gave. */
+  /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
 }
 

@@ -1,28 +1,28 @@
-/** What judges are made of. */
+/** What judges are made from. */
 
 import type { BoundKeys, CodeGate, JudgeConfig, JudgeKind } from "@hone/config";
 import type { PythonSandbox } from "@hone/sandbox";
 import type { Judge } from "./judge.ts";
 import type { TestRunners } from "./judges/python/test-runners.ts";
 
-/** What a run file says of a judge of one kind. */
+/** The configuration of one kind of judge in the run file. */
 export type ConfigOf<Kind extends JudgeKind> = Extract<JudgeConfig, { kind: Kind }>;
 
-/** What judges are made with beside their part of the run file. */
+/** What judges need besides their configuration. */
 export interface JudgeParts {
-  /** HONE_FILES: folder below which reward models lie. */
+  /** HONE_FILES: the folder that contains reward models. */
   readonly filesDir: string;
-  /** For modules that run files name. */
+  /** Decides which modules run files may name. */
   readonly gate: CodeGate;
-  /** Of programs outside. */
+  /** The keys of servers that judges call. */
   readonly keys: BoundKeys;
-  /** Runs the Python of models; absent = none can be run here. */
+  /** Runs models' Python; absent = it cannot be run here. */
   readonly sandbox?: PythonSandbox;
-  /** Run the tests of rows that the answers' Python must pass; absent where there is no sandbox. */
+  /** Run the rows' tests of models' Python; absent where there is no sandbox. */
   readonly testRunners?: TestRunners;
 }
 
-/** Makes a judge. @throws {Error} when what the run file says of it cannot be had. */
+/** Makes a judge. @throws {Error} when it cannot be made, as when a file is missing. */
 export type JudgeMaker<Kind extends JudgeKind> = (
   config: ConfigOf<Kind>,
   parts: JudgeParts,

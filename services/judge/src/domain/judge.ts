@@ -1,29 +1,30 @@
-/** What a judge is. */
+/** The type of a judge, and what it returns. */
 
 import type { TurnReward } from "@hone/rl";
 import type { JudgedEpisode } from "./judged-episode.ts";
 
-/** A judge's word on an episode. */
+/** A judge's result for an episode. */
 export interface Judgement {
-  /** Of the whole episode; finite. */
+  /** The score of the whole episode; finite. */
   readonly value: number;
-  /** Figures beside it, finite. */
+  /** Additional numbers, finite. */
   readonly metrics?: Readonly<Record<string, number>>;
-  /** Rewards of single turns; no part of the value. */
+  /** Rewards of single turns; the value does not include them. */
   readonly turnRewards?: readonly TurnReward[];
-  /** Why, in words; shown to who debugs, and not kept. */
+  /** An explanation in words. It is shown when a run is debugged, and is not stored. */
   readonly reason?: string;
 }
 
-/** What a judge gets beside the episode. */
+/** What a judge gets besides the episode. */
 export interface JudgeContext {
-  /** Aborts when the episode's answer is wanted no more. */
+  /** Aborts when the result is not needed any more. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Scores one episode. A rule is a pure function: the same episode gives the same word; a plain number is a value alone.
- * @throws {JudgeError} when it cannot, and whatever else went wrong: an infrastructure failure, never a zero.
+ * Scores one episode. A judge that is a rule is a pure function: the same episode always gets the same result. A number
+ * stands for a judgement with this value and nothing else.
+ * @throws {JudgeError} when it cannot score the episode. This and any other error is an infrastructure failure and not a zero.
  */
 export type Judge = (
   episode: JudgedEpisode,

@@ -1,4 +1,4 @@
-/** What judges read of an episode, free of wire types. */
+/** What judges read of an episode, in types that do not depend on the wire. */
 
 import type { Outcome } from "@hone/core";
 
@@ -6,7 +6,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 export interface JudgedEpisode {
   readonly outcome: Outcome;
-  /** Sum of the rewards that the environment gave. */
+  /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
   readonly turns: readonly JudgedTurn[];
   /** Columns of the dataset row; undefined where the task is an environment. */
@@ -17,39 +17,39 @@ export interface JudgedEpisode {
 
 /** One model call. */
 export interface JudgedTurn {
-  /** What the model was shown since the turn before. */
+  /** What the model was shown since the previous turn. */
   readonly promptText: string;
   readonly responseText: string;
   /** "stop", "length", "stop_text" or "aborted". */
   readonly finishReason: string;
-  /** Given by the environment or a tool; undefined = none was given. */
+  /** Reward of the environment or a tool; undefined = none was given. */
   readonly reward?: number | undefined;
-  /** What the environment or the agent said of the turn, such as `{ action: "Left", isValid: true }`. */
+  /** What the environment or the agent reported about the turn, such as `{ action: "Left", isValid: true }`. */
   readonly info: Readonly<Record<string, unknown>>;
 }
 
-/** The columns of a row that judges know by name. */
+/** The columns of a row that judges use. */
 export interface JudgedRow {
   /** `data_source`; empty where the row has none. */
   readonly dataSource: string;
-  /** `prompt` as it stands in the row: a text or messages; undefined where the row has none. */
+  /** `prompt` of the row, a text or messages; undefined where the row has none. */
   readonly prompt?: unknown;
-  /** `reward_model.ground_truth` as it stands in the row; undefined where the row has none. */
+  /** `reward_model.ground_truth` of the row; undefined where the row has none. */
   readonly groundTruth: unknown;
   /** `extra_info`; empty where the row has none. */
   readonly extraInfo: Readonly<Record<string, unknown>>;
 }
 
 /**
- * What is judged: the text that the agent returned as its `solution`, else its last word, the text of the last model call;
- * empty for an episode without one.
+ * The text that is judged: the text that the agent returned as its `solution`, or else the text of the last model call;
+ * empty for an episode without turns.
  */
 export function solutionOf({ metadata, turns }: JudgedEpisode): string {
   if (typeof metadata.solution === "string") return metadata.solution;
   return turns.at(-1)?.responseText ?? "";
 }
 
-/** The columns of a row that judges know, out of all that it has. */
+/** Picks the columns that judges use from a row. */
 export function judgedRowOf(row: JsonObject): JudgedRow {
   const { data_source: dataSource, prompt, reward_model: rewardModel, extra_info: extraInfo } = row;
   return {

@@ -1,4 +1,4 @@
-/** The judges of a run, made once and asked for each of its episodes or groups. */
+/** The judges of a run, which are made once and score each of its episodes or groups. */
 
 import type { JudgeConfig } from "@hone/config";
 import type { Judge } from "./judge.ts";
@@ -7,13 +7,13 @@ import type { JudgedEpisode } from "./judged-episode.ts";
 import { type GroupJudge, groupJudge } from "./judges/group.ts";
 import { makeJudge } from "./registry.ts";
 
-/** One judge with what the run file says of it. */
+/** One judge with its name and weight. */
 export interface PanelMember<Asked> {
-  /** Its name, or its kind: unlike those of the other members where the run file names them so. */
+  /** The judge's name in the run file, or else its kind. */
   readonly name: string;
   readonly weight: number;
   readonly judge: Asked;
-  /** Whether it judges this episode, or its group, at all. */
+  /** Whether it judges this episode, or its group. */
   readonly isFor: (episode: JudgedEpisode) => boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Panel {
   readonly groupJudges: readonly PanelMember<GroupJudge>[];
 }
 
-/** @throws whatever keeps a judge from being made, such as a module that is not there. */
+/** @throws the error with which a judge cannot be made, as when its module is missing. */
 export async function assemblePanel(configs: readonly JudgeConfig[], parts: JudgeParts): Promise<Panel> {
   const judges: Promise<PanelMember<Judge>>[] = [];
   const groupJudges: PanelMember<GroupJudge>[] = [];

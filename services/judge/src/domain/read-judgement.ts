@@ -1,4 +1,4 @@
-/** A word on an episode that comes from a user's own function or server. */
+/** Reads the judgement of a user's own function or server. */
 
 import { z } from "zod";
 import type { Judgement } from "./judge.ts";
@@ -21,15 +21,15 @@ const judgementSchema = z.union([
 ]);
 
 /**
- * Reads a number, or `{ score, turns: [[turn, value], …], reason, …figures }`; what else is neither number nor boolean is
- * passed over.
- * @throws {TypeError} when it is neither.
+ * Reads a number, or `{ score, turns: [[turn, value], …], reason, …metrics }`. Further entries that are neither numbers nor
+ * booleans are ignored.
+ * @throws {TypeError} for anything else.
  */
 export function readJudgement(value: unknown): Judgement {
   const parsed = judgementSchema.safeParse(value);
   if (!parsed.success) {
     throw new TypeError(
-      `Cannot read a score as it must be a number or { score, …figures }: current value is ${(JSON.stringify(value) ?? String(value)).slice(0, 200)}`,
+      `a score must be a number or { score, …metrics }, but it is ${(JSON.stringify(value) ?? String(value)).slice(0, 200)}`,
     );
   }
   const { score, turns = [], ...rest } = { turns: undefined, ...parsed.data };

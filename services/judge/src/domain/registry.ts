@@ -1,9 +1,8 @@
 /**
  * The judges of single episodes by kind; the one that compares groups is `judges/group.ts`.
  *
- * Adding one: give it a kind in the run file's schema (@hone/config), a file of its own under `judges/` that makes the
- * judge from its part of the run file, and a row in JUDGES; the table is typed over all kinds, so a missing row does not
- * compile.
+ * To add one, add its kind to the run file's schema (@hone/config), a file in `judges/` that makes the judge from its
+ * configuration, and a row in JUDGES. The table is typed over all kinds, so a missing row does not compile.
  */
 
 import type { EpisodeJudgeConfig } from "@hone/config";
@@ -41,9 +40,9 @@ const JUDGES: { readonly [Kind in EpisodeJudgeConfig["kind"]]: JudgeMaker<Kind> 
   reward_model: rewardModelJudge,
 };
 
-/** The judge that a run file describes. */
+/** Makes the judge that a run file describes. */
 export async function makeJudge(config: EpisodeJudgeConfig, parts: JudgeParts): Promise<Judge> {
-  // The table is typed kind by kind; the compiler does not see that both sides are of the same one.
+  // The compiler cannot see that the maker and the configuration are of the same kind.
   const make = JUDGES[config.kind] as (
     config: EpisodeJudgeConfig,
     parts: JudgeParts,

@@ -1,9 +1,9 @@
 /**
- * JSON requests to a program outside: bounded in time and number, tried again while that may help.
+ * JSON requests to a server, limited in time and number, and repeated while that may help.
  *
- * M1: what may pass (no connection, a deadline, 408, 409, 425, 429, 5xx) is tried again with growing pauses; what may not
- *     is told at once.
- * M2: at most `concurrency` requests are under way; the others wait their turn, and their deadline begins with it.
+ * M1: after a failure that may be temporary (no connection, a deadline, 408, 409, 425, 429, 5xx) a request is repeated with
+ *     growing pauses; any other failure is thrown at once.
+ * M2: at most `concurrency` requests are under way. The others wait, and their deadlines begin when they are sent.
  */
 
 import {
@@ -20,7 +20,7 @@ import type { ConfigOf, JudgeParts } from "./judge-parts.ts";
 
 type RemoteConfig = Pick<ConfigOf<"http">, "deadlineMs" | "maxAttempts" | "concurrency" | "keyVariable">;
 
-/** What a judge asks, and what it makes of the answer; it may refuse an answer with a RetryableError. */
+/** Sends a request and reads the answer; when `read` throws a RetryableError, the request is repeated. */
 export type RemoteCall = <Answer>(
   body: unknown,
   read: (answer: unknown) => Answer,
@@ -30,13 +30,13 @@ export type RemoteCall = <Answer>(
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 const MIN_DELAY_MS = 200;
 const MAX_DELAY_MS = 10_000;
-/** A grade with its reasons has kilobytes. */
+/** A grade with its reasons has only kilobytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const SHOWN_CHARACTERS = 200;
 
 const retries = counterOf(Instrument.retries).of({ part: "judge" });
 
-/** @throws {InvalidInputError} when the key's variable is not set, or not bound to the address. */
+/** @throws {InvalidInputError} when the key is not set, or may not be sent to the address. */
 export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgeParts): RemoteCall {
   const { deadlineMs, maxAttempts, concurrency, keyVariable } = config;
   const key = keyVariable === undefined ? undefined : keys.keyFor(keyVariable, url, "judge.keyVariable");
@@ -79,7 +79,7 @@ async function post(
   let response: Response;
   let text: string;
   try {
-    // The key is bound to this host (see BoundKeys), and the body is for it alone.
+    // Redirects are not followed, as key and body may be sent only to this host (see BoundKeys).
     const redirect = "manual";
     response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), redirect, signal });
     text = await readText(response, MAX_ANSWER_BYTES);
@@ -88,14 +88,14 @@ async function post(
     if (cause instanceof AnswerTooLongError) {
       throw new TerminalError(
         "REMOTE_REFUSED",
-        `${url} answers with more than ${MAX_ANSWER_BYTES} bytes, where a judgement has some thousand`,
+        `${url} answers with more than ${MAX_ANSWER_BYTES} bytes, which is the limit of a judgement`,
         { cause },
       );
     }
-    throw new RemoteUnavailableError(`Cannot reach ${url}`, { cause });
+    throw new RemoteUnavailableError(`${url} cannot be reached`, { cause });
   }
   if (!response.ok) {
-    const message = `Cannot use the answer of ${url} as its status must be 2xx: current value is ${response.status} ${text.slice(0, SHOWN_CHARACTERS)}`;
+    const message = `${url} answered with status ${response.status}: ${text.slice(0, SHOWN_CHARACTERS)}`;
     if (PASSING_STATUS.has(response.status) || response.status >= 500)
       throw new RemoteUnavailableError(message); // M1
     throw new TerminalError("REMOTE_REFUSED", message);
@@ -103,12 +103,12 @@ async function post(
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const message = `Cannot use the answer of ${url} as it must be JSON: current value is ${text.slice(0, SHOWN_CHARACTERS)}`;
+    const message = `the answer of ${url} is not JSON: ${text.slice(0, SHOWN_CHARACTERS)}`;
     throw new RemoteUnavailableError(message, { cause });
   }
 }
 
-/** The program outside is away, busy or confused. */
+/** The server cannot be reached, is busy or gave an unusable answer. */
 export class RemoteUnavailableError extends RetryableError {
   constructor(message: string, options?: ErrorOptions) {
     super("REMOTE_UNAVAILABLE", message, options);

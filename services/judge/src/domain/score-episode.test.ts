@@ -11,7 +11,7 @@ function turn(info: Record<string, unknown>, responseText = "") {
   return { promptText: "", responseText, finishReason: "stop", info };
 }
 
-/** The verdict of judges as a run file lists them. */
+/** The verdict of judges that are listed as in a run file. */
 async function verdictOf(judged: JudgedEpisode, judges: readonly object[]) {
   const parsed = parseJudges(judges);
   assert.ok(parsed.kind === "judges");
@@ -32,7 +32,7 @@ const both = [
 ];
 
 describe("scoreEpisode()", () => {
-  test("weighs the environment's return and the share of valid answers", async () => {
+  test("sums the environment's return and the share of valid answers by their weights", async () => {
     const verdict = await verdictOf(episode, both);
     assert.ok(verdict.kind === "scored");
     assert.deepEqual(verdict.scores, [
@@ -42,7 +42,7 @@ describe("scoreEpisode()", () => {
     assert.ok(Math.abs(verdict.reward - 0.95) < 1e-12);
   });
 
-  test("keeps what single turns were given apart from the value", async () => {
+  test("does not add the rewards of single turns to the value", async () => {
     const turns = [{ ...turn({}), reward: -0.25 }, turn({}), { ...turn({}), reward: 1 }];
     const verdict = await verdictOf({ ...episode, turns }, [{ kind: "environment", weight: 1 }]);
     assert.ok(verdict.kind === "scored");
@@ -53,31 +53,31 @@ describe("scoreEpisode()", () => {
     ]);
   });
 
-  test("passes what says nothing about the agent on without a score", async () => {
+  test("gives no score to outcomes that say nothing about the agent", async () => {
     for (const outcome of [Outcome.infraFailed, Outcome.cancelled, Outcome.stale]) {
       assert.deepEqual(await verdictOf({ ...episode, outcome }, both), { kind: "passed" });
     }
   });
 
-  test("scores what the agent brought on itself", async () => {
+  test("scores outcomes that the agent caused", async () => {
     for (const outcome of [Outcome.truncated, Outcome.agentFailed, Outcome.timedOut]) {
       assert.equal((await verdictOf({ ...episode, outcome }, both)).kind, "scored");
     }
   });
 
-  test("turns the failure of a judge into an infrastructure failure, never into a zero", async () => {
+  test("makes the failure of a judge an infrastructure failure and not a zero", async () => {
     const silent = { ...episode, turns: [turn({})] };
     const verdict = await verdictOf(silent, both);
     assert.ok(verdict.kind === "failed");
-    assert.match(verdict.reason, /the judge "format" failed: Cannot judge the format/);
+    assert.match(verdict.reason, /the judge "format" failed: none of the 1 turns says/);
     assert.equal(outcomeOf(silent, verdict), Outcome.infraFailed);
   });
 
-  test("refuses a return that is no finite number", async () => {
+  test("fails for a return that is not a finite number", async () => {
     assert.equal((await verdictOf({ ...episode, environmentReturn: Number.NaN }, both)).kind, "failed");
   });
 
-  test("refuses a sum of rewards that is no finite number", async () => {
+  test("fails for a sum of rewards that is not a finite number", async () => {
     const large = [
       { kind: "environment", weight: 1e308 },
       { kind: "format", weight: 1e308 },
@@ -91,7 +91,7 @@ describe("scoreEpisode()", () => {
     assert.ok(verdict.kind === "scored" && verdict.reward === 0);
   });
 
-  test("judges only the rows that a judge is for, and a row that none is for has no reward", async () => {
+  test("asks a judge only for rows of its data sources, and fails for a row that no judge is for", async () => {
     const row = { dataSource: "openai/gsm8k", groundTruth: "72", extraInfo: {} };
     const judged = { ...episode, row, turns: [turn({}, "#### 72")] };
     const judges = [
@@ -106,10 +106,10 @@ describe("scoreEpisode()", () => {
     );
     const other = await verdictOf({ ...judged, row: { ...row, dataSource: "other" } }, judges);
     assert.ok(other.kind === "failed");
-    assert.match(other.reason, /for the row's data_source: current value is "other"/);
+    assert.match(other.reason, /no judge of the run is for the row's data_source "other"/);
   });
 
-  test("names a judge as the run file does, so that two of a kind are told apart", async () => {
+  test("gives scores the judges' names in the run file, so that two judges of one kind can be distinguished", async () => {
     const row = { dataSource: "", groundTruth: "72", extraInfo: {} };
     const verdict = await verdictOf({ ...episode, row, turns: [turn({}, "it is 72")] }, [
       { kind: "gsm8k", name: "strict" },

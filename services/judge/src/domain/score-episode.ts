@@ -1,10 +1,10 @@
 /**
- * From an episode and the run's judges to scores and a reward.
+ * Scores an episode with the run's judges, and sums up the reward.
  *
- * J1: an outcome that says nothing about the agent passes through unscored, with reward 0 that nobody may read.
- * J2: a judge that cannot judge makes the episode `infra_failed`; it never becomes a zero. An episode that no judge is for
- *     has no reward either.
- * J3: the same episode and rules give the same scores, whoever scores and however often.
+ * J1: an episode whose outcome says nothing about the agent gets no score; its reward of 0 must not be used.
+ * J2: when a judge fails, the episode becomes `infra_failed` and gets no zero. The same holds for an episode that no judge is
+ *     for.
+ * J3: the same episode and rules always give the same scores.
  */
 
 import { describeError, isScorable, Outcome } from "@hone/core";
@@ -14,7 +14,7 @@ import type { Judge, JudgeContext, Judgement } from "./judge.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import type { Panel, PanelMember } from "./panel.ts";
 
-/** A score with what the judge said beside it. */
+/** A score with the other results of its judge. */
 export interface DetailedScore extends Score {
   readonly metrics: Readonly<Record<string, number>>;
   readonly turnRewards: readonly TurnReward[];
@@ -22,15 +22,15 @@ export interface DetailedScore extends Score {
   readonly reason?: string;
 }
 
-/** What became of an episode. */
+/** The result of judging an episode. */
 export type Verdict =
   | { readonly kind: "scored"; readonly scores: readonly DetailedScore[]; readonly reward: number }
-  /** It is left out (J1). */
+  /** It gets no score (J1). */
   | { readonly kind: "passed" }
-  /** A judge failed (J2): its reason, for people. */
+  /** A judge failed (J2). */
   | { readonly kind: "failed"; readonly judge: string; readonly reason: string };
 
-/** Asks the judges at once; their scores keep the order of the run file. */
+/** Asks all judges at once; the scores are in the order of the run file. */
 export async function scoreEpisode(
   episode: JudgedEpisode,
   panel: Panel,
@@ -38,7 +38,7 @@ export async function scoreEpisode(
 ): Promise<Verdict> {
   if (!isScorable(episode.outcome)) return { kind: "passed" };
   const asked = panel.judges.filter((member) => member.isFor(episode));
-  // What only its group is compared by has its reward from there.
+  // An episode that only group judges are for gets its reward from them.
   if (asked.length === 0 && !panel.groupJudges.some((member) => member.isFor(episode)))
     return noJudge(episode);
   const words = await Promise.all(asked.map((member) => tryJudge(member, episode, context)));
@@ -57,12 +57,12 @@ export async function scoreEpisode(
   }
   const reward = weightedSum(scores);
   if (Number.isFinite(reward)) return { kind: "scored", scores, reward };
-  const reason = `Cannot score as a reward must be finite: current value is ${reward}`;
+  const reason = `the weighted sum of the scores is ${reward}; a reward must be finite`;
   return { kind: "failed", judge: "", reason };
 }
 
 function noJudge({ row }: JudgedEpisode): Verdict {
-  const reason = `Cannot score as one of the run's judges must be for the row's data_source: current value is ${JSON.stringify(row?.dataSource ?? "")}`;
+  const reason = `no judge of the run is for the row's data_source ${JSON.stringify(row?.dataSource ?? "")}; add one whose \`dataSources\` names it`;
   return { kind: "failed", judge: "", reason };
 }
 
@@ -81,22 +81,19 @@ async function tryJudge(
   }
 }
 
-/** @throws {JudgeError} naming the figure that is none. */
+/** @throws {JudgeError} that names the number which is not finite. */
 export function checkFinite(name: string, { value, metrics = {}, turnRewards = [] }: Judgement): void {
   const figures: [string, number][] = [
     ["a score", value],
-    ...Object.entries(metrics).map(([key, figure]): [string, number] => [`the figure "${key}"`, figure]),
+    ...Object.entries(metrics).map(([key, figure]): [string, number] => [`the metric "${key}"`, figure]),
     ...turnRewards.map((turn): [string, number] => [`the reward of turn ${turn.turn}`, turn.value]),
   ];
   const broken = figures.find(([, figure]) => !Number.isFinite(figure));
   if (broken === undefined) return;
-  throw new JudgeError(
-    name,
-    `Cannot score as ${broken[0]} must be a finite number: current value is ${broken[1]}`,
-  );
+  throw new JudgeError(name, `${broken[0]} is ${broken[1]}; it must be a finite number`);
 }
 
-/** The outcome under which a verdict travels on. */
+/** The outcome with which the episode is published. */
 export function outcomeOf(episode: JudgedEpisode, verdict: Verdict): Outcome {
   return verdict.kind === "failed" ? Outcome.infraFailed : episode.outcome;
 }

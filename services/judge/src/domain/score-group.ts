@@ -1,8 +1,8 @@
 /**
- * From the episodes of a group and the run's group judges to scores.
+ * Scores the episodes of a group with the run's group judges.
  *
- * Each episode has been scored by the other judges already; what says nothing about the agent does not come here. A judge
- * that fails has failed for the whole group: there is no ranking of a part of it.
+ * The other judges have scored each episode already, and episodes whose outcome says nothing about the agent are not given to
+ * it. When a judge fails, it has failed for the whole group, as a part of a group cannot be ranked.
  */
 
 import { describeError } from "@hone/core";
@@ -12,7 +12,7 @@ import type { Panel } from "./panel.ts";
 import { checkFinite, type DetailedScore } from "./score-episode.ts";
 
 export type GroupVerdict =
-  /** Of each episode, in their order, the scores of all group judges. */
+  /** The scores of all group judges for each episode, in the order of the episodes. */
   | { readonly kind: "scored"; readonly scores: readonly (readonly DetailedScore[])[] }
   | { readonly kind: "failed"; readonly reason: string };
 

@@ -8,7 +8,7 @@ import type { JudgeParts } from "./judge-parts.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { assemblePanel } from "./panel.ts";
 
-/** An episode that answered so in its turns, one text each. */
+/** An episode with these answers, one in each turn. */
 export function answered(responses: string | readonly string[], groundTruth?: unknown): JudgedEpisode {
   const texts = typeof responses === "string" ? [responses] : responses;
   return {
@@ -25,13 +25,13 @@ export function answered(responses: string | readonly string[], groundTruth?: un
   };
 }
 
-/** What judges are made with, where a test cares; without keys and modules otherwise. */
+/** What judges need, with defaults without keys and modules. */
 export function judgeParts(parts: Partial<JudgeParts> = {}): JudgeParts {
   const { filesDir = "." } = parts;
   return { filesDir, gate: new CodeGate({ filesFolder: filesDir }), keys: BoundKeys.none, ...parts };
 }
 
-/** What a judge says that a run file describes so. */
+/** Makes a judge from its configuration and judges an episode with it. */
 export async function judgementOf(
   judge: object,
   episode: JudgedEpisode,

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { holdsControlToken, holdsLoop, otherScriptShare } from "./text-checks.ts";
 
 describe("holdsLoop()", () => {
-  test("finds any stretch of up to 20 words that comes ten times in a row, wherever it stands", () => {
+  test("finds any sequence of up to 20 words that is repeated ten times in a row, anywhere in the text", () => {
     const word = fc.stringMatching(/^[a-z]{1,5}$/);
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 20 }), fc.lorem(), fc.lorem(), (loop, a, b) => {
@@ -15,7 +15,7 @@ describe("holdsLoop()", () => {
     );
   });
 
-  test("lets text pass that says nothing ten times over", () => {
+  test("finds no loop in a text without repetitions", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 300 }), (numbers) => {
         assert.ok(!holdsLoop(numbers.map((number, index) => `${index}:${number}`).join(" ")));
@@ -35,7 +35,7 @@ describe("holdsLoop()", () => {
 });
 
 describe("otherScriptShare()", () => {
-  test("is the share of the letters outside of the scripts", () => {
+  test("is the share of letters of other scripts", () => {
     assert.equal(otherScriptShare("aaaж", ["Latin"]), 0.25);
     assert.equal(otherScriptShare("aaaж", ["Latin", "Cyrillic"]), 0);
     assert.equal(otherScriptShare("123 + 4 = !", ["Latin"]), 0);

@@ -1,13 +1,13 @@
-/** What a text looks like when its writer has gone off the rails. All take time in proportion to the text. */
+/** Recognises degenerate texts of a policy. The time of every check is proportional to the length of the text. */
 
-/** Longest stretch of words that is looked for, and how often it must come in a row. */
+/** Longest sequence of words that counts as a loop, and how often it must be repeated in a row. */
 const MAX_PERIOD_WORDS = 20;
 const MIN_WORD_REPEATS = 10;
-/** A stretch of up to so many characters, and how many characters of it must come in a row: longer than any rule of dashes. */
+/** Longest sequence of characters that counts as a loop, and how long its repetitions must be together: longer than a line of dashes. */
 const MAX_PERIOD_CHARACTERS = 8;
 const MIN_LOOP_CHARACTERS = 200;
 
-/** Whether a stretch of words or characters comes again and again in a row. */
+/** Whether a text repeats a sequence of words or characters many times in a row. */
 export function holdsLoop(text: string): boolean {
   const words = text.split(/\s+/).filter((word) => word !== "");
   return (
@@ -16,7 +16,7 @@ export function holdsLoop(text: string): boolean {
   );
 }
 
-/** Whether some `minLength(period)` neighbours in a row each equal the one `period` before them, the first period counted. */
+/** Whether `minLength(period)` consecutive items repeat with a period, counting the first period. */
 function hasPeriod(
   items: ArrayLike<string>,
   maxPeriod: number,
@@ -33,16 +33,16 @@ function hasPeriod(
   return false;
 }
 
-/** Tokens that steer chat templates; as text of an answer they have leaked. */
+/** Control tokens of chat templates, which must not occur in the text of an answer. */
 const CONTROL_TOKEN =
   /<\|(im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|begin_of_text|end_of_text|user|assistant|system|observation)\|>|<(start|end)_of_turn>|\[\/?INST\]|<\/?s>/;
 
-/** Whether a token of a chat template stands in a text. */
+/** Whether a text contains a control token of a chat template. */
 export function holdsControlToken(text: string): boolean {
   return CONTROL_TOKEN.test(text);
 }
 
-/** Share of the letters that are of none of the scripts, named as Unicode does; 0 for a text without letters. */
+/** Share of the letters that belong to none of the scripts (by their Unicode names); 0 for a text without letters. */
 export function otherScriptShare(text: string, scripts: readonly string[]): number {
   const allowed = new RegExp(
     `[\\p{Script=Common}${scripts.map((name) => `\\p{Script=${name}}`).join("")}]`,

@@ -1,4 +1,4 @@
-/** Answers `hone.v1.judge.group`: the episodes of a group, compared with each other. */
+/** Answers `hone.v1.judge.group`: compares the episodes of a group with each other. */
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, RetryableError, TerminalError } from "@hone/core";
@@ -16,10 +16,10 @@ import { decodeEpisode } from "./decode-episode.ts";
 import { scoreToWire } from "./judge-episode.ts";
 import type { Panels } from "./panels.ts";
 
-/** As run files allow groups. */
+/** The limit of groups in run files. */
 const MAX_GROUP_SIZE = 1_024;
 
-/** Never rejects: what went wrong is said in the reply. */
+/** Never rejects: an error is put into the reply. */
 export async function answerGroup(
   bus: Bus,
   request: GroupRequest,
@@ -31,7 +31,7 @@ export async function answerGroup(
     if (sequences.length < 2 || sequences.length > MAX_GROUP_SIZE) {
       throw new TerminalError(
         "GROUP_SIZE",
-        `Cannot compare a group as it must have 2 to ${MAX_GROUP_SIZE} episodes: current value is ${sequences.length}`,
+        `a group of ${sequences.length} episodes cannot be compared; it must have 2 to ${MAX_GROUP_SIZE}`,
       );
     }
     const panel = await panels.of(judgesJson);
@@ -39,11 +39,11 @@ export async function answerGroup(
     const tasks = new Set(
       scored.map(({ episode }) => `${episode?.slot?.split}.${episode?.slot?.step}.${episode?.slot?.task}`),
     );
-    // A stream that began again has others at these positions.
+    // After the stream was made again, other episodes have these positions.
     if (tasks.size > 1 || scored.some(({ episode }) => episode?.runId !== runId)) {
       throw new TerminalError(
         "OTHER_GROUP",
-        `Cannot compare a group as its episodes must be of one task of ${runId.slice(0, 80)}: current value is others`,
+        `the group cannot be compared: its episodes must be of one task of ${runId.slice(0, 80)}, and they are not`,
       );
     }
     const episodes = scored.flatMap(({ episode }) => (episode === undefined ? [] : [decodeEpisode(episode)]));

@@ -1,4 +1,4 @@
-/** Answers `hone.v1.judge.score`: stored episodes, judged again or by other judges. */
+/** Answers `hone.v1.judge.score`: judges stored episodes again, or with other judges. */
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, RetryableError } from "@hone/core";
@@ -7,7 +7,7 @@ import type { JudgeContext } from "../domain/judge.ts";
 import { judgeEpisode } from "./judge-episode.ts";
 import type { RunPanels } from "./run-panels.ts";
 
-/** Never rejects: what is wrong is said in the reply, and whether asking again may help. */
+/** Never rejects: the reply holds the error, and whether asking again may help. */
 export async function answerScore(
   request: ScoreRequest,
   panels: Pick<RunPanels, "of" | "ofRun">,
@@ -15,7 +15,7 @@ export async function answerScore(
 ): Promise<ScoreReply> {
   try {
     const { judgesJson, episodes } = request;
-    // Refused as a whole: each episode would fail alike.
+    // If these judges cannot be made, the whole request is refused, as each episode would fail in the same way.
     if (judgesJson !== undefined) await panels.of(judgesJson);
     const scored = await Promise.all(
       episodes.map((episode) =>

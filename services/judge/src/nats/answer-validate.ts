@@ -35,6 +35,6 @@ async function problemOf(config: JudgeConfig, index: number, parts: JudgeParts):
   } catch (error) {
     const key = `judge[${index}]`;
     const allowed = "a judge that can be made";
-    return [{ key, value: config, allowed, message: `Cannot use \`${key}\`: ${describeError(error)}` }];
+    return [{ key, value: config, allowed, message: `\`${key}\` cannot be used: ${describeError(error)}` }];
   }
 }

@@ -1,11 +1,11 @@
 /**
  * Takes finished episodes, publishes them with their scores, and only then acknowledges them.
  *
- * C1: an episode is acknowledged after its scored episode is stored; until then it comes again.
+ * C1: an episode is acknowledged after its scored episode is stored; until then it is delivered again.
  * C2: the scored episode of one attempt is stored once: its message id is rollout id, attempt and "scored".
- * C3: episodes are independent: many are in work at once and their order does not matter.
- * C4: an episode with which process after process dies goes on as infra_failed.
- * C5: its judges are its run's, whatever it says itself (run-panels.ts). One of a run that stays unknown goes on as infra_failed.
+ * C3: episodes are independent, so many are in work at once and their order does not matter.
+ * C4: an episode during which several processes died one after the other is published as infra_failed.
+ * C5: an episode's judges are always those of its run (run-panels.ts). If its run stays unknown, it is published as infra_failed.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -49,9 +49,9 @@ import { judgeEpisode } from "./judge-episode.ts";
 import { type RunPanels, UnknownRunError } from "./run-panels.ts";
 
 const judgeSeconds = histogramOf(Instrument.judgeSeconds);
-/** A second lies between two of them: a run's state comes within milliseconds of its first episode. */
+/** Deliveries, a second apart, during which an unknown run is waited for. A run's state comes within milliseconds of its first episode. */
 const PATIENT_DELIVERIES = 5;
-/** The subject of episodes to be judged, whatever their run. */
+/** The subject of finished episodes of any run. */
 const ANY_EPISODE = subjects.rolloutFinished("*");
 
 /** Options of {@link consumeEpisodes}. */
@@ -59,7 +59,7 @@ export interface ConsumeEpisodesOptions {
   readonly logger: Logger;
   /** Episodes in work at once. */
   readonly concurrency: number;
-  /** Aborts when nobody waits for the judges any more. */
+  /** Aborts when the judges' results are not needed any more. */
   readonly signal: AbortSignal;
 }
 
@@ -92,7 +92,7 @@ async function judgeItem(
     async (span) => {
       const startedAt = performance.now();
       const scored = await judgeEpisode(episode, { signal }, () => panelOf(panels, item));
-      // An answer that was cut off is no verdict: the episode comes again (C1).
+      // A judgement that was cut off is not used, and the episode is delivered again (C1).
       signal.throwIfAborted();
       judgeSeconds.of({ outcome: outcomeFromWire(episode.outcome) }).observeSince(startedAt);
       describeOn(span, scored);
@@ -121,8 +121,8 @@ async function panelOf(panels: RunPanels, { message: { runId }, deliveries }: Wo
 async function giveUp(bus: Bus, item: WorkItem<Episode>, deaths: number, logger: Logger): Promise<void> {
   const episode = item.message;
   const { rolloutId } = identityOf(episode, item.subject);
-  const reason = `Cannot judge the episode as its process must outlive it: current value is ${deaths} processes that died with it alone`;
-  logger.error("an episode is given up", { rollout: rolloutId, reason });
+  const reason = `${deaths} processes died one after the other while they judged this episode`;
+  logger.error("an episode was given up", { rollout: rolloutId, reason });
   const scored = create(ScoredEpisodeSchema, {
     episode: { ...episode, outcome: outcomeToWire(Outcome.infraFailed), reason },
   });
@@ -142,7 +142,7 @@ async function publishScored(
   });
 }
 
-/** @throws {UndecodableMessageError} when the episode does not say which rollout it is: nobody could use it. */
+/** @throws {UndecodableMessageError} when the episode does not name its rollout, so that nobody could use it. */
 function identityOf(episode: Episode, subject: string) {
   try {
     const slot = slotFromWire(episode.slot);
@@ -150,7 +150,7 @@ function identityOf(episode: Episode, subject: string) {
     if (episode.runId !== lastKeyOf(subject)) {
       throw new TerminalError(
         "OTHER_RUN",
-        `its run is another than its subject's: current value is "${episode.runId.slice(0, 80)}"`,
+        `it is of the run "${episode.runId.slice(0, 80)}", but its subject names another`,
       );
     }
     // Builds the subject to check the run id.
@@ -168,7 +168,7 @@ function identityOf(episode: Episode, subject: string) {
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;
-    throw new UndecodableMessageError(subject, `it names no rollout (${describeError(error)})`, {
+    throw new UndecodableMessageError(subject, `it does not name a rollout (${describeError(error)})`, {
       cause: error,
     });
   }

@@ -1,4 +1,4 @@
-/** What judges read of an episode, from the wire's words to the domain's. */
+/** Decodes from the wire what judges read of an episode. */
 
 import { parseJson } from "@hone/core";
 import { outcomeFromWire } from "@hone/messaging";
@@ -11,7 +11,7 @@ import {
   judgedRowOf,
 } from "../domain/judged-episode.ts";
 
-/** @throws {TerminalError} when the episode's outcome is none that this version knows. */
+/** @throws {TerminalError} when the episode's outcome is unknown. */
 export function decodeEpisode(episode: Episode): JudgedEpisode {
   return {
     outcome: outcomeFromWire(episode.outcome),
@@ -32,7 +32,7 @@ function rowOf(json: string): JudgedRow | undefined {
   return json === "" ? undefined : judgedRowOf(objectOf(json));
 }
 
-/** What is no readable object says nothing. */
+/** Reads a JSON object; anything else counts as an empty object. */
 function objectOf(json: string): JsonObject {
   if (json === "") return {};
   try {

@@ -1,15 +1,15 @@
-/** The run's judges, from JSON to the domain's words. */
+/** Decodes judges from JSON. */
 
 import { type JudgeConfig, parseJudges } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 
-/** The judges of a run, or others that were asked for. @throws {InvalidInputError} when the text is no list of judges. */
+/** @throws {InvalidInputError} when the text is not a list of judges. */
 export function decodeJudgesJson(json: string): readonly JudgeConfig[] {
   let value: unknown;
   try {
     value = parseJson(json);
   } catch (error) {
-    throw refusal(`Cannot judge as the judges must be JSON: current value is ${json.slice(0, 200)}`, error);
+    throw refusal(`the list of judges is not JSON: ${json.slice(0, 200)}`, error);
   }
   const parsed = parseJudges(value);
   if (parsed.kind === "judges") return parsed.judges;
@@ -20,7 +20,7 @@ function refusal(message: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(message, { path: "judge", allowed: "a list of judges" }, { cause });
 }
 
-/** What stands under `judge`; undefined where the text is no run file, which is then no list of judges. */
+/** The value of `judge` in a run file; undefined where the text is not a run file. */
 export function judgesIn(configJson: string): unknown {
   try {
     const config: unknown = parseJson(configJson);

@@ -23,7 +23,7 @@ const valid = create(EpisodeSchema, {
 });
 
 describe("judgeEpisode()", () => {
-  test("whatever comes, gives a finite reward or says what is wrong", async () => {
+  test("gives a finite reward or a terminal error for any episode", async () => {
     const panels = new Panels(judgeParts());
     let scored = 0;
     await fc.assert(
@@ -44,7 +44,7 @@ describe("judgeEpisode()", () => {
     assert.ok(scored > 0);
   });
 
-  test("answerScore() answers whatever is asked", async () => {
+  test("answerScore() answers any request", async () => {
     const panels = new Panels(judgeParts());
     const runPanels = {
       of: (json: string) => panels.of(json),

@@ -1,4 +1,4 @@
-/** One episode of the wire, judged: the path that the stream and the request share. */
+/** Judges one episode, for the stream and for requests. */
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, Outcome } from "@hone/core";
@@ -17,9 +17,9 @@ import { decodeEpisode } from "./decode-episode.ts";
 import { UnknownRunError } from "./run-panels.ts";
 
 /**
- * Applies the judges. What cannot be judged comes back as `infra_failed` with the reason; it never rejects for it.
- * @param panelOf the judges: those of the episode's run, or others that were asked for. Never what the episode says.
- * @throws {TerminalError} when the episode's outcome is none that this version knows.
+ * Applies the judges. An episode that cannot be judged becomes `infra_failed` with the reason; the promise is not rejected.
+ * @param panelOf gives the judges: those of the episode's run, or others that were requested. The episode does not choose them.
+ * @throws {TerminalError} when the episode's outcome is unknown.
  * @throws {BusUnavailableError | UnknownRunError} when the run's judges cannot be read now.
  */
 export async function judgeEpisode(
@@ -32,9 +32,9 @@ export async function judgeEpisode(
   try {
     panel = await panelOf();
   } catch (error) {
-    // It comes again.
+    // The episode is delivered again.
     if (error instanceof BusUnavailableError || error instanceof UnknownRunError) throw error;
-    // Judges that cannot be made fail like judges that cannot judge; what they would not judge passes all the same.
+    // Judges that cannot be made have failed. Episodes that would get no score anyway are published unchanged.
     const verdict = await scoreEpisode(judged, { judges: [], groupJudges: [] }, context);
     return verdict.kind === "passed"
       ? create(ScoredEpisodeSchema, { episode })

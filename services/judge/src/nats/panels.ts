@@ -1,19 +1,19 @@
 /**
- * The panels of the runs whose episodes come by: a run's judges are made once, not for each episode.
+ * The panels of runs. A run's judges are made once and not for each episode.
  *
- * P1: one panel for a list of judges; concurrent episodes share the one that is being made.
- * P2: at most MAX_PANELS are kept; the least recently used one goes. One that could not be made is not kept.
+ * P1: there is one panel for each list of judges; concurrent episodes share the one that is being made.
+ * P2: at most MAX_PANELS are kept, and the least recently used one is dropped. One that could not be made is not kept.
  */
 
 import type { JudgeParts } from "../domain/judge-parts.ts";
 import { assemblePanel, type Panel } from "../domain/panel.ts";
 import { decodeJudgesJson } from "./decode-judges.ts";
 
-/** More than the runs whose episodes come at the same time. */
+/** More than the number of runs that are active at the same time. */
 const MAX_PANELS = 64;
 
 export class Panels {
-  /** What judges are made with. */
+  /** What judges are made from. */
   readonly parts: JudgeParts;
   readonly #panels = new Map<string, Promise<Panel>>();
 
@@ -22,12 +22,12 @@ export class Panels {
   }
 
   /**
-   * The panel of a list of judges as JSON.
-   * @throws {InvalidInputError} when the text is no list of judges, or whatever keeps a judge from being made.
+   * Gives the panel of a list of judges as JSON.
+   * @throws {InvalidInputError} when the text is not a list of judges, or the error with which a judge cannot be made.
    */
   async of(judgesJson: string): Promise<Panel> {
     const known = this.#panels.get(judgesJson);
-    // Moves it to the young end (P2).
+    // Marks it as the most recently used (P2).
     this.#panels.delete(judgesJson);
     const panel = known ?? assemblePanel(decodeJudgesJson(judgesJson), this.parts);
     this.#panels.set(judgesJson, panel);

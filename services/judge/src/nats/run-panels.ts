@@ -1,11 +1,11 @@
 /**
- * The judges of a run, as the trainer published them with its state.
+ * The judges of a run, which the trainer publishes with the run's state.
  *
- * Whoever makes an episode does not say who judges it: agent-rollout runs agents' code, and one that was taken over would
- * choose a judge or a weight. Only the trainer writes a run's state (bus-rights.ts in libs/messaging).
+ * The maker of an episode must not choose its judges: agent-rollout runs agents' code, and a compromised one could choose a
+ * judge or a weight. Only the trainer may write a run's state (bus-rights.ts in libs/messaging).
  *
- * J1: a run's file never changes, so its state is read once; at most MAX_RUNS are kept, the least recently used one goes.
- * J2: a run's first episode may be there a moment before its state is: it comes again.
+ * J1: a run's file never changes, so its state is read once. At most MAX_RUNS are kept, and the least recently used is dropped.
+ * J2: a run's first episode may come a moment before its state; the episode is then delivered again.
  */
 
 import { RetryableError } from "@hone/core";
@@ -16,15 +16,15 @@ import type { Panel } from "../domain/panel.ts";
 import { judgesIn } from "./decode-judges.ts";
 import { Panels } from "./panels.ts";
 
-/** More than the runs whose episodes come at the same time. */
+/** More than the number of runs that are active at the same time. */
 const MAX_RUNS = 64;
 
-/** The trainer says nothing of a run (J2). */
+/** The trainer has not published a state of the run (J2). */
 export class UnknownRunError extends RetryableError {
   constructor(runId: string) {
     super(
       "UNKNOWN_RUN",
-      `The episode was not judged because the trainer has published no state of its run ${runId.slice(0, 80)}.`,
+      `the episode was not judged, as the trainer has published no state of its run ${runId.slice(0, 80)}`,
     );
   }
 }
@@ -43,18 +43,18 @@ export class RunPanels extends Panels {
   }
 
   /**
-   * The panel of a run.
-   * @throws {UnknownRunError} for a run that the trainer says nothing of, or whatever keeps a judge from being made.
+   * Gives the panel of a run.
+   * @throws {UnknownRunError} for a run without a state, or the error with which a judge cannot be made.
    * @throws {BusUnavailableError} when the bus does not answer.
    */
   async ofRun(runId: string): Promise<Panel> {
     return this.of(await this.#judgesOf(runId));
   }
 
-  /** As JSON. */
+  /** Gives the run's judges as JSON. */
   async #judgesOf(runId: string): Promise<string> {
     const judges = this.#known.get(runId) ?? this.#read(runId);
-    // Moves it to the young end (J1).
+    // Marks it as the most recently used (J1).
     this.#known.delete(runId);
     this.#known.set(runId, judges);
     for (const oldest of this.#known.keys()) {

@@ -19,11 +19,11 @@ const QUEUE_GROUP = "judge";
 /** Options of {@link serveJudge}. */
 export interface ServeJudgeOptions {
   readonly logger: Logger;
-  /** Aborts when answers are wanted no more. */
+  /** Aborts when answers are not needed any more. */
   readonly signal: AbortSignal;
 }
 
-/** Starts answering. @returns the responders, to be drained at the end. */
+/** Starts answering. @returns the responders, which the caller drains at the end. */
 export function serveJudge(bus: Bus, panels: RunPanels, { logger, signal }: ServeJudgeOptions): Responder[] {
   const onError = (error: unknown, subject: string) => logger.error("a request failed", { subject, error });
   return [

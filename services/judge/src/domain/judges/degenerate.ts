@@ -1,4 +1,4 @@
-/** The judge `degenerate`: -1 where the policy went off the rails, 0 where it did not; each check is a figure, 0 or 1. */
+/** The judge `degenerate`: -1 if an answer of the policy is degenerate, else 0; each check gives a metric of 0 or 1. */
 
 import { TurnInfo } from "@hone/rl";
 import type { Judge } from "../judge.ts";
@@ -9,9 +9,9 @@ import { holdsControlToken, holdsLoop, otherScriptShare } from "../text-checks.t
 type Config = ConfigOf<"degenerate">;
 type Check = Config["checks"][number];
 
-/** Names and quotations are no language: so many of the letters may be of another script. */
+/** Share of letters that may be of another script, to allow for names and quotations. */
 const MAX_OTHER_SCRIPT_SHARE = 0.1;
-/** Under these names agents and environments say that a turn held a call that could not be read. */
+/** Names under which agents and environments report that a turn had a call which could not be read. */
 const INVALID_CALL_KEYS = [TurnInfo.invalidToolCalls, "invalid_tool_calls"] as const;
 
 export function degenerateJudge({ checks, scripts }: Config): Judge {

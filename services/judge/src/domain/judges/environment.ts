@@ -1,9 +1,9 @@
-/** The judge `environment`: the episode's return, and of each turn what the environment or a tool gave it. */
+/** The judge `environment`: the episode's return, and each turn's reward from the environment or a tool. */
 
 import type { Judgement } from "../judge.ts";
 import type { JudgedEpisode } from "../judged-episode.ts";
 
-/** @returns the sum of the rewards that the environment gave, format penalties included. */
+/** @returns the sum of the environment's rewards, including format penalties. */
 export function judgeEnvironment({ environmentReturn, turns }: JudgedEpisode): Judgement {
   const turnRewards = turns.flatMap(({ reward }, turn) =>
     reward === undefined ? [] : [{ turn, value: reward }],

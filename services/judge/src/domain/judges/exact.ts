@@ -1,4 +1,4 @@
-/** The judge `exact`: whether the answer is the row's ground truth, letter by letter but for spaces around it. */
+/** The judge `exact`: whether the answer equals the row's ground truth, ignoring white space around it. */
 
 import { BoundedPattern } from "@hone/config";
 import { groundTruthOf } from "../ground-truth.ts";
@@ -17,7 +17,7 @@ export function exactJudge({ kind, pattern, flags, ignoreCase }: ConfigOf<"exact
   };
 }
 
-/** The first group of the last match, or the match where the pattern has no group; undefined where nothing matches. */
+/** The first group of the pattern's last match, or the whole match where it has no group; undefined where nothing matches. */
 function answerIn(text: string, pattern: BoundedPattern | undefined): string | undefined {
   if (pattern === undefined) return text;
   const match = pattern.matches(text).at(-1);

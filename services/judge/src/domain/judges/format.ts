@@ -1,14 +1,14 @@
-/** The judge `format`: how often the agent answered in a form that the environment understood. */
+/** The judge `format`: how often the agent's answers had a form that the environment could read. */
 
 import { JudgeError } from "../../errors.ts";
 import type { JudgedEpisode } from "../judged-episode.ts";
 
-/** Names under which environments say whether a turn's answer was valid; the second is ROLL's. */
+/** Names under which environments report whether a turn's answer was valid; the second is ROLL's. */
 const VALIDITY_KEYS = ["isValid", "action_is_valid"] as const;
 
 /**
- * Share of valid answers among the turns of which the environment says so, in [0, 1]; 0 for an episode without turns.
- * @throws {JudgeError} when no turn says whether its answer was valid: then the environment does not report it.
+ * Share of valid answers, in [0, 1], among the turns for which the environment reports it; 0 for an episode without turns.
+ * @throws {JudgeError} when no turn says whether its answer was valid, as the environment does not report it.
  */
 export function judgeFormat(episode: JudgedEpisode): number {
   if (episode.turns.length === 0) return 0;
@@ -16,7 +16,7 @@ export function judgeFormat(episode: JudgedEpisode): number {
   if (answers.length === 0) {
     throw new JudgeError(
       "format",
-      `Cannot judge the format as a turn must say "${VALIDITY_KEYS.join('" or "')}": current value is none of ${episode.turns.length} turns`,
+      `none of the ${episode.turns.length} turns says "${VALIDITY_KEYS.join('" or "')}"; the judge "format" needs an environment that reports whether answers are valid`,
     );
   }
   return answers.filter((isValid) => isValid).length / answers.length;

@@ -17,18 +17,19 @@ describe("readRanking()", () => {
     ["I cannot say.", 2, undefined],
   ];
   for (const [content, count, places] of cases) {
-    test(JSON.stringify(content), () => assert.deepEqual(readRanking(content, count), places));
+    test(`reads ${JSON.stringify(content)} of ${count} answers as ${places ?? "no ranking"}`, () =>
+      assert.deepEqual(readRanking(content, count), places));
   }
 });
 
 describe("valuesOf()", () => {
-  test("goes from 1 for the best to 0 for the worst", () => {
+  test("gives 1 to the best answer and 0 to the worst", () => {
     assert.deepEqual(valuesOf([2, 0, 1]), [0, 1, 0.5]);
     assert.deepEqual(valuesOf([0, 0, 1]), [0.75, 0.75, 0]);
     assert.deepEqual(valuesOf([0, 0]), [0.5, 0.5]);
   });
 
-  test("a group's mean is a half, and better answers are worth more", () => {
+  test("gives better answers more, with a mean of 0.5 in every group", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(5), { minLength: 2, maxLength: 30 }), (places) => {
         const values = valuesOf(places);

@@ -1,9 +1,9 @@
 /**
- * The judge `group`: one model call ranks all answers to a task. The best is worth 1, the worst 0, equal ones the mean of
- * their places, so a group's mean is 0.5 whatever the model thinks of it.
+ * The judge `group`: one model call ranks all answers to a task. The best gets 1, the worst 0, and equal ones the mean of
+ * their places, so a group's mean is always 0.5.
  *
- * The answers are shown in an order that their texts decide, not their slots: a model that favours the first place favours
- * no rollout.
+ * The answers are shown in an order that depends on their texts and not on their slots, so a model that prefers the first
+ * answer does not prefer any rollout.
  */
 
 import { createHash } from "node:crypto";
@@ -13,7 +13,7 @@ import type { JudgeContext, Judgement } from "../judge.ts";
 import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { type JudgedEpisode, solutionOf } from "../judged-episode.ts";
 
-/** Compares the episodes of a group. @returns a word on each, in their order. @throws as a Judge does. */
+/** Compares the episodes of a group. @returns a judgement on each, in their order. @throws as a Judge does. */
 export type GroupJudge = (episodes: readonly JudgedEpisode[], context: JudgeContext) => Promise<Judgement[]>;
 
 export function groupJudge(config: ConfigOf<"group">, parts: JudgeParts): GroupJudge {
@@ -27,7 +27,7 @@ export function groupJudge(config: ConfigOf<"group">, parts: JudgeParts): GroupJ
       signal,
     );
     const figures = { input_tokens: spent.inputTokens, output_tokens: spent.outputTokens, cost: spent.cost };
-    // What the call took is told once, spread over the group: means over the step are means of a rollout.
+    // The cost of the call is divided among the group, so that the mean over a step is the cost for each rollout.
     const share = Object.fromEntries(
       Object.entries(figures).map(([name, figure]) => [name, figure / episodes.length]),
     );
@@ -67,8 +67,8 @@ function messagesFor(rubric: string, episode: JudgedEpisode, answers: readonly s
 const RANKING_LINE = /ranking\**\s*:\s*\**\s*([0-9][0-9\s>=]*)/gi;
 
 /**
- * The places of a ranking: of each answer (by its number from 0) how many ranks stand before its own.
- * @returns undefined where the text does not rank every answer once.
+ * Reads a ranking.
+ * @returns for each answer the number of ranks before its own; undefined where the text does not rank every answer once.
  */
 export function readRanking(content: string, count: number): number[] | undefined {
   const stated = [...content.matchAll(RANKING_LINE)].at(-1)?.[1];
@@ -85,7 +85,7 @@ export function readRanking(content: string, count: number): number[] | undefine
   return places.includes(-1) ? undefined : places;
 }
 
-/** 1 for the best to 0 for the worst; equal answers share the mean of what they take up together. */
+/** Values from 1 for the best answer to 0 for the worst; equal answers share the mean of their places. */
 export function valuesOf(places: readonly number[]): number[] {
   const last = places.length - 1;
   return places.map((place) => {

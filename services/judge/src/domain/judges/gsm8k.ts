@@ -1,4 +1,4 @@
-/** The judge `gsm8k`: whether the number of the answer is the row's. */
+/** The judge `gsm8k`: whether the answer's number equals the row's ground truth. */
 
 import { scoreGsm8k } from "@hone/rl";
 import { groundTruthOf } from "../ground-truth.ts";

@@ -1,4 +1,4 @@
-/** The judge `http`: a server of the user gets what a module would get, as JSON, and answers what a module would return. */
+/** The judge `http`: a server of the user, which gets as JSON what a module gets and answers with what a module returns. */
 
 import type { Judge } from "../judge.ts";
 import { scoreInputOf } from "../judge-input.ts";

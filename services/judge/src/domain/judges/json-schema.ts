@@ -8,7 +8,7 @@ import type { Judge } from "../judge.ts";
 import type { ConfigOf } from "../judge-parts.ts";
 import { solutionOf } from "../judged-episode.ts";
 
-/** @throws {Error} when the schema is none that can be checked. */
+/** @throws {Error} when the schema cannot be used. */
 export function jsonSchemaJudge({ kind, schema }: ConfigOf<"json_schema">): Judge {
   const checked = new BoundedSchema(schema, `the judge ${kind}`);
   return function judgeJsonSchema(episode) {
@@ -17,7 +17,7 @@ export function jsonSchemaJudge({ kind, schema }: ConfigOf<"json_schema">): Judg
   };
 }
 
-/** The whole text, or else the last fenced block; undefined where neither is JSON. */
+/** The JSON value of the whole text, or else of its last fenced block; undefined where neither is JSON. */
 function jsonIn(text: string): { readonly value: unknown } | undefined {
   return parse(text) ?? parse(lastFenced(text));
 }

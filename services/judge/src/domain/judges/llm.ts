@@ -1,9 +1,9 @@
 /**
  * The judge `llm`: a model grades the answer by the user's rubric, over any OpenAI-compatible API.
  *
- * L1: the same question gets one grade: answers are kept by everything that was asked (MAX_KEPT of them), and concurrent
- *     episodes share the request that is under way. A kept grade costs nothing and says so.
- * L2: an answer without a grade is asked for again, as a server that is away is; then the judge has failed.
+ * L1: the same question always gets the same grade. Up to MAX_KEPT answers are kept by their whole question, and concurrent
+ *     episodes share the request that is under way. A kept grade costs nothing, and its metric `cached` is 1.
+ * L2: the request is repeated when the answer has no grade or the server does not answer; after that the judge has failed.
  */
 
 import { createHash } from "node:crypto";
@@ -15,7 +15,7 @@ import { type JudgedEpisode, solutionOf } from "../judged-episode.ts";
 
 type Config = ConfigOf<"llm">;
 
-/** Several steps of a large run; a grade takes a few hundred bytes. */
+/** Enough for several steps of a large run; a grade takes a few hundred bytes. */
 const MAX_KEPT = 20_000;
 
 export function llmJudge(config: Config, parts: JudgeParts): Judge {
@@ -28,7 +28,7 @@ export function llmJudge(config: Config, parts: JudgeParts): Judge {
     const key = createHash("sha256").update(JSON.stringify(messages)).digest("base64");
     const known = kept.get(key);
     const asked = known ?? ask(messages, readGrade, signal); // L2
-    // Moves it to the young end (L1).
+    // Marks it as the most recently used (L1).
     kept.delete(key);
     kept.set(key, asked);
     for (const oldest of kept.keys()) {
@@ -69,15 +69,16 @@ function messagesFor({ rubric, scale }: Config, episode: JudgedEpisode): ChatMes
   ];
 }
 
-/** Between 0 and 1, and all that the model wrote. */
 interface Grade {
+  /** Between 0 and 1. */
   readonly grade: number;
+  /** Everything that the model wrote. */
   readonly reasons: string;
 }
 
 const SCORE_LINE = /score\**\s*:\s*\**\s*(-?[0-9]+(?:\.[0-9]+)?)/gi;
 
-/** @returns reads the grade, scaled to [0, 1]. */
+/** Makes a function that reads the grade, scaled to [0, 1]. */
 function gradeReader({ scale: { min, max } }: Config): (content: string) => Grade | undefined {
   return function readGrade(content) {
     const stated = [...content.matchAll(SCORE_LINE)].at(-1)?.[1];

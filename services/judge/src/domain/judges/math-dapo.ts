@@ -1,4 +1,4 @@
-/** The judge `math_dapo`: whether the stated answer is the row's, 1 or -1. */
+/** The judge `math_dapo`: 1 if the stated answer equals the row's ground truth, else -1. */
 
 import { scoreMathDapo } from "@hone/rl";
 import { groundTruthOf } from "../ground-truth.ts";

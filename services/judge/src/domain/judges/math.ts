@@ -1,4 +1,4 @@
-/** The judge `math`: whether the last boxed answer is the row's. */
+/** The judge `math`: whether the last boxed answer equals the row's ground truth. */
 
 import { scoreMath } from "@hone/rl";
 import { groundTruthOf } from "../ground-truth.ts";

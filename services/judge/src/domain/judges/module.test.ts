@@ -22,7 +22,7 @@ describe("the judge module", () => {
     });
   };
 
-  test("gets the row, the answer and the agent's metadata, and may answer with a number", async () => {
+  test("gets the row, the answer and the agent's metadata, and may return a number", async () => {
     const source = `
       interface Input { dataSource: string; solution: string; groundTruth: unknown; extraInfo: { index: number }; metadata: { answer: string } }
       export function computeScore({ dataSource, solution, groundTruth, extraInfo, metadata }: Input): number {
@@ -32,7 +32,7 @@ describe("the judge module", () => {
     assert.equal((await judge(source)).value, 0.5);
   });
 
-  test("may answer later, with figures and rewards of turns beside the score", async () => {
+  test("may return a promise, with metrics and rewards of turns in addition to the score", async () => {
     const source = `export async function computeScore() {
       return { score: true, length: 4, pred: "4", turns: [[0, 0.25]] };
     }`;
@@ -45,21 +45,21 @@ describe("the judge module", () => {
 
   for (const [what, source, reason] of [
     ["throws", "export function computeScore() { throw new Error('no luck'); }", /no luck/],
-    ["answers with something else", "export const computeScore = () => 'good';", /a number or \{ score/],
-    ["never answers", "export const computeScore = () => new Promise(() => {});", /deadline passed/],
-    ["exports no function", "export const compute = 1;", /export a function computeScore/],
-    ["does not load", "export const computeScore = ;", /its module must load/],
+    ["returns something else", "export const computeScore = () => 'good';", /a number or \{ score/],
+    ["never returns", "export const computeScore = () => new Promise(() => {});", /Waited 50 ms for computeScore/],
+    ["does not exist", "export const compute = 1;", /export a function computeScore/],
+    ["is in a module with an error", "export const computeScore = ;", /module ".*" cannot be loaded/],
   ] as const) {
-    test(`fails where the function ${what}`, () => assert.rejects(judge(source, { deadlineMs: 50 }), reason));
+    test(`fails if the function ${what}`, () => assert.rejects(judge(source, { deadlineMs: 50 }), reason));
   }
 
-  test("a file outside of the project folder is not loaded", () =>
+  test("does not load a file outside of the project folder", () =>
     assert.rejects(
       judgementOf({ kind: "module", path: "../x.ts" }, answered("4"), judgeParts({ gate: gate() })),
       /a path below/,
     ));
 
-  test("a file that is there is not imported where the operator does not allow modules", async () => {
+  test("does not import the file if the operator does not allow modules", async () => {
     const witness = path.join(folder.path, "imported");
     const source = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(witness)}, "");
       export const computeScore = () => 1;`;

@@ -3,8 +3,8 @@
  *
  *     export function computeScore({ dataSource, solution, groundTruth, extraInfo, metadata }) { return 1; }
  *
- * It runs in this process: a breakpoint in it is reached, and what never comes back from it cannot be stopped. A file that
- * has changed is loaded anew for the next run.
+ * It runs in this process: breakpoints in it work, but a function that blocks for ever cannot be stopped. A file that has
+ * changed is loaded again for the next run.
  */
 
 import { deadline } from "@hone/core";
@@ -16,7 +16,7 @@ import { readJudgement } from "../read-judgement.ts";
 
 const EXPORT = "computeScore";
 
-/** @throws {ConfigError | InvalidInputError | JudgeError} when modules are not allowed, the file is not there, cannot be loaded or exports no such function. */
+/** @throws {ConfigError | InvalidInputError | JudgeError} when modules are not allowed, or the file is missing, cannot be loaded or exports no such function. */
 export async function moduleJudge(
   { kind, path, deadlineMs }: ConfigOf<"module">,
   { gate }: JudgeParts,
@@ -26,16 +26,11 @@ export async function moduleJudge(
   try {
     loaded = await module.load();
   } catch (cause) {
-    throw new JudgeError(kind, `Cannot use a judge as its module must load: current value is "${path}"`, {
-      cause,
-    });
+    throw new JudgeError(kind, `the judge's module "${path}" cannot be loaded`, { cause });
   }
   const computeScore = exportOf(loaded);
   if (computeScore === undefined) {
-    throw new JudgeError(
-      kind,
-      `Cannot use a judge as its module must export a function ${EXPORT}: current value is "${path}"`,
-    );
+    throw new JudgeError(kind, `the judge's module "${path}" must export a function ${EXPORT}`);
   }
   return async function judgeByModule(episode, { signal }) {
     const score = await deadline(

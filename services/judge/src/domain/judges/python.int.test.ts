@@ -27,12 +27,12 @@ describe("the judge python", { timeout: 900_000 }, () => {
   };
   const scoreOf = async (...args: Parameters<typeof judge>) => (await judge(...args)).value;
 
-  test("code that passes every test is worth 1, in a block or bare", async () => {
+  test("code that passes every test gets 1, in a fenced block or without one", async () => {
     assert.deepEqual(await judge(`Here:\n${RIGHT}\nDone.`, TESTS), { value: 1 });
     assert.equal(await scoreOf("def add(a, b): return a + b", "assert add(1, 1) == 2"), 1);
   });
 
-  test("code that fails a test is worth 0, or the share that it passes, and the first failure is told", async () => {
+  test("code that fails a test gets 0 or the share of passed tests, and the reason is the first failure", async () => {
     const wrong = "```python\ndef add(a, b):\n    return a + b if isinstance(a, int) else a\n```";
     assert.equal(await scoreOf(wrong, TESTS), 0);
     const { value, reason } = await judge(wrong, TESTS, { score: "share" });
@@ -40,14 +40,14 @@ describe("the judge python", { timeout: 900_000 }, () => {
     assert.match(reason ?? "", /^test 3 of 3: AssertionError/);
   });
 
-  test("a test that ends the answer's process or its time costs the share of that test alone", async () => {
+  test("a test in which the process ends or the time runs out does not affect other tests", async () => {
     const code =
       "import os\ndef add(a, b):\n    if a == -1: os._exit(0)\n    while isinstance(a, str): pass\n    return a + b";
     const more = [...JSON.parse(TESTS), "assert add(1, 1) == 2"];
     assert.equal(await scoreOf(code, more, { score: "share", timeMs: 3_000 }), 2 / 4);
   });
 
-  test("endless loops, the end of the process and too much memory are the answer's failure", async () => {
+  test("endless loops, the end of the process and too much memory fail the test", async () => {
     for (const code of [
       "while True: pass",
       "def add(a, b):\n    while True: pass",
@@ -68,7 +68,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
     });
   }
 
-  test("the tests of the answers that solve nothing pass for one that solves them", async () =>
+  test("a correct answer passes the tests that the attacks must fail", async () =>
     assert.equal(await scoreOf("def solve(xs):\n    return sorted(xs)", SOLVE_TESTS), 1));
 
   for (const [name, code, tests] of casesIn("attacks.py").slice(0, NUM_CASES)) {
@@ -106,7 +106,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
       });
     }
 
-    test("each input counts, whatever the program did with another one", async () => {
+    test("each input is graded independently of the others", async () => {
       const code =
         "import os, sys\nn = int(input())\nif n == 2: os._exit(0)\nif n == 0:\n    while True: pass\nprint(sum(map(int, input().split())))";
       const { value, reason } = await judge(code, SUMS, { score: "share", timeMs: 3_000 });
@@ -115,7 +115,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
       assert.equal(await scoreOf(code, SUMS, { timeMs: 3_000 }), 0);
     });
 
-    test("fails: programs that print something else, print without end, look for outputs or forge replies", async () => {
+    test("fails: programs that print something else or endlessly, search for outputs or forge replies", async () => {
       for (const code of [
         "print(7)",
         "import sys\nsys.stdout.write('3\\n')\nraise ValueError",
@@ -129,7 +129,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
     });
   });
 
-  test("functions are called with arguments of the row, also LeetCode's and when they answer with tuples", async () => {
+  test("functions are called with the row's arguments, including LeetCode's methods and functions that return tuples", async () => {
     const add = {
       fn_name: "add",
       inputs: [
@@ -147,7 +147,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
     assert.equal(await scoreOf(equal, add), 0);
   });
 
-  test("HumanEval's columns, and functions that change their arguments and answer as well", async () => {
+  test("HumanEval's columns are read, and functions may change their arguments and return a value", async () => {
     const check = "def check(candidate):\n    assert candidate(1, 2) == 3";
     assert.equal(await scoreOf(RIGHT, { test: check, entry_point: "add" }), 1);
     assert.equal(await scoreOf("def add(a, b): return 4", { test: check, entry_point: "add" }), 0);
@@ -157,10 +157,10 @@ describe("the judge python", { timeout: 900_000 }, () => {
     assert.equal(await scoreOf(code, { tests }), 0);
   });
 
-  test("tests that are none are a failure of the judge, whatever the answer is", async () => {
+  test("the judge fails if the row's tests are unusable, whatever the answer is", async () => {
     for (const [truth, why] of [
-      ["assert add(1, 2) ==", /no Python/],
-      ["assert True", /ask nothing of the answer/],
+      ["assert add(1, 2) ==", /not Python/],
+      ["assert True", /use nothing of the answer/],
       ["def check(candidate): assert candidate(1, 2) == 3", /entry_point/],
       [{ inputs: ["1"], outputs: [] }, /of one length/],
     ] as const) {
@@ -171,7 +171,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
     }
   });
 
-  test("a sandbox that cannot be had is a failure of the judge", async () => {
+  test("the judge fails if the sandbox is not available", async () => {
     const closed = new PythonSandbox({ maxProcesses: 1 });
     await closed.close();
     for (const broken of [
@@ -185,7 +185,7 @@ describe("the judge python", { timeout: 900_000 }, () => {
     }
   });
 
-  test("a grading whose processes somebody else ended is made again", async () => {
+  test("a grading is repeated if its processes are killed from outside", async () => {
     const slow =
       "import time\nbegin = time.time()\nwhile time.time() < begin + 3: pass\ndef add(a, b): return a + b";
     const grading = judge(slow, TESTS);

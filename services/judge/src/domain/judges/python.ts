@@ -1,13 +1,13 @@
 /**
- * The judge `python`: the answer's code against the row's tests, in the sandbox.
+ * The judge `python`: runs the answer's code and the row's tests in the sandbox.
  *
  * Y1: the code is the answer's last fenced block, or the whole answer where it has none. The tests are the ground truth, in
  *     one of the forms of `row-tests.ts`.
- * Y2: the answer's code is alone in its interpreter. Who runs the tests, compares and says what passed is elsewhere, and
- *     gets nothing of it but plain data.
- * Y3: what the code does to itself (errors, endless loops, too much memory, ending its own process) fails the test: code
- *     that could get itself left out would be no worse than code that fails. A sandbox that cannot be had, or whose processes
- *     are ended from outside again and again, is an infrastructure failure, and so are tests that are none.
+ * Y2: the answer's code has an interpreter of its own. Tests run, and results are compared, in other processes, which get
+ *     only plain data from it.
+ * Y3: what the code does to itself (errors, endless loops, too much memory, ending its own process) fails the test, as the
+ *     policy must not learn to have bad answers left out. It is an infrastructure failure if the sandbox is not available, if
+ *     its processes are repeatedly killed from outside, and if the tests are unusable.
  */
 
 import { JudgeError } from "../../errors.ts";
@@ -22,14 +22,14 @@ import { gradePrograms } from "./python/grade-programs.ts";
 import { gradeTests } from "./python/grade-tests.ts";
 import { rowTestsOf } from "./python/row-tests.ts";
 
-/** Gradings whose processes were ended from outside are made again; the third such end is no accident. */
+/** Most gradings of one answer; a grading is repeated if its processes are killed from outside. */
 const MAX_TRIES = 3;
 
 /** @throws {JudgeError} where there is no sandbox. */
 export function pythonJudge({ kind, score, timeMs }: ConfigOf<"python">, parts: JudgeParts): Judge {
   const { sandbox: answers, testRunners: tests } = parts;
   if (answers === undefined || tests === undefined) {
-    throw new JudgeError(kind, "The judge python cannot run here: this process has no sandbox for code.");
+    throw new JudgeError(kind, "the judge python cannot run here: this process has no sandbox for code");
   }
   const isAll = score === "all";
   return async function judgeByTests(episode, { signal }) {

@@ -1,4 +1,4 @@
-/** The judge `regex`: whether the answer holds what a pattern describes. */
+/** The judge `regex`: whether the answer matches a pattern. */
 
 import { BoundedPattern } from "@hone/config";
 import { inTime } from "../in-time.ts";

@@ -8,14 +8,14 @@ import { assemblePanel } from "../panel.ts";
 import { scoreGroup } from "../score-group.ts";
 import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
 
-/** What the server was asked, and how it answers the next requests, in order; the last for ever. */
+/** A request that the server got. */
 interface Asked {
   readonly url: string | undefined;
   readonly authorization: string | undefined;
   readonly body: Record<string, unknown>;
 }
 
-describe("judges that ask another program", () => {
+describe("judges that call a server", () => {
   let server: Server;
   let origin: string;
   let asked: Asked[] = [];
@@ -41,6 +41,7 @@ describe("judges that ask another program", () => {
   const json = (value: unknown) => (response: ServerResponse) => void response.end(JSON.stringify(value));
   const status = (code: number) => (response: ServerResponse) => void response.writeHead(code).end("busy");
   const silence = () => undefined;
+  /** Sets how the server answers the next requests, in order; it repeats the last answer. */
   const script = (...next: typeof answers) => {
     asked = [];
     answers = next;
@@ -51,7 +52,7 @@ describe("judges that ask another program", () => {
   describe("http", () => {
     const judge = () => ({ kind: "http", url: `${origin}/score`, deadlineMs: 300, maxAttempts: 3 });
 
-    test("posts what a module would get and reads what a module would return", async () => {
+    test("posts the input that a module gets and reads the result that a module returns", async () => {
       script(json({ score: 0.5, length: 7 }));
       const word = await judgementOf(
         { ...judge(), keyVariable: "HONE_JUDGE_KEY" },
@@ -71,24 +72,24 @@ describe("judges that ask another program", () => {
       });
     });
 
-    test("asks again after an error that may pass, and after silence", async () => {
+    test("repeats the request after a temporary error and after silence", async () => {
       script(status(503), silence, json(1));
       assert.equal((await judgementOf(judge(), answered("4"))).value, 1);
       assert.equal(asked.length, 3);
     });
 
-    test("fails when it is out of tries, and at once where asking again cannot help", async () => {
+    test("fails after its last attempt, and at once after an error that is not temporary", async () => {
       script(status(500));
-      await assert.rejects(judgementOf(judge(), answered("4")), /current value is 500 busy/);
+      await assert.rejects(judgementOf(judge(), answered("4")), /answered with status 500: busy/);
       assert.equal(asked.length, 3);
       script(status(404));
-      await assert.rejects(judgementOf(judge(), answered("4")), /current value is 404/);
+      await assert.rejects(judgementOf(judge(), answered("4")), /answered with status 404/);
       assert.equal(asked.length, 1);
       script(json("good"));
       await assert.rejects(judgementOf(judge(), answered("4")), /a number or \{ score/);
     });
 
-    test("an answer without end is not read to its end", async () => {
+    test("refuses an endless answer without reading all of it", async () => {
       script((response) => {
         const send = () => {
           while (!response.destroyed && response.write(" ".repeat(65_536)));
@@ -103,13 +104,13 @@ describe("judges that ask another program", () => {
       assert.equal(asked.length, 1);
     });
 
-    test("a key that is not set is told when the judge is made", () =>
+    test("refuses a key that is not set when the judge is made", () =>
       assert.rejects(
         judgementOf({ ...judge(), keyVariable: "HONE_JUDGE_KEY_X" }, answered("4")),
         /HONE_JUDGE_KEY_X, which is not set for/,
       ));
 
-    test("a key goes to the hosts that it is bound to, and after no redirect to another", async () => {
+    test("sends a key only to the hosts that it is bound to, and follows no redirect", async () => {
       const keyed = { ...judge(), keyVariable: "HONE_JUDGE_KEY" };
       for (const hosts of ["", "api.example.com", "127.0.0.1:1"]) {
         await assert.rejects(
@@ -128,7 +129,7 @@ describe("judges that ask another program", () => {
       );
     });
 
-    test("only variables for judges can be named", () => {
+    test("refuses variables that are not keys of judges", () => {
       const parsed = parseJudges([{ ...judge(), keyVariable: "HONE_DATABASE_URL" }]);
       assert.equal(parsed.kind, "problems");
     });
@@ -148,7 +149,7 @@ describe("judges that ask another program", () => {
     const grade = (content: string) =>
       json({ choices: [{ message: { content } }], usage: { prompt_tokens: 100, completion_tokens: 20 } });
 
-    test("scales the grade to [0, 1] and counts what it cost", async () => {
+    test("scales the grade to [0, 1] and computes its cost", async () => {
       script(grade("Right.\nScore: 7"));
       const word = await judgementOf(judge(), answered("it is 4", "4"));
       assert.equal(word.value, 0.7);
@@ -162,7 +163,7 @@ describe("judges that ask another program", () => {
       }
     });
 
-    test("asks once for equal answers, also while the request is under way", async () => {
+    test("asks once for equal answers, even while the first request is under way", async () => {
       script(grade("**Score:** 10"));
       const parsed = parseJudges([judge()]);
       assert.ok(parsed.kind === "judges");
@@ -182,7 +183,7 @@ describe("judges that ask another program", () => {
       assert.equal(asked.length, 2);
     });
 
-    test("asks again for an answer without a grade, and then has failed", async () => {
+    test("asks again if the answer has no grade, and then fails", async () => {
       script(grade("No idea."), grade("Score: 5"));
       assert.equal((await judgementOf(judge(), answered("4"))).value, 0.5);
       script(grade("Score: 11"));
@@ -200,7 +201,7 @@ describe("judges that ask another program", () => {
       const episodes = answers.map((answer) => answered(answer, "4"));
       return scoreGroup(episodes, panel, { signal: new AbortController().signal });
     };
-    /** Ranks by length, as a model that reads the rubric would. */
+    /** Ranks by length, as a model would by the rubric. */
     const byLength = (response: ServerResponse) => {
       const prompt = JSON.stringify(asked.at(-1)?.body.messages);
       const answers = [...prompt.matchAll(/<answer number=\\"(\d+)\\">\\n(.*?)\\n<\/answer>/g)];
@@ -210,7 +211,7 @@ describe("judges that ask another program", () => {
       response.end(JSON.stringify({ choices: [{ message: { content } }], usage }));
     };
 
-    test("ranks all answers of a group by one call, whatever their order", async () => {
+    test("ranks all answers of a group by one call, in any order", async () => {
       script(byLength);
       const verdict = await rank(["333", "1", "4444", "22"]);
       assert.ok(verdict.kind === "scored", JSON.stringify(verdict));
@@ -220,7 +221,7 @@ describe("judges that ask another program", () => {
       assert.equal(verdict.scores[0]?.[0]?.metrics.input_tokens, 75);
     });
 
-    test("a ranking that leaves an answer out is asked for again, and then the whole group has failed", async () => {
+    test("asks again if the ranking leaves an answer out, and then fails for the whole group", async () => {
       script(json({ choices: [{ message: { content: "Ranking: 1 > 2" } }] }));
       const verdict = await rank(["a", "b", "c"]);
       assert.ok(verdict.kind === "failed");

@@ -20,7 +20,7 @@ describe("the judge reward_model", () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  /** Three outputs: the sum of the ids, its hundredth, and the sums of the other inputs, a thousand of a mask to one of a position. */
+  /** A model with three outputs: the sum of the ids, a hundredth of it, and the weighted sums of the other inputs. */
   function classifier(): Uint8Array {
     const g = new Graph("classifier");
     const ids = Cast(g.input("input_ids", "int64", [1, "length"]), "float32");
@@ -60,21 +60,21 @@ describe("the judge reward_model", () => {
     assert.ok(Math.abs(value - output) < 1e-3 * output, `${value} and ${output}`);
     const squashed = await judge("4", { label: 1, squash: "sigmoid" });
     assert.ok(Math.abs(squashed.value - 1 / (1 + Math.exp(-output))) < 1e-6);
-    await assert.rejects(judge("4", { label: 3 }), /current value is 3 of 3/);
+    await assert.rejects(judge("4", { label: 3 }), /has 3 outputs and no output 3/);
   });
 
-  test("gives a classifier the mask, types and positions that it takes", async () => {
+  test("gives a classifier the mask, types and positions that it has inputs for", async () => {
     const length = idsOf("so 4").length;
     assert.equal((await judge("so 4", { label: 2 })).value, 1_000 * length + (length * (length - 1)) / 2);
   });
 
-  test("of a conversation that is too long the end counts", async () => {
+  test("uses the end of a conversation that is too long", async () => {
     assert.equal((await judge("so 4", { maxTokens: 3 })).value, sum(idsOf("so 4").slice(-3)));
   });
 
-  test("what is no classifier is refused when the judge is made", async () => {
+  test("refuses a model that is not a classifier when the judge is made", async () => {
     await assert.rejects(judge("4", { path: "absent" }), /judge\.path/);
     await writeFile(path.join(folder.path, "model", "model.onnx"), "no graph");
-    await assert.rejects(judge("4"), /must be an ONNX classifier/);
+    await assert.rejects(judge("4"), /is not an ONNX classifier/);
   });
 });

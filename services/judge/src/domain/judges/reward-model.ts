@@ -1,6 +1,6 @@
 /**
- * The judge `reward_model`: a trained classifier reads the conversation, the row's prompt and the answer, by its own chat
- * template; without one, the texts with an empty line between them.
+ * The judge `reward_model`: a trained classifier reads the conversation, which consists of the row's prompt and the answer.
+ * It is rendered by the classifier's own chat template; without one, the texts are joined by an empty line.
  */
 
 import { stat } from "node:fs/promises";
@@ -14,7 +14,7 @@ import type { ConfigOf, JudgeParts } from "../judge-parts.ts";
 import { type JudgedEpisode, solutionOf } from "../judged-episode.ts";
 import { RewardModel } from "../reward-model/reward-model.ts";
 
-/** Where exports put it. */
+/** The usual places of the model in its folder. */
 const MODEL_FILES = ["model.onnx", path.join("onnx", "model.onnx")];
 
 /** @throws {ConfigError | TokenizerLoadError | JudgeError | TerminalError} when folder, tokenizer or model cannot be used. */
@@ -34,7 +34,7 @@ export async function rewardModelJudge(
     if (output === undefined) {
       throw new JudgeError(
         kind,
-        `Cannot judge by a reward model as it must have the label asked for: current value is ${label} of ${outputs.length}`,
+        `the reward model has ${outputs.length} outputs and no output ${label}; give a \`label\` below ${outputs.length}`,
       );
     }
     return squash === "sigmoid" ? 1 / (1 + Math.exp(-output)) : output;
@@ -50,10 +50,7 @@ async function modelIn(folder: string, kind: string): Promise<string> {
     );
     if (isThere) return file;
   }
-  throw new JudgeError(
-    kind,
-    `Cannot judge by a reward model as its folder must hold ${MODEL_FILES.join(" or ")}: current value is ${folder}`,
-  );
+  throw new JudgeError(kind, `the reward model's folder ${folder} has neither ${MODEL_FILES.join(" nor ")}`);
 }
 
 function conversationReader(tokenizer: Tokenizer): (messages: readonly ChatMessage[]) => readonly number[] {
@@ -69,7 +66,7 @@ const promptSchema = z.union([
   z.array(z.object({ role: z.enum(["system", "user", "assistant", "tool"]), content: z.string() })),
 ]);
 
-/** The row's prompt and the answer; where the row has none, what the model was shown first. */
+/** The row's prompt, or else the first turn's prompt, followed by the answer. */
 function messagesOf(episode: JudgedEpisode): ChatMessage[] {
   const parsed = promptSchema.safeParse(episode.row?.prompt);
   const prompt = parsed.data ?? [{ role: "user" as const, content: episode.turns[0]?.promptText ?? "" }];

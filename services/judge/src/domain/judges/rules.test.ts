@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { JudgeError } from "../../errors.ts";
 import { answered, judgementOf } from "../testing-episodes.ts";
 
-/** The value of the last of two model calls. */
+/** The judge's value for an episode whose second and last answer is `answer`. */
 async function score(judge: object, answer: string, truth: unknown): Promise<number> {
   return (await judgementOf(judge, answered(["#### 1 \\boxed{1}", answer], truth))).value;
 }
@@ -56,20 +56,20 @@ describe("the judges that are rules", () => {
   }
 
   for (const kind of ["exact", "gsm8k", "math", "math_dapo"]) {
-    test(`${kind} fails where the row has no ground truth, and where it is no text`, async () => {
+    test(`${kind} fails if the row has no ground truth or one that is not a text`, async () => {
       for (const truth of [undefined, null, ["72"], { value: 72 }]) {
         await assert.rejects(score({ kind }, "72", truth), JudgeError);
       }
     });
   }
 
-  test("a pattern that would match for ever ends in a failure, and the judge goes on", async () => {
+  test("regex fails for a pattern that takes too long, and works again for the next answer", async () => {
     const hopeless = { kind: "regex", pattern: "^(a+)+$" };
     await assert.rejects(score(hopeless, `${"a".repeat(50)}!`, undefined), /takes longer than 1000 ms/);
     assert.equal(await score(hopeless, "aaa", undefined), 1);
   });
 
-  test("degenerate tells which check struck, over all turns", async () => {
+  test("degenerate gives a metric for each check over all turns", async () => {
     const episode = answered(["<s>", "fine"]);
     const turns = [...episode.turns, { ...episode.turns[1]!, info: { invalidToolCalls: ["{"] } }];
     const checks = ["loops", "control_tokens", "tool_calls"];
@@ -80,7 +80,7 @@ describe("the judges that are rules", () => {
     });
   });
 
-  test("math_dapo tells its accuracy beside the value", async () => {
+  test("math_dapo gives its accuracy as a metric", async () => {
     assert.deepEqual((await judgementOf({ kind: "math_dapo" }, answered("Answer: 3", "4"))).metrics, {
       acc: 0,
     });

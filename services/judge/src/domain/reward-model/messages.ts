@@ -1,4 +1,4 @@
-/** What a reward model's thread and its judge say to each other. */
+/** Messages between a reward model's judge and its thread. */
 
 export interface ToRewardWorker {
   readonly id: number;
@@ -10,6 +10,6 @@ export type FromRewardWorker =
   | { readonly kind: "ready" }
   /** The model cannot be loaded. */
   | { readonly kind: "unusable"; readonly reason: string }
-  /** Every output of the model for the conversation. */
+  /** All outputs of the model for the conversation. */
   | { readonly kind: "outputs"; readonly id: number; readonly outputs: readonly number[] }
   | { readonly kind: "failed"; readonly id: number; readonly reason: string };

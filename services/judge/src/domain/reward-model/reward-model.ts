@@ -1,8 +1,8 @@
 /**
  * A classifier in a thread of its own.
  *
- * R1: conversations are judged one after the other; who asks waits for its turn.
- * R2: a thread that dies fails everything that it was asked, and what it is asked later.
+ * R1: conversations are judged one after the other.
+ * R2: when the thread dies, all waiting and all later requests fail.
  */
 
 import { Worker } from "node:worker_threads";
@@ -22,14 +22,14 @@ export class RewardModel {
 
   private constructor(worker: Worker) {
     this.#worker = worker;
-    worker.on("message", (message: FromRewardWorker) => this.#hear(message));
+    worker.on("message", (message: FromRewardWorker) => this.#onMessage(message));
     worker.on("error", (error) => this.#fail(describeError(error)));
     worker.on("exit", (code) => this.#fail(`its thread ended with code ${code}`));
-    // A model that nobody asks keeps no process alive.
+    // An idle model does not keep the process alive.
     worker.unref();
   }
 
-  /** @param file model.onnx. @throws {TerminalError} when it is no classifier of conversations. */
+  /** @param file path of model.onnx. @throws {TerminalError} when it is not a classifier of conversations. */
   static async open(file: string): Promise<RewardModel> {
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: file });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -45,7 +45,7 @@ export class RewardModel {
       await worker.terminate();
       throw new TerminalError(
         "REWARD_MODEL",
-        `Cannot use a reward model as it must be an ONNX classifier: current value is ${file}`,
+        `the reward model ${file} is not an ONNX classifier that can be used`,
         { cause },
       );
     }
@@ -65,7 +65,7 @@ export class RewardModel {
     });
   }
 
-  #hear(message: FromRewardWorker): void {
+  #onMessage(message: FromRewardWorker): void {
     if (message.kind === "outputs") this.#waiting.get(message.id)?.resolve(message.outputs);
     if (message.kind === "failed") this.#waiting.get(message.id)?.reject(failure(message.reason));
   }
@@ -78,5 +78,5 @@ export class RewardModel {
 }
 
 function failure(reason: string): TerminalError {
-  return new TerminalError("REWARD_MODEL", `Cannot run a reward model: current value is ${reason}`);
+  return new TerminalError("REWARD_MODEL", `the reward model failed: ${reason}`);
 }

@@ -1,4 +1,4 @@
-/** The thread of one reward model: a run of onnxruntime stands still on its thread, and the judge must not. */
+/** The thread of one reward model. onnxruntime blocks the thread it runs on, which must not be the judge's. */
 
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError } from "@hone/core";
@@ -7,7 +7,7 @@ import type { FromRewardWorker, ToRewardWorker } from "./messages.ts";
 
 const port = parentPort!;
 const post = (message: FromRewardWorker) => port.postMessage(message);
-/** What classifiers of the Hugging Face hub take: the value of each input at a position. */
+/** The inputs of classifiers on the Hugging Face hub, with the value of each at a position. */
 const INPUTS: Readonly<Record<string, (id: number, position: number) => number>> = {
   input_ids: (id) => id,
   attention_mask: () => 1,
@@ -19,13 +19,13 @@ const IDS = "input_ids";
 try {
   const session = await InferenceSession.create(workerData as string, {
     executionProviders: ["cpu"],
-    // Between two judgements other services have the cores.
+    // Threads must not spin between two judgements, as other services need the cores.
     extra: { session: { intra_op: { allow_spinning: "0" } } },
   });
-  const strange = session.inputNames.filter((name) => !Object.hasOwn(INPUTS, name));
-  if (strange.length > 0 || !session.inputNames.includes(IDS)) {
+  const unknown = session.inputNames.filter((name) => !Object.hasOwn(INPUTS, name));
+  if (unknown.length > 0 || !session.inputNames.includes(IDS)) {
     throw new Error(
-      `its inputs are ${session.inputNames.join(", ")}, not ${IDS} and of ${Object.keys(INPUTS).join(", ")}`,
+      `its inputs are ${session.inputNames.join(", ")}; it must have ${IDS}, and may have only ${Object.keys(INPUTS).join(", ")}`,
     );
   }
   port.on("message", async ({ id, tokenIds }: ToRewardWorker) => {

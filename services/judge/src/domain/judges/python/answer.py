@@ -1,5 +1,5 @@
-"""The interpreter of the answer: runs its code and does what the tests ask. Nothing in here is trusted, as the code can
-change all of it; whatever it sends is data to the tests."""
+"""Runs in the interpreter of the answer: executes its code and serves the requests of the tests. Nothing in here is
+trusted, as the answer's code can change all of it; the tests treat everything that it sends as data."""
 
 import io
 
@@ -38,7 +38,7 @@ class Answer(Wire):
             raise NameError(f"name {name!r} is not defined") from None
 
     def on_change(self, number, name, args, kwargs):
-        """A call after which the tests look at their arguments."""
+        """A call after which the tests get their arguments back, as the call may have changed them."""
         thing = self.thing(number)
         args = [self.decode(each) for each in args]
         kwargs = {key: self.decode(value) for key, value in kwargs}
@@ -51,7 +51,7 @@ class Answer(Wire):
         delattr(self.thing(number), name)
 
     def on_plain(self, number):
-        """A list, dict or set of the answer's own class as plain data; None where it is none."""
+        """An instance of a subclass of list, dict or set as plain data; None for any other object."""
         thing = self.thing(number)
         for kind in (list, dict, set, bytearray):
             if isinstance(thing, kind):

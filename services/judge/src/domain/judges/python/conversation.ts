@@ -1,35 +1,36 @@
 /**
- * Code in the sandbox that calls its host and is told the next thing by what its call returns.
+ * A conversation with code in the sandbox: each call of the code to its host is a message, and the host's next message is
+ * what the call returns.
  *
- * C1: the two speak in turns; who waits for the other waits no longer than its signal allows.
- * C2: a conversation whose process somebody else ended is lost: it cannot go on in another process from the middle.
+ * C1: the two sides take turns, and neither waits longer than its signal allows.
+ * C2: a conversation whose process was killed from outside is lost, as another process cannot continue it in the middle.
  */
 
 import { raceAbortable } from "@hone/core";
 import type { PythonSandbox, RunResult } from "@hone/sandbox";
 
-/** What came of the other side's turn. */
+/** The other side's message, or its end. */
 export type Said =
   | { readonly kind: "said"; readonly text: string }
   | { readonly kind: "ended"; readonly how: RunResult["kind"]; readonly reason: string };
 
-/** A signal from outside ended the process in the middle (C2). */
+/** The process was killed from outside (C2). */
 export class ConversationLostError extends Error {
   override readonly name = "ConversationLostError";
 
   constructor() {
-    super("a process of the sandbox was ended from outside while it judged");
+    super("a process of the sandbox was killed from outside while it judged");
   }
 }
 
-/** Longer than any grading may take with its waits for processes; gradings have deadlines of their own. */
+/** Longer than any grading takes with its waits for processes; gradings have deadlines of their own. */
 const RUN_MS = 24 * 60 * 60 * 1_000;
-/** Nobody reads what is printed past the conversation. */
+/** Small, as output outside of the conversation is not used. */
 const MAX_OUTPUT_BYTES = 4_096;
 
 export class Conversation {
   readonly #over = new AbortController();
-  /** Settles with the run. */
+  /** Settles when the run ends. */
   readonly #end: Promise<Said>;
   #said = Promise.withResolvers<Said>();
   #answer: PromiseWithResolvers<string> | undefined;
@@ -50,7 +51,7 @@ export class Conversation {
     };
     let numProcesses = 0;
     const onProcess = <T>(wait: () => Promise<T>): Promise<T> => {
-      // The sandbox runs code again whose process a signal ended (C2).
+      // The sandbox starts another process when one is killed by a signal (C2).
       if (++numProcesses > 1) throw new ConversationLostError();
       return wait();
     };
@@ -58,41 +59,41 @@ export class Conversation {
     this.#end = running.then(endOf).finally(() => {
       this.#isOver = true;
     });
-    // It may fail while nobody waits for it.
+    // The promise may be rejected while nobody awaits it.
     this.#end.catch(() => undefined);
   }
 
-  /** Starts the code; it is to be ended. */
+  /** Starts the code; the caller must call `end`. */
   static open(sandbox: PythonSandbox, code: string): Conversation {
     return new Conversation(sandbox, code);
   }
 
-  /** Calls so far; the sandbox allows 10,000 to a process. */
+  /** Number of calls so far; the sandbox allows 10,000 for each process. */
   get numCalls(): number {
     return this.#numCalls;
   }
 
-  /** Whether its process is gone. */
+  /** Whether its process has ended. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /**
-   * Waits for the code's first word.
+   * Waits for the code's first message.
    * @throws {SandboxUnavailableError}, {ConversationLostError}, and the signal's reason when it aborts.
    */
   async begin(signal: AbortSignal): Promise<Said> {
     return raceAbortable(Promise.race([this.#said.promise, this.#end]), signal);
   }
 
-  /** Answers and waits for the next word. @throws as {@link begin}. */
+  /** Sends a message and waits for the next one. @throws as {@link begin} does. */
   async say(text: string, signal: AbortSignal): Promise<Said> {
     this.#said = Promise.withResolvers();
     this.#answer?.resolve(text);
     return this.begin(signal);
   }
 
-  /** Ends the process; done when it has given its place back. */
+  /** Ends the process; resolves when its place in the sandbox is free again. */
   async end(): Promise<void> {
     this.#over.abort();
     await this.#end.catch(() => undefined);
@@ -109,6 +110,6 @@ function endOf(result: RunResult): Said {
     case "timed_out":
       return { kind: "ended", how: "timed_out", reason: "its time was over" };
     case "out_of_memory":
-      return { kind: "ended", how: "out_of_memory", reason: "it used more memory than it may" };
+      return { kind: "ended", how: "out_of_memory", reason: "it used too much memory" };
   }
 }

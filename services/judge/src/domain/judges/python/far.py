@@ -1,5 +1,5 @@
-"""What an interpreter holds in the place of an object that stays with the other one (W2 of wire.py). That of the tests and that of
-the answer both run this file.
+"""`Far` objects stand for objects of the other interpreter (W2 of wire.py). The interpreter of the tests and that of the answer
+both run this file.
 """
 
 import builtins
@@ -11,7 +11,7 @@ import types
 _MAX_EXACT_INT = 2**53
 _SEQUENCES = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _BYTES = {"bytes": bytes, "bytearray": bytearray}
-# Types of the standard library that count as plain data: how one is written as plain data, and made of it again.
+# Types of the standard library that count as plain data, with functions to write them as other plain data and to read them.
 _LIBRARY = {
     ("collections", "deque"): (list, lambda make, items: make(items)),
     ("collections", "Counter"): (dict, lambda make, items: make(items)),
@@ -30,7 +30,7 @@ _LIBRARY = {
         lambda make, parts: make(*parts),
     ),
 }
-# What operators and built-in functions ask of an object of the other side.
+# Methods by which operators and built-in functions use an object of the other side.
 _OPERATIONS = {
     "__len__": len,
     "__iter__": iter,
@@ -63,9 +63,9 @@ for _name in [*_BINARY, *_ORDER]:
     if _name in _BINARY:
         _OPERATIONS[f"__r{_name}__"] = lambda thing, other, own=_own: own(other, thing)
         _OPERATIONS[f"__i{_name}__"] = getattr(operator, "i" + _name if _name not in ("and", "or") else f"i{_name}")
-# Modules of the standard library whose errors are the same on both sides; none means anything to who runs the tests.
+# Modules of the standard library whose errors are the same on both sides; none of them has a meaning for the test runner.
 _ERRORS = {"json.decoder", "decimal", "statistics", "dataclasses", "queue", "_queue", "struct", "binascii", "re", "csv", "_csv"}
-# An iterator would end quietly where a call inside of it raised one of these.
+# If a call within an iterator raised one of these, the iterator would end without an error.
 _ENDS_OF_ITERATION = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 
@@ -123,7 +123,7 @@ class FarCallable(Far):
 
 
 class FarMethod:
-    """A method of an object of the other side, not yet called."""
+    """A method of an object of the other side."""
 
     def __init__(self, of, name):
         self._of, self._name = of, name

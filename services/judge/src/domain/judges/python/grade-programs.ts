@@ -1,9 +1,9 @@
 /**
- * Grades a program by what it prints for each input.
+ * Grades a program by its output for each input.
  *
- * P1: one process runs all inputs, each in a fresh `__main__`; a program that ends it fails its test and the next one gets
- *     another process.
- * P2: what must be printed never reaches that process: it is compared here.
+ * P1: one process runs all inputs, each in a new `__main__`. When a program ends the process, its test has failed and the
+ *     next test gets another process.
+ * P2: the expected output is compared here and is never sent to that process.
  */
 
 import { parseJson } from "@hone/core";
@@ -16,13 +16,13 @@ import { PROGRAMS_PROGRAM } from "./harness.ts";
 import type { ProgramTest } from "./row-tests.ts";
 import { isSameOutput } from "./same-output.ts";
 
-/** Of a program's output this is read, or twice the longest that is expected; what is longer is wrong. */
+/** At least this much of a program's output is read, or twice the longest expected output; a longer output is wrong. */
 const MIN_OUTPUT_BYTES = 131_072;
 
-/** The answer's word on a run. */
+/** The reply of the answer's interpreter after a run. */
 const ranShape = z.object({ output: z.string(), error: z.string().nullable() });
 
-/** @throws {JudgeError}, {ConversationLostError} and what the sandbox throws; what the code does is a grade. */
+/** @throws {JudgeError}, {ConversationLostError} and the errors of the sandbox; whatever the code does only affects its grades. */
 export async function gradePrograms(
   code: string,
   tests: readonly ProgramTest[],
@@ -34,7 +34,7 @@ export async function gradePrograms(
   return grades;
 }
 
-/** Until a program ends the process, or all is graded. */
+/** Grades until a program ends the process or everything is graded. */
 async function gradeInOneProcess(
   code: string,
   tests: readonly ProgramTest[],
@@ -42,14 +42,14 @@ async function gradeInOneProcess(
   answers: PythonSandbox,
   { signal }: GradeOptions,
 ): Promise<void> {
-  // One bound for all: the length of what one test expects would tell a program "yes" from "no".
+  // All tests have the same limit, as a limit of its own would reveal the length of a test's expected output.
   const longest = Math.max(...tests.map(({ output }) => Buffer.byteLength(output)));
   const maxBytes = Math.max(MIN_OUTPUT_BYTES, 2 * longest);
   const answer = Conversation.open(answers, PROGRAMS_PROGRAM);
   try {
     const ready = await answer.begin(signal);
     if (ready.kind === "ended") {
-      throw new JudgeError("python", `The program that runs answers did not start: ${ready.reason}`);
+      throw new JudgeError("python", `the interpreter for answers did not start: ${ready.reason}`);
     }
     while (!grades.isDone) {
       const { input, output } = tests[grades.next]!;
@@ -80,7 +80,7 @@ function problemOf(reply: string, expected: string): string | undefined {
     if (!(error instanceof SyntaxError)) throw error;
   }
   const ran = ranShape.safeParse(value);
-  if (!ran.success) return "its process did not say what it printed";
+  if (!ran.success) return "its process did not report its output";
   if (ran.data.error !== null) return ran.data.error.slice(0, 500);
   return isSameOutput(ran.data.output, expected) ? undefined : "it printed something else";
 }

@@ -1,10 +1,10 @@
 /**
- * Grades a solution by tests: they run in one interpreter, the answer in another, and this relays what they say.
+ * Grades a solution by tests. The tests run in one interpreter and the answer in another, and this relays their messages.
  *
- * G1: the interpreter of the tests alone says whether a test passed, with a nonce that the other one never gets.
- * G2: a test in which either process ended, or whose time was over, has failed, whatever the tests made of it; what comes
- *     after it runs in new processes.
- * G3: the tests' texts and the values that they expect never reach the answer; what they pass to its functions does.
+ * G1: only the interpreter of the tests reports whether a test passed, with a nonce that the other interpreter never gets.
+ * G2: a test has failed if one of the processes ended or the time was over, even if the tests caught that. The next tests
+ *     run in new processes.
+ * G3: the answer never gets the text of the tests or their expected values, but only the arguments for its functions.
  */
 
 import { randomUUID } from "node:crypto";
@@ -18,7 +18,7 @@ import { ANSWER_PROGRAM } from "./harness.ts";
 import type { CodeTest } from "./row-tests.ts";
 import type { TestRunners } from "./test-runners.ts";
 
-/** The sandbox allows 10,000 calls to a process; the others are for the test that begins. */
+/** The sandbox allows 10,000 calls for each process; the remaining ones are for the test that begins. */
 const MAX_CALLS_BEFORE_A_TEST = 2_000;
 
 const verdictShape = z.object({
@@ -27,13 +27,13 @@ const verdictShape = z.object({
   reason: z.string().optional(),
 });
 
-/** Whose code runs where. */
+/** Where the answer and the tests run. */
 export interface Interpreters {
   readonly answers: PythonSandbox;
   readonly tests: TestRunners;
 }
 
-/** @throws {JudgeError} where the tests are broken, {ConversationLostError} and what the sandbox throws. */
+/** @throws {JudgeError} if the tests are broken, {ConversationLostError} and the errors of the sandbox. */
 export async function gradeTests(
   code: string,
   tests: readonly CodeTest[],
@@ -57,7 +57,7 @@ export async function gradeTests(
   return grades;
 }
 
-/** An interpreter of tests and one of the answer, until a test ends one of them or all is graded. */
+/** An interpreter for the tests and one for the answer, used until a test ends one of them or everything is graded. */
 class Pair {
   readonly #tests: Conversation;
   readonly #answers: PythonSandbox;
@@ -74,7 +74,7 @@ class Pair {
     this.#signal = signal;
   }
 
-  /** @returns whether the interpreter of the tests waits for its next job. */
+  /** @returns whether the interpreter of the tests can be used again. */
   async grade(code: string, tests: readonly CodeTest[]): Promise<boolean> {
     let reply: string | undefined = JSON.stringify({ nonce: this.#nonce, code, tests });
     try {
@@ -99,7 +99,7 @@ class Pair {
     await this.#answer?.end();
   }
 
-  /** @returns undefined where the two have nothing more to say to each other. */
+  /** @returns the reply, or undefined if the grading cannot continue with these interpreters. */
   async #replyTo(said: string): Promise<string | undefined> {
     const at = said.indexOf("\n");
     const kind = said.slice(0, at);
@@ -118,7 +118,7 @@ class Pair {
       default:
         throw new JudgeError(
           "python",
-          `The program that runs tests said something unknown: ${said.slice(0, 80)}`,
+          `the interpreter for tests sent an unknown message: ${said.slice(0, 80)}`,
         );
     }
   }
@@ -129,7 +129,7 @@ class Pair {
       this.#answer = Conversation.open(this.#answers, ANSWER_PROGRAM);
       const ready = await this.#answer.begin(this.#signal);
       if (ready.kind === "ended") {
-        throw new JudgeError("python", `The program that runs answers did not start: ${ready.reason}`);
+        throw new JudgeError("python", `the interpreter for answers did not start: ${ready.reason}`);
       }
     }
     this.#clock = this.#grades.startClock();
@@ -142,7 +142,7 @@ class Pair {
     this.#clock = undefined;
     const verdict = verdictShape.parse(parseJson(text));
     if (verdict.nonce !== this.#nonce) {
-      throw new JudgeError("python", "The program that runs tests gave a verdict without its nonce.");
+      throw new JudgeError("python", "the interpreter for tests sent a verdict without its nonce");
     }
     const { kind, reason = "no reason" } = verdict;
     switch (kind) {
@@ -153,17 +153,17 @@ class Pair {
         this.#grades.fail(reason);
         break;
       case "broken":
-        throw new JudgeError("python", `The row's tests cannot be used: ${reason}.`);
+        throw new JudgeError("python", `the row's tests cannot be used: ${reason}`);
       default:
         return unreachable(kind);
     }
     return this.#grades.isDone ? "enough" : "";
   }
 
-  /** The tests' process ended: in the middle of a test by what the answer gave it, as far as anybody can tell. */
+  /** Handles the end of the tests' process. In the middle of a test, the answer's values probably caused it. */
   #endOfTests({ how, reason }: { readonly how: string; readonly reason: string }): void {
     if (this.#clock === undefined || how === "finished") {
-      throw new JudgeError("python", `The program that runs tests ended early: ${reason}`);
+      throw new JudgeError("python", `the interpreter for tests ended early: ${reason}`);
     }
     this.#grades.fail(reason);
   }

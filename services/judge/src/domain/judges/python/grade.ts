@@ -1,16 +1,16 @@
-/** What gradings by tests and by programs have in common. */
+/** The parts that gradings by tests and by programs have in common. */
 
 export interface GradeOptions {
   readonly timeMs: number;
-  /** Stop at the first test that fails. */
+  /** Whether all tests must pass, so that the grading stops at the first failure. */
   readonly isAll: boolean;
   readonly signal: AbortSignal;
 }
 
-/** A grading as a whole takes no longer than so many times one test may; the tests that it does not reach fail. */
+/** A whole grading may take this many times the time of one test; tests that it does not reach have failed. */
 const MAX_TESTS_TIME = 10;
 
-/** The tests of one answer as they pass and fail. */
+/** Counts the passed and failed tests of one answer. */
 export class Grades {
   readonly #options: GradeOptions;
   readonly #count: number;
@@ -28,13 +28,13 @@ export class Grades {
     return this.#numPassed / this.#count;
   }
 
-  /** Why the first one failed. */
+  /** Why the first failed test failed. */
   get reason(): string | undefined {
     const isCutShort = this.#numGraded < this.#count;
-    return this.#reason ?? (isCutShort ? "no time was left for all of the tests" : undefined);
+    return this.#reason ?? (isCutShort ? "there was not enough time for all tests" : undefined);
   }
 
-  /** The test that comes next. */
+  /** Index of the next test. */
   get next(): number {
     return this.#numGraded;
   }
@@ -55,7 +55,7 @@ export class Grades {
     this.#reason ??= `test ${this.#numGraded} of ${this.#count}: ${reason}`;
   }
 
-  /** Gives a test its time; ended by `stop`. */
+  /** Starts the time of a test; the caller must call `stop`. */
   startClock(): Clock {
     const begin = performance.now();
     const over = new AbortController();

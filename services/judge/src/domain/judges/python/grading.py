@@ -1,19 +1,19 @@
-"""Runs the tests of rows in their interpreter, job after job.
+"""Runs the tests of rows in the interpreter of the tests, one job after the other.
 
-T1: a name means the answer's only where neither the tests nor Python itself define it: an answer that defines `len`,
-    `sorted` or `math` changes nothing of how it is tested.
+T1: a name refers to the answer only if neither the tests nor Python itself define it, so an answer that defines `len`,
+    `sorted` or `math` does not change how it is tested.
 """
 
 import ast
 import io
 
 _MODULES = sys.stdlib_module_names
-# What tests use without an import of their own, where the answer's task is something else.
+# Names that tests use without importing them, although they are not the answer's task.
 _HELPERS = {"isclose": "math", "Counter": "collections", "OrderedDict": "collections", "deque": "collections"}
 
 
 class _Bare:
-    """A context manager of the answer around code that has nothing of it, so that there is nothing to hide."""
+    """A context manager of the answer around code that tests nothing of the answer, and so may suppress errors."""
 
     def __init__(self, far):
         self._far = far
@@ -26,7 +26,8 @@ class _Bare:
 
 
 class _Statements(ast.NodeTransformer):
-    """Calls whose value nobody uses, and some context managers, go through functions that the tests cannot name."""
+    """Replaces some expressions (calls whose value is not used, some context managers, `type`) by calls of functions whose
+    names the tests cannot use."""
 
     def visit_With(self, node):
         self.generic_visit(node)
@@ -63,7 +64,7 @@ class _Statements(ast.NodeTransformer):
 
 
 class _Builtins(dict):
-    """Python's own names, and behind them the answer's (T1)."""
+    """Python's own names and then the answer's (T1)."""
 
     def __missing__(self, name):
         return self["$answer"](name)
@@ -92,7 +93,7 @@ def _names_in(tree):
             bound.add(node.name)
         elif isinstance(node, ast.alias):
             bound.add((node.asname or node.name).split(".")[0])
-    # Names that are the begin of `name.something`, and those that stand for themselves.
+    # Names that only occur as in `name.something`, and names that also occur alone.
     heads = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
     based = {head.id for head in heads}
     ids = {id(head) for head in heads}
@@ -106,13 +107,13 @@ def _run_code(tests, code, entry_point):
         tree = ast.parse(code, "<tests>")
         compiled = compile(_Statements().visit(tree), "<tests>", "exec")
     except SyntaxError as error:
-        raise BrokenTests(f"the tests are no Python: {error}") from None
+        raise BrokenTests(f"the tests are not Python: {error}") from None
     bound, called, only_based, loaded = _names_in(tree)
     modules = only_based & _MODULES
     free = loaded - bound - modules - set(dir(builtins)) - {"$statement", "$bare", "$type"}
     for name in free:
         if name.startswith("assert"):
-            raise BrokenTests(f"{name} is used and nowhere defined")
+            raise BrokenTests(f"{name} is used but not defined")
 
     helpers = free & _HELPERS.keys() if free - _HELPERS.keys() else set()
 
@@ -134,7 +135,7 @@ def _run_code(tests, code, entry_point):
     if "unittest" in code:
         import unittest
 
-        # The cases that the tests define run afterwards, and no end of the program says how they went.
+        # The test cases are run afterwards, and main() would end the program.
         unittest.main = lambda *args, **kwargs: None
     room = types.ModuleType(_ROOM_OF_TESTS)
     sys.modules[_ROOM_OF_TESTS] = room
@@ -143,7 +144,7 @@ def _run_code(tests, code, entry_point):
     space = room.__dict__
     space["__builtins__"] = known
     space["__name__"] = _ROOM_OF_TESTS
-    # Where the tests want nothing else of the answer, it redefines the one built-in name that they call.
+    # If the tests use nothing else of the answer, the task is to redefine the one built-in function that they call.
     own_builtins = called & set(vars(builtins)) - bound
     if entry_point is not None:
         space[entry_point] = _entry(tests, entry_point)
@@ -163,7 +164,7 @@ def _run_code(tests, code, entry_point):
     if tests.failure is not None:
         raise tests.failure
     if not tests.has_asked:
-        raise BrokenTests("the tests ask nothing of the answer")
+        raise BrokenTests("the tests use nothing of the answer")
 
 
 def _type_of(thing):
@@ -195,7 +196,7 @@ def _entry(tests, name):
 
 
 def _run_defined(tests, tree, space, entry_point):
-    """What the tests define and leave to a runner: cases of unittest, functions for pytest, `check` of HumanEval."""
+    """Runs what the tests only define: cases of unittest, functions for pytest, `check` of HumanEval."""
     mentioned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     unittest = sys.modules.get("unittest")
     cases = [] if unittest is None else [
@@ -212,16 +213,16 @@ def _run_defined(tests, tree, space, entry_point):
     for name, function in functions.items():
         if name.startswith("test_") and name not in mentioned and function.__module__ == _ROOM_OF_TESTS:
             if function.__code__.co_argcount > 0:
-                raise BrokenTests(f"{name} takes arguments, which nobody gives")
+                raise BrokenTests(f"{name} takes arguments, but test functions are called without any")
             function()
     if "check" in functions and "check" not in mentioned:
         if entry_point is None:
-            raise BrokenTests("check(candidate) is defined and not called; give the row an entry_point")
+            raise BrokenTests("check(candidate) is defined but not called; give the row an entry_point")
         functions["check"](space[entry_point])
 
 
 def _run_case(tests, name, args, expected):
-    """A call whose value stands in the row, as JSON: tuples count as lists."""
+    """Compares the value of a call with the row's expected value, which is JSON; tuples count as lists."""
     found = _as_json(_entry(tests, name)(*args))
     is_right = found == expected or (isinstance(expected, list) and len(expected) == 1 and found == expected[0])
     if not is_right:
@@ -257,7 +258,7 @@ def _verdict_of(tests, code, test):
 
 
 def serve_tests():
-    """Runs job after job: each time all of its tests, until the host has heard enough."""
+    """Runs one job after the other, each with all of its tests or until the host says that it is enough."""
     def call(kind, text=""):
         return host_call(f"{kind}\n{text}")
 

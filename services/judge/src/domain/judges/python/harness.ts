@@ -1,16 +1,16 @@
-/** The Python that runs in the interpreters of a grading, beside the answer's and the tests' own. */
+/** Hone's own Python code in the interpreters of a grading. */
 
 import { readFileSync } from "node:fs";
 import path from "node:path";
 
 const textOf = (file: string) => readFileSync(path.join(import.meta.dirname, file), "utf8");
 
-/** How the two sides speak, for both of them. */
+/** The protocol between the two interpreters; both run it. */
 const WIRE = textOf("far.py") + textOf("wire.py");
 
-/** Serves what the tests ask of the answer. */
+/** Runs the answer and serves the requests of the tests. */
 export const ANSWER_PROGRAM = WIRE + textOf("answer.py");
-/** Runs the answer as a program, input by input. */
+/** Runs the answer as a program, on one input after the other. */
 export const PROGRAMS_PROGRAM = textOf("programs.py");
-/** Runs the tests of rows, job after job. */
+/** Runs a row's tests for one answer after the other. */
 export const TESTS_PROGRAM = WIRE + textOf("tests.py") + textOf("grading.py");

@@ -1,5 +1,5 @@
-"""The interpreter of an answer that is a program: runs it on each input and says what it printed. Nothing in here is
-trusted, as the code can change all of it; what is right is known and compared outside."""
+"""Runs in the interpreter of an answer that is a program: executes it on each input and reports its output. Nothing in here
+is trusted, as the program can change all of it; the expected output is compared in another process."""
 
 import builtins
 import io
@@ -10,7 +10,7 @@ import types
 
 _INPUT, _OUTPUT = "/tmp/input", "/tmp/output"
 _open, _read, _write, _fstat = io.open, os.read, os.write, os.fstat
-# What the numbers 0, 1 and 2 stand for while a program runs.
+# The files behind the descriptors 0, 1 and 2 while a program runs.
 _descriptors = {}
 
 
@@ -35,7 +35,7 @@ def _redirect():
 
 
 def _run_in_line():
-    """There are no threads here; programs begin one for a deeper stack."""
+    """The sandbox has no threads. Programs start one to get a deeper stack, so its function is run directly."""
     import threading
 
     threading.Thread.start = lambda self: self.run()

@@ -8,7 +8,7 @@ const read = (truth: unknown, isAll = true) =>
   rowTestsOf(typeof truth === "string" ? truth : JSON.stringify(truth), isAll);
 
 describe("rowTestsOf()", () => {
-  test("a text is a test in Python, and so is each text of a list", () => {
+  test("reads a text, and each text of a list, as a test in Python", () => {
     assert.deepEqual(read("assert f(1) == 2"), { kind: "code", tests: [{ code: "assert f(1) == 2" }] });
     assert.deepEqual(read(["import math", "assert f(1)"]), {
       kind: "code",
@@ -24,13 +24,13 @@ describe("rowTestsOf()", () => {
     });
   });
 
-  test("HumanEval's test and entry point", () =>
+  test("reads HumanEval's test and entry point", () =>
     assert.deepEqual(read({ task_id: "HumanEval/0", test: "def check(candidate): ...", entry_point: "f" }), {
       kind: "code",
       tests: [{ code: "def check(candidate): ...", entry_point: "f" }],
     }));
 
-  test("inputs and outputs of programs, in the forms of APPS and verl, CodeContests and LiveCodeBench", () => {
+  test("reads inputs and outputs of programs in the forms of APPS and verl, CodeContests and LiveCodeBench", () => {
     const tests = [
       { input: "1 2\n3", output: "6" },
       { input: "", output: "0\n1" },
@@ -45,7 +45,7 @@ describe("rowTestsOf()", () => {
     assert.deepEqual(read(tests.map((each) => ({ ...each, testtype: "stdin" }))), program);
   });
 
-  test("arguments and values of a function, in the forms of APPS and verl and of LiveCodeBench", () => {
+  test("reads arguments and values of a function in the forms of APPS and verl and of LiveCodeBench", () => {
     assert.deepEqual(
       read({
         fn_name: "add",
@@ -69,7 +69,7 @@ describe("rowTestsOf()", () => {
     });
   });
 
-  test("what looks like tests and is none is refused", () => {
+  test("refuses JSON that is in none of these forms", () => {
     for (const truth of [
       { inputs: ["1"], outputs: [] },
       { inputs: [1], outputs: ["1"] },
@@ -83,7 +83,7 @@ describe("rowTestsOf()", () => {
   });
 });
 
-test("isSameOutput() passes over spaces at the ends of lines and line breaks at the end, and nothing else", () => {
+test("isSameOutput() ignores spaces at the ends of lines and line breaks at the end, and nothing else", () => {
   for (const [printed, expected, isSame] of [
     ["1 2\n3\n", "1 2\n3", true],
     ["1 2  \r\n3\t\n\n\n", "1 2\n3", true],

@@ -1,17 +1,17 @@
-/** The tests of a row: what its ground truth says in the forms that data sets have them. */
+/** Reads the tests of a row from its ground truth, in the forms of common data sets. */
 
 import { parseJson } from "@hone/core";
 import { z } from "zod";
 import { JudgeError } from "../../../errors.ts";
 
-/** A test as `_verdict_of` in grading.py takes it. */
+/** A test as grading.py takes it. */
 export type CodeTest =
-  /** Python that raises where the answer is wrong. */
+  /** Python code that raises an error if the answer is wrong. */
   | { readonly code: string; readonly entry_point?: string; readonly in_place?: boolean }
-  /** A call whose value is known. */
+  /** A call and its expected value. */
   | { readonly name: string; readonly args: readonly unknown[]; readonly expected: unknown };
 
-/** What a program reads and what it must print. */
+/** The input of a program and its expected output. */
 export interface ProgramTest {
   readonly input: string;
   readonly output: string;
@@ -21,7 +21,7 @@ export type RowTests =
   | { readonly kind: "code"; readonly tests: readonly CodeTest[] }
   | { readonly kind: "programs"; readonly tests: readonly ProgramTest[] };
 
-/** Some data sets give the lines of a text in a list. */
+/** A text, for which some data sets have a list of its lines. */
 const text = z.union([z.string(), z.array(z.string()).transform((lines) => lines.join("\n"))]);
 const codeForm = z.object({
   tests: z.union([z.string(), z.array(z.string()).min(1)]),
@@ -51,8 +51,8 @@ const casesForm = z
 
 /**
  * Reads a ground truth.
- * @param isAll whether all tests must pass, so that those written in Python run as one.
- * @throws {JudgeError} when it looks like tests and is none.
+ * @param isAll whether all tests must pass; those written in Python are then joined into one.
+ * @throws {JudgeError} when it is JSON in none of the known forms.
  */
 export function rowTestsOf(groundTruth: string, isAll: boolean): RowTests {
   const value = jsonOf(groundTruth);
@@ -80,7 +80,7 @@ export function rowTestsOf(groundTruth: string, isAll: boolean): RowTests {
   if (pairs.success && pairs.data.inputs.length === pairs.data.outputs.length) return pairsOf(pairs.data);
   throw new JudgeError(
     "python",
-    `The ground truth is JSON but holds no tests that are known: it begins with ${groundTruth.slice(0, 80)}. Give a list of Python texts, {"tests": …}, or {"inputs": […], "outputs": […]} of one length.`,
+    `the ground truth is JSON without tests in a known form: ${groundTruth.slice(0, 80)}; give a list of Python texts, {"tests": …}, or {"inputs": […], "outputs": […]} of one length`,
   );
 }
 
@@ -108,11 +108,11 @@ function textOr(value: unknown, index: number): string {
   if (read.success) return read.data;
   throw new JudgeError(
     "python",
-    `Input or output ${index + 1} of the ground truth is no text; give texts, or fn_name where they are arguments and values.`,
+    `input or output ${index + 1} of the ground truth is not a text; give texts, or add fn_name if they are arguments and values`,
   );
 }
 
-/** A list, or as LiveCodeBench has it a text with an argument on each line. */
+/** Reads arguments from a list, or from a text with one argument on each line, as LiveCodeBench has them. */
 function argumentsOf(input: unknown, index: number): readonly unknown[] {
   if (Array.isArray(input)) return input;
   if (typeof input === "string") {
@@ -122,17 +122,17 @@ function argumentsOf(input: unknown, index: number): readonly unknown[] {
   }
   throw new JudgeError(
     "python",
-    `Input ${index + 1} of the ground truth is no list of arguments and no text with one JSON value on each line.`,
+    `input ${index + 1} of the ground truth must be a list of arguments, or a text with one JSON value on each line`,
   );
 }
 
-/** A value; beside a text of arguments it is a text as well. */
+/** Reads the expected value; it is a text if the arguments are one. */
 function expectedOf(input: unknown, output: unknown): unknown {
   if (typeof input !== "string" || typeof output !== "string") return output;
   return jsonOf(output) ?? output;
 }
 
-/** @returns undefined where it is no JSON. */
+/** @returns undefined where it is not JSON. */
 function jsonOf(written: string): unknown {
   try {
     return parseJson(written);

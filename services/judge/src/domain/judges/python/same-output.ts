@@ -1,6 +1,6 @@
-/** Whether a program printed what it must. */
+/** Compares the output of a program with the expected one. */
 
-/** Spaces at the ends of lines and line breaks at the end do not count, as in code contests; all else does. */
+/** Ignores spaces at the ends of lines and line breaks at the end, as code contests do, and nothing else. */
 export function isSameOutput(printed: string, expected: string): boolean {
   return normalOf(printed) === normalOf(expected);
 }

@@ -9,7 +9,7 @@ describe("TestRunners", { timeout: 300_000 }, () => {
   const runners = new TestRunners(new PythonSandbox({ maxProcesses: 1 }));
   after(() => runners.close());
 
-  test("an interpreter runs the same tests again, and makes way for other ones", async () => {
+  test("an interpreter is used again for the same tests, and ended for other tests", async () => {
     const first = await runners.take("a", never);
     runners.giveBack("a", first);
     const again = await runners.take("a", never);
@@ -21,7 +21,7 @@ describe("TestRunners", { timeout: 300_000 }, () => {
     runners.giveBack("b", other);
   });
 
-  test("one that is given back while others wait for a place makes way for them", async () => {
+  test("an interpreter that is given back while others wait for a place is ended", async () => {
     const first = await runners.take("b", never);
     const waiting = runners.take("a", never);
     runners.giveBack("b", first);
@@ -30,7 +30,7 @@ describe("TestRunners", { timeout: 300_000 }, () => {
     await other.end();
   });
 
-  test("a wait for an interpreter ends with its signal", async () => {
+  test("a wait for an interpreter ends when its signal aborts", async () => {
     const first = await runners.take("a", never);
     const over = new AbortController();
     const waiting = runners.take("b", over.signal);

@@ -1,11 +1,11 @@
 /**
- * The interpreters that run tests. One that has run the tests of a row waits a little for the next answer to them, as
- * the answers of a group come together: then a grading starts one process instead of two.
+ * The interpreters that run tests. After it has run the tests of a row, an interpreter is kept for a short time for the next
+ * answer to the same row, as the answers of a group come together. The next grading then starts one process and not two.
  *
- * R1: no interpreter runs the tests of two rows: what a row's tests do to theirs is their own affair.
- * R2: one that waits for an answer makes way for tests that wait for an interpreter.
- * R3: they have a sandbox of their own. Who holds a place here waits for one of the answers' sandbox, never the other way
- *     round, so gradings do not wait for each other in a circle.
+ * R1: an interpreter runs the tests of one row only, as tests may change their interpreter.
+ * R2: an idle interpreter is ended when other tests wait for one.
+ * R3: they have a sandbox of their own. A grading that has a place in it may wait for a place in the answers' sandbox, but
+ *     never the other way round, so gradings cannot deadlock.
  */
 
 import type { PythonSandbox } from "@hone/sandbox";
@@ -19,14 +19,14 @@ interface IdleRunner {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The answers of a group finish within seconds of each other, or somebody else needs the process more. */
+/** The answers of a group usually finish within seconds of each other. */
 const MAX_IDLE_MS = 10_000;
 
 export class TestRunners {
   readonly #sandbox: PythonSandbox;
   /** Oldest first. */
   #idle: readonly IdleRunner[] = [];
-  /** Who waits for an interpreter to start (R2). */
+  /** Number of gradings that wait for an interpreter to start (R2). */
   #numWaiting = 0;
   #isClosed = false;
 
@@ -35,8 +35,8 @@ export class TestRunners {
   }
 
   /**
-   * An interpreter that waits for a job of these tests.
-   * @param key what tells these tests from others.
+   * Gives an interpreter that is ready for these tests.
+   * @param key identifies the tests.
    * @throws {SandboxUnavailableError}, and the signal's reason when it aborts.
    */
   async take(key: string, signal: AbortSignal): Promise<Conversation> {
@@ -52,7 +52,7 @@ export class TestRunners {
     try {
       const said = await runner.begin(signal);
       if (said.kind === "said") return runner;
-      throw new JudgeError("python", `The program that runs tests did not start: ${said.reason}`);
+      throw new JudgeError("python", `the interpreter for tests did not start: ${said.reason}`);
     } catch (error) {
       await runner.end();
       throw error;
@@ -61,7 +61,7 @@ export class TestRunners {
     }
   }
 
-  /** Takes back one that waits for its next job. */
+  /** Takes back an interpreter that is ready for its next job. */
   giveBack(key: string, runner: Conversation): void {
     if (this.#isClosed || this.#numWaiting > 0) {
       void runner.end();

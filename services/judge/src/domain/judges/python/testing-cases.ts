@@ -3,12 +3,12 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 
-/** So many of each file are tested with everything else, the others with what takes long. */
+/** Number of cases of each file that the usual tests run; python.full.test.ts runs the others. */
 export const NUM_CASES = 9;
 /** The tests of an answer that has none of its own. */
 export const SOLVE_TESTS = "assert solve([3, 1, 2]) == [1, 2, 3]\nassert solve([]) == []";
 
-/** The answers of a file with their tests, as its first lines tell. */
+/** The answers of a file with their tests; its first lines describe the format. */
 export function casesIn(
   file: "honest.py" | "attacks.py",
 ): (readonly [name: string, code: string, tests: string])[] {

@@ -1,11 +1,11 @@
-"""The interpreter of the tests: the answer's names are `Far` objects here, and what is equal to what is decided here.
+"""Runs in the interpreter of the tests. The answer's names are `Far` objects here, and equality is decided here.
 
-T2: an object of the answer equals no plain data, and two of them are equal where they are the same one.
-T3: operators, `in` and predicates such as `startswith` would let an object decide its own test, so they are asked only of
+T2: an object of the answer equals no plain data, and two such objects are equal only if they are the same object.
+T3: operators, `in` and predicates such as `startswith` could let an object decide its own test, so they are used only with
     objects whose class the tests name themselves.
 """
 
-# Methods of built-in types that answer whether something holds (T3).
+# Methods of built-in types that return whether something holds (T3).
 _PREDICATES = {
     name
     for kind in (str, bytes, int, float, set, dict, list)
@@ -16,7 +16,7 @@ _DECIDING = {"__contains__"} | {
     f"__{prefix}{name}__" for name in [*_BINARY, *_ORDER] for prefix in ("", "r", "i")
 }
 _ORDERING = {f"__{name}__" for name in _ORDER}
-# Types that the answer may name; all others are objects of its own.
+# Types that the answer may send by name; all others are objects of the answer.
 _PLAIN_TYPES = {
     kind.__name__: kind
     for kind in (bool, int, float, str, list, tuple, dict, set, frozenset, bytes, bytearray, complex, range, object, type)
@@ -25,7 +25,7 @@ _ROOM_OF_TESTS = "tests"
 
 
 class BrokenTests(BaseException):
-    """The row is to blame."""
+    """The row's tests are wrong, whatever the answer is."""
 
 
 class Tests(Wire):
@@ -48,13 +48,13 @@ class Tests(Wire):
         if isinstance(error, BrokenTests):
             raise error
         if isinstance(error, AssertionError):
-            # In a function of the tests that the answer called, and could silence.
+            # Raised in a function of the tests that the answer called; kept, as the answer could catch it.
             self.failure = self.failure or error
 
-    # What the answer may ask for: only what the tests gave it, and of that nothing that leads to the tests themselves.
+    # The answer may only use objects that the tests gave it, and none of their attributes that lead to the tests themselves.
 
     def class_number(self, kind):
-        # Known by number, and not given.
+        # The answer gets the number of the class, but may not use the class.
         return self.number_of(kind)
 
     def refuse_base(self):
@@ -120,7 +120,7 @@ class Tests(Wire):
     def operate(self, far, name, args):
         """T3"""
         if name == "__exit__":
-            # Or it could swallow what the tests found wrong, and what it provoked itself in order to skip the rest.
+            # The context manager must not suppress errors of the tests, or its own errors in order to skip the rest.
             self.leave(far, args)
             return False
         if name in _DECIDING and not all(map(is_far, args)):
@@ -131,7 +131,7 @@ class Tests(Wire):
         return super().operate(far, name, args)
 
     def leave(self, far, args):
-        """The end of a `with`. @returns whether its manager wants to swallow the error."""
+        """The end of a `with`. @returns whether its context manager wants to suppress the error."""
         return super().operate(far, "__exit__", (*args[:2], None)) is True
 
     def get(self, far, name):
@@ -157,7 +157,7 @@ class Tests(Wire):
         return super().call(far, name, args, kwargs)
 
     def change(self, function, args, kwargs):
-        """A call as a statement of its own: what it does to its arguments is what it is for."""
+        """A call whose value is not used. Its purpose is to change its arguments, so the changes are applied here."""
         if type(function) is FarMethod:
             number, name = far_of(function._of)[1], function._name
         else:

@@ -1,9 +1,9 @@
-"""What the interpreter of the tests and that of the answer say to each other; both run this file.
+"""The protocol between the interpreter of the tests and that of the answer; both run this file.
 
-W1: plain data travels by value and arrives as exact built-in types: whatever `__eq__` the answer gave a subclass of `int`
-    or `list`, what the tests compare is a real `int` or `list`.
-W2: everything else stays where it is and travels as a number; the other side holds a `Far` object in its place.
-W3: either side asks, and may itself be asked before its answer comes, so that functions of the tests can be arguments.
+W1: plain data is sent by value and arrives as exact built-in types. Even if the answer overrides `__eq__` in a subclass of
+    `int` or `list`, the tests compare a real `int` or `list`.
+W2: every other object stays in its interpreter and is sent as a number, for which the other side has a `Far` object.
+W3: either side makes requests, and may get requests before the answer comes, so functions of the tests can be arguments.
 """
 
 
@@ -17,16 +17,16 @@ class Wire:
     def forget(self):
         """Both sides forget every number."""
         self.objects = []
-        # Numbers of what the other side may use; the others are known by number alone.
+        # Numbers of the objects that the other side may use.
         self.given = set()
         self.numbers = {}
         self.far = {}
         self.classes = {}
 
-    # Asking (W3)
+    # Requests to the other side (W3)
 
     def ask(self, *request):
-        """Asks the other side and returns the value. @raises what the other side raised."""
+        """Sends a request and returns the value of its answer. @raises the error that the other side raised."""
         message = json.dumps(request)
         while True:
             reply = json.loads(self.exchange(message))
@@ -42,7 +42,7 @@ class Wire:
             message = self.serve(reply)
 
     def serve(self, request):
-        """Does what the other side asks."""
+        """Answers a request of the other side."""
         try:
             name, *args = request
             value = getattr(self, f"on_{name}")(*args)
@@ -53,14 +53,14 @@ class Wire:
         return json.dumps([*reply, *self.besides()])
 
     def besides(self):
-        """What goes with every reply."""
+        """Additional values that are sent with every reply."""
         return []
 
     def hear(self, *besides):
-        """Takes what came with a reply."""
+        """Receives the additional values of a reply."""
 
     def check(self, error):
-        """Lets errors through that are none of the code's own."""
+        """Raises errors that must not be sent to the other side."""
 
     def refuse_base(self):
         raise TypeError("a class of the other side cannot be a base here")
@@ -90,7 +90,7 @@ class Wire:
     def operate(self, far, name, args):
         return self.ask("operate", far_of(far)[1], name, [self.encode(each) for each in args])
 
-    # Being asked
+    # Requests from the other side
 
     def on_call(self, number, name, args, kwargs):
         thing = self.thing(number)
@@ -99,7 +99,7 @@ class Wire:
 
     def on_get(self, number, name):
         value = self.attribute(self.thing(number), name)
-        # A new one at every look, so it is no object of its own.
+        # Python makes a new method object at every access, so it cannot have a number.
         return _Method() if isinstance(value, types.MethodType) else value
 
     def on_set(self, number, name, value):
@@ -162,7 +162,7 @@ class Wire:
 
     def decode(self, wire):
         if not isinstance(wire, list):
-            # `json` has but one NaN, and lists with the same one would be equal.
+            # `json` always gives the same NaN object, and lists with the same object would be equal.
             return wire if wire == wire else float("nan")
         kind, *parts = wire
         if kind in _SEQUENCES:
@@ -205,7 +205,7 @@ class Wire:
             return self.decode_error(*parts[0])
         if kind == "object":
             return self.decode_object(*parts)
-        raise ValueError(f"a value of an unknown kind, {kind!r}")
+        raise ValueError(f"a value has the unknown kind {kind!r}")
 
     def decode_type(self, name):
         found = getattr(builtins, name, None)
@@ -220,7 +220,7 @@ class Wire:
         kind = type(value)
         if isinstance(value, type) and issubclass(value, BaseException):
             return ["exception_class", self.class_chain(value)]
-        # W1: what never changes goes by value, and keeps its number for the attributes that its class adds.
+        # W1: immutable data is sent by value, with its number for the attributes that its class adds.
         for exact, make in _EXACT.items():
             if isinstance(value, exact):
                 return ["shadow", self.encode(make(value)), self.give(value)]
@@ -233,7 +233,7 @@ class Wire:
         return ["object", self.give(value), what, callable(value), self.class_number(kind)]
 
     def decode_object(self, number, kind, is_callable, class_number):
-        # The same object of the other side is the same here.
+        # An object of the other side always gets the same `Far` object.
         if not (isinstance(number, int) and isinstance(class_number, int)):
             raise ValueError("an object has no number")
         if number not in self.far:
@@ -243,12 +243,12 @@ class Wire:
     def decode_shadow(self, value, number):
         value = self.decode(value)
         if type(value) not in _SHADOWS:
-            raise ValueError(f"{type(value).__name__} is no plain data that keeps its number")
+            raise ValueError(f"{type(value).__name__} is not immutable plain data")
         shadow = _SHADOWS[type(value)](value)
         shadow._shadowed = (self, number)
         return shadow
 
-    # Errors: those of the code's own classes are, over there, of classes that were made in their likeness.
+    # Errors. For the answer's own error classes the other side makes classes with the same names and bases.
 
     def class_chain(self, kind):
         chain = []
@@ -304,7 +304,7 @@ class Wire:
         return error
 
 
-# How the exact value of an instance of a subclass is had, past what the subclass overrides.
+# Functions that get the exact value of an instance of a subclass, without its overridden methods.
 _EXACT = {
     int: lambda value: int.__index__(value),
     float: lambda value: float.__float__(value) * 1.0,
@@ -322,12 +322,12 @@ def _attribute_of_shadow(self, name):
     return wire.get(wire.decode_object(number, "object", False, -1), name)
 
 
-# Plain data of which the other side knows more, such as the fields of a named tuple.
+# Plain data that has further attributes on the other side, such as the fields of a named tuple.
 _SHADOWS = {kind: type(kind.__name__, (kind,), {"__getattr__": _attribute_of_shadow}) for kind in _EXACT}
 
 
 class _Method:
-    """In place of a bound method: it is looked up again when it is called."""
+    """Replaces a bound method, which is looked up again when it is called."""
 
 
 def _attribute_of_error(self, name):
