@@ -114,7 +114,7 @@ export const JAVASCRIPT_ATTACKS: Readonly<Record<string, string>> = {
     `const session = new m.Session(); session.connect(); return await new Promise((yes, no) => session.post("Runtime.evaluate", { expression: "1" }, (error) => error ? no(error) : yes(true)));`,
   ),
   "changes its user": `process.setuid(process.getuid()); return true;`,
-  "changes its priority": node("os", `m.setPriority(0, 1); return true;`),
+  "changes its priority": node("os", `m.setPriority(0, 19); return true;`),
   // the machine
   "reads the environment": `return Deno.env.get("HONE_TEST_CANARY") === "canary";`,
   "reads the environment by process": `return process.env.HONE_TEST_CANARY === "canary";`,
