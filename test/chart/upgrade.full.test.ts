@@ -127,15 +127,22 @@ describe("helm upgrade", { skip, timeout: 3_000_000 }, () => {
         assert.ok(spans.some(isNamed(name)), `${name} among ${spans.map((span) => span.name).join(", ")}`);
       }
     }
-    // No service made a span below a root that was not sampled.
-    const partial = [...spansByTrace.values()].filter(
-      (spans) =>
-        spans.some((span) => span.attributes["hone.run.id"]?.startsWith("sampled-") && !isOfStep(span)) &&
-        !spans.some((span) => span.name === "rollout"),
-    );
-    assert.deepEqual(
-      partial.map((spans) => spans.map(({ name }) => name)),
-      [],
+    // No service made a span below a root that was not sampled. A root ends after its spans, and that of an evaluation last of all.
+    await eventually(
+      "the root of every trace",
+      () => {
+        const partial = [...tracesOf(cluster.jaeger.spans).values()].filter(
+          (spans) =>
+            spans.some((span) => span.attributes["hone.run.id"]?.startsWith("sampled-") && !isOfStep(span)) &&
+            !spans.some((span) => span.name === "rollout"),
+        );
+        assert.deepEqual(
+          partial.map((spans) => spans.map(({ name }) => name)),
+          [],
+        );
+        return true;
+      },
+      { deadlineMs: 60_000 },
     );
   });
 });

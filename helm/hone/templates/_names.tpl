@@ -101,7 +101,7 @@ imagePullSecrets:
 {{- $own := include "hone.name" . -}}
 {{- $url := ternary .root.Values.tracer.publicUrl "" (eq .name "tracer") | default "" -}}
 {{- $public := ternary (list (urlParse $url).hostname) list (ne $url "") -}}
-{{- concat (list $own (printf "%s.%s" $own .root.Release.Namespace) ".svc" (printf ".svc.%s" .root.Values.clusterDomain)) $public .root.Values.allowedHosts | join "," -}}
+{{- concat (list $own (printf "%s.%s" $own .root.Release.Namespace) ".svc" (printf ".svc.%s" .root.Values.clusterDomain)) $public (.root.Values.allowedHosts | default list) | join "," -}}
 {{- end -}}
 
 {{- define "hone.postgresSecret" -}}
