@@ -48,7 +48,8 @@ export interface KillHarnessOptions {
 
 /** Enough for restarts, leases and redeliveries on a busy machine. */
 const RUN_DEADLINE_MS = 300_000;
-const MOMENT_DEADLINE_MS = 240_000;
+/** The part of a run's deadline in which it must reach its moment. */
+const MOMENT_SHARE = 0.8;
 /** Longer than the time after which the work of a dead process is redelivered. */
 const TIDY_DEADLINE_MS = 120_000;
 const OUTCOME_DEADLINE_MS = 60_000;
@@ -165,7 +166,8 @@ async function publish(
   return runIdOf(name, await publishRequest(bus, JSON.stringify(file)));
 }
 
-async function untilMet({ stack, control }: CaseTools, runId: string, name: MomentName): Promise<Meeting> {
+async function untilMet(tools: CaseTools, runId: string, name: MomentName): Promise<Meeting> {
+  const { stack, control, deadlineMs } = tools;
   const look = async () => {
     const meeting = control.meeting();
     if (meeting !== undefined) return { meeting, refusal: undefined };
@@ -174,7 +176,7 @@ async function untilMet({ stack, control }: CaseTools, runId: string, name: Mome
     return stage === "completed" || refusal !== undefined ? { meeting, refusal } : undefined;
   };
   const { meeting, refusal } = await eventually(`the moment ${name}`, look, {
-    deadlineMs: MOMENT_DEADLINE_MS,
+    deadlineMs: deadlineMs * MOMENT_SHARE,
   });
   if (refusal !== undefined) throw new Error(`the request was refused: ${refusal}`);
   if (meeting === undefined) throw new Error(`the run ended without reaching the moment ${name}`);

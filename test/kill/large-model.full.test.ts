@@ -17,7 +17,7 @@ const SMOLLM2 = {
   maxPositions: 1_024,
 } as const;
 
-describe("a run of a large model ends with the same weights", { timeout: 60 * MINUTE_MS }, () => {
+describe("a run of a large model ends with the same weights", { timeout: 120 * MINUTE_MS }, () => {
   let harness: KillHarness;
   before(async () => {
     const run = {
