@@ -1,4 +1,4 @@
-"""Ray: echo calls of 2 KiB to one async actor, all of a round at once, as training stacks built on Ray make them.
+"""Ray: echo calls of 2 KiB to one async actor, all of a round at once, as training systems on Ray do.
 
 calls_ray.py [calls a round]
 """

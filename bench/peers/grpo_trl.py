@@ -16,7 +16,7 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-PROMPT = "You are solving the FrozenLake puzzle. " * 12  # grpo.ts has the same
+PROMPT = "You are solving the FrozenLake puzzle. " * 12  # the same prompt as in grpo.ts
 TASKS = 64
 MANY_STEPS = 10_000
 
@@ -26,7 +26,7 @@ rows = Dataset.from_list([{"prompt": PROMPT + str(task)} for task in range(TASKS
 
 
 class Rounds(TrainerCallback):
-    """A step is a round."""
+    """Ends a round after each step."""
 
     def on_train_begin(self, args, state, control, **kwargs):
         ready()

@@ -1,4 +1,4 @@
-"""How a peer speaks with the bench: "ready", then for each line of its input one line of JSON, until its input ends.
+"""The protocol of a peer: it prints "ready", then one line of JSON for each line of its input, and ends with its input.
 
 Import it before the libraries that print: their messages go to the error stream, so none stands between results.
 """
@@ -17,7 +17,7 @@ def ready():
 
 
 def next_line():
-    """The next line of the input; ends the program where there is none."""
+    """The next line of the input; ends the program if there is none."""
     line = sys.stdin.readline()
     if not line:
         sys.exit(0)

@@ -29,6 +29,6 @@ def round(_):
     return {"tokens": rows * tokens, "seconds": seconds}
 
 
-# What compiles does so before anybody counts.
+# A first round, in which PyTorch compiles the model, is not counted.
 round("")
 answer_rounds(round)

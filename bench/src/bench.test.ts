@@ -40,7 +40,7 @@ describe("the bench", () => {
 });
 
 describe("the bench of peers", () => {
-  test("says so where the model is not installed", async () => {
+  test("reports that the model is not installed", async () => {
     await using folder = await temporaryFolder("peers");
     const jsonFile = path.join(folder.path, "peers.json");
     const { code, output } = await runBench("peers.ts", folder.path, ["--quick", "--json", jsonFile]);
@@ -50,7 +50,7 @@ describe("the bench of peers", () => {
   });
 });
 
-/** @param peersFolder where it looks for peers */
+/** @param peersFolder folder of the installed peers */
 async function runBench(program: string, peersFolder: string, args: readonly string[]) {
   const env = { ...process.env, PEERS: peersFolder };
   const child = spawn(process.execPath, [path.join(REPOSITORY, "bench/src", program), ...args], {
@@ -73,22 +73,19 @@ describe("parseOptions()", () => {
     assert.deepEqual(parseOptions([], NAMES, {}).only, NAMES);
   });
 
-  test("refuses what it does not know, with what it does", () => {
-    assert.throws(
-      () => parseOptions(["--only", "buss"], NAMES, {}),
-      /one of limits, bus: current value is buss/,
-    );
-    assert.throws(() => parseOptions(["--rounds", "0"], NAMES, {}), /from 1 to 100: current value is 0/);
+  test("refuses unknown values, and lists the allowed ones", () => {
+    assert.throws(() => parseOptions(["--only", "buss"], NAMES, {}), /--only is buss.*one of limits, bus/);
+    assert.throws(() => parseOptions(["--rounds", "0"], NAMES, {}), /--rounds is 0.*from 1 to 100/);
     assert.throws(() => parseOptions(["--fast"], NAMES, {}), /--fast/);
   });
 
-  test("looks for peers where PEERS says", () => {
+  test("finds peers in the folder of PEERS", () => {
     assert.equal(parseOptions([], NAMES, { PEERS: "elsewhere" }).peersFolder, "elsewhere");
   });
 });
 
 describe("a table", () => {
-  test("shows median, best end and spread of the rounds, and the reason of a figure that is missing", () => {
+  test("shows median, best and spread of the rounds, and why a figure is missing", () => {
     const lines = formatSection({
       name: "s",
       title: "Section",
@@ -110,7 +107,7 @@ describe("a table", () => {
     );
   });
 
-  test("shows three digits that count", () => {
+  test("shows three significant digits", () => {
     assert.deepEqual([12_345.6, 123.4, 12.34, 1.234, 0.1234, 0].map(formatNumber), [
       "12,346",
       "123",
@@ -121,7 +118,7 @@ describe("a table", () => {
     ]);
   });
 
-  test("takes the mean of the middle two as the median, and no rounds for an error", () => {
+  test("takes the mean of the middle two values as the median, and refuses an empty list", () => {
     assert.deepEqual(summarise([1, 2, 3, 10]), { median: 2.5, lowest: 1, highest: 10, spread: 3.6 });
     assert.throws(() => summarise([]), RangeError);
     assert.throws(() => summarise([1, Number.NaN]), RangeError);

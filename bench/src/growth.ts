@@ -1,10 +1,9 @@
 /**
- * Whether a process grew while it did the same work for long.
+ * Decides whether a process grew while it did the same work for a long time.
  *
- * G1: the first part of the time is left out, in which caches fill and heaps find their size: a tenth, unless what is
- *     measured says otherwise.
- * G2: growth is the slope of the least-squares line through the memory of the rest, times its length: one large
- *     collection at the end neither hides growth nor makes it up.
+ * G1: the first part of the time is left out, while caches fill and heaps reach their size: a tenth by default.
+ * G2: growth is the slope of the least-squares line through the rest, times its duration, so that one large garbage collection
+ *     at the end neither hides growth nor looks like growth.
  */
 
 const MEBIBYTE = 1_024 ** 2;
@@ -23,18 +22,18 @@ export interface Growth {
   readonly growthBytes: number;
 }
 
-/** The samples that count (G1). @param leftOut share of them that does not. */
+/** The samples that count (G1). @param leftOut share of the samples that is left out. */
 export function settled<Sample>(samples: readonly Sample[], leftOut = 0.1): readonly Sample[] {
   return samples.slice(Math.ceil(samples.length * leftOut));
 }
 
-/** Of memory in bytes at points in time, in seconds, both in order; two of them at least. */
+/** Computes growth from memory in bytes at times in seconds, both in order; there must be at least two. */
 export function growthOf(seconds: readonly number[], bytes: readonly number[]): Growth {
   const length = seconds.at(-1)! - seconds[0]!;
   return { meanBytes: mean(bytes), growthBytes: slope(seconds, bytes) * length };
 }
 
-/** In words; undefined where the growth is allowed. */
+/** Describes a growth that is too large; undefined if it is allowed. */
 export function growthProblem(
   name: string,
   { meanBytes, growthBytes }: Growth,
@@ -52,7 +51,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Of the least-squares line through (x, y). */
+/** Slope of the least-squares line through (x, y). */
 function slope(x: readonly number[], y: readonly number[]): number {
   const [meanX, meanY] = [mean(x), mean(y)];
   let covariance = 0;

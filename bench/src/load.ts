@@ -1,12 +1,12 @@
 /**
- * `npm run load`: thousands of open rollouts in several runs, and what each process takes for them.
+ * `npm run load`: keeps thousands of rollouts open in several runs, and measures each process.
  *
  *   npm run load -- [--rollouts 10000] [--replicas 2] [--trainers 1] [--runs 3] [--minutes 30] [--step-delay-ms 20000]
  *                   [--tasks-per-run N] [--json FILE]
  *
- * Starts a stack of its own. Every few seconds it prints a line with the memory of each process; at the end it says
- * whether the load was held by processes that stay small and do not grow (load-verdict.ts), and writes everything as
- * JSON. The exit code is 0 only when it was.
+ * Starts its own stack. Every few seconds it prints a line with the memory of each process. At the end it prints whether the
+ * load was held, and whether all processes stayed small and did not grow (load-verdict.ts), and writes everything as JSON.
+ * The exit code is 0 only if so.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ import { judgeLoad, LOAD_LIMITS } from "./load/load-verdict.ts";
 import { describeMachine } from "./report/machine.ts";
 
 const SECONDS_PER_MINUTE = 60;
-/** Time for the load to be reached; when it is not by then, it will not be. */
+/** Time limit for reaching the load. */
 const MAX_RAMP_SECONDS = 600;
 
 try {

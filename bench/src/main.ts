@@ -1,11 +1,11 @@
 /**
- * `npm run bench`: what Hone does per second, against the limits of the machine and against its peers.
+ * `npm run bench`: measures Hone's throughput, and compares it with the machine's limits and with peers.
  *
  *   npm run bench -- [--only limits,bus,engines,pipeline,start] [--rounds 5] [--quick] [--json FILE]
  *
- * Prints a table and writes it as JSON, below `.hone/` unless told otherwise. Peers are looked for in the folder that
- * PEERS names (default ~/.cache/hone-peers). Figures of one sitting may be compared with each other, and only where
- * nothing else used the machine: the bench looks, and says so.
+ * Prints a table and writes it as JSON, by default below `.hone/`. Peers are looked for in the folder that PEERS names (default
+ * ~/.cache/hone-peers). Only figures of one sitting can be compared, and only if nothing else used the machine, which the bench
+ * checks.
  */
 
 import { parseOptions } from "./options.ts";
@@ -39,7 +39,7 @@ await holdSitting(readOptions, async (options): Promise<Omit<Report, keyof Sitti
   return { isQuick: options.isQuick, sections };
 });
 
-/** Medians of the limits, where they were measured. */
+/** Medians of the limits that were measured. */
 function limitsOf(sections: readonly Section[]): Readonly<Record<string, number>> {
   const rows = sections.find(({ name }) => name === "limits")?.rows ?? [];
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** The bench's flags. */
+/** The flags of `npm run bench` and `npm run bench:peers`. */
 
 import { homedir } from "node:os";
 import path from "node:path";
@@ -13,7 +13,7 @@ export interface BenchOptions {
   readonly only: readonly string[];
   readonly rounds: number;
   readonly isQuick: boolean;
-  /** Where the JSON goes. */
+  /** Path of the JSON file. */
   readonly jsonFile: string;
   readonly peersFolder: string;
 }
@@ -21,9 +21,9 @@ export interface BenchOptions {
 const QUICK_ROUNDS = 1;
 const MAX_ROUNDS = 100;
 
-/** What a bench takes where no flag says otherwise. */
+/** The defaults of a bench. */
 export interface BenchDefaults {
-  /** As it is called: `npm run bench`. */
+  /** The command, such as `npm run bench`. */
   readonly command: string;
   readonly rounds: number;
   /** Name of the JSON file, in the state folder. */
@@ -33,8 +33,8 @@ export interface BenchDefaults {
 const DEFAULTS: BenchDefaults = { command: "npm run bench", rounds: 5, jsonName: "bench.json" };
 
 /**
- * @param sections names that `--only` may take.
- * @throws {InvalidInputError} for anything else than these flags and values, and for --help.
+ * @param sections names that `--only` accepts.
+ * @throws {InvalidInputError} for other flags or values, and for --help.
  */
 export function parseOptions(
   args: readonly string[],
@@ -59,7 +59,7 @@ export function parseOptions(
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > MAX_ROUNDS) {
     throw invalid("--rounds", `a whole number from 1 to ${MAX_ROUNDS}`, String(values.rounds));
   }
-  // npm runs scripts in the repository and names the folder where the user stands.
+  // npm runs scripts in the repository, and passes the user's folder in INIT_CWD.
   const here = env.INIT_CWD ?? process.cwd();
   return {
     only: sections.filter((name) => only.length === 0 || only.includes(name)),
@@ -85,11 +85,8 @@ The variable ${PEERS_VARIABLE} names the folder where peers are installed (~/.ca
 }
 
 function invalid(flag: string, allowed: string, current: string): InvalidInputError {
-  return new InvalidInputError(
-    `Cannot run the bench as ${flag} takes ${allowed}: current value is ${current}`,
-    {
-      path: flag,
-      allowed,
-    },
-  );
+  return new InvalidInputError(`${flag} is ${current}; it must be ${allowed}`, {
+    path: flag,
+    allowed,
+  });
 }

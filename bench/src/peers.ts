@@ -1,12 +1,12 @@
 /**
- * `npm run bench:peers`: the work of training language models on this machine, Hone and its peers in turn.
+ * `npm run bench:peers`: compares Hone and its peers in training language models on this machine.
  *
  *   npm run bench:peers -- [--only training,prompts,groups,sessions,turns,grpo,memory] [--rounds 3] [--quick] [--json FILE]
  *
- * Prints one table, with what must be reached and the share of the machine's matrix-multiply rate that each row reaches,
- * and writes it as JSON. Peers are looked for in the folder that PEERS names (default ~/.cache/hone-peers): PyTorch,
- * transformers and TRL below `torch`, vLLM below `vllm`, SmolLM2-135M-Instruct as the folder `smollm2`. One that is not
- * installed is a row that says so. Figures are of one sitting, and mean something only where nothing else runs.
+ * Prints one table with targets and the share of the machine's matrix-multiply rate that each row reaches, and writes it as
+ * JSON. Peers are looked for in the folder that PEERS names (default ~/.cache/hone-peers): PyTorch, transformers and TRL in
+ * `torch`, vLLM in `vllm`, SmolLM2-135M-Instruct in `smollm2`. A peer that is not installed has a row that says so. Figures
+ * can be compared only within one sitting, while nothing else uses the machine.
  */
 
 import { existsSync } from "node:fs";
@@ -24,7 +24,7 @@ import { formatSection, measured, type Row } from "./report/report.ts";
 import { holdSitting } from "./report/sitting.ts";
 import { benchProgram } from "./repository.ts";
 
-/** Rows that are measured with the same programs stand together. */
+/** Groups of rows that are measured with the same programs. */
 const GROUPS: readonly { readonly names: readonly string[]; readonly measure: MeasurePeers }[] = [
   { names: ["training"], measure: measureTraining },
   { names: ["prompts", "groups", "sessions", "turns"], measure: measureGeneration },

@@ -1,10 +1,10 @@
-/** Where things lie in the repository. */
+/** Paths in the repository. */
 
 import path from "node:path";
 
 export const REPOSITORY = path.resolve(import.meta.dirname, "..", "..");
 
-/** A measured program of the bench itself. */
+/** Path of one of the bench's measured programs. */
 export function benchProgram(name: string): string {
   return path.join(import.meta.dirname, "programs", name);
 }

@@ -1,20 +1,20 @@
-/** A part of the bench: what it is given, and what it gives. */
+/** Inputs and results of a section of the bench. */
 
 import type { Section } from "./report/report.ts";
 
-/** How thoroughly to measure. */
+/** Settings of the measurements. */
 export interface BenchSettings {
   /** Rounds of each figure. */
   readonly rounds: number;
-  /** Small work: shows that everything runs, and its figures mean little. */
+  /** Whether to do little work, which only shows that everything runs. */
   readonly isQuick: boolean;
-  /** Where the peers are installed: a folder with `torch/bin/python`. */
+  /** Folder of the installed peers, with `torch/bin/python`. */
   readonly peersFolder: string;
-  /** Says what is being measured, for the person who waits. */
+  /** Prints what is being measured. */
   readonly say: (line: string) => void;
 }
 
-/** Figures of sections that ran before, for shares of the machine's limits: median by name. */
+/** Medians of the limits by name, if they were measured before. */
 export type Limits = Readonly<Record<string, number>>;
 
 /** Measures one section. */

@@ -1,12 +1,12 @@
 /**
- * `npm run soak`: do the engines of gateway and trainer keep their size while they work?
+ * `npm run soak`: checks that the engines of gateway and trainer do not grow while they work.
  *
  *   npm run soak -- [--shape 135m|tiny] [--generations 2000] [--steps 100] [--swaps 20] [--max-batch 32] [--max-prompt 128]
  *                   [--max-new 64] [--step-samples 4] [--interval-ms 1000] [--json FILE]
  *
- * Batches of changing sizes, conversations that go on, training steps on what was sampled, and policy versions that are
- * written by one engine and loaded by the other, on fresh weights. A line a minute tells how far it is; at the end comes
- * PASS, or FAIL with the process that grew after the first tenth of the time (growth.ts). The exit code is 0 only for PASS.
+ * Runs batches of changing sizes, conversations, training steps on the samples, and policy versions that one engine writes and
+ * the other loads, with random start weights. Every minute it prints its progress, and at the end PASS, or FAIL with the
+ * processes that grew after the first tenth of the time (growth.ts). The exit code is 0 only for PASS.
  */
 
 import { GROWTH_LIMITS, mebibytes } from "./growth.ts";

@@ -128,6 +128,6 @@ describe("a stack in one process", () => {
 
   test("refuses to start a second stack in the same folder", async () => {
     const refused = await stack.hone("run", "examples/01-frozen-lake/run.yaml", "--in-process");
-    assert.deepEqual([refused.code, /end it with hone down/.test(refused.output)], [1, true]);
+    assert.deepEqual([refused.code, /stop it with hone down/.test(refused.output)], [1, true]);
   });
 });

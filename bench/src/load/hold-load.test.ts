@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { holdLoad } from "./hold-load.ts";
 
-/* Thousands of rollouts open at once, in two runs, on all six services: the load test of `npm run load`, cut short. */
+/* A short version of `npm run load`: thousands of rollouts open at once, in two runs, on all six services. */
 
 const ROLLOUTS = 2_000;
 const TASKS_PER_RUN = 2_500;
 const MAX_BYTES = 1_024 ** 3;
-/** Two runs of rollouts of 20 s take one minute; a busy machine may take several. */
+/** Two runs of rollouts of 20 s take a minute, and several on a busy machine. */
 const DEADLINE_SECONDS = 300;
 
 test("two runs hold 2,000 rollouts open, every rollout is trained once, and no process takes a gigabyte", async () => {

@@ -1,11 +1,10 @@
 /**
- * Keeps a number of rollouts open on a stack of its own, in several runs at once, and looks at everything every few
- * seconds.
+ * Keeps a number of rollouts open on its own stack, in several runs at once, and takes a sample every few seconds.
  *
- * L1: as soon as a run ends another begins, and one more where the queue runs dry and the last one has had its time to
- *     publish, so that rollouts never run out: the last rollouts of a run, and its training, take their time.
- * L2: a look that the bus does not answer in time says nothing of the load, and ends it only when it is one of many.
- * L3: at the end the runs that are not over are cancelled; of those that are, each rollout must stand in the ledger once.
+ * L1: when a run ends another one is started. If the queue of jobs is nearly empty and the newest run has had time to publish,
+ *     one more is started, because a run's last rollouts and its training leave the queue empty.
+ * L2: a sample that the bus does not answer in time is skipped; many in a row end the load.
+ * L3: at the end active runs are cancelled. For each run that ended, every rollout must be in the ledger exactly once.
  */
 
 import { delay, RetryableError, runIdOf, Split, slotKey } from "@hone/core";
@@ -21,7 +20,7 @@ export interface HoldLoadOptions {
   readonly runs: number;
   readonly stepDelayMs: number;
   readonly tasksPerRun: number;
-  /** Asked after each sample, with how many runs ended by themselves so far: true ends the load. */
+  /** Called after each sample with the number of runs that ended by themselves; true ends the load. */
   readonly isOver: (samples: readonly LoadSample[], endedRuns: number) => boolean;
   readonly onSample?: (sample: LoadSample) => void;
   /** @default 5_000 */
@@ -32,20 +31,20 @@ export interface HeldLoad {
   readonly samples: readonly LoadSample[];
   /** Runs that ended by themselves. */
   readonly completedRuns: number;
-  /** Looks that were not answered (L2). */
+  /** Number of samples that were skipped (L2). */
   readonly missedLooks: number;
-  /** Rollouts of those runs that the ledger lacks or holds twice (L3), and runs that failed; empty = none. */
+  /** Rollouts of ended runs that the ledger lacks or has twice (L3), and runs that failed. */
   readonly faults: readonly string[];
 }
 
 const DEFAULT_INTERVAL_MS = 5_000;
-/** In a row (L2): a minute. */
+/** Skipped samples in a row that end the load (L2): a minute of them. */
 const MAX_MISSED_LOOKS = 12;
-/** Fewer waiting jobs than this, and no run has any to publish: the trainers keep twice as many in the queue. */
+/** With fewer waiting jobs than this, no run has jobs left to publish: trainers keep twice as many in the queue. */
 const DRY_QUEUE = 512;
-/** In which a run that was begun has jobs in the queue (L1). */
+/** Time in which a new run has published jobs (L1). */
 const PUBLISHES_WITHIN_MS = 15_000;
-/** Runs at once at most, for each that was asked for (L1). */
+/** Most runs at once, as a multiple of the requested number (L1). */
 const MAX_RUNS_FACTOR = 2;
 
 /** @throws when the stack does not come up, or does not answer for a minute. */
@@ -119,5 +118,5 @@ async function faultsOf({ sql }: TestStack, runId: string, tasks: number): Promi
     slotKey({ split: Split.warmStart, step: 0, task, index: 0 }),
   )
     .filter((slot) => times.get(slot) !== 1)
-    .map((slot) => `${runId}: ${slot} stands ${times.get(slot) ?? 0} times in the ledger`);
+    .map((slot) => `${runId}: ${slot} is ${times.get(slot) ?? 0} times in the ledger`);
 }

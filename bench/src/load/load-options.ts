@@ -15,17 +15,17 @@ export interface LoadOptions {
   readonly runs: number;
   /** How long the load is held once it is reached. */
   readonly minutes: number;
-  /** What a step of the environment takes, milliseconds: with it, the rollouts of one second are given. */
+  /** Duration of a step of the environment in milliseconds, which determines the number of rollouts per second. */
   readonly stepDelayMs: number;
   /** Rollouts of one run. */
   readonly tasksPerRun: number;
-  /** Where the JSON goes. */
+  /** Path of the JSON file. */
   readonly jsonFile: string;
 }
 
-/** Rollouts of 4 turns then take 80 s, so that 10,000 open ones make 125 episodes a second: a third of two cores. */
+/** With this, rollouts of 4 turns take 80 s, so that 10,000 open ones make 125 episodes per second: a third of two cores. */
 const DEFAULT_STEP_DELAY_MS = 20_000;
-/** As `hone up --replicas` takes them. */
+/** Most replicas that `hone up --replicas` allows. */
 const MAX_PROCESSES = 16;
 
 const USAGE = `npm run load -- [options]
@@ -39,7 +39,7 @@ const USAGE = `npm run load -- [options]
   --tasks-per-run N    rollouts of one run (half of --rollouts)
   --json FILE          where the figures are written as JSON (.hone/load.json)`;
 
-/** @throws {InvalidInputError} for anything else than these flags and whole numbers, and for --help. */
+/** @throws {InvalidInputError} for other flags, values that are no whole numbers, and --help. */
 export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): LoadOptions {
   const { values } = parseScriptArguments(args, {
     usage: USAGE,
@@ -78,8 +78,8 @@ export function parseLoadOptions(args: readonly string[], env: NodeJS.ProcessEnv
 function wholeNumber(flag: string, text: string, most: number): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw new InvalidInputError(
-    `Cannot make a load as ${flag} must be a whole number from 1 to ${most}: current value is ${text}`,
-    { path: flag, allowed: `a whole number from 1 to ${most}` },
-  );
+  throw new InvalidInputError(`${flag} is ${text}; it must be a whole number from 1 to ${most}`, {
+    path: flag,
+    allowed: `a whole number from 1 to ${most}`,
+  });
 }

@@ -1,4 +1,4 @@
-/** A run that is all rollouts: the first example's scripted policy in an environment whose steps take time. */
+/** A run that consists of rollouts: the first example's scripted policy in an environment whose steps take time. */
 
 import type { RunConfig } from "@hone/config";
 import { lakeRun } from "@hone/integration-tests/support";
@@ -11,7 +11,7 @@ export interface LoadRunOptions {
   readonly stepDelayMs: number;
 }
 
-/** As small as a model may be: the load is on everything but the engines. */
+/** The smallest possible model, so that the load is not on the engines. */
 const TINY_MODEL = {
   hiddenSize: 16,
   numLayers: 1,
@@ -20,12 +20,12 @@ const TINY_MODEL = {
   headDim: 8,
   intermediateSize: 32,
 } as const;
-/** Rollouts imitated at once: few, large updates. */
+/** Rollouts per update of the warm start, so that there are few, large updates. */
 const BATCH_SIZE = 256;
-/** Longer than any rollout of a load takes. */
+/** Longer than any rollout of a load. */
 const DEADLINE_MS = 24 * 3_600_000;
 
-/** A warm start without a step behind it. */
+/** A warm start with no steps after it. */
 export async function loadRun({ name, seed, tasks, stepDelayMs }: LoadRunOptions): Promise<RunConfig> {
   const run = await lakeRun({
     name,

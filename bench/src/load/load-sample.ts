@@ -1,27 +1,27 @@
-/** One look at a stack under load: memory and CPU of each process, and what waits where. */
+/** Takes a sample of a stack under load: memory and CPU of each process, and the sizes of queues. */
 
 import type { TestStack } from "@hone/integration-tests/support";
 import { consumerBacklog, DurableName, StreamName } from "@hone/messaging";
 import { cpuTimesOf } from "../measure/process-times.ts";
 import { familyBytes, peakBytes, residentBytes } from "./resident-memory.ts";
 
-/** Those of a stack that are no service. */
+/** Processes of a stack that are not services. */
 const SERVERS = ["nats-server", "postgres"];
 
-/** Every process of a stack that is up. */
+/** Every process of a running stack. */
 export function processesOf(stack: TestStack): readonly string[] {
   return [...stack.serviceProcesses().toReversed(), ...SERVERS];
 }
 
 export interface LoadSample {
-  /** Since the load began. */
+  /** Seconds since the load began. */
   readonly seconds: number;
-  /** Jobs that agent-rollout works on, and that nobody has taken. */
+  /** Jobs that agent-rollout works on, and jobs that are not delivered yet. */
   readonly inFlight: number;
   readonly waitingJobs: number;
-  /** Jobs in work that were delivered more than once: nothing dies here, so there should be none. */
+  /** Jobs in work that were delivered more than once. As no process dies, there should be none. */
   readonly redelivered: number;
-  /** Episodes that the judge has not scored, and the tracer has not stored. */
+  /** Episodes that the judge has not scored yet, and that the tracer has not stored yet. */
   readonly unscored: number;
   readonly unstored: number;
   /** Episodes scored so far, of all runs. */
@@ -32,13 +32,13 @@ export interface LoadSample {
 export interface ProcessSample {
   readonly pid: number;
   readonly memoryBytes: number;
-  /** The most that it had so far; of PostgreSQL, which is many processes, what it has now. */
+  /** The peak so far; for PostgreSQL, which is many processes, the current size. */
   readonly peakBytes: number;
-  /** Since its start. */
+  /** CPU time since the start of the process. */
   readonly cpuMs: number;
 }
 
-/** @param beganAt `performance.now()` of the begin. @throws {BusUnavailableError} */
+/** @param beganAt `performance.now()` when the load began. @throws {BusUnavailableError} */
 export async function takeSample(
   { bus, pidOf }: TestStack,
   processes: readonly string[],
@@ -49,7 +49,7 @@ export async function takeSample(
     consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
     consumerBacklog(bus, StreamName.episodes, DurableName.scoredEpisodes),
   ]);
-  // Finished and scored episodes lie in one stream, one of each for a rollout.
+  // The stream holds a finished and a scored episode for each rollout.
   const { state } = await bus.manager.streams.info(StreamName.episodes);
   const unscored = finished.pending + finished.inWork;
   const pids = Object.fromEntries(processes.map((name) => [name, pidOf(name)]));

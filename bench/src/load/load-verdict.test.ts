@@ -5,7 +5,7 @@ import { judgeLoad } from "./load-verdict.ts";
 
 const MEBIBYTE = 1_024 ** 2;
 
-/** Five minutes, a look every five seconds. */
+/** Five minutes, with a sample every five seconds. */
 function samples(of: (second: number) => { inFlight?: number; bytes?: number; pid?: number }): LoadSample[] {
   return Array.from({ length: 60 }, (_, i) => {
     const seconds = i * 5;
@@ -25,7 +25,7 @@ function samples(of: (second: number) => { inFlight?: number; bytes?: number; pi
 
 describe("judgeLoad()", () => {
   test("passes a load that was held by processes that do not grow", () => {
-    // The first look finds everything smaller, and the heap goes up and down.
+    // Processes are smaller in the first sample, and the heap goes up and down.
     const verdict = judgeLoad(
       samples((second) => ({
         inFlight: second === 0 ? 10 : 1_000,
@@ -39,7 +39,7 @@ describe("judgeLoad()", () => {
     assert.equal(verdict.processes[0]?.cores, 0.25);
   });
 
-  test("names a process that grows slowly, and one that is too large", () => {
+  test("reports a process that grows slowly, and one that is too large", () => {
     const growing = judgeLoad(
       samples((second) => ({ bytes: (200 + second / 5) * MEBIBYTE })),
       1_000,
@@ -57,7 +57,7 @@ describe("judgeLoad()", () => {
     assert.deepEqual([middling.problems, middling.aboveAim], [[], ["judge"]]);
   });
 
-  test("counts no growth of the first third, when rollouts spread and caches fill, and every growth after it", () => {
+  test("ignores growth in the first third, and reports growth after it", () => {
     const filling = judgeLoad(
       samples((second) => ({ bytes: Math.min(200 + 2 * second, 390) * MEBIBYTE })),
       1_000,
@@ -70,7 +70,7 @@ describe("judgeLoad()", () => {
     assert.match(late.problems.join(), /judge grew by/);
   });
 
-  test("names a load that was not reached, or not held", () => {
+  test("reports a load that was not reached, or not held", () => {
     const low = judgeLoad(
       samples(() => ({ inFlight: 900 })),
       1_000,
@@ -83,11 +83,11 @@ describe("judgeLoad()", () => {
     assert.match(unsteady.problems.join(), /held in 50 %/);
   });
 
-  test("names a process that died", () => {
+  test("reports a process that was restarted", () => {
     const verdict = judgeLoad(
       samples((second) => ({ pid: second < 100 ? 1 : 2 })),
       1_000,
     );
-    assert.match(verdict.problems.join(), /judge was started again 1 times/);
+    assert.match(verdict.problems.join(), /judge was restarted 1 times/);
   });
 });

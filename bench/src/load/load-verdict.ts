@@ -1,9 +1,9 @@
 /**
- * Whether a load was borne: reached, held, by processes that stay small and do not grow.
+ * Judges a load: it must be reached and held, and all processes must stay small and not grow.
  *
- * V1: time begins where the load is reached. Its first third does not count for growth (of half an hour, ten minutes):
- *     rollouts, all of them begun at once, spread over their turns, and the database fills its shared memory.
- * V2: a peak is the largest resident set that the process ever had, its start included, as the kernel noted it.
+ * V1: time begins when the load is reached. Its first third (ten minutes of half an hour) does not count for growth: rollouts
+ *     that began together spread over their turns, and the database fills its shared memory.
+ * V2: a peak is the largest resident set that the kernel recorded for the process, including its start.
  */
 
 import {
@@ -18,10 +18,10 @@ import {
 import type { LoadSample } from "./load-sample.ts";
 
 export interface LoadLimits extends GrowthLimits {
-  /** Most memory of one process, and what it should stay below. */
+  /** Most memory of one process that is allowed, and the size that it should stay below. */
   readonly maxBytes: number;
   readonly aimBytes: number;
-  /** Of the rollouts asked for, how many count as the load, and in which share of the samples. */
+  /** Share of the requested rollouts that counts as the load, and share of the samples that must have it. */
   readonly reachedShare: number;
   readonly heldShare: number;
 }
@@ -43,25 +43,25 @@ export interface ProcessVerdict extends Growth {
   readonly name: string;
   /** V2 */
   readonly peakBytes: number;
-  /** Cores used, on average. */
+  /** Average number of cores used. */
   readonly cores: number;
 }
 
 export interface LoadVerdict {
   readonly processes: readonly ProcessVerdict[];
   readonly peakInFlight: number;
-  /** Share of the samples, after the load was reached, with the load. */
+  /** Share of the samples with the load, since it was reached. */
   readonly heldShare: number;
   readonly episodesPerSecond: number;
-  /** Time that counts for growth, seconds. */
+  /** Seconds that count for growth. */
   readonly settledSeconds: number;
-  /** Processes that are larger than they should be, and not too large. */
+  /** Processes that are larger than they should be, but within the limit. */
   readonly aboveAim: readonly string[];
-  /** What was not borne, one sentence each; empty = all was. */
+  /** One sentence for each requirement that was not met. */
   readonly problems: readonly string[];
 }
 
-/** @param rollouts how many were to be open at once. */
+/** @param rollouts number of rollouts that should be open at once. */
 export function judgeLoad(
   samples: readonly LoadSample[],
   rollouts: number,
@@ -127,6 +127,6 @@ function problemsOf(process: ProcessVerdict, limits: LoadLimits): string[] {
 function restarts(samples: readonly LoadSample[]): string[] {
   return Object.keys(samples[0]?.processes ?? {}).flatMap((name) => {
     const count = new Set(samples.map((sample) => sample.processes[name]?.pid)).size - 1;
-    return count > 0 ? [`${name} was started again ${count} times`] : [];
+    return count > 0 ? [`${name} was restarted ${count} times`] : [];
   });
 }

@@ -1,4 +1,4 @@
-/** Memory of processes that run, read from /proc. */
+/** Reads the memory of running processes from /proc. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -9,13 +9,13 @@ export function residentBytes(pid: number): number | undefined {
   return readKibibytes(`/proc/${pid}/status`, /^VmRSS:\s+(\d+)/m);
 }
 
-/** The largest resident set that a process had so far, in bytes; undefined when there is no such process. */
+/** The largest resident set of a process so far, in bytes; undefined when there is no such process. */
 export function peakBytes(pid: number): number | undefined {
   return readKibibytes(`/proc/${pid}/status`, /^VmHWM:\s+(\d+)/m);
 }
 
 /**
- * Memory of a server that works in child processes, such as PostgreSQL: what they share is counted once. Undefined when
+ * Memory of a server with child processes, such as PostgreSQL; shared memory is counted once. Undefined when
  * there is no such process.
  */
 export function familyBytes(pid: number): number | undefined {
@@ -38,7 +38,7 @@ function readKibibytes(file: string, pattern: RegExp): number | undefined {
   return found === undefined ? undefined : Number(found) * KIBIBYTE;
 }
 
-/** Undefined for a process that ended meanwhile. */
+/** @returns undefined for a process that has ended. */
 function read(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");

@@ -1,7 +1,7 @@
 /**
- * The engines of gateway and trainer as programs, each behind its port in a thread of its own, as the services run them.
+ * Starts the engines of gateway and trainer as programs, each in its own thread as in the services.
  *
- * What stands in a call and in its answer: services/inference-gateway/bench/engine-calls.ts, services/trainer/bench/engine-calls.ts.
+ * Calls and answers are defined in services/inference-gateway/bench/engine-calls.ts and services/trainer/bench/engine-calls.ts.
  */
 
 import type { Random } from "@hone/core";
@@ -10,28 +10,28 @@ import { Aggregation, groupRelative, lossWeights } from "@hone/rl";
 import { benchProgram, REPOSITORY } from "../repository.ts";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
 
-/** A batch to continue; the answer has `samples` sequences for each prompt, beside each other. */
+/** A batch to continue; the answer has `samples` sequences for each prompt, one after another. */
 export interface GenerateBatch {
   readonly prompts: readonly (readonly number[])[];
   readonly samples: number;
   readonly newTokens: number;
-  /** Conversations that go on, one for each prompt. */
+  /** Conversations that the prompts continue, one for each. */
   readonly sessions?: readonly string[];
   readonly seed: number;
 }
 
-/** What a generating engine made; peers answer with as much. */
+/** The result of a generating engine; peers give the same. */
 export interface GeneratedBatch {
   readonly seconds: number;
   readonly ids: readonly (readonly number[])[];
 }
 
-/** What Hone's says besides. */
+/** Further results of Hone's engine. */
 export interface SampledBatch extends GeneratedBatch {
   readonly logprobs: readonly (readonly number[])[];
 }
 
-/** A sequence to learn from, with what a policy loss reads of its trained tokens. */
+/** A sequence to train on, with the inputs of a policy loss for its trained tokens. */
 export interface TrainedSample {
   readonly tokenIds: readonly number[];
   readonly lossMask: readonly number[];
@@ -39,7 +39,7 @@ export interface TrainedSample {
   readonly weights: readonly number[];
 }
 
-/** With memory as the service has it. @param model a Hugging Face folder, served as version 0 */
+/** Starts the generating engine with the service's memory. @param model a Hugging Face folder, served as version 0 */
 export function honeGenerator(model: string): ProgramOptions {
   const program = `${REPOSITORY}/services/inference-gateway/bench/engine-calls.ts`;
   return { name: "Hone", args: [program, "--model", model], environment: withLargeArrays(process.env) };
@@ -56,7 +56,7 @@ export function honeTrainer(model: string, state: string, options: readonly stri
 }
 
 /**
- * Large operators on two threads and data of their own, with memory as the trainer has it; each round is a step.
+ * Measures training steps in a program with the trainer's memory, with large operators on two threads.
  * @param options of bench/src/programs/training.ts
  */
 export function honeTraining(options: readonly string[]): ProgramOptions {
@@ -71,30 +71,30 @@ export function generateBatch<Answer extends GeneratedBatch>(
   return call(generator, { kind: "generate", ...batch });
 }
 
-/** One update. */
+/** Makes one update. */
 export function trainBatch(trainer: MeasuredProgram, samples: readonly TrainedSample[]): Promise<unknown> {
   return call(trainer, { kind: "train", samples });
 }
 
-/** Where a version lies, as the service would publish it. */
+/** The folder of a version, as the service would publish it. */
 export interface SavedVersion {
   readonly version: number;
   readonly folder: string;
   readonly digest: string;
 }
 
-/** Until it is on the disk. */
+/** Waits until the version is on disk. */
 export async function saveVersion(trainer: MeasuredProgram, version: number): Promise<SavedVersion> {
   const { folder, digest } = await call<SavedVersion>(trainer, { kind: "save", version });
   return { version, folder, digest };
 }
 
-/** Until it is the one that generates. */
+/** Waits until the engine generates with the version. */
 export function loadVersion(generator: MeasuredProgram, saved: SavedVersion): Promise<unknown> {
   return call(generator, { kind: "load", ...saved });
 }
 
-/** The samples of a batch, with the advantages that rewards at random have in each prompt's group. */
+/** The samples of a batch, with advantages of random rewards in each prompt's group. */
 export function rewardAtRandom(
   { prompts, samples }: Pick<GenerateBatch, "prompts" | "samples">,
   { ids, logprobs }: SampledBatch,

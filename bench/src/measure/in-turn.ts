@@ -1,17 +1,17 @@
-/** Measuring things in turn: round after round, each thing once a round, so that a busy moment meets them all. */
+/** Measures several things in turn, each once a round, so that a busy moment affects all of them. */
 
 import { delay } from "@hone/core";
 import type { BenchSettings } from "../section.ts";
 
-/** Lets sockets, exporters and garbage settle, so that a round does not pay for the one before. */
+/** Pause in which sockets, exporters and garbage collection settle, so that they do not slow down the next round. */
 const PAUSE_MS = 500;
-/** Rounds that are not counted: after three of 10,000 calls the compiler has nothing left to do. */
+/** Rounds that are not counted: after three rounds of 10,000 calls all code is compiled. */
 const WARM_UP_ROUNDS = 3;
 const QUICK_WARM_UP_ROUNDS = 1;
 
 type Things = Readonly<Record<string, () => Promise<number>>>;
 
-/** @returns for each thing its values, in the order of the rounds. */
+/** @returns the values of each thing, in the order of the rounds. */
 export async function measureInTurn<Measured extends Partial<Things>>(
   things: Measured,
   { rounds, isQuick }: Pick<BenchSettings, "rounds" | "isQuick">,

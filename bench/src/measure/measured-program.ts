@@ -1,7 +1,7 @@
 /**
- * A program that is measured, as a child process: see programs/round-loop.ts for what both sides say.
+ * Runs a program to measure as a child process; programs/round-loop.ts describes the protocol.
  *
- * Its rounds are asked for one at a time, so that programs of one sitting can take turns; it ends with its scope.
+ * Rounds are requested one at a time, so that the programs of a sitting can take turns. The program ends with its scope.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -9,35 +9,35 @@ import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
 import { deadline, TerminalError } from "@hone/core";
 
-/** How to start one. */
+/** How to start a program. */
 export interface ProgramOptions {
-  /** Shown in errors. */
+  /** Name of the program in errors. */
   readonly name: string;
-  /** @default this Node */
+  /** @default the Node.js of this process */
   readonly command?: string;
   readonly args: readonly string[];
   /** @default that of this process */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Until it is ready: models are built and servers started meanwhile. @default 120_000 */
+  /** Time limit for the start, in which models are built and servers started. @default 120_000 */
   readonly startDeadlineMs?: number;
   /** @default 180_000 */
   readonly roundDeadlineMs?: number;
-  /** Whether it is stopped, with everything that it started, while it has no round: idle threads of some still spin. */
+  /** Whether to stop the program and its children between rounds, because idle threads of some programs spin. */
   readonly standsStill?: boolean;
 }
 
 const START_DEADLINE_MS = 120_000;
 const ROUND_DEADLINE_MS = 180_000;
 const END_DEADLINE_MS = 10_000;
-/** Whoever is ended by these takes its programs along: one that is stopped does not see that its input is over. */
+/** Signals that end this process and its programs, because a stopped program does not notice the end of its input. */
 const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Of what the program wrote on its error stream, in the message when it fails. */
+/** Characters of the program's error output in the message of a failure. */
 const MAX_ERROR_TEXT = 2_000;
 
 /** A measured program failed. */
 export class ProgramError extends TerminalError {
-  constructor(name: string, rule: string, current: string) {
-    super("BENCH_PROGRAM", `Cannot measure ${name} as ${rule}: current value is ${current}`);
+  constructor(name: string, problem: string) {
+    super("BENCH_PROGRAM", `${name} ${problem}`);
   }
 }
 
@@ -50,7 +50,7 @@ export class MeasuredProgram implements AsyncDisposable {
   #errorText = "";
   readonly #onSignal = (signal: NodeJS.Signals) => {
     this.#endGroup();
-    // Its listeners were for one signal each, so this one ends the process.
+    // The listeners were removed, so this signal ends the process.
     process.kill(process.pid, signal);
   };
 
@@ -59,13 +59,13 @@ export class MeasuredProgram implements AsyncDisposable {
     const child = spawn(options.command ?? process.execPath, options.args, {
       env: options.environment ?? process.env,
       stdio: ["pipe", "pipe", "pipe"],
-      // A group of its own, so that what it starts can be ended with it.
+      // In its own process group, so that its children can be ended with it.
       detached: true,
     });
     child.stderr.on("data", (chunk) => {
       this.#errorText = (this.#errorText + String(chunk)).slice(-MAX_ERROR_TEXT);
     });
-    // Writing to a program that is gone: the missing answer tells.
+    // Errors of writing to a program that has ended are ignored, as its missing answer is reported.
     child.stdin.on("error", () => undefined);
     for (const signal of ENDING_SIGNALS) process.once(signal, this.#onSignal);
     this.#child = child;
@@ -74,12 +74,13 @@ export class MeasuredProgram implements AsyncDisposable {
     this.#lines = this.#interface[Symbol.asyncIterator]();
   }
 
-  /** Starts it and waits until it says that it is ready. */
+  /** Starts the program and waits until it is ready. */
   static async start(options: ProgramOptions): Promise<MeasuredProgram> {
     const program = new MeasuredProgram(options);
     try {
       const ready = await program.#line("to be ready", options.startDeadlineMs ?? START_DEADLINE_MS);
-      if (ready !== "ready") throw new ProgramError(options.name, `it says "ready" first`, ready);
+      if (ready !== "ready")
+        throw new ProgramError(options.name, `must print "ready" first, and printed ${ready}`);
       program.#stand(true);
       return program;
     } catch (error) {
@@ -92,7 +93,7 @@ export class MeasuredProgram implements AsyncDisposable {
     return this.#child.pid ?? 0;
   }
 
-  /** Runs one round. @returns what the program says of it. */
+  /** Runs one round. @returns the program's answer. */
   async round<Result>(word = "round"): Promise<Result> {
     this.#stand(false);
     this.#input.write(`${word}\n`);
@@ -101,7 +102,7 @@ export class MeasuredProgram implements AsyncDisposable {
     return JSON.parse(line) as Result;
   }
 
-  /** Ends its input and waits until it is gone, with everything that it started. */
+  /** Ends the program's input and waits until it and its children are gone. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#interface.close();
     this.#stand(false);
@@ -119,7 +120,7 @@ export class MeasuredProgram implements AsyncDisposable {
     this.#endGroup();
   }
 
-  /** Its own processes too: a peer's may outlive it. */
+  /** Kills the process group, because a peer's children may live longer than the peer. */
   #endGroup(): void {
     this.#signalGroup("SIGKILL");
   }
@@ -147,7 +148,7 @@ export class MeasuredProgram implements AsyncDisposable {
   async #line(what: string, deadlineMs: number): Promise<string> {
     const { name } = this.#options;
     const { value, done } = await deadline(`${name} ${what}`, deadlineMs, () => this.#lines.next());
-    if (done === true) throw new ProgramError(name, "it must answer", await this.#describeEnd());
+    if (done === true) throw new ProgramError(name, `gave no answer: ${await this.#describeEnd()}`);
     return value;
   }
 }

@@ -1,4 +1,4 @@
-/** CPU time of processes that run, read from /proc. */
+/** Reads the CPU time of running processes from /proc. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -7,11 +7,11 @@ const MS_PER_TICK = 10;
 
 interface Process {
   readonly parent: number;
-  /** Its own, and that of its children that ended. */
+  /** CPU time of the process and of its ended children. */
   readonly cpuMs: number;
 }
 
-/** CPU time of processes with everything below them, in milliseconds, by the names that they are given with. */
+/** CPU time of processes with all of their descendants, in milliseconds, by the given names. */
 export function cpuTimesOf(pids: Readonly<Record<string, number>>): Record<string, number> {
   const processes = readProcesses();
   const below = (pid: number): number => {
@@ -32,7 +32,7 @@ function readProcesses(): Map<number, Process> {
   return found;
 }
 
-/** Undefined for one that ended meanwhile. */
+/** @returns undefined for a process that has ended. */
 function readProcess(pid: string): Process | undefined {
   let stat: string;
   try {

@@ -1,25 +1,25 @@
-/** What the rollouts of one step waited for, read from their traces as anybody can read them. */
+/** Reads from traces what the rollouts of a step waited for. */
 
 import { eventually } from "@hone/testing";
 
 /** Means over the rollouts of a step, in milliseconds, and the end of the step's rollouts. */
 export interface RolloutWaits {
   readonly rollouts: number;
-  /** From the job sent to the attempt begun. */
+  /** From sending the job to the begin of the attempt. */
   readonly forWorker: number;
-  /** The attempt itself: what follows are parts of it. */
+  /** The whole attempt; the following figures are parts of it. */
   readonly attempt: number;
   readonly environment: number;
   readonly engineQueue: number;
   readonly enginePrefill: number;
   readonly engineDecode: number;
-  /** Of the model's calls, what no engine phase explains: both ends and the bus. */
+  /** Time of the model's calls outside of the engine: client, gateway and bus. */
   readonly callOverhead: number;
-  /** Of the attempt, what neither the model nor the environment explains: the agent, and waiting for its turn. */
+  /** Time of the attempt outside of model and environment: the agent's code, and waiting for the event loop. */
   readonly agent: number;
   /** From the attempt's end to its score. */
   readonly forScore: number;
-  /** How long the step waited for the judge alone, after its last attempt had ended. */
+  /** Time from the end of the step's last attempt to its last score. */
   readonly judgeTail: number;
 }
 
@@ -37,10 +37,10 @@ interface TraceView {
 const TRACES_DEADLINE_MS = 20_000;
 const PAGE = 200;
 
-/** Asks the tracer of a stack. */
+/** Reads spans from the tracer of a stack. */
 type AskPage = (path: string) => Promise<Response>;
 
-/** Waits until the spans of the step have come. */
+/** Waits until the tracer has the spans of the step. */
 export async function readRolloutWaits(ask: AskPage, runId: string, step: number): Promise<RolloutWaits> {
   const api = `/api/runs/${runId}/rollouts`;
   const slots = await readSlots(ask, api, step);
@@ -74,7 +74,7 @@ async function readSlots(ask: AskPage, api: string, step: number): Promise<strin
   return slots;
 }
 
-/** Undefined where there is no such thing yet. */
+/** @returns undefined for something that the tracer does not have yet. */
 async function readJson<T>(ask: AskPage, path: string): Promise<T | undefined> {
   const response = await ask(path);
   return response.ok ? ((await response.json()) as T) : undefined;

@@ -1,10 +1,10 @@
-/** Takes spans as the tracer does, and counts their bytes: so that a traced call pays for its export as well. */
+/** Receives spans as the tracer does and counts their bytes, so that traced calls include the cost of export. */
 
 import { createServer } from "node:http";
 import { LOOPBACK } from "@hone/embedded";
 
 export interface SpanSink extends AsyncDisposable {
-  /** For `startTelemetry`. */
+  /** The endpoint for `startTelemetry`. */
   readonly url: string;
   readonly receivedBytes: number;
 }

@@ -13,13 +13,13 @@ const RATE: Comparison = {
 };
 
 describe("judge()", () => {
-  test("compares rounds that stood beside each other, and judges the median of the ratios", () => {
+  test("compares the sides round by round, and judges the median of the ratios", () => {
     const { figure, verdict } = judge(RATE);
     assert.deepEqual(figure, { kind: "measured", values: [2, 1, 3] });
     assert.equal(verdict, Verdict.bar);
   });
 
-  test("a ratio above 1 is Hone's advantage for times too", () => {
+  test("a ratio above 1 means that Hone is better, also for times", () => {
     const { figure } = judge({ ...RATE, better: "lower" });
     assert.deepEqual(figure, { kind: "measured", values: [0.5, 1, 1 / 3] });
   });
@@ -29,12 +29,12 @@ describe("judge()", () => {
     ["below the bar", [100, 200, 110], Verdict.missed],
   ];
   for (const [what, values, expected] of verdicts) {
-    test(`a median ${what} is said to be so`, () => {
+    test(`a median ${what} gets this verdict`, () => {
       assert.equal(judge({ ...RATE, hone: { kind: "measured", values } }).verdict, expected);
     });
   }
 
-  test("growth and memory are held against a limit from above, without a peer", () => {
+  test("growth and memory are compared with an upper limit, without a peer", () => {
     const { peer: _, ...alone } = RATE;
     const target = { kind: "at most", bar: 250, aim: 200 } as const;
     const missed = judge({ ...alone, target });
@@ -43,7 +43,7 @@ describe("judge()", () => {
     assert.equal(reached.verdict, Verdict.bar);
   });
 
-  test("a row of which either side is missing has no verdict", () => {
+  test("a row has no verdict if one side is missing", () => {
     const figures = { kind: "missing", reason: "not installed" } as const;
     const withoutPeer = judge({ ...RATE, peer: { name: "vLLM", figures } });
     assert.deepEqual([withoutPeer.figure, withoutPeer.verdict], [figures, Verdict.open]);
@@ -52,7 +52,7 @@ describe("judge()", () => {
 });
 
 describe("the table of comparisons", () => {
-  test("shows both sides, their ratio, what must be reached and the share of the product", () => {
+  test("shows both sides, their ratio, the target and the share of the matrix product", () => {
     const figures = { kind: "missing", reason: "not installed" } as const;
     const lines = formatComparisons([RATE, { ...RATE, peer: { name: "vLLM", figures } }].map(judge));
     assert.deepEqual(

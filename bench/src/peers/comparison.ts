@@ -1,39 +1,39 @@
-/** What the bench of peers finds: figures of Hone's held against a peer's, or against a limit of their own. */
+/** The comparisons of `npm run bench:peers`: figures of Hone and of a peer, or of Hone and a limit. */
 
 import { formatNumber, formatTable } from "../report/report.ts";
 import { summarise } from "../report/summarise.ts";
 
-/** One value a round, or why there is none. */
+/** One value per round, or the reason why there are none. */
 export type Figures =
   | { readonly kind: "measured"; readonly values: readonly number[] }
   | { readonly kind: "missing"; readonly reason: string };
 
-/** What must be reached, and what should. Ratios are at least this, growth and memory at most. */
+/** The bar that must be reached, and the aim. They are lower bounds of ratios, and upper bounds of growth and memory. */
 export interface Target {
   readonly kind: "at least" | "at most";
   readonly bar: number;
   readonly aim?: number;
 }
 
-/** A piece of work, as Hone does it and as a peer does it. */
+/** The figures of a piece of work by Hone and by a peer. */
 export interface Comparison {
-  /** The work. */
+  /** Name of the work. */
   readonly name: string;
   readonly unit: string;
-  /** Which figure is the better one; a ratio above 1 says that Hone's is. */
+  /** Whether a higher or a lower figure is better; a ratio above 1 means that Hone's is better. */
   readonly better: "higher" | "lower";
   readonly hone: Figures;
-  /** Absent where Hone's own figure is held against the target. */
+  /** The peer's figures; absent if Hone's figure is compared with the target itself. */
   readonly peer?: { readonly name: string; readonly figures: Figures };
   readonly target: Target;
-  /** Of the machine's matrix products, percent, in each round; absent where the work is no throughput. */
+  /** Percent of the machine's matrix-product rate in each round; absent if the figure is not a throughput. */
   readonly productShare?: readonly number[];
 }
 
-/** How a row ended. */
+/** The verdict on a row. */
 export const Verdict = {
   aim: "aim reached",
-  /** Also where there is no aim. */
+  /** The bar is reached, and there is no aim or it is reached too. */
   bar: "bar reached",
   missed: "BAR MISSED",
   open: "not measured",
@@ -41,12 +41,12 @@ export const Verdict = {
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 
 export interface JudgedComparison extends Comparison {
-  /** What is held against the target, by round: the ratio where there is a peer, else Hone's figure. */
+  /** The values that are compared with the target, by round: ratios if there is a peer, otherwise Hone's figures. */
   readonly figure: Figures;
   readonly verdict: Verdict;
 }
 
-/** Ratios compare rounds that stood beside each other. */
+/** Ratios of figures of the same round. */
 export function judge(comparison: Comparison): JudgedComparison {
   const figure = figureOf(comparison);
   return { ...comparison, figure, verdict: verdictOf(figure, comparison.target) };
@@ -82,7 +82,7 @@ const HEADINGS = [
   ["", "left"],
 ] as const;
 
-/** The table as lines: medians, of ratios too. */
+/** Formats the table, with medians of figures and of ratios. */
 export function formatComparisons(rows: readonly JudgedComparison[]): string[] {
   return formatTable(HEADINGS, rows.map(cellsOf));
 }

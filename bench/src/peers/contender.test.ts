@@ -11,7 +11,7 @@ const round = async (program: MeasuredProgram) => (await program.round<{ value: 
 const start = (code: string) => Contender.start({ name: "it", args: ["-e", code] });
 
 describe("a contender", () => {
-  test("that fails is asked no more, and its figures are the reason", async () => {
+  test("that fails is not asked again, and has the reason instead of figures", async () => {
     await using it = await start(`
       console.log("ready");
       require("node:readline").createInterface({ input: process.stdin }).once("line", () => {
@@ -25,18 +25,18 @@ describe("a contender", () => {
     assert.match(it.reason ?? "", /^cannot run: .*RangeError: too large/);
   });
 
-  test("stands still while it has nothing to do", async () => {
+  test("is stopped between rounds", async () => {
     await using it = await start(`
       console.log("ready");
       process.stdin.on("data", () => console.log(JSON.stringify({ value: 1 })));
       process.stdin.on("end", () => process.exit());`);
     const state = async () => /^State:\s+(\w)/m.exec(await readFile(`/proc/${it.pid}/status`, "utf8"))?.[1];
-    await eventually("it to stand still", async () => (await state()) === "T");
+    await eventually("it to be stopped", async () => (await state()) === "T");
     assert.equal(await it.measure(round), 1);
-    await eventually("it to stand still again", async () => (await state()) === "T");
+    await eventually("it to be stopped again", async () => (await state()) === "T");
   });
 
-  test("ends with a bench that a signal ends, although it stands still", async () => {
+  test("ends with a bench that a signal ends, even if it is stopped", async () => {
     const code = `
       const { Contender } = await import(${JSON.stringify(new URL("./contender.ts", import.meta.url).href)});
       const args = ["-e", 'console.log("ready"); process.stdin.on("end", () => process.exit()).resume()'];
@@ -50,21 +50,21 @@ describe("a contender", () => {
     bench.kill("SIGTERM");
     const [, signal] = await once(bench, "exit");
     assert.equal(signal, "SIGTERM");
-    await eventually("the end of what it started", () => !isAlive(Number(String(line))));
+    await eventually("the end of its child", () => !isAlive(Number(String(line))));
   });
 
-  test("that does not start has the reason from the beginning", async () => {
+  test("that cannot start has the reason at once", async () => {
     await using it = await start("throw new TypeError('no such model')");
     assert.match(it.reason ?? "", /TypeError: no such model/);
   });
 
-  test("is a missing peer where its environment is not there", async () => {
+  test("is reported as a missing peer if its environment does not exist", async () => {
     await using folder = await temporaryFolder("peers");
     await using it = await Contender.startPeer("vLLM", folder.path, "vllm", ["generate_vllm.py", "model"]);
     assert.equal(it.reason, NOT_INSTALLED);
   });
 
-  test("ends with everything that it started", async () => {
+  test("ends with its child processes", async () => {
     const it = await start(`
       const { pid } = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1e3)"]);
       console.log("ready");
@@ -73,6 +73,6 @@ describe("a contender", () => {
     const child = await it.measure(round);
     assert.ok(isAlive(child));
     await it[Symbol.asyncDispose]();
-    await eventually("the end of what it started", () => !isAlive(child));
+    await eventually("the end of its child", () => !isAlive(child));
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Who does a piece of work: Hone or a peer, as a program, or the reason why it cannot.
+ * A contender does a piece of work: Hone's program or a peer's, or the reason why it cannot run.
  *
- * C1: whoever fails once is asked no more, and its figures are the reason; the others go on.
+ * C1: a contender that fails once is not asked again, and has the reason instead of figures; the others continue.
  */
 
 import { existsSync } from "node:fs";
@@ -11,10 +11,10 @@ import { MeasuredProgram, type ProgramOptions } from "../measure/measured-progra
 import { REPOSITORY } from "../repository.ts";
 import type { Figures } from "./comparison.ts";
 
-/** Environments of the peers, as folders of the peers' folder. */
+/** The peers' virtual environments, as names of folders in the peers' folder. */
 export type PeerEnvironment = "torch" | "vllm";
 
-/** Compiling a model takes minutes, loading vLLM one. */
+/** Compiling a model takes minutes, and loading vLLM takes one. */
 const START_DEADLINE_MS = 600_000;
 const ROUND_DEADLINE_MS = 600_000;
 export const NOT_INSTALLED = "not installed";
@@ -30,7 +30,7 @@ export class Contender implements AsyncDisposable {
     this.#reason = reason;
   }
 
-  /** Starts it; a failure is its reason. */
+  /** Starts the program; a failure becomes the contender's reason. */
   static async start(options: ProgramOptions): Promise<Contender> {
     const usual = {
       startDeadlineMs: START_DEADLINE_MS,
@@ -44,7 +44,7 @@ export class Contender implements AsyncDisposable {
     }
   }
 
-  /** Starts a peer's program of bench/peers where its environment is installed. */
+  /** Starts a peer's program in bench/peers if its environment is installed. */
   static async startPeer(
     name: string,
     peersFolder: string,
@@ -64,17 +64,17 @@ export class Contender implements AsyncDisposable {
     return new Contender(name, undefined, reason);
   }
 
-  /** Undefined while nothing is wrong. */
+  /** Why it cannot run; undefined if it can. */
   get reason(): string | undefined {
     return this.#reason === "" ? undefined : this.#reason;
   }
 
-  /** 0 where it never started. */
+  /** The process id; 0 if it was never started. */
   get pid(): number {
     return this.#program?.pid ?? 0;
   }
 
-  /** Has the work done once. @returns what `work` gives; NaN where it cannot (C1). */
+  /** Does the work once. @returns the result of `work`; NaN if it failed (C1). */
   async measure(work: (program: MeasuredProgram) => Promise<number>): Promise<number> {
     if (this.#program === undefined || this.#reason !== "") return Number.NaN;
     try {
@@ -94,7 +94,7 @@ export class Contender implements AsyncDisposable {
   }
 }
 
-/** The line that names the error, which programs print last or nearly so; the whole goes to whoever waits. */
+/** The line of an error's text that names it, which is among the last; the whole text is printed. */
 function reasonOf(name: string, error: unknown): string {
   const text = describeError(error);
   console.error(`  ${name} cannot run: ${text}`);

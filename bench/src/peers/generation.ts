@@ -1,8 +1,8 @@
 /**
- * Sampling: prompts that differ, groups that share one, and conversations that go on, against engines that serve.
+ * Compares sampling with serving engines: different prompts, groups that share a prompt, and conversations.
  *
- * G1: everybody gets the same prompts in the same round; every sample has the same length, so rates compare.
- * G2: conversations go on turn by turn, all together, as vLLM's batches do; what a turn observes is random too.
+ * G1: all contenders get the same prompts in a round, and every sample has the same length, so that rates can be compared.
+ * G2: all conversations advance turn by turn together, as in vLLM's batches; observations are random tokens.
  */
 
 import { deriveSeed, Random } from "@hone/core";
@@ -13,7 +13,7 @@ import type { Comparison, Target } from "./comparison.ts";
 import { Contender } from "./contender.ts";
 import { type MeasurePeers, measureParts, type Part, type PeerBench, productShare } from "./rows.ts";
 
-/** Whoever is needed for the rows that were asked for, started once. */
+/** The contenders of the requested rows, each started once. */
 interface Cast {
   readonly hone: Contender;
   readonly vllm: Contender;
@@ -169,8 +169,7 @@ async function measureSessions(bench: PeerBench, { hone, vllm }: Cast): ReturnTy
       return sampled / seconds.reduce((sum, each) => sum + each, 0);
     }),
   );
-  // Rows before this one have warmed everybody up where there were any; a round is long, and its first turn not counted
-  // in the growth.
+  // Earlier rows, if any, were the warm-up. A round is long, and its first turn does not count for the growth.
   const { figures, product } = await measureParts(bench, parts, 0);
   const { readToken, generatedToken } = bench.work;
   const read = sessions * (firstTokens + (turns - 1) * observedTokens);
@@ -217,7 +216,7 @@ async function converse(
   return seconds;
 }
 
-/** Rounds of everybody begin with the same seed (G1), and no two with one that was used before. */
+/** All contenders have the same seed in a round (G1), and each round has another one. */
 function seeded(
   contender: Contender,
   measure: (program: MeasuredProgram, seed: number) => Promise<number>,

@@ -1,10 +1,10 @@
 /**
- * A whole GRPO step, against TRL's: the same prompts, counts and lengths, rewards at random.
+ * Compares a whole GRPO step with TRL's: the same prompts, counts and lengths, and random rewards.
  *
- * S1: Hone's step is made by the engines of gateway and trainer, in processes of their own as the services are: sample,
- *     score, one update, the version written and synced, and loaded by the generating engine. What it leaves out is the
- *     bus, the agents, the judge, and the optimizer's file where that is not due. TRL keeps one copy of the weights and writes nothing.
- * S2: no answer ends early on either side: TRL forbids the end token, Hone stops at no token.
+ * S1: Hone's step is made by the engines of gateway and trainer, in separate processes as in the services: sampling, scoring,
+ *     one update, writing and syncing the version, and loading it into the generating engine. It leaves out the bus, the agents,
+ *     the judge, and the optimizer's file if that is not due. TRL keeps one copy of the weights and writes nothing.
+ * S2: no answer ends early on either side: TRL forbids the end token, and Hone stops at no token.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -29,7 +29,7 @@ import { type MeasurePeers, measureParts, productShare } from "./rows.ts";
 
 const FULL = { prompts: 4, samples: 8, newTokens: 64 };
 const QUICK = { prompts: 2, samples: 2, newTokens: 8 };
-/** bench/peers/grpo_trl.py has the same. */
+/** The same prompt as in bench/peers/grpo_trl.py. */
 const PROMPT = "You are solving the FrozenLake puzzle. ".repeat(12);
 const TASKS = 64;
 const WARM_UP_ROUNDS = 1;
@@ -143,7 +143,7 @@ async function honeStep(
   return { generate, score, train, save, load: lap() };
 }
 
-/** A prompt is read, and carried through training, once a group. */
+/** Operations of a step; a prompt is computed once per group, in sampling and in training. */
 function flopsOf(
   {
     readToken,

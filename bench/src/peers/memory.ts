@@ -1,4 +1,4 @@
-/** How much memory training takes at most: the peak of the trainer's process (VmHWM). */
+/** Measures the peak memory of training: VmHWM of the trainer's process. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,11 +15,11 @@ const FULL = { rows: 4, tokens: 512 };
 const QUICK = { rows: 1, tokens: 32 };
 const GIBIBYTE = 2 ** 30;
 const FULL_BAR_GIB = 5;
-/** What the trainer is told that it may take, as a run's is: below the bar by what predictions are off. */
+/** The trainer's memory limit, which is below the bar by the error of memory predictions. */
 const TRAINER_LIMIT = 0.95 * FULL_BAR_GIB * 1_024;
-/** The second finds the optimizer's state and the arenas of the first. */
+/** Steps to make: the second one uses the optimizer's state and the memory arenas of the first. */
 const UPDATES = 2;
-/** On every projection. */
+/** Rank of the adapters on every projection. */
 const LORA_RANK = "16";
 
 export const measureMemory: MeasurePeers = async (bench) => {

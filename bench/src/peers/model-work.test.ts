@@ -4,7 +4,7 @@ import { resolveModelSpec } from "@hone/nn";
 import { workOf } from "./model-work.ts";
 
 describe("workOf()", () => {
-  test("counts the matrices of the shape of SmolLM2-135M, the tied head with them", () => {
+  test("counts the matrices of SmolLM2-135M, including the tied head", () => {
     const work = workOf(
       resolveModelSpec({
         family: "llama",

@@ -1,9 +1,9 @@
 /**
- * The floating-point operations that a piece of work costs at least, computed from the model's shape: two for each
- * weight of a matrix and token forwards, four more backwards. Attention, norms and the optimizer are not counted, and
- * what several sequences share counts once, so a share of the machine's rate that is computed from it is a low one.
+ * The least number of floating-point operations of a piece of work, computed from the model's shape: two for each weight of a
+ * matrix and token in the forward pass, and four more in the backward pass. Attention, norms and the optimizer are not
+ * counted, and tokens that several sequences share count once, so shares of the machine's rate are underestimated.
  *
- * For SmolLM2-135M: 0.81 GFLOP a trained token, 0.27 a generated one.
+ * For SmolLM2-135M: 0.81 GFLOP per trained token, 0.27 per generated one.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,11 +20,11 @@ import {
 
 export interface ModelWork {
   readonly vocabSize: number;
-  /** Operations of a token that is only read: the head is not needed. */
+  /** Operations for a token that is only read, without the head. */
   readonly readToken: number;
-  /** Of a token that is sampled. */
+  /** Operations for a sampled token. */
   readonly generatedToken: number;
-  /** Forwards and backwards, of a token without and with a loss. */
+  /** Operations of both passes for a token without and with a loss. */
   readonly carriedToken: number;
   readonly trainedToken: number;
 }
@@ -46,7 +46,7 @@ export function workOf(spec: ModelSpec): ModelWork {
   };
 }
 
-/** Of the model in a Hugging Face folder. */
+/** Computes the work of the model in a Hugging Face folder. */
 export function workOfFolder(folder: string): ModelWork {
   const config = JSON.parse(readFileSync(path.join(folder, "config.json"), "utf8")) as ModelConfig;
   return workOf(specFromConfig(config));

@@ -1,4 +1,4 @@
-/** What the rows of the bench of peers are given, and how one is measured: everybody in turn, the machine too. */
+/** The inputs of the rows of `npm run bench:peers`, and how a row is measured: all contenders and the machine in turn. */
 
 import { measureInTurn } from "../measure/in-turn.ts";
 import type { MeasuredProgram } from "../measure/measured-program.ts";
@@ -12,27 +12,27 @@ export interface PeerBench extends BenchSettings {
   /** SmolLM2-135M-Instruct as a Hugging Face folder. */
   readonly model: string;
   readonly work: ModelWork;
-  /** Multiplies 2048-cubes on every core. */
+  /** Measures the rate of matrix products of 2048 x 2048 on every core. */
   readonly product: Contender;
 }
 
 export interface PeerRows {
   readonly comparisons: readonly Comparison[];
-  /** What stands behind them. */
+  /** Rows about details, which are printed after the comparisons. */
   readonly details: readonly Row[];
 }
 
-/** Measures rows. @param names those of the group that were asked for */
+/** Measures rows. @param names the requested rows of the group */
 export type MeasurePeers = (bench: PeerBench, names: readonly string[]) => Promise<PeerRows>;
 
-/** One who does the work, and how one round of it is measured. */
+/** A contender, and how one round of its work is measured. */
 export interface Part {
   readonly contender: Contender;
   readonly measure: (program: MeasuredProgram) => Promise<number>;
 }
 
 export interface Measured {
-  /** In the order of the parts. */
+  /** The values of each part, in their order. */
   readonly figures: readonly Figures[];
   /** GFLOP/s of the matrix product, by round, measured between the parts. */
   readonly product: readonly number[];
@@ -58,7 +58,7 @@ export async function measureParts(
   };
 }
 
-/** Percent of the machine's matrix products, by round. @param flops of the work per unit of the figure */
+/** Percent of the machine's matrix-product rate, by round. @param flops operations per unit of the figure */
 export function productShare(
   figures: Figures,
   product: readonly number[],

@@ -1,4 +1,4 @@
-/** Loss and gradients of a microbatch, against PyTorch as it is and compiled. */
+/** Compares loss and gradients of a microbatch with PyTorch, eager and compiled. */
 
 import { honeTraining } from "../measure/engine-calls.ts";
 import type { Comparison } from "./comparison.ts";
@@ -7,7 +7,7 @@ import { type MeasurePeers, measureParts, productShare } from "./rows.ts";
 
 const FULL = { rows: 4, tokens: 256 };
 const QUICK = { rows: 1, tokens: 32 };
-/** Both sides compile and allocate in the first. */
+/** Rounds that are not counted, in which both sides compile and allocate memory. */
 const WARM_UP_ROUNDS = 1;
 
 export const measureTraining: MeasurePeers = async (bench) => {
@@ -66,7 +66,7 @@ export const measureTraining: MeasurePeers = async (bench) => {
   };
 };
 
-/** The update is measured apart and not counted. */
+/** The update is measured separately and not counted. */
 interface HoneRound {
   readonly ms: number;
   readonly updateMs: number;

@@ -1,13 +1,13 @@
 /**
- * Both sides of the bus call: what `@hone/messaging` is for a service that asks another one.
+ * Both sides of a request over the bus with `@hone/messaging`.
  *
  *   node bench/src/programs/bus-call.ts answer|ask --spans URL [--calls 10000]
  *
  * A call is a BatchRequest with 2 KiB of text, answered by a BatchReply with the same text: protobuf both ways, trace
- * context in the headers, a client span around the question and a server span around the answer. A round asks all calls
- * at once and waits for all answers.
+ * context in the headers, a client span around the request and a server span around the reply. A round sends all requests
+ * at once and waits for all replies.
  *
- * HONE_NATS_URL says where the bus is: an address with a password does not stand in arguments, which ps shows.
+ * HONE_NATS_URL is the address of the bus. It contains a password, so it is not an argument, which ps would show.
  */
 
 import { parseArgs } from "node:util";
@@ -52,7 +52,7 @@ if (side === "answer") {
     const begun = performance.now();
     const lengths = await Promise.all(Array.from({ length: calls }, () => ask(text)));
     const seconds = (performance.now() - begun) / 1_000;
-    if (lengths.some((length) => length !== BODY_BYTES)) throw new Error("an answer is not what was asked");
+    if (lengths.some((length) => length !== BODY_BYTES)) throw new Error("a reply differs from its request");
     return { calls, seconds, cpuMs: cpuMs() - cpuBefore };
   });
 }

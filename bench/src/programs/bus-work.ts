@@ -1,10 +1,10 @@
 /**
- * Work through a stream as Hone sends and takes it: rollout jobs of 2 KiB, published with acknowledgement, trace
- * context and duplicate check, all at once; then consumed by `consumeWork`, decoded and acknowledged.
+ * Work through a stream as in Hone: rollout jobs of 2 KiB are published all at once, with acknowledgement, trace context and
+ * duplicate check, and then consumed by `consumeWork`, decoded and acknowledged.
  *
  *   node bench/src/programs/bus-work.ts --spans URL [--messages 5000]
  *
- * HONE_NATS_URL says where the bus is: an address with a password does not stand in arguments, which ps shows.
+ * HONE_NATS_URL is the address of the bus. It contains a password, so it is not an argument, which ps would show.
  */
 
 import { parseArgs } from "node:util";
@@ -30,7 +30,7 @@ const { values } = parseArgs({
 });
 const RUN = "bench";
 const BODY_BYTES = 2_048;
-/** As agent-rollout takes jobs. */
+/** The options with which agent-rollout consumes jobs. */
 const CONCURRENCY = 1_000;
 const PUBLISH_DEADLINE_MS = 60_000;
 const count = Number(values.messages);

@@ -1,12 +1,12 @@
 /**
- * What the bus gives without Hone: the client library alone, 2 KiB a message, everything of a round at once.
+ * Measures the bus with the client library alone: messages of 2 KiB, all of a round at once.
  *
  *   node bench/src/programs/raw-bus.ts answer|work [--messages 5000]
  *
- * `answer` echoes requests. `work` asks them, publishes into a stream of its own with acknowledgement, and consumes and
- * acknowledges what it published; a round is one of the words "ask", "publish", "consume".
+ * `answer` echoes requests. `work` sends requests, publishes into its own stream with acknowledgement, and consumes and
+ * acknowledges these messages; the input of a round is "ask", "publish" or "consume".
  *
- * HONE_NATS_URL says where the bus is: an address with a password does not stand in arguments, which ps shows.
+ * HONE_NATS_URL is the address of the bus. It contains a password, so it is not an argument, which ps would show.
  */
 
 import { parseArgs } from "node:util";
@@ -25,11 +25,11 @@ const { values, positionals } = parseArgs({
 const [CALL_SUBJECT, STREAM, SUBJECT, DURABLE] = ["raw.call", "RAW", "raw.work", "raw"];
 const BODY = new Uint8Array(2_048).fill(120);
 const TIMEOUT_MS = 60_000;
-/** Messages in work at once, as agent-rollout has them. */
+/** Messages in work at once, as many as agent-rollout has. */
 const MAX_IN_WORK = 1_000;
 const count = Number(values.messages);
 
-// No stack is kept for each call: the library at its fastest is the limit.
+// Stack traces of requests are turned off, so that the library runs at its fastest.
 const { servers, user = "", password = "" } = splitCredentials(NATS_URL);
 const connection = await connect({ servers, user, pass: password, noAsyncTraces: true });
 if (positionals[0] === "answer") {
@@ -61,7 +61,7 @@ if (positionals[0] === "answer") {
   await answerRounds(async (word) => {
     const round = rounds[word];
     if (round === undefined)
-      throw new RangeError(`Cannot run a round as it is unknown: current value is ${word}`);
+      throw new RangeError(`there is no round ${word}; it must be ask, publish or consume`);
     const begun = performance.now();
     await round();
     return { perSecond: (count * 1_000) / (performance.now() - begun) };

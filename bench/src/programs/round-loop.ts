@@ -1,7 +1,6 @@
 /**
- * How a measured program speaks with the bench: it prints `ready`, then answers each line of its input with one line
- * of JSON, and ends with its input. So a program is loaded and connected before anything is timed, and two of them can
- * take turns.
+ * The protocol of a measured program: it prints `ready`, then answers each line of its input with one line of JSON, and ends
+ * with its input. Thus a program is loaded and connected before anything is timed, and several programs can take turns.
  */
 
 import { createInterface } from "node:readline";

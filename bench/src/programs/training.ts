@@ -1,5 +1,5 @@
 /**
- * Time of a training step: loss, gradients, clipping and AdamW, by `@hone/train` as the trainer runs it.
+ * Measures a training step: loss, gradients, clipping and AdamW, with `@hone/train` as the trainer runs it.
  *
  *   node bench/src/programs/training.ts [--shape example|135m|0.5b] [--lora RANK] [--rounds 5] [--layers N] [--hidden N]
  *        [--rows N] [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spinUs 0]
@@ -93,7 +93,7 @@ const LARGE: Readonly<Record<string, { spec: ModelSpecInput; rowTokens: number }
 const large = LARGE[values.shape];
 const [GROUPS, ROLLOUTS, HEADER, SIDE, ANSWER] = [4, 8, 6, 4, 4];
 const rowTokens = Number(values.rowTokens ?? large?.rowTokens ?? 128);
-/** A step of the small model is short: several make a round. */
+/** Steps per round, because a step of the small model is short. */
 const STEPS_A_ROUND = large === undefined ? 16 : 1;
 
 const spec = resolveModelSpec(
@@ -211,7 +211,7 @@ function describe({ ms, updateMs, coreMs, sampleTokens, packedTokens, paddedToke
   );
 }
 
-/** Values of a fresh model's size, made at once where they stay: a step takes the same time and memory with them. */
+/** Random weights of a model's size, created in place; time and memory of a step are the same as with real ones. */
 function tiledWeights(model: ModelSpec): Record<string, Float32Array> {
   const tile = Float32Array.from({ length: 4_093 }, () => (random.next() - 0.5) * 0.06);
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** The machine that the figures come from, and whether it had anything else to do. */
+/** Describes the machine, and checks whether other processes use it. */
 
 import { readFileSync } from "node:fs";
 import os from "node:os";
@@ -8,12 +8,12 @@ import { findNatsServer } from "@hone/embedded";
 import { REPOSITORY } from "../repository.ts";
 
 const LOOK_MS = 1_000;
-/** A quiet machine's own housekeeping stays below this. */
+/** Share of the processors that a quiet machine uses at most. */
 const BUSY_SHARE = 0.1;
-/** Of the cores, over the last minute: what was started just before still counts. */
+/** Load average per core of a quiet machine. It covers the last minute, so programs that ended just before still count. */
 const BUSY_LOAD_SHARE = 0.5;
 
-/** CPU, memory and versions in one line. */
+/** @returns CPU, memory and versions in one line. */
 export async function describeMachine(cacheFolder: string): Promise<string> {
   const cpus = os.cpus();
   const onnxruntime = path.join(REPOSITORY, "node_modules", "onnxruntime-node", "package.json");
@@ -29,7 +29,7 @@ export async function describeMachine(cacheFolder: string): Promise<string> {
   ].join("; ");
 }
 
-/** Looks for a second. @returns what else is going on, in words; undefined on a quiet machine. */
+/** Measures for a second. @returns a description of other load; undefined on a quiet machine. */
 export async function findOtherWork(): Promise<string | undefined> {
   const before = cpuTimes();
   await delay(LOOK_MS);
@@ -37,7 +37,7 @@ export async function findOtherWork(): Promise<string | undefined> {
   const share = (after.busy - before.busy) / (after.busy + after.idle - before.busy - before.idle);
   const load = os.loadavg()[0] ?? 0;
   if (share <= BUSY_SHARE && load <= BUSY_LOAD_SHARE * os.cpus().length) return undefined;
-  return `${Math.round(share * 100)} % of the processors are in use by others, load average ${load.toFixed(2)}`;
+  return `other processes use ${Math.round(share * 100)} % of the processors, load average ${load.toFixed(2)}`;
 }
 
 /** Milliseconds since the start of the machine, summed over its cores. */

@@ -1,15 +1,15 @@
-/** What the bench found: rows in sections, as a table for people and as JSON for programs. */
+/** The report of a bench: rows in sections, printed as a table and written as JSON. */
 
 import type { SittingReport } from "./sitting.ts";
 import { summarise } from "./summarise.ts";
 
-/** One figure, measured in several rounds or not at all. */
+/** One figure, with the values of its rounds or the reason why there are none. */
 export type Row = MeasuredRow | MissingRow;
 
 interface RowHead {
   readonly name: string;
   readonly unit: string;
-  /** What the figure says, in a few words. */
+  /** A short explanation of the figure. */
   readonly meaning: string;
 }
 
@@ -26,19 +26,19 @@ export interface MissingRow extends RowHead {
 }
 
 export interface Section {
-  /** What `--only` takes. */
+  /** The name for `--only`. */
   readonly name: string;
   readonly title: string;
   readonly rows: readonly Row[];
 }
 
-/** The whole of one sitting. */
+/** The report of one sitting. */
 export interface Report extends SittingReport {
   readonly isQuick: boolean;
   readonly sections: readonly Section[];
 }
 
-/** A row whose figures were measured. @param better which end of the rounds is the best one */
+/** A row with measured values. @param better whether higher or lower values are better */
 export function measured(
   name: string,
   unit: string,
@@ -49,7 +49,7 @@ export function measured(
   return { kind: "measured", name, unit, values, meaning, better };
 }
 
-/** A row that says why there is no figure. */
+/** A row with the reason why there is no figure. */
 export function missing(name: string, unit: string, reason: string, meaning: string): MissingRow {
   return { kind: "missing", name, unit, reason, meaning };
 }
@@ -63,12 +63,12 @@ const HEADINGS = [
   ["what it says", "left"],
 ] as const;
 
-/** The table as lines. */
+/** Formats a section as a table. */
 export function formatSection(section: Section): string[] {
   return [section.title, ...formatTable(HEADINGS, section.rows.map(cellsOf))];
 }
 
-/** Columns as wide as their widest cell. @param headings what stands above each column, and to which side it is set */
+/** Formats columns that are as wide as their widest cell. @param headings the heading and alignment of each column */
 export function formatTable(
   headings: readonly (readonly [heading: string, side: "left" | "right"])[],
   rows: readonly (readonly string[])[],
@@ -101,7 +101,7 @@ function cellsOf(row: Row): string[] {
   ];
 }
 
-/** Three digits that count, thousands grouped. */
+/** Three significant digits, with thousands grouped. */
 export function formatNumber(value: number): string {
   const magnitude = Math.abs(value);
   const digits = magnitude >= 100 || magnitude === 0 ? 0 : magnitude >= 10 ? 1 : magnitude >= 1 ? 2 : 3;

@@ -1,23 +1,23 @@
-/** One sitting of a bench: on which machine, whether that was quiet, and what was found, as JSON. */
+/** Runs one sitting of a bench, and writes the machine, whether it was quiet, and the results as JSON. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describeError, HoneError, printUsage, UsageError } from "@hone/core";
 import { describeMachine, findOtherWork } from "./machine.ts";
 
-/** What every report of a bench begins with. */
+/** The common part of all reports. */
 export interface SittingReport {
   readonly machine: string;
   /** ISO 8601. */
   readonly startedAt: string;
   readonly durationSeconds: number;
-  /** Why the figures may be wrong: somebody else used the machine. Absent when it was quiet. */
+  /** Why the figures may be wrong: other processes used the machine. Absent if it was quiet. */
   readonly busy?: string;
 }
 
 /**
- * Measures, printing what the figures are of above and below them, and writes `found` behind the sitting's own lines.
- * An error, of the options too, becomes its message and exit code 1.
+ * Measures, prints the machine before and the duration after the results, and writes them all to the JSON file. An error,
+ * also one of the options, is printed as its message, with exit code 1.
  */
 export async function holdSitting<Options extends { readonly jsonFile: string }, Found extends object>(
   readOptions: () => Options,

@@ -1,20 +1,20 @@
-/** Rounds of one figure in four numbers. */
+/** Summarises the rounds of one figure in four numbers. */
 export interface Summary {
   readonly median: number;
   readonly lowest: number;
   readonly highest: number;
-  /** (highest - lowest) / median: how far the rounds lie apart. */
+  /** (highest - lowest) / median, the spread of the rounds. */
   readonly spread: number;
 }
 
-/** @throws {RangeError} without a value, or for one that is no number. */
+/** @throws {RangeError} without values, or for a value that is not finite. */
 export function summarise(values: readonly number[]): Summary {
   const sorted = [...values].sort((a, b) => a - b);
   const lowest = sorted[0];
   const highest = sorted.at(-1);
   if (lowest === undefined || highest === undefined || sorted.some((value) => !Number.isFinite(value))) {
     throw new RangeError(
-      `Cannot summarise rounds as there must be finite figures: current value is ${values.join(", ")}`,
+      `the rounds [${values.join(", ")}] cannot be summarised; there must be at least one, and all must be finite`,
     );
   }
   const middle = sorted.length / 2;

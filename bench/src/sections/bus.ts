@@ -1,4 +1,4 @@
-/** The bus as Hone uses it, in turn with Ray where it is installed. */
+/** Measures the bus as Hone uses it, in turn with Ray if that is installed. */
 
 import { access } from "node:fs/promises";
 import path from "node:path";
@@ -49,13 +49,13 @@ export async function measureBus(settings: BenchSettings, limits: Limits): Promi
     const round = await program.round<CallRound>();
     return round.calls / round.seconds;
   };
-  // Both are loaded and idle while the other's round runs.
+  // Both programs are loaded, and each is idle during the other's rounds.
   const answered = await measureInTurn(
     { hone: rate(asker), ...(ray === undefined ? {} : { ray: rate(ray) }) },
     settings,
   );
   if (sink.receivedBytes === 0)
-    throw new RangeError("Cannot call the calls traced as no span came: current value is 0");
+    throw new RangeError("no spans of the calls arrived, so their export was not measured");
   const atOnce = `${calls.toLocaleString("en-US")} at once`;
   const honeCalls = measured(
     "call, typed and traced",
@@ -111,7 +111,7 @@ async function measureWork(
   };
 }
 
-/** Ratios compare rounds that stood beside each other. */
+/** Ratios of figures of the same round. */
 function rayRows(hone: readonly number[], ray: readonly number[] | undefined, atOnce: string): Row[] {
   const meaning = `${RAY_MEANING}; ${atOnce}`;
   const ratioMeaning = "Hone's calls for each of Ray's, round by round";
@@ -126,7 +126,7 @@ function rayRows(hone: readonly number[], ray: readonly number[] | undefined, at
   return [measured("call, Ray", "calls/s", ray, meaning), measured("Hone to Ray", "x", ratios, ratioMeaning)];
 }
 
-/** What part of the machine's limit a row reaches, where the limits were measured in this sitting. */
+/** The share of the machine's limit that a row reaches, if the limits were measured in this sitting. */
 function share(row: MeasuredRow, limits: Limits, limit: string): Row[] {
   const most = limits[limit];
   if (most === undefined) return [];

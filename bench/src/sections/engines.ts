@@ -1,6 +1,6 @@
 /**
- * Generation and training, in tokens per second: the model of the first example, and the shape of SmolLM2-135M with
- * fresh weights, through the same code.
+ * Measures generation and training in tokens per second, for the model of the first example and for the shape of SmolLM2-135M
+ * with random weights.
  */
 
 import { describeError } from "@hone/core";
@@ -19,7 +19,7 @@ const LARGE_GENERATION = [
   ...["--shape", "135m", "--sessions", "32", "--turns", "1", "--group", "1"],
   ...["--prompt", "128", "--new", "64", "--threads", "2"],
 ];
-/** Every round of the large shape takes half a minute. */
+/** Rounds of the large shape, each of which takes half a minute. */
 const MAX_LARGE_ROUNDS = 2;
 const LARGE_PARAMETERS = 134.5e6;
 
@@ -32,7 +32,7 @@ interface Trained {
   readonly sampleTokens: number;
 }
 
-/** One thing to measure. */
+/** One engine and shape to measure. */
 interface Engine {
   readonly name: string;
   readonly meaning: string;
@@ -95,11 +95,11 @@ export async function measureEngines(settings: BenchSettings, limits: Limits): P
   return { name: "engines", title: "Engines", rows };
 }
 
-/** A shape that cannot run is a row with the reason: the rest of the bench goes on. */
+/** A shape that cannot run becomes a row with the reason, and the bench continues. */
 async function measureEngine(engine: Engine, settings: BenchSettings, limits: Limits): Promise<Row[]> {
   const { name, meaning, args, isLarge, tokensPerSecond } = engine;
   const rounds = isLarge ? Math.min(settings.rounds, MAX_LARGE_ROUNDS) : settings.rounds;
-  // What the large shape does first costs little beside its round.
+  // The large shape needs no warm-up, which would cost little compared with its round.
   const warmUpRounds = isLarge && tokensPerSecond === generated ? 0 : 1;
   try {
     await using program = await MeasuredProgram.start({ name, args });
@@ -112,7 +112,7 @@ async function measureEngine(engine: Engine, settings: BenchSettings, limits: Li
   }
 }
 
-/** 6 x parameters x tokens against what onnxruntime reaches in one product. */
+/** The rate of 6 x parameters x tokens as a share of onnxruntime's matrix-product rate. */
 function productShare(tokensPerSecond: readonly number[], limits: Limits): Row[] {
   const most = limits[LimitName.matrixAllCores];
   if (most === undefined) return [];

@@ -1,4 +1,4 @@
-/** What the machine gives at most: matrix products and the bare bus. Other sections show their share of it. */
+/** Measures the machine's limits: matrix products and the bus without Hone. Other sections show their share of these. */
 
 import { startNats } from "@hone/testing";
 import { measureInTurn } from "../measure/in-turn.ts";
@@ -7,7 +7,7 @@ import { measured, type Section } from "../report/report.ts";
 import { benchProgram } from "../repository.ts";
 import type { BenchSettings } from "../section.ts";
 
-/** Names of the rows that other sections refer to. */
+/** Names of the rows to which other sections refer. */
 export const LimitName = {
   matrixAllCores: "matrix product, all cores",
   matrixOneCore: "matrix product, one core",

@@ -1,8 +1,8 @@
 /**
- * The first example through all six services, brought up by the command line as a user does it, spans on.
+ * Measures the first example on all six services, started by the command line as a user does, with tracing.
  *
- * P1: figures are of the steps behind the warm ones: code is compiled and queues are filled.
- * P2: messages and bytes are the bus server's own counts, both directions; CPU is the system's count per process.
+ * P1: only steps after the warm-up steps count, when code is compiled and queues are filled.
+ * P2: messages and bytes are counted by the bus server in both directions, CPU time by the system per process.
  * P3: waits are read from the traces of the last step.
  */
 
@@ -27,7 +27,7 @@ interface PipelineShape {
   readonly countedSteps: number;
 }
 
-/** The example's step, on fewer steps and a shorter supervised phase. */
+/** The example's step, but fewer steps and a shorter warm start. */
 const FULL: PipelineShape = {
   tasksPerStep: 32,
   minibatches: 8,
@@ -35,7 +35,7 @@ const FULL: PipelineShape = {
   warmSteps: 6,
   countedSteps: 14,
 };
-/** As many steps as the example's learning rate takes to rise, which the run file's check wants. */
+/** As many steps as the warm-up of the learning rate has, which the run file's check requires. */
 const QUICK: PipelineShape = {
   tasksPerStep: 4,
   minibatches: 2,
@@ -75,7 +75,7 @@ export async function measurePipeline(settings: BenchSettings): Promise<Section>
   });
   const last = await count();
   if (first === undefined) {
-    throw new TerminalError("BENCH_RUN", "Cannot count as no warm step came: current value is none");
+    throw new TerminalError("BENCH_RUN", "the run ended before its warm-up steps, so nothing was counted");
   }
   const counted = completed.filter(({ step }) => step > shape.warmSteps).map(({ metrics }) => metrics);
   settings.say("the pipeline: reading traces");

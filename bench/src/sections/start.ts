@@ -1,9 +1,9 @@
 /**
- * How long a person waits: from the command on an installed tree until all six services are up, and until the first
- * example has made its first step, warm start and first evaluation included.
+ * Measures how long a user waits from the command, with everything installed, until all six services are up, and until the
+ * first step of the first example, which includes its warm start and first evaluation.
  *
- * S1: what is timed is `npm start`'s own program, in a project folder of its own, ended as by Ctrl-C.
- * S2: a round is two starts: one in a new folder (the database is made), one in the same folder again.
+ * S1: the program of `npm start` is timed in its own project folder, and ended as by Ctrl-C.
+ * S2: a round is two starts: one in a new folder, where the database is created, and one more in the same folder.
  */
 
 import { spawn } from "node:child_process";
@@ -17,7 +17,7 @@ import { measured, type Section } from "../report/report.ts";
 import { REPOSITORY } from "../repository.ts";
 import type { BenchSettings } from "../section.ts";
 
-/** Far above the ten seconds that a start should take. */
+/** Much longer than the ten seconds that a start should take. */
 const START_DEADLINE_MS = 180_000;
 const END_DEADLINE_MS = 30_000;
 const EXAMPLE = path.join("examples", "01-frozen-lake", "run.yaml");
@@ -58,7 +58,7 @@ export async function measureStart({ rounds, isQuick, say }: BenchSettings): Pro
   };
 }
 
-/** Starts the example and gives the seconds until each line was printed, in order; then ends it (S1). */
+/** Starts the example, measures the seconds until each line is printed, in order, and ends it (S1). */
 async function secondsUntil(state: string, lines: readonly RegExp[]): Promise<number[]> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, ["scripts/bootstrap.mjs", "apps/cli/src/main.ts", "run", EXAMPLE], {
@@ -85,8 +85,5 @@ async function secondsUntil(state: string, lines: readonly RegExp[]): Promise<nu
     });
   }
   if (found.length === lines.length) return found;
-  throw new TerminalError(
-    "BENCH_START",
-    `Cannot measure the start as it must print ${lines[found.length]}: current value is its end without it`,
-  );
+  throw new TerminalError("BENCH_START", `the first example ended before it printed ${lines[found.length]}`);
 }

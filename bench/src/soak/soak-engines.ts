@@ -1,8 +1,8 @@
 /**
- * Generations, training steps and policy swaps, mixed, for as long as was asked; the memory of both engines meanwhile.
+ * Mixes generations, training steps and policy swaps, and samples the memory of both engines meanwhile.
  *
- * S1: everything is drawn from one seed: sizes of batches, lengths of prompts and answers, which conversations go on.
- * S2: the work is spread evenly over the swaps, and every step trains on what was sampled last.
+ * S1: one seed determines the sizes of batches, the lengths of prompts and answers, and which conversations continue.
+ * S2: the work is spread evenly over the swaps, and every step trains on the latest samples.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -28,22 +28,22 @@ import {
 import { MeasuredProgram } from "../measure/measured-program.ts";
 import type { SoakOptions } from "./soak-options.ts";
 
-/** One look. */
+/** One sample of the memory. */
 export interface SoakSample {
-  /** Since both engines had their weights. */
+  /** Seconds since both engines had loaded their weights. */
   readonly seconds: number;
   readonly generations: number;
   readonly steps: number;
   readonly swaps: number;
-  /** Resident sets. */
+  /** Resident sets of the processes. */
   readonly processes: Readonly<Record<"generation" | "training", number>>;
 }
 
 const ROUND_DEADLINE_MS = 900_000;
-/** A conversation that is longer is not taken up again. */
+/** A conversation that is longer is not continued. */
 const MAX_CONTEXT = 1_024;
 
-/** @throws {ProgramError} where an engine dies. */
+/** @throws {ProgramError} when an engine dies. */
 export async function soakEngines(
   options: SoakOptions,
   onSample: (sample: SoakSample) => void,
@@ -94,12 +94,12 @@ export async function soakEngines(
   return samples;
 }
 
-/** S1: what comes next. */
+/** Chooses the next work (S1). */
 class SoakWork {
   readonly #options: SoakOptions;
   readonly #random = new Random(1);
   #batches = 0;
-  /** Conversations that the next batch may take up. */
+  /** Conversations that the next batch may continue. */
   #open: { readonly names: readonly string[]; readonly contexts: readonly (readonly number[])[] } | undefined;
   #trained: readonly TrainedSample[] = [];
 
@@ -107,7 +107,7 @@ class SoakWork {
     this.#options = options;
   }
 
-  /** @param left generations to make at most */
+  /** @param left most generations to make */
   nextBatch(left: number): GenerateBatch {
     const { maxBatch, maxPrompt, maxNew, spec } = this.#options;
     const seed = 1_000 * ++this.#batches;

@@ -6,25 +6,25 @@ import { type ModelSpec, resolveModelSpec } from "@hone/nn";
 import { REPOSITORY } from "../repository.ts";
 
 export interface SoakOptions {
-  /** Of what model, with fresh weights. */
+  /** Shape of the model, which has random weights. */
   readonly spec: ModelSpec;
   readonly generations: number;
   readonly steps: number;
   readonly swaps: number;
-  /** Generations of a batch, at most. */
+  /** Most generations per batch. */
   readonly maxBatch: number;
-  /** Tokens of a prompt, and of an answer, at most. */
+  /** Most tokens of a prompt, and of an answer. */
   readonly maxPrompt: number;
   readonly maxNew: number;
-  /** Samples of a training step. */
+  /** Samples per training step. */
   readonly stepSamples: number;
-  /** Between two looks at the memory. */
+  /** Time between two samples of the memory. */
   readonly intervalMs: number;
-  /** Where the JSON goes. */
+  /** Path of the JSON file. */
   readonly jsonFile: string;
 }
 
-/** Of SmolLM2-135M, and one that a test can afford. */
+/** The shape of SmolLM2-135M, and one that is small enough for a test. */
 const SHAPES = {
   "135m": {
     family: "llama",
@@ -52,7 +52,7 @@ const USAGE = `npm run soak -- [options]
   --interval-ms N     time between two looks at the memory (1000)
   --json FILE         where the figures are written as JSON (.hone/soak.json)`;
 
-/** @throws {InvalidInputError} for anything else than these flags and whole numbers, and for --help. */
+/** @throws {InvalidInputError} for other flags, values that are no whole numbers, and --help. */
 export function parseSoakOptions(args: readonly string[], env: NodeJS.ProcessEnv = process.env): SoakOptions {
   const { values } = parseScriptArguments(args, {
     usage: USAGE,
@@ -98,7 +98,7 @@ export function parseSoakOptions(args: readonly string[], env: NodeJS.ProcessEnv
 }
 
 function invalid(flag: string, allowed: string, current: string): InvalidInputError {
-  return new InvalidInputError(`Cannot soak as ${flag} must be ${allowed}: current value is ${current}`, {
+  return new InvalidInputError(`${flag} is ${current}; it must be ${allowed}`, {
     path: flag,
     allowed,
   });

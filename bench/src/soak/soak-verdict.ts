@@ -1,21 +1,21 @@
-/** Whether the engines' memory stayed what it was. */
+/** Decides whether the engines grew. */
 
 import { type Growth, growthOf, growthProblem, settled } from "../growth.ts";
 import type { SoakSample } from "./soak-engines.ts";
 
 export interface SoakVerdict {
   readonly processes: readonly (Growth & { readonly name: string; readonly peakBytes: number })[];
-  /** One sentence for each process that grew; empty = none did. */
+  /** One sentence for each process that grew. */
   readonly problems: readonly string[];
 }
 
-/** Fewer looks say nothing of a slope. */
+/** Fewest samples for a slope. */
 const LEAST_SAMPLES = 10;
 
 export function judgeSoak(samples: readonly SoakSample[]): SoakVerdict {
   const counted = settled(samples);
   if (counted.length < LEAST_SAMPLES) {
-    return { processes: [], problems: [`the memory was looked at ${counted.length} times only`] };
+    return { processes: [], problems: [`the memory was sampled only ${counted.length} times`] };
   }
   const names = ["generation", "training"] as const;
   const processes = names.map((name) => ({

@@ -11,7 +11,7 @@ const TINY = [
   ...["--max-batch", "6", "--max-prompt", "12", "--max-new", "6", "--interval-ms", "10"],
 ];
 
-/** Ten minutes, a look a second. */
+/** Ten minutes, with a sample every second. */
 function samples(of: (second: number) => number): SoakSample[] {
   return Array.from({ length: 600 }, (_, seconds) => ({
     seconds,
@@ -23,7 +23,7 @@ function samples(of: (second: number) => number): SoakSample[] {
 }
 
 describe("soakEngines()", () => {
-  test("makes as many generations, steps and swaps as were asked for, and sees the memory of both engines", async () => {
+  test("makes the requested generations, steps and swaps, and samples the memory of both engines", async () => {
     const seen: SoakSample[] = [];
     const found = await soakEngines(parseSoakOptions(TINY), (sample) => seen.push(sample));
     assert.deepEqual(found, seen);
@@ -34,24 +34,24 @@ describe("soakEngines()", () => {
 });
 
 describe("judgeSoak()", () => {
-  test("passes processes that swing about their size, as they do while two versions are loaded", () => {
+  test("passes processes whose size varies, as it does while two versions are loaded", () => {
     const swinging = samples((second) => (second < 60 ? 500 : second % 30 < 5 ? 2_200 : 1_600));
     assert.deepEqual(judgeSoak(swinging).problems, []);
   });
 
-  test("names a process that keeps a piece of every version", () => {
+  test("reports a process that keeps some memory of every version", () => {
     const kept = samples((second) => 1_600 + Math.floor(second / 30) * 20);
     assert.match(judgeSoak(kept).problems.join(), /^generation grew by 3\d\d MiB$/);
   });
 
-  test("gives no verdict on a handful of looks", () => {
+  test("gives no verdict on a few samples", () => {
     assert.match(judgeSoak(samples(() => 1).slice(0, 5)).problems.join(), /looked at 4 times only/);
   });
 });
 
 describe("parseSoakOptions()", () => {
-  test("refuses what it does not know, with what it does", () => {
-    assert.throws(() => parseSoakOptions(["--shape", "7b"]), /one of 135m, tiny: current value is 7b/);
-    assert.throws(() => parseSoakOptions(["--swaps", "0"]), /--swaps must be a whole number.*value is 0/);
+  test("refuses unknown values, and lists the allowed ones", () => {
+    assert.throws(() => parseSoakOptions(["--shape", "7b"]), /--shape is 7b; it must be one of 135m, tiny/);
+    assert.throws(() => parseSoakOptions(["--swaps", "0"]), /--swaps is 0; it must be a whole number/);
   });
 });

@@ -15,7 +15,7 @@ import { pageLink } from "../stack/secrets/http-token.ts";
 import { SERVICES, type ServiceName } from "../stack/services.ts";
 import { shownBus } from "../stack/shown-bus.ts";
 import { readStack } from "../stack/stack-file.ts";
-import { startAndTell, stopAndTell } from "../stack/use-stack.ts";
+import { startAndReport, stopAndReport } from "../stack/use-stack.ts";
 
 /** Longer than every deadline for starting a part of the stack. */
 const UP_DEADLINE_MS = 180_000;
@@ -65,14 +65,14 @@ export const upCommand = honeCommand({
       );
     }
     if (args.detach) return detach(session, args["log-level"], without, text);
-    const stack = await startAndTell(session, { logLevel: args["log-level"], replicas, isInProcess });
+    const stack = await startAndReport(session, { logLevel: args["log-level"], replicas, isInProcess });
     try {
       session.terminal.line("hone run FILE starts a run; Ctrl-C or hone down stops the stack");
       throw await raceAbortable(stack.failed, session.signal);
     } catch (error) {
       if (!session.signal.aborted) throw error;
     } finally {
-      await stopAndTell(session, stack);
+      await stopAndReport(session, stack);
     }
     return 0;
   },

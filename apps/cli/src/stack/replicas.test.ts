@@ -12,7 +12,7 @@ const refused = (text: string, message: RegExp, without: Parameters<typeof parse
   );
 
 describe("parseReplicas()", () => {
-  test("runs once what is not named, and not at all what is left out", () => {
+  test("runs services once that are not named, and not those that --without leaves out", () => {
     assert.deepEqual(
       replicasOf(parseReplicas("", "--replicas")).map(({ name }) => name),
       [...SERVICES],
@@ -40,13 +40,16 @@ describe("parseReplicas()", () => {
     assert.equal(describeReplicas(parseReplicas("", "--replicas")), "");
   });
 
-  test("refuses what is no service, with the nearest one", () => {
-    refused("agent-rolout=2", /--replicas must name one of tracer, .* did you mean agent-rollout\?/);
-    refused("postgres=2", /must name one of .*: current value is "postgres"/);
-    refused("=2", /must name one of .*: current value is ""/);
+  test("refuses an unknown service, and suggests the nearest one", () => {
+    refused(
+      "agent-rolout=2",
+      /there is no service "agent-rolout" for --replicas; the services are tracer, .* did you mean agent-rollout\?/,
+    );
+    refused("postgres=2", /there is no service "postgres" .*; the services are /);
+    refused("=2", /there is no service "" .*; the services are /);
   });
 
-  test("refuses what is no count, or none that makes sense", () => {
+  test("refuses counts that are no numbers or not possible", () => {
     for (const text of [
       "judge",
       "judge=",
@@ -57,24 +60,24 @@ describe("parseReplicas()", () => {
       "judge=17",
       "judge=0x2",
     ]) {
-      refused(text, /SERVICE=COUNT with a count of 1 to 16 \(--without/);
+      refused(text, /SERVICE=COUNT with a count of 1 to 16; to leave a service out, use --without/);
     }
-    refused("judge=2,judge=3", /names each service once/);
-    refused("judge=2", /--without leaves out/, ["judge"]);
-    refused("tracer=2", /only be 1 for the tracer/);
+    refused("judge=2,judge=3", /--replicas names judge more than once: judge=2,judge=3/);
+    refused("judge=2", /judge=2 in --replicas contradicts --without, which leaves judge out/, ["judge"]);
+    refused("tracer=2", /tracer=2 in --replicas is not possible: there can be only one tracer/);
   });
 });
 
-test("requireSingle() refuses several of a service, by name", () => {
+test("requireSingle() names the services with several processes", () => {
   requireSingle(parseReplicas("judge=1", "--replicas", ["trainer"]));
   assert.throws(
     () => requireSingle(parseReplicas("judge=2", "--replicas")),
-    /--in-process runs each service once: current value is \(2 judge\)$/,
+    /--in-process runs each service once, .* with several processes \(2 judge\)$/,
   );
 });
 
 describe("isReplicas()", () => {
-  test("takes what was parsed, and no count that a stack cannot have", () => {
+  test("accepts parsed counts, and refuses impossible ones", () => {
     const counts = parseReplicas("judge=2", "--replicas", ["tracer"]);
     assert.ok(isReplicas(JSON.parse(JSON.stringify(counts))));
     for (const judge of [17, -1, 1.5, "2", null, undefined]) assert.ok(!isReplicas({ ...counts, judge }));

@@ -1,23 +1,23 @@
-/** How many processes of each service a stack runs. */
+/** Numbers of processes of the services in a stack. */
 
 import { nearest } from "@hone/core";
 import { UsageError } from "../errors.ts";
 import { replicaOf, SERVICES, type ServiceName, type ServiceReplica } from "./services.ts";
 
-/** Processes of each service that a stack runs; 0 = somebody else runs it. */
+/** Number of processes of each service; 0 = the stack does not run it, because the user does. */
 export type Replicas = Readonly<Record<ServiceName, number>>;
 
-/** As `--replicas`, for commands that start a stack of their own. */
+/** The same as `--replicas`, also for commands that start a stack without that option. */
 export const REPLICAS_VARIABLE = "HONE_REPLICAS";
 
-/** Each is a process of 100 MiB and more with a heap, connections and an engine of its own. */
+/** Limited, because each process takes 100 MiB or more, for its own heap, connections and engine. */
 const MAX_REPLICAS = 16;
 
 /**
- * Reads `NAME=COUNT,NAME=COUNT`; what is not named runs once.
- * @param from where the text comes from, for the error.
- * @param without services that somebody else runs.
- * @throws {UsageError} for anything else, and for counts that make no sense.
+ * Parses `NAME=COUNT,NAME=COUNT`; services that are not named run once.
+ * @param from the option or variable of the text, for errors.
+ * @param without services that the user runs.
+ * @throws {UsageError} for other text and for counts that are not possible.
  */
 export function parseReplicas(text: string, from: string, without: readonly ServiceName[] = []): Replicas {
   const counts: Record<string, number> = Object.fromEntries(
@@ -29,20 +29,16 @@ export function parseReplicas(text: string, from: string, without: readonly Serv
     const service = serviceNamed(name, from);
     const count = /^\d+$/.test(countText) && rest.length === 0 ? Number(countText) : Number.NaN;
     if (!(count >= 1 && count <= MAX_REPLICAS)) {
-      throw refusal(
-        from,
-        `takes SERVICE=COUNT with a count of 1 to ${MAX_REPLICAS} (--without leaves a service out)`,
-        part,
+      throw new UsageError(
+        `${part} in ${from} is not SERVICE=COUNT with a count of 1 to ${MAX_REPLICAS}; to leave a service out, use --without`,
       );
     }
-    if (named.has(service)) throw refusal(from, "names each service once", text);
+    if (named.has(service)) throw new UsageError(`${from} names ${service} more than once: ${text}`);
     if (without.includes(service))
-      throw refusal(from, "cannot name a service that --without leaves out", part);
+      throw new UsageError(`${part} in ${from} contradicts --without, which leaves ${service} out`);
     if (service === "tracer" && count > 1) {
-      throw refusal(
-        from,
-        "can only be 1 for the tracer, as its one address is that of the page and of all spans",
-        part,
+      throw new UsageError(
+        `${part} in ${from} is not possible: there can be only one tracer, as the page and all spans need its one address`,
       );
     }
     named.add(service);
@@ -51,7 +47,7 @@ export function parseReplicas(text: string, from: string, without: readonly Serv
   return counts as Replicas;
 }
 
-/** Whether a value, of a file that anybody may have written, says how many processes each service has. */
+/** Whether a value that was read from a file has a valid number of processes for each service. */
 export function isReplicas(value: unknown): value is Replicas {
   if (typeof value !== "object" || value === null) return false;
   const counts = value as Readonly<Record<string, unknown>>;
@@ -61,23 +57,23 @@ export function isReplicas(value: unknown): value is Replicas {
   });
 }
 
-/** The processes of a stack, in the order in which they are told of. */
+/** The processes of a stack, in the order in which they are shown. */
 export function replicasOf(counts: Replicas): ServiceReplica[] {
   return SERVICES.flatMap((service) =>
     Array.from({ length: counts[service] }, (_, index) => replicaOf(service, index)),
   );
 }
 
-/** @throws {UsageError} for several processes of a service where all services are to run in one (`--in-process`). */
+/** @throws {UsageError} for several processes of a service together with `--in-process`. */
 export function requireSingle(counts: Replicas): void {
   const several = describeReplicas(counts);
   if (several === "") return;
   throw new UsageError(
-    `Cannot run replicas in this process as --in-process runs each service once: current value is${several}`,
+    `--in-process runs each service once, so it cannot be used with several processes${several}`,
   );
 }
 
-/** What runs more than once, such as " (2 agent-rollout, 2 trainer)"; "" where nothing does. */
+/** The services that run more than once, such as " (2 agent-rollout, 2 trainer)"; "" if there are none. */
 export function describeReplicas(counts: Replicas): string {
   const several = SERVICES.filter((name) => counts[name] > 1).map((name) => `${counts[name]} ${name}`);
   return several.length === 0 ? "" : ` (${several.join(", ")})`;
@@ -89,10 +85,6 @@ function serviceNamed(name: string, from: string): ServiceName {
   const guess = nearest(name, SERVICES);
   const hint = guess === undefined ? "" : `; did you mean ${guess}?`;
   throw new UsageError(
-    `Cannot run replicas as ${from} must name one of ${SERVICES.join(", ")}: current value is ${JSON.stringify(name)}${hint}`,
+    `there is no service ${JSON.stringify(name)} for ${from}; the services are ${SERVICES.join(", ")}${hint}`,
   );
-}
-
-function refusal(from: string, rule: string, value: string): UsageError {
-  return new UsageError(`Cannot run replicas as ${from} ${rule}: current value is ${value}`);
 }

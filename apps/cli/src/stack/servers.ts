@@ -1,11 +1,11 @@
 /**
- * Bus and database of a stack: embedded ones, kept running, or those that the environment names.
+ * Starts the embedded bus and database of a stack and keeps them running, or uses servers that the environment names.
  *
- * V1: an embedded server is started again on the port that it had first, so its address stays true.
- * V2: that address stands in a file for each user from the moment on that the server answers; services wait for theirs.
- * V3: a server that the environment names is used as it is, and never ended.
- * V4: the streams of an embedded bus are made before anybody is told where it is: of its users only the trainer's may make
- *     streams, and it may be one that an editor starts later.
+ * V1: an embedded server is restarted on its first port, so that its address stays valid.
+ * V2: once the server answers, its address is written to a file for each user; services wait for their files.
+ * V3: a server that the environment names is used as it is, and never stopped.
+ * V4: the streams of an embedded bus are created before its address is written. Of the services only the trainer may create
+ *     streams, and an editor may start it later than the others.
  */
 
 import { join } from "node:path";
@@ -33,41 +33,41 @@ import { isRowKeeper, type ServiceName } from "./services.ts";
 import type { StackEvent } from "./stack-event.ts";
 
 export interface StartServersOptions {
-  /** Takes each embedded server once it answers. */
+  /** Each embedded server is added to this list once it answers. */
   readonly servers: Supervised<RunningServer>[];
   readonly tell: (event: StackEvent) => void;
   readonly signal: AbortSignal;
 }
 
 export interface StackDatabase {
-  /** For the processes of a service, right away (V2); undefined for one that keeps no rows. */
+  /** The address for a service, which exists before the server answers (V2); undefined for a service without rows. */
   addressOf(service: ServiceName): ServerAddress | undefined;
-  /** Where it is, without a password, once it answers. */
+  /** Resolves with the address without a password, once the server answers. */
   readonly url: Promise<string>;
 }
 
 export interface StackBus {
-  /** For the processes of a service, right away (V2). */
+  /** The address for a service, which exists before the server answers (V2). */
   addressOf(service: ServiceName): BusAddress;
-  /** For this command line, once it answers. */
+  /** Resolves with the address for this command, once the server answers. */
   readonly url: Promise<string>;
 }
 
 export interface StackServers {
   readonly nats: StackBus;
   readonly postgres: StackDatabase;
-  /** Resolves when nothing is left to be fetched from the network, which takes minutes: no service waits for that. */
+  /** Resolves when nats-server is installed. Fetching it may take minutes, so services are started only afterwards. */
   readonly isProgramThere: Promise<unknown>;
 }
 
-/** What is done with a server that answers for the first time; resolves when others may be told of it. */
+/** A server to keep running. `onReady` is called when it answers for the first time, before its address is published. */
 interface KeptServer<Server extends RunningServer> {
   readonly name: string;
   readonly launch: (port: { port?: number }, signal: AbortSignal) => Promise<Server>;
   readonly onReady: (server: Server) => Promise<void>;
 }
 
-/** Starts what the environment does not name; returns before it answers. */
+/** Starts the servers that the environment does not name, and returns before they answer. */
 export async function startServers(project: Project, options: StartServersOptions): Promise<StackServers> {
   await Promise.all([removeAddresses(project), removeDatabaseAddresses(project)]);
   const { bus, program } = startBus(project, options);
@@ -109,7 +109,7 @@ function startBus(
       program: Promise.resolve(),
     };
   }
-  // As the trainer will: of a wrong value it is better to hear before anything is started.
+  // Read here as the trainer does, so that a wrong value is reported before anything is started.
   const episodesMaxBytes = readEpisodesMaxBytes(process.env) ?? EPISODES_MAX_BYTES;
   const folder = join(project.state, "nats");
   const program = findNatsServer({
@@ -147,7 +147,7 @@ function startBus(
   };
 }
 
-/** V4 */
+/** Creates the streams (V4). */
 async function makeStreams(nats: RunningNats, episodesMaxBytes: number, signal: AbortSignal): Promise<void> {
   const bus = await connectBus({ url: nats.urlOf(OWNER), name: "hone up", signal });
   try {
@@ -158,7 +158,7 @@ async function makeStreams(nats: RunningNats, episodesMaxBytes: number, signal: 
   }
 }
 
-/** V1, V2. @returns the server as it was when it answered first; its address stays true. */
+/** Starts a server and restarts it when it ends (V1, V2). @returns the server after its first start, whose address stays valid. */
 async function keepRunning<Server extends RunningServer>(
   { name, launch, onReady }: KeptServer<Server>,
   { servers, tell, signal }: StartServersOptions,

@@ -1,7 +1,7 @@
 /**
- * One service in this process, for a debugger: to the stack it is like a service as a child process.
+ * Runs a service in this process, for a debugger. For the stack it behaves like a child process.
  *
- * Code of the services is loaded here and nowhere else of the command line's stack, and only where it is asked for.
+ * Only this file loads the code of the services into the command line, and only with --in-process.
  */
 
 import { createWriteStream, mkdirSync } from "node:fs";
@@ -37,8 +37,8 @@ const DEFINITIONS: Readonly<Record<ServiceName, () => Promise<ServiceDefinition>
 
 /**
  * Starts a service and waits until it is ready.
- * @param httpPort 0 = any free one; the result tells which.
- * @throws {StartError} when it does not get there.
+ * @param httpPort 0 = any free one; the result has the port.
+ * @throws {StartError} when it does not become ready.
  */
 export async function startServiceInProcess(
   project: Project,
@@ -52,7 +52,7 @@ export async function startServiceInProcess(
   const logFile = join(project.logs, `${name}.log`);
   mkdirSync(dirname(logFile), { recursive: true });
   const log = createWriteStream(logFile, { flags: "a", mode: PRIVATE_FILE });
-  // A log that cannot be written, as on a full disk, ends nothing.
+  // A log that cannot be written, for example on a full disk, must not end the process.
   log.on("error", () => undefined);
   const environment = { ...process.env, ...serviceEnvironment(project, replica, settings, httpPort) };
   try {
@@ -84,13 +84,13 @@ export async function startServiceInProcess(
   } catch (cause) {
     log.end();
     if (signal.aborted) throw signal.reason;
-    throw new StartError(name, `Cannot start ${name} as its start must succeed`, "", { cause });
+    throw new StartError(name, `${name} did not start`, "", { cause });
   }
 }
 
 let isEnding = false;
 
-/** What a service's stop ended is no failure; after any other error that nobody caught the process cannot be trusted. */
+/** Ends the process after an uncaught error, because its state is then unknown; errors from stopping a service are ignored. */
 function endOnUncaught(): void {
   if (isEnding) return;
   isEnding = true;

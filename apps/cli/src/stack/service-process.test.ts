@@ -12,35 +12,38 @@ const SETTINGS: ServiceSettings = {
   logLevel: "info",
 };
 
-test("a service that keeps no rows is told of no database, also where the stack's own process has one", () => {
+test("a service without rows gets no address of a database, even if this process has one", () => {
   const given = {
     HONE_DATABASE_URL: "postgres://hone:secret@there/hone",
     HONE_DATABASE_URL_FILE: "/there/url",
   };
-  const told = { ...given, ...serviceEnvironment(PROJECT, replicaOf("judge", 0), SETTINGS, 0) };
-  assert.deepEqual([told.HONE_DATABASE_URL, told.HONE_DATABASE_URL_FILE], ["", ""]);
+  const variables = { ...given, ...serviceEnvironment(PROJECT, replicaOf("judge", 0), SETTINGS, 0) };
+  assert.deepEqual([variables.HONE_DATABASE_URL, variables.HONE_DATABASE_URL_FILE], ["", ""]);
 });
 
-test("a service that keeps rows is told of its own file", () => {
+test("a service with rows gets its own address file", () => {
   const settings = { ...SETTINGS, database: { file: "/there/trainer.url" } };
-  const told = serviceEnvironment(PROJECT, replicaOf("trainer", 0), settings, 0);
-  assert.deepEqual([told["HONE_DATABASE_URL"], told["HONE_DATABASE_URL_FILE"]], ["", "/there/trainer.url"]);
+  const variables = serviceEnvironment(PROJECT, replicaOf("trainer", 0), settings, 0);
+  assert.deepEqual(
+    [variables["HONE_DATABASE_URL"], variables["HONE_DATABASE_URL_FILE"]],
+    ["", "/there/trainer.url"],
+  );
 });
 
-test("the tracer's own database is told to it alone, and then it is told of no other", () => {
+test("only the tracer gets the address of its own database, and then no other", () => {
   const given = { HONE_TRACER_DATABASE_URL: "postgres://tracer:secret@elsewhere/page" };
   using _ = setVariables(given);
   const settings = { ...SETTINGS, database: { file: "/there/tracer.url" } };
-  const told = (service: "tracer" | "trainer" | "judge") => {
+  const variables = (service: "tracer" | "trainer" | "judge") => {
     const { HONE_TRACER_DATABASE_URL: own, HONE_DATABASE_URL_FILE: shared } = {
       ...given,
       ...serviceEnvironment(PROJECT, replicaOf(service, 0), settings, 0),
     } as Record<string, string>;
     return { own, shared };
   };
-  assert.deepEqual(told("tracer"), { own: given.HONE_TRACER_DATABASE_URL, shared: "" });
-  assert.deepEqual(told("trainer"), { own: "", shared: "/there/tracer.url" });
-  assert.deepEqual(told("judge").own, "");
+  assert.deepEqual(variables("tracer"), { own: given.HONE_TRACER_DATABASE_URL, shared: "" });
+  assert.deepEqual(variables("trainer"), { own: "", shared: "/there/tracer.url" });
+  assert.deepEqual(variables("judge").own, "");
 });
 
 /** Variables of this process, until the scope ends. */

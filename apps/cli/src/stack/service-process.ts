@@ -1,8 +1,8 @@
 /**
- * One service as a child process: the contract with `libs/service-kit`.
+ * Runs a service as a child process, by its contract with `libs/service-kit`.
  *
- * A service gets its settings as environment variables, writes its ready file (with its pid and port) when it can
- * work, answers /livez and /readyz, drains on SIGTERM, and exits with 2 when its settings are wrong.
+ * A service gets its settings as environment variables, writes its ready file with its pid and port when it is ready, answers
+ * /livez and /readyz, drains on SIGTERM, and exits with code 2 if its settings are wrong.
  */
 
 import { readFile, rm } from "node:fs/promises";
@@ -13,37 +13,37 @@ import { OWN_CODE, type Project, REPOSITORY } from "../project.ts";
 import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
 
 /**
- * V8 lets a heap grow to several times what lives in it before it collects, and takes up to 128 MB for what is young. With
- * 10,000 open rollouts agent-rollout goes to 1.5 GiB that way, and stays below 1 GiB with these (docs/performance.md,
- * Load). There they cost a tenth of the episodes per second, so they are for many rollouts only. A trainer has a heap for each
- * thread of each run's engine, of which little is ever young. Both can only be told at a process's start.
+ * V8 lets a heap grow to several times the size of its live objects, and uses up to 128 MB for young ones. With 10,000 open
+ * rollouts agent-rollout would take 1.5 GiB; with these flags it stays below 1 GiB (docs/performance.md, Load). They cost a
+ * tenth of the episodes per second, so they are used only for many rollouts. A trainer has a heap for each thread of each run's
+ * engine, with few young objects. The flags can only be set when a process starts.
  */
 const LEAN_HEAP: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
   "agent-rollout": ["--heap-growing-percent=15", "--max-semi-space-size=8"],
   trainer: ["--heap-growing-percent=15", "--max-semi-space-size=2"],
 };
-/** Of one process of agent-rollout. */
+/** Open rollouts of one process of agent-rollout from which the flags are used. */
 const MANY_ROLLOUTS = 2_048;
 
-/** Where a server is, or the file that tells it as soon as it is there. */
+/** The address of a server, or the file that holds it once the server answers. */
 export type ServerAddress = { readonly url: string } | { readonly file: string };
 
-/** Where the bus is for a service. */
+/** The bus of a service. */
 export interface BusAddress {
   readonly server: ServerAddress;
   /**
-   * Whether it is the stack's own, with a user for each service: answers then come below the service's own prefix, and the
-   * streams are made by the stack.
+   * Whether the bus is embedded, with a user for each service. Replies then use the service's own inbox prefix, and the
+   * stack creates the streams.
    */
   readonly isEmbedded: boolean;
 }
 
-/** What all services of a stack share. */
+/** The common settings of a stack's services. */
 export interface ServiceSettings {
   readonly nats: BusAddress;
-  /** Undefined for a service that keeps no rows: it is told of none, also where this process has the address of one. */
+  /** Undefined for a service that does not use the database; it gets no address, even if this process has one. */
   readonly database: ServerAddress | undefined;
-  /** The stack's tracer, whose token lies in the project; empty for a service without a stack, whose spans it does not get. */
+  /** Address of the stack's tracer, whose token is in the project; empty for a service without a stack, which sends it no spans. */
   readonly tracerUrl: string;
   readonly logLevel: string;
   /** The service's own variables. */
@@ -54,14 +54,14 @@ export interface RunningService extends Child {
   readonly httpPort: number;
 }
 
-/** Six Node processes starting on two busy cores, behind a database that is made, or recovers for as long as it may. */
+/** Enough for six Node processes on two busy cores, and for a database that is created or recovers. */
 export const START_DEADLINE_MS = 180_000;
-/** Services drain within 8 s by themselves; the rest is for a busy machine. */
+/** Services drain within 8 s; the rest is for a busy machine. */
 export const SERVICE_GRACE_MS = 10_000;
 const BAD_SETTINGS = 2;
 const MAX_PORT = 65_535;
 
-/** A service that says so cannot be helped by starting it again. */
+/** Whether a service ended because its settings are wrong, so that a restart would not help. */
 export function isBadSettings(exit: ChildExit): boolean {
   return exit.code === BAD_SETTINGS;
 }
@@ -82,16 +82,16 @@ export function serviceEnvironment(
     ...databaseVariables(service, settings.database),
     HONE_STATE_DIR: project.state,
     HONE_FILES: project.folder,
-    // Whoever publishes runs here works on this machine, with its own rights.
+    // Only the owner of the stack can publish runs here, so their code runs with the owner's rights.
     ...OWN_CODE,
     HONE_HTTP_HOST: "127.0.0.1",
     HONE_HTTP_PORT: String(httpPort),
     HONE_READY_FILE: readyFileOf(project, name),
     HONE_LOG_LEVEL: settings.logLevel,
-    // Fixed, so that a trainer that is started again takes up its runs without waiting for its own lease to end.
+    // Fixed, so that a restarted trainer continues its runs without waiting for the end of its own lease.
     HONE_INSTANCE_ID: `${service}-${index}`,
     HONE_TRACER_URL: settings.tracerUrl,
-    // One that the user's environment gives would stand for six services. All else that it says to OpenTelemetry holds.
+    // A name in the user's environment would apply to all six services. The user's other OTEL variables are kept.
     OTEL_SERVICE_NAME: service,
     HONE_TRACER_TOKEN: "",
     HONE_TRACER_TOKEN_FILE: settings.tracerUrl === "" ? "" : project.tokenFile,
@@ -111,7 +111,7 @@ function readyFileOf(project: Project, name: string): string {
   return join(project.ready, `${name}.json`);
 }
 
-/** What opens a database, for who keeps rows in it. The user may give the tracer one of its own. */
+/** The variables of the database for a service. The user may give the tracer its own database. */
 function databaseVariables(
   service: ServiceReplica["service"],
   database: ServerAddress | undefined,
@@ -124,7 +124,7 @@ function databaseVariables(
   return hasOwn ? addressVariables("HONE_DATABASE_URL", { url: "" }) : shared;
 }
 
-/** An empty variable counts as absent, and hides one of this process. */
+/** The variables of an address. An empty variable counts as absent, and hides that of this process. */
 function addressVariables(name: string, address: ServerAddress): Record<string, string> {
   return "url" in address
     ? { [name]: address.url, [`${name}_FILE`]: "" }
@@ -133,8 +133,8 @@ function addressVariables(name: string, address: ServerAddress): Record<string, 
 
 /**
  * Starts a service and waits until it is ready.
- * @param httpPort 0 = any free one; the result tells which.
- * @throws {StartError} when it does not get there.
+ * @param httpPort 0 = any free one; the result has the port.
+ * @throws {StartError} when it does not become ready.
  */
 export async function startServiceProcess(
   project: Project,
@@ -166,7 +166,7 @@ export async function startServiceProcess(
   return Object.assign(child, { httpPort: port });
 }
 
-/** Gateway and trainer hold models. */
+/** Adds settings for large arrays to gateway and trainer, which hold models. */
 function processEnvironment(service: ServiceName, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const hasEngine = service === "inference-gateway" || service === "trainer";
   return hasEngine ? withLargeArrays(environment) : environment;
@@ -177,17 +177,17 @@ function nodeFlags(service: ServiceName): readonly string[] {
   return isLarge ? (LEAN_HEAP[service] ?? []) : [];
 }
 
-/** For the watchdog: higher stages end first, and the bus and the database have 0. */
+/** The stage for the watchdog: higher stages are stopped first, and the bus and the database have stage 0. */
 function stopStage(name: ServiceName): number {
   return STOP_ORDER.length - STOP_ORDER.findIndex((names) => names.includes(name));
 }
 
-/** Undefined until this very process has written the file. */
+/** @returns undefined until this process has written the file. */
 async function readyPort(readyFile: string, pid: number): Promise<number | undefined> {
   return portOf(JSON.parse(await readFile(readyFile, "utf8")), pid);
 }
 
-/** The port that a ready file of this process names; undefined for anything else. */
+/** The port in the ready file of this process; undefined for other content. */
 export function portOf(content: unknown, pid: number): number | undefined {
   if (typeof content !== "object" || content === null) return undefined;
   const { pid: writer, httpPort } = content as { readonly pid?: unknown; readonly httpPort?: unknown };

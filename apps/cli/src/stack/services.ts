@@ -1,13 +1,13 @@
 /**
- * The services of a stack: what they are called, what they need, and the order in which they end.
+ * The services of a stack: their names, what they need, and the order in which they stop.
  *
- * N1: the first process of a service has the service's name, further ones `<service>-1`, `<service>-2`, …: in the stack
- *     file, for its log and its ready file.
+ * N1: the first process of a service has the service's name, and further ones are called `<service>-1`, `<service>-2`, …: in
+ *     the stack file, and in the names of their log and ready files.
  */
 
 import type { Role } from "@hone/storage";
 
-/** In the order in which they are told of. */
+/** In the order in which they are shown. */
 export const SERVICES = [
   "tracer",
   "dataset",
@@ -18,7 +18,7 @@ export const SERVICES = [
 ] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
-/** Those that keep rows, and so wait for the database; each enters it as the role of its name. */
+/** The services that use the database, each with the role of its name. */
 export const ROW_KEEPERS = ["tracer", "trainer"] as const satisfies readonly (ServiceName & Role)[];
 export type RowKeeper = (typeof ROW_KEEPERS)[number];
 
@@ -27,8 +27,8 @@ export function isRowKeeper(service: ServiceName): service is RowKeeper {
 }
 
 /**
- * The order in which they end. Who makes work ends before who does it: a rollout that drains still needs the policy.
- * The tracer ends last, as the others send it their last spans.
+ * The order in which services stop. Services that request work stop before those that do it: a rollout that drains still needs
+ * the policy. The tracer stops last, because the others send it their last spans.
  */
 export const STOP_ORDER: readonly (readonly ServiceName[])[] = [
   ["trainer", "agent-rollout"],

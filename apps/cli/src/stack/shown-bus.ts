@@ -1,4 +1,4 @@
-/** Where the bus is, as a person is told: without its password, and with the file that holds it. */
+/** Shows the address of the bus without its password, and with the file that holds the password. */
 
 import { splitCredentials } from "@hone/messaging";
 import { type Project, shownPath } from "../project.ts";

@@ -28,17 +28,17 @@ const record = {
 };
 
 describe("the stack's lock", () => {
-  test("lets one stack run in a project", () => {
+  test("lets only one stack run in a project", () => {
     const project = newProject();
     using _lock = takeStackLock(project);
     assert.equal(stackHolder(project)?.pid, process.pid);
     assert.throws(
       () => takeStackLock(project),
-      (error) => error instanceof UsageError && /runs in .* already/.test(error.message),
+      (error) => error instanceof UsageError && /already running in /.test(error.message),
     );
   });
 
-  test("is taken from a process that is gone, and from a damaged file", () => {
+  test("can be taken if its process is gone or its file is damaged", () => {
     const rebooted = JSON.stringify({ pid: process.pid, startedAt: "before the reboot" });
     for (const content of [rebooted, "", "{", "{}", "null"]) {
       const project = newProject();
@@ -51,7 +51,7 @@ describe("the stack's lock", () => {
 });
 
 describe("the stack's record", () => {
-  test("is read by others while its writer runs, and only by its owner's account", () => {
+  test("can be read while its writer runs, and only by its owner's account", () => {
     const project = newProject();
     using lock = takeStackLock(project);
     writeStack(project, record);
@@ -62,7 +62,7 @@ describe("the stack's record", () => {
     assert.equal(readStack(project), undefined);
   });
 
-  test("does not count once its writer is gone", () => {
+  test("is ignored once its writer is gone", () => {
     const project = newProject();
     takeStackLock(project).release();
     const supervisor = { pid: process.pid, startedAt: "another start" };
@@ -74,7 +74,7 @@ describe("the stack's record", () => {
 describe("damaged files of a stack", () => {
   const own = identifyProcess(process.pid)!;
   const whole = { supervisor: own, ...record, services: { judge: { pid: 7, httpPort: 8, restarts: 0 } } };
-  /** Any bytes, JSON of any shape, and the real thing with one value that it should not have. */
+  /** Random bytes, JSON of any shape, and a valid record with one wrong value. */
   const contents = (real: Readonly<Record<string, unknown>>) =>
     fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
@@ -85,7 +85,7 @@ describe("damaged files of a stack", () => {
         .map(([key, value]) => Buffer.from(JSON.stringify({ ...real, [key]: value }))),
     );
 
-  test("a lock of any bytes is held by a process that runs, or is free", () => {
+  test("a lock of any bytes is held by a running process, or free", () => {
     const project = newProject();
     takeStackLock(project).release();
     const holders = contents({ ...own });
@@ -104,7 +104,7 @@ describe("damaged files of a stack", () => {
     );
   });
 
-  test("a record of any bytes is a whole one, or none", () => {
+  test("a record of any bytes is complete, or ignored", () => {
     const project = newProject();
     takeStackLock(project).release();
     fc.assert(
@@ -122,7 +122,7 @@ describe("damaged files of a stack", () => {
     );
   });
 
-  test("a ready file of any shape names a port, or none", () => {
+  test("a ready file of any shape has a valid port, or is ignored", () => {
     fc.assert(
       fc.property(fc.oneof(absurdJson, fc.record({ pid: fc.constant(7), httpPort: absurdJson })), (value) => {
         const port = portOf(value, 7);

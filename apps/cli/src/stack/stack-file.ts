@@ -1,9 +1,9 @@
 /**
- * What other terminals know of a running stack.
+ * The files by which other commands know a running stack.
  *
- * K1: one process holds the lock; its identity is in it, so a lock that a killed process left is recognised.
- * K2: `stack.json` is written whole, only by the holder, and only counts while its writer runs.
- * K3: a file that holds anything else says nothing: the lock is free, and no stack is known.
+ * K1: one process holds the lock. The lock contains the process's identity, so that the lock of a killed process is recognised.
+ * K2: only the holder writes `stack.json`, atomically, and the file is valid only while its writer is running.
+ * K3: a file with other content is ignored: the lock is then free, and there is no stack.
  */
 
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { UsageError } from "../errors.ts";
 import type { Project } from "../project.ts";
 import { isReplicas, type Replicas } from "./replicas.ts";
 
-/** A service as other terminals see it. */
+/** One process of a service, in the stack file. */
 export interface ServiceRecord {
   readonly pid: number;
   readonly httpPort: number;
@@ -25,16 +25,16 @@ export interface StackRecord {
   readonly supervisor: ProcessIdentity;
   readonly startedAtMs: number;
   readonly natsUrl: string;
-  /** Without a password: whoever reads this asks only whether it answers. */
+  /** Without a password, as readers only check whether the database answers. */
   readonly databaseUrl: string;
   readonly pageUrl: string;
-  /** Of the page, its API, and of the gateway's where no key was set. */
+  /** Token of the page, its API and, unless a key was set, the gateway's API. */
   readonly token: string;
-  /** Processes that each service is to have; 0 = somebody else runs it. */
+  /** Number of processes that each service should have; 0 = the user runs it. */
   readonly replicas: Replicas;
-  /** By name of the process (services.ts, N1); one that is being started again may be missing. */
+  /** By name of the process (services.ts, N1); one that is being restarted may be missing. */
   readonly services: Readonly<Record<string, ServiceRecord>>;
-  /** Services, `nats-server` and `postgres`: since when (Unix milliseconds) those are silent that do not answer. */
+  /** Processes that do not answer, including `nats-server` and `postgres`, and since when in Unix milliseconds. */
   readonly silent: Readonly<Record<string, number>>;
 }
 
@@ -43,9 +43,9 @@ export interface StackLock extends Disposable {
   release(): void;
 }
 
-/** Only its owner may read it: it holds a password of the bus, and the page's token. */
+/** Only the owner may read the file, because it holds a password of the bus and the page's token. */
 const PRIVATE = 0o600;
-/** One that is there is closed by whoever gets the lock. */
+/** Mode of a new folder; an existing one gets its mode after the lock is taken. */
 const PRIVATE_FOLDER = 0o700;
 
 /**
@@ -60,12 +60,12 @@ export function takeStackLock(project: Project): StackLock {
   } catch (cause) {
     if (!hasCode(cause, "EACCES") && !hasCode(cause, "EROFS")) throw cause;
     throw new UsageError(
-      `Cannot start a stack as this account must be able to write ${project.state}: current value is no; remove that folder if another account made it, or choose another one with HONE_STATE_DIR`,
+      `this account cannot write to ${project.state}; remove that folder if another account made it, or choose another one with HONE_STATE_DIR`,
       { cause },
     );
   }
   try {
-    // A link appears with its content, and only where there is none: two starts cannot both succeed.
+    // A link appears with its content, and only if the name is free, so that two starts cannot both succeed.
     for (let attempt = 0; ; attempt++) {
       try {
         linkSync(beside, project.lockFile);
@@ -75,7 +75,7 @@ export function takeStackLock(project: Project): StackLock {
         const holder = readIdentity(project.lockFile);
         if (holder !== undefined && isRunning(holder)) {
           throw new UsageError(
-            `Cannot start a stack as one runs in ${project.folder} already: current value is process ${holder.pid}; see hone status, end it with hone down`,
+            `a stack is already running in ${project.folder} (process ${holder.pid}); hone status shows it, hone down stops it`,
           );
         }
         if (attempt > 10) throw error;
@@ -92,13 +92,13 @@ export function takeStackLock(project: Project): StackLock {
   return { release, [Symbol.dispose]: release };
 }
 
-/** The process that holds the lock and runs; undefined when there is none. */
+/** The running process that holds the lock; undefined if there is none. */
 export function stackHolder(project: Project): ProcessIdentity | undefined {
   const holder = readIdentity(project.lockFile);
   return holder !== undefined && isRunning(holder) ? holder : undefined;
 }
 
-/** The stack that runs in this project and is complete; undefined when there is none. */
+/** The running stack of this project; undefined if there is none that has started completely. */
 export function readStack(project: Project): StackRecord | undefined {
   const record = readJson(project.stackFile);
   return isStackRecord(record) && isRunning(record.supervisor) ? record : undefined; // K2, K3
@@ -116,11 +116,11 @@ export function writeStack(project: Project, record: Omit<StackRecord, "supervis
 function ownIdentity(): ProcessIdentity {
   const identity = identifyProcess(process.pid);
   if (identity === undefined)
-    throw new UsageError("Cannot read /proc as the system must tell about processes: current value is none");
+    throw new UsageError("this system has no /proc, which Hone needs to identify processes");
   return identity;
 }
 
-/** Moving it aside picks one winner among several starts that see the same stale lock. */
+/** Removes a stale lock by renaming it, which succeeds for only one of several starts. */
 function removeStaleLock(lockFile: string, pid: number): void {
   const aside = `${lockFile}.stale.${pid}`;
   try {
@@ -167,7 +167,7 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
-    // Missing, or damaged by a full disk: both mean that it says nothing.
+    // A missing file, or one that a full disk damaged, is ignored.
     if (hasCode(error, "ENOENT") || error instanceof SyntaxError) return undefined;
     throw error;
   }

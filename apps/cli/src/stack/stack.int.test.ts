@@ -14,7 +14,7 @@ import { databaseFileOf } from "./secrets/database-roles.ts";
 import { SERVICES } from "./services.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
-/* The command line as a person uses it, with the six real services, in a folder with a space in its name. */
+/* Tests the command line as a user runs it, with the six real services, in a folder with a space in its name. */
 
 const MAIN = join(import.meta.dirname, "..", "main.ts");
 const UP_MS = 120_000;
@@ -49,7 +49,7 @@ async function ended(child: ChildProcess): Promise<Ended> {
 
 const hone = (...args: string[]) => ended(spawnHone(...args));
 
-/** Waits for the stack; ends early, with what it printed, when its process ends first. */
+/** Waits until the stack is up; fails with the output if its process ends before. */
 async function untilUp(up: Promise<Ended>): Promise<StackRecord> {
   const failed = up.then(({ code, output }) => assert.fail(`hone up ended with ${code}: ${output}`));
   return Promise.race([
@@ -58,7 +58,7 @@ async function untilUp(up: Promise<Ended>): Promise<StackRecord> {
   ]);
 }
 
-/** Every process of a stack: services, bus, database. */
+/** All processes of a stack: services, bus, database. */
 function processesOf(stack: StackRecord): ProcessIdentity[] {
   const pids = Object.values(stack.services).map(({ pid }) => pid);
   const read = (path: string) => Number.parseInt(readFileSync(join(project.state, path), "utf8"), 10);
@@ -75,7 +75,7 @@ async function inDatabase(url: string, statement: SQL): Promise<Record<string, u
   }
 }
 
-/** Puts the database back to what a version made that knew one role only, with a row more. */
+/** Changes the database to that of an earlier version, which had only one role, and adds a row. */
 async function leaveDatabaseToSuperuser(): Promise<void> {
   await using server = await launchPostgres({ folder: join(project.state, "postgres") });
   await inDatabase(server.url, sql`create table trainer.kept as select 7 as value`);
@@ -97,7 +97,7 @@ async function leaveDatabaseToSuperuser(): Promise<void> {
 }
 
 describe("hone", () => {
-  test("status, evaluations and down say so where no stack runs", async () => {
+  test("status, evaluations and down report that no stack is running", async () => {
     const status = await hone("status");
     assert.deepEqual([status.code, /no stack is running/.test(status.output)], [3, true]);
     const evaluated = await hone("evaluations");
@@ -105,7 +105,7 @@ describe("hone", () => {
     assert.equal((await hone("down")).code, 0);
   });
 
-  test("up brings everything up, status tells it, a second up is refused, Ctrl-C ends it all", async () => {
+  test("up starts everything, status shows it, a second up is refused, and Ctrl-C stops everything", async () => {
     const up = spawnHone("up");
     const upEnded = ended(up);
     const stack = await untilUp(upEnded);
@@ -119,7 +119,7 @@ describe("hone", () => {
     assert.match(status.output, /no runs/);
 
     const second = await hone("up");
-    assert.deepEqual([second.code, /runs in .* already/.test(second.output)], [1, true]);
+    assert.deepEqual([second.code, /already running in /.test(second.output)], [1, true]);
 
     up.kill("SIGINT");
     assert.equal((await upEnded).code, 0);
@@ -127,7 +127,7 @@ describe("hone", () => {
     assert.equal(readStack(project), undefined);
   });
 
-  test("a killed service comes back on its port, and SIGKILL of the supervisor leaves nothing behind", async () => {
+  test("a killed service is restarted on its port, and SIGKILL of the supervisor leaves no process", async () => {
     const up = spawnHone("up");
     const upEnded = ended(up);
     const stack = await untilUp(upEnded);
@@ -150,7 +150,7 @@ describe("hone", () => {
     await eventually("everything to be gone", () => !processes.some(isRunning), { deadlineMs: 30_000 });
   });
 
-  test("a start after that hands an older version's database over to trainer and tracer, with its rows", async () => {
+  test("the next start gives trainer and tracer the tables of an older version's database, with their rows", async () => {
     await leaveDatabaseToSuperuser();
     const detached = await hone("up", "--detach");
     assert.equal(detached.code, 0, detached.output);
@@ -171,12 +171,12 @@ describe("hone", () => {
     assert.equal((await hone("down")).code, 0);
   });
 
-  test("a start after that works, also with the usual ports taken, and keeps the streams, one with another size", async () => {
+  test("the next start works even if the usual ports are taken, and keeps the streams, one with another size", async () => {
     process.env.HONE_EPISODES_MAX_BYTES = "64MB";
     const wrong = await hone("up", "--detach");
     assert.deepEqual([wrong.code, /HONE_EPISODES_MAX_BYTES/.test(wrong.output)], [1, true], wrong.output);
     process.env.HONE_EPISODES_MAX_BYTES = String(64 * 1024 ** 2);
-    // Somebody else's servers on the well-known ports; where they run already, so much the better.
+    // Takes the well-known ports, unless other servers have them already.
     const squatters = [4222, 5432].map((port) =>
       createServer()
         .on("error", () => undefined)
@@ -201,7 +201,7 @@ describe("hone", () => {
     }
   });
 
-  test("refuses options that it does not know, with the nearest one", async () => {
+  test("refuses unknown options, and suggests the nearest one", async () => {
     const { code, output } = await hone("up", "--detahc");
     assert.deepEqual([code, /did you mean --detach\?/.test(output)], [1, true]);
   });

@@ -1,13 +1,13 @@
 /**
- * The whole of Hone on one machine: bus, database and six services, some in several processes, kept running.
+ * Runs all of Hone on one machine: bus, database and six services, some in several processes.
  *
- * T1: bus, database and services start all at once: a service loads its code while it waits for the file that tells
- *     where its server is. Each is started again when it dies, on the port that it had, so that the others find it again.
- * T2: `stop` is idempotent, ordered and bounded: services drain by STOP_ORDER, then the bus and the database end.
- * T3: what was started is ended when a later part fails to start.
- * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never ended.
- * T5: who runs but does not answer is told of in the stack file, and left alone.
- * T6: in one process, as a debugger wants them, services are started, told of and ended as child processes are.
+ * T1: bus, database and services start all at once. A service loads its code while it waits for the file with the address of its
+ *     server. Each process that dies is restarted on the same port, so that the others find it again.
+ * T2: `stop` is idempotent, ordered and limited in time: services drain in STOP_ORDER, then the bus and the database stop.
+ * T3: if one part fails to start, the parts that were started are stopped.
+ * T4: HONE_NATS_URL and HONE_DATABASE_URL name servers that are used instead of embedded ones, and never stopped.
+ * T5: a process that runs but does not answer is listed in the stack file, and not restarted.
+ * T6: if the services run in this process, for a debugger, they are started, reported and stopped like child processes.
  */
 
 import { rm, writeFile } from "node:fs/promises";
@@ -47,7 +47,7 @@ export interface StartStackOptions {
   readonly onEvent?: (event: StackEvent) => void;
   readonly signal: AbortSignal;
   readonly replicas: Replicas;
-  /** Whether the services run in this process instead of in one each. @default false */
+  /** Whether the services run in this process instead of child processes. @default false */
   readonly isInProcess?: boolean;
   /** @default "info" */
   readonly logLevel?: string;
@@ -55,15 +55,15 @@ export interface StartStackOptions {
 
 export interface Stack extends AsyncDisposable {
   readonly natsUrl: string;
-  /** Without a password. */
+  /** Address of the database without a password. */
   readonly databaseUrl: string;
-  /** The tracer's page. */
+  /** Address of the tracer's page. */
   readonly pageUrl: string;
-  /** That of the page. */
+  /** Token for the page. */
   readonly token: string;
-  /** Resolves with the reason when a part stays down; the stack is then of no use and its owner stops it. */
+  /** Resolves with the reason when a part cannot be restarted; the stack's owner must then stop the stack. */
   readonly failed: Promise<StartError>;
-  /** @param isHurried gives everything a second instead of its grace time. */
+  /** Stops the stack. @param isHurried gives each process one second instead of its grace time. */
   stop(options?: { readonly isHurried?: boolean }): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
   const lock = takeStackLock(project);
   const servers: Supervised<RunningServer>[] = [];
   const replicas = replicasOf(options.replicas);
-  /** By name of the process. */
+  /** Services by the name of their process. */
   const services = new Map<string, Supervised<RunningService>>();
   const abandon = new AbortController();
   const signal = AbortSignal.any([options.signal, abandon.signal]);
@@ -88,7 +88,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     stopping ??= stopAll();
     if (stopOptions.isHurried === true && !isHurried) {
       isHurried = true;
-      // What drains gets a second from now; the ordered stop below then goes on by itself.
+      // Processes that still drain get one more second; the ordered stop below then continues by itself.
       for (const each of [...services.values(), ...servers]) void each.stop({ graceMs: HURRIED_GRACE_MS });
     }
     return stopping;
@@ -107,7 +107,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     await privatePassage(project.state);
     await Promise.all([project.logs, project.ready].map(privateFolder));
     const tell = options.onEvent ?? (() => undefined);
-    // The tracer's port is chosen before it runs, so that all can start at once and know where to send spans.
+    // The tracer's port is chosen first, so that all services can start at once and know where to send spans.
     const tracerPort = await freePort();
     const token = await httpToken(project);
     const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
@@ -122,7 +122,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
     let silent: Readonly<Record<string, number>> = {};
     let addresses: { readonly natsUrl: string; readonly databaseUrl: string } | undefined;
     const record = () => {
-      if (addresses === undefined) return; // nothing is told of a stack that is not up
+      if (addresses === undefined) return; // the stack file is written once the stack is up
       writeStack(project, {
         startedAtMs,
         ...addresses,
@@ -146,7 +146,7 @@ export async function startStack(project: Project, options: StartStackOptions): 
         record();
       };
       const port = service === "tracer" ? tracerPort : 0;
-      const start = options.isInProcess === true ? await inThisProcess() : startServiceProcess;
+      const start = options.isInProcess === true ? await loadInProcessStart() : startServiceProcess;
       const begin: StartAt = (at, startSignal) =>
         start(project, replica, settingsOf(service), at, startSignal);
       services.set(name, await superviseService(replica, begin, port, signal, onEvent));
@@ -184,12 +184,12 @@ export async function startStack(project: Project, options: StartStackOptions): 
   }
 }
 
-/** T6. Loads the code of services only where it is asked for. */
-async function inThisProcess(): Promise<typeof startServiceProcess> {
+/** Loads the code of the services, which only a stack in one process needs (T6). */
+async function loadInProcessStart(): Promise<typeof startServiceProcess> {
   return (await import("./service-in-process.ts")).startServiceInProcess;
 }
 
-/** Starts a service on a port, 0 = any free one. */
+/** Starts a service on a port; 0 = any free one. */
 type StartAt = (port: number, signal: AbortSignal) => Promise<RunningService>;
 
 async function superviseService(
@@ -206,7 +206,7 @@ async function superviseService(
     isFatal: isBadSettings,
     onEvent,
     start: async (startSignal) => {
-      // The port that it had; should somebody have taken it meanwhile, any other (the tracer's is in its address).
+      // The same port as before. If another program has taken it, any other one, but not for the tracer, whose address is known.
       const isTaken = port !== 0 && replica.service !== "tracer" && !(await isPortFree(port));
       const service = await begin(isTaken ? 0 : port, startSignal);
       port = service.httpPort;
@@ -215,7 +215,7 @@ async function superviseService(
   });
 }
 
-/** Waits for all; on the first failure the others are given up and waited for, so that nothing is left behind (T3). */
+/** Waits for all. On the first failure the others are aborted and waited for, so that no process is left (T3). */
 async function allOrNothing<T extends readonly unknown[]>(
   promises: { readonly [Index in keyof T]: Promise<T[Index]> },
   abandon: AbortController,
@@ -229,7 +229,7 @@ async function allOrNothing<T extends readonly unknown[]>(
   }
 }
 
-/** T5: asked over HTTP, so that a bus that is away silences nobody. */
+/** Probes of services (T5), over HTTP, so that they succeed without the bus. */
 function serviceProbes(
   services: ReadonlyMap<string, Supervised<RunningService>>,
 ): Record<string, () => Promise<boolean>> {
@@ -246,13 +246,13 @@ function serviceRecord(name: string, each: Supervised<RunningService> | undefine
   return [[name, { pid: child.pid, httpPort: child.httpPort, restarts: each.restarts }] as const];
 }
 
-/** For services that an editor starts on this stack's bus and database, each as itself and with its own rights. */
+/** Writes the settings for services that an editor starts on this stack's bus and database, each with its own rights. */
 async function writeEnvironments(
   project: Project,
   settingsOf: (service: ServiceName) => ServiceSettings,
   tracerPort: number,
 ): Promise<void> {
-  // An earlier version's one file for all of them, with the passwords of those who may do everything.
+  // An earlier version's file for all services, which holds passwords of superusers.
   await rm(join(project.state, "service.env"), { force: true });
   await privateFolder(project.environments);
   await Promise.all(

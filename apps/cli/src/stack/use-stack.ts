@@ -1,4 +1,4 @@
-/** A stack to work with: the one that runs, or one of one's own. */
+/** Finds the running stack, or starts one. */
 
 import { unreachable } from "@hone/core";
 import { type Bus, connectBus } from "@hone/messaging";
@@ -18,13 +18,13 @@ export interface UsableStack extends AsyncDisposable {
   readonly natsUrl: string;
   readonly pageUrl: string;
   readonly token: string;
-  /** Resolves with the reason when a part of an own stack stays down. */
+  /** Resolves with the reason when a part of a stack that this session started cannot be restarted. */
   readonly failed: Promise<Error>;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** How a stack of one's own is started. */
+/** Options for a stack that this session starts. */
 export type OwnStackOptions = Pick<StartStackOptions, "logLevel" | "isInProcess"> & {
   /** @default those of HONE_REPLICAS */
   readonly replicas?: StartStackOptions["replicas"];
@@ -51,21 +51,19 @@ export function connectTo(
 export function requireStack({ project }: Session): StackRecord {
   const record = readStack(project);
   if (record !== undefined) return record;
-  throw new UsageError(
-    `Cannot reach a stack as one must run in ${project.folder}: current value is none; start one with hone up`,
-  );
+  throw new UsageError(`no stack is running in ${project.folder}; start one with hone up`);
 }
 
-/** Uses the stack that runs, or starts one and tells about it. Dispose ends an own stack, and leaves another alone. */
+/** Uses the running stack, or starts one. Disposing it stops the stack only if this session started it. */
 export async function useStack(session: Session, options: OwnStackOptions = {}): Promise<UsableStack> {
   const record = readStack(session.project);
   if (record !== undefined && options.isInProcess === true) {
     throw new UsageError(
-      `Cannot run in this process as no stack may run in ${session.project.folder}: current value is process ${record.supervisor.pid}; end it with hone down`,
+      `a stack is already running in ${session.project.folder} (process ${record.supervisor.pid}); stop it with hone down to use --in-process`,
     );
   }
   if (record !== undefined) {
-    session.terminal.line(`using the stack that runs here (process ${record.supervisor.pid})`);
+    session.terminal.line(`using the running stack (process ${record.supervisor.pid})`);
     const failed = new Promise<never>(() => undefined);
     return {
       isOwn: false,
@@ -76,19 +74,19 @@ export async function useStack(session: Session, options: OwnStackOptions = {}):
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
-  const stack = await startAndTell(session, options);
+  const stack = await startAndReport(session, options);
   return {
     isOwn: true,
     natsUrl: stack.natsUrl,
     pageUrl: stack.pageUrl,
     token: stack.token,
     failed: stack.failed,
-    [Symbol.asyncDispose]: () => stopAndTell(session, stack),
+    [Symbol.asyncDispose]: () => stopAndReport(session, stack),
   };
 }
 
-/** Starts a stack, with a live line while it comes up and its addresses when it is there. */
-export async function startAndTell(session: Session, options: OwnStackOptions = {}): Promise<Stack> {
+/** Starts a stack, with a live line while it starts and its addresses once it is up. */
+export async function startAndReport(session: Session, options: OwnStackOptions = {}): Promise<Stack> {
   const { replicas = parseReplicas(process.env[REPLICAS_VARIABLE] ?? "", REPLICAS_VARIABLE), ...rest } =
     options;
   if (options.isInProcess === true) requireSingle(replicas);
@@ -103,7 +101,7 @@ export async function startAndTell(session: Session, options: OwnStackOptions = 
         return terminal.line(`${event.text} …`);
       case "restarted": {
         const why = event.reason.split("\n")[0] ?? "";
-        return terminal.line(terminal.style("yellow", `${event.name} ended (${why}) and was started again`));
+        return terminal.line(terminal.style("yellow", `${event.name} ended (${why}) and was restarted`));
       }
       default:
         return unreachable(event);
@@ -123,9 +121,9 @@ export async function startAndTell(session: Session, options: OwnStackOptions = 
   return stack;
 }
 
-/** Ends a stack; a second Ctrl-C hurries it. */
-export async function stopAndTell({ terminal, hurry }: Session, stack: Stack): Promise<void> {
-  terminal.live("ending services, bus and database …");
+/** Stops a stack; a second Ctrl-C shortens the time that its processes get. */
+export async function stopAndReport({ terminal, hurry }: Session, stack: Stack): Promise<void> {
+  terminal.live("stopping services, bus and database …");
   const onHurry = () => void stack.stop({ isHurried: true });
   hurry.addEventListener("abort", onHurry, { once: true });
   try {

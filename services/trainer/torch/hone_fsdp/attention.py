@@ -1,8 +1,8 @@
 """
 Attention over packed rows.
 
-Samples lie in rows as branches of a prefix tree (libs/rl/src/packing/pack.ts): token i of a row sees token j exactly
-where j <= i < visible_end[j]. Separate samples, causal order and shared prefixes all follow from that one rule.
+Samples are packed into rows as branches of a prefix tree (libs/rl/src/packing/pack.ts): token i of a row attends to token j
+exactly if j <= i < visible_end[j]. Separate samples, causal order and shared prefixes all follow from this rule.
 
 Letters: B rows, T tokens of a row, H query heads, G key and value heads, D head size, N blocks of a row, S tokens of a block.
 """
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 # q [B, H, T, D], k and v [B, G, T, D] -> [B, H, T, D]
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-# Rows are padded to a multiple of it on a GPU: the size of flex attention's blocks.
+# Block size of flex attention. On a GPU, rows are padded to a multiple of it.
 FLEX_BLOCK = 128
 
 _compiled_flex = None
 
 
 def attend_packed(visible_end_BT: Tensor) -> Attend:
-    """Attention of the rows that `visible_end` describes, for every layer."""
+    """Makes the attention of rows that `visible_end` describes, for every layer."""
     if visible_end_BT.device.type == "cuda":
         return attend_in_blocks(visible_end_BT, _compiled())
     return attend_masked(visible_end_BT)
 
 
 def attend_masked(visible_end_BT: Tensor) -> Attend:
-    """With a mask of every pair: exact everywhere, but quadratic in memory."""
+    """Attention with a mask of all pairs: it works on every device, but needs quadratic memory."""
     tokens = visible_end_BT.shape[1]
     at = torch.arange(tokens, device=visible_end_BT.device)
     causal_TT = at[:, None] >= at[None, :]
@@ -47,7 +47,7 @@ def attend_masked(visible_end_BT: Tensor) -> Attend:
 
 
 def attend_in_blocks(visible_end_BT: Tensor, flex: Callable[..., Tensor]) -> Attend:
-    """With blocks that nobody sees left out: what separate samples and branches save."""
+    """Attention that skips blocks without visible pairs, which saves work with separate samples and branches."""
     mask = visible_blocks(visible_end_BT)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -64,12 +64,12 @@ def visible_blocks(visible_end_BT: Tensor) -> "BlockMask":
     Before the diagonal, a block of keys is seen by a block of queries where the longest visible key reaches the first
     query, and wholly where the shortest one reaches past the last. On the diagonal the order of tokens cuts every block.
     """
-    # Not at the top: it takes a second to import, and ranks on CPUs never need it.
+    # Imported here, because it takes a second and ranks on CPUs do not need it.
     from torch.nn.attention.flex_attention import BlockMask
 
     rows, tokens = visible_end_BT.shape
     padding = -tokens % FLEX_BLOCK
-    # A token that is not there is seen by nobody, and keeps its block from being whole.
+    # A padding token is visible to no token, so its block is not a full block.
     ends_BNS = F.pad(visible_end_BT, (0, padding)).view(rows, -1, FLEX_BLOCK)
     blocks = ends_BNS.shape[1]
     at_NS = torch.arange(blocks * FLEX_BLOCK, device=visible_end_BT.device).view(blocks, FLEX_BLOCK)
@@ -94,7 +94,7 @@ def visible_blocks(visible_end_BT: Tensor) -> "BlockMask":
 
 
 def _as_lists(is_taken_BNN: Tensor) -> tuple[Tensor, Tensor]:
-    """How many key blocks each query block takes, and which, those first: [B, 1, N] and [B, 1, N, N], for every head."""
+    """The number of key blocks of each query block, and their indices first: [B, 1, N] and [B, 1, N, N], for every head."""
     taken_B1NN = is_taken_BNN[:, None].to(torch.int8)
     counts = taken_B1NN.sum(-1, dtype=torch.int32)
     order = taken_B1NN.argsort(dim=-1, descending=True, stable=True).to(torch.int32)
@@ -102,7 +102,7 @@ def _as_lists(is_taken_BNN: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _compiled() -> Callable[..., Tensor]:
-    """Uncompiled, flex attention makes all scores; compiled once, for every size."""
+    """Compiles flex attention once for all sizes; without compilation it would compute all scores."""
     from torch.nn.attention.flex_attention import flex_attention
 
     global _compiled_flex

@@ -1,5 +1,5 @@
 """
-Microbatches as tensors, and which rank works on which.
+Turns microbatches into tensors, and distributes them over ranks.
 
 Letters: B rows, T tokens of a row, U positions, E entries.
 """
@@ -20,7 +20,7 @@ from hone_fsdp.objective import Numbers
 
 @dataclass(frozen=True)
 class Batch:
-    # Among the call's microbatches; None = a pass that changes nothing, beside the others' work.
+    # Index among the call's microbatches; None = an idle pass, which has no effect.
     index: int | None
     # int64 [B, T]
     token_ids: Tensor
@@ -32,8 +32,8 @@ class Batch:
 
 def share_out(microbatches: Sequence[Any], temperature: float, group: Group) -> list[Batch]:
     """
-    This rank's microbatches, in turns: every rank makes as many passes as the others, since each gathers weights from
-    all. Where there is none left for a rank it gets a pass over one token that counts nothing.
+    This rank's microbatches, dealt out in turns. Every rank must make the same number of passes, since each pass gathers
+    weights from all ranks; a rank without a microbatch left makes a pass over one token that has no effect.
     """
     rounds = -(-len(microbatches) // group.size)
     mine = range(group.rank, rounds * group.size, group.size)
@@ -54,7 +54,7 @@ def _batch(index: int, message: Any, temperature: float, device: torch.device) -
     padding = -message.row_tokens % FLEX_BLOCK if device.type == "cuda" else 0
     positions = _integers(message.positions)
     if padding > 0:
-        # A token that pads sees itself alone.
+        # A padding token attends only to itself.
         own = torch.arange(message.row_tokens, message.row_tokens + padding) + 1
         tokens, places = (F.pad(each, (0, padding)) for each in (tokens, places))
         ends = torch.cat([ends, own.expand(message.row_count, padding)], dim=1)

@@ -1,9 +1,8 @@
-"""What a call may fail with so that the group lives on: every rank raises the same, and nothing was changed."""
+"""Errors after which a group continues: every rank raises the same error, and the call changed nothing."""
 
 import errno
 
-
-# As fileRefusal() of libs/core has them.
+# The errors that fileRefusal() of libs/core waits for.
 _PASSING = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -22,7 +21,7 @@ _PASSING = {
 
 
 class Refused(Exception):  # noqa: N818  (an outcome that is answered, not a defect)
-    """A call that breaks a rule; `code` is one of Hone's."""
+    """A call that cannot be done; `code` is one of Hone's error codes."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -30,11 +29,11 @@ class Refused(Exception):  # noqa: N818  (an outcome that is answered, not a def
         self.message = message
 
 
-def bad_input(action: str, rule: str, current: str) -> Refused:
-    return Refused("TRAINING_INPUT", f"Cannot {action} as {rule}: current value is {current}")
+def bad_input(message: str) -> Refused:
+    return Refused("TRAINING_INPUT", message)
 
 
 def from_os_error(action: str, error: OSError) -> Refused:
-    """What may pass is told by its code and waited for; anything else about files is told as it is."""
+    """An error that may pass has its own code, and the trainer waits for it to pass; other file errors have the code CHECKPOINT."""
     code = errno.errorcode[error.errno] if error.errno in _PASSING else "CHECKPOINT"
-    return Refused(code, f"Cannot {action} as the file system must take part: current value is {error}")
+    return Refused(code, f"the file system cannot {action}: {error}")

@@ -1,6 +1,6 @@
 """
-What PyTorch an interpreter has: `python -m hone_fsdp.facts` prints {"version", "gpus"} as JSON, and fails with the name of the
-package that is missing. In a process of its own, as importing PyTorch costs seconds and memory.
+Finds the version of PyTorch and the GPUs: `python -m hone_fsdp.facts` prints {"version", "gpus"} as JSON, and fails with the
+name of a missing package. It runs in a separate process, because importing PyTorch costs seconds and memory.
 """
 
 import json
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-# Importing PyTorch, on a cold disk.
+# Enough to import PyTorch from a cold disk.
 _DEADLINE_SECONDS = 600
 
 
@@ -21,7 +21,7 @@ class Facts:
 
     @staticmethod
     def ask() -> "Facts":
-        """Of this interpreter. Raises subprocess.SubprocessError where PyTorch cannot be imported."""
+        """The facts of this interpreter. Raises subprocess.SubprocessError if PyTorch cannot be imported."""
         ran = subprocess.run(
             [sys.executable, "-m", "hone_fsdp.facts"],
             env=dict(os.environ),
@@ -33,7 +33,7 @@ class Facts:
 
 
 def _print() -> None:
-    import numpy  # noqa: F401  (whether it is there)
+    import numpy  # noqa: F401  (checks that it is installed)
     import torch
     from google.protobuf import message  # noqa: F401
 

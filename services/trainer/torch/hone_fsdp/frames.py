@@ -11,18 +11,18 @@ _LENGTH = struct.Struct("<I")
 class Frames:
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
-        # Messages of several threads, whole.
+        # Keeps the messages of several threads apart.
         self._sending = threading.Lock()
 
     def send(self, message: Any) -> None:
-        """Raises OSError where the connection is gone."""
+        """Sends a message. Raises OSError if the connection is gone."""
         data = message.SerializeToString()
         with self._sending:
             self._stream.sendall(_LENGTH.pack(len(data)))
             self._stream.sendall(data)
 
     def receive(self) -> bytes:
-        """Raises EOFError at the end, OSError where the connection is gone or silent for longer than its timeout."""
+        """Receives a message. Raises EOFError at the end of the stream, and OSError if the connection fails or times out."""
         (length,) = _LENGTH.unpack(self._take(_LENGTH.size))
         return self._take(length)
 

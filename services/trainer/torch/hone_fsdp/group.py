@@ -1,9 +1,9 @@
 """
-The ranks of a group, and what they tell each other beside gradients.
+The ranks of a group, and what they exchange besides gradients.
 
-G1  Everything small goes over `control`, a gloo group on the hosts' memory, whatever the devices are.
-G2  Waiting for the next call has no end on `control`: a run waits for rollouts for as long as they take. Collectives of
-    a call have one (`timeout`), so that a rank that hangs ends the group.
+G1  Small values go over `control`, a gloo group in host memory, on any device.
+G2  Ranks wait for the next call without a time limit, over `idle`, because rollouts may take any time. Collectives within a
+    call have the limit `timeout`, so that a rank that hangs ends the group.
 """
 
 import os
@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 from hone_fsdp.errors import Refused, from_os_error
 
-# G2. Gloo takes no "never": a month without a call is a run that somebody forgot.
+# G2. Gloo has no infinite timeout; after a month without a call the run must be forgotten.
 _IDLE = timedelta(days=30)
 FIRST_RANK = 0
 
@@ -30,9 +30,9 @@ class Group:
     size: int
     device: torch.device
     mesh: DeviceMesh
-    # G1, for what belongs to a call
+    # G1: for exchanges within a call
     control: Any
-    # G2, for waiting for calls
+    # G2: for waiting for calls
     idle: Any
 
     @property
@@ -53,14 +53,14 @@ class Group:
             rank=dist.get_rank(),
             size=size,
             device=device,
-            # Without a mesh, fully_shard takes whatever accelerator the host has.
+            # Without a mesh, fully_shard would use any accelerator of the host.
             mesh=init_device_mesh(device.type, (size,)),
             control=dist.new_group(backend="gloo", timeout=timeout),
             idle=dist.new_group(backend="gloo", timeout=_IDLE),
         )
 
     def share_call(self, call: bytes | None) -> bytes:
-        """The first rank's call, on every rank."""
+        """Gives the first rank's call to every rank."""
         length = torch.tensor([0 if call is None else len(call)], dtype=torch.int64)
         dist.broadcast(length, FIRST_RANK, group=self.idle)
         data = (
@@ -78,20 +78,20 @@ class Group:
         return [float(value) for value in total]
 
     def gather(self, value: Any) -> list[Any] | None:
-        """What every rank has, by rank, on the first one; None elsewhere."""
+        """The values of all ranks, in their order, on the first rank; None on the others."""
         found: list[Any] | None = [None] * self.size if self.is_first else None
         dist.gather_object(value, found, FIRST_RANK, group=self.control)
         return found
 
     def share(self, value: Any) -> Any:
-        """What the first rank has, on every rank."""
+        """Gives the first rank's value to every rank."""
         shared = [value]
         dist.broadcast_object_list(shared, FIRST_RANK, group=self.control)
         return shared[0]
 
     @contextmanager
     def agreeing(self, action: str) -> Iterator[None]:
-        """What is refused on one rank is refused on all. The body must not wait for other ranks."""
+        """If the body is refused on one rank, it is refused on all. The body must not wait for other ranks."""
         failure: Refused | None = None
         try:
             yield

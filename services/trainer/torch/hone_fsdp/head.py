@@ -1,8 +1,8 @@
 """
-Log-probabilities of the trained tokens, and entropies of the distributions that they come from.
+Computes log-probabilities of the trained tokens, and entropies of their distributions.
 
-With a large vocabulary the logits [U, V] outweigh all that the layers keep, so the head works in chunks of positions
-whose logits are computed again on the way back.
+With a large vocabulary the logits [U, V] need more memory than all activations of the layers, so the head works in chunks of
+positions and recomputes their logits in the backward pass.
 
 Letters: U positions whose prediction is read, E entries (trained tokens; several may read one position), C hidden
 size, V vocabulary.
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-# Values of the logits at a time: 96 MiB in float32.
+# Number of logits computed at a time: 96 MiB in float32.
 CHUNK_VALUES = 24 * 2**20
 
 
@@ -24,15 +24,15 @@ CHUNK_VALUES = 24 * 2**20
 class HeadEntries:
     # int64 [U] indices into B*T
     positions: Tensor
-    # int64 [E] index into positions, never falling
+    # int64 [E] indices into positions, non-decreasing
     entry_position: Tensor
     # int64 [E]
     entry_target: Tensor
-    # Logits are divided by it.
+    # The logits are divided by this.
     temperature: float
-    # Whether the loss reads entropies; else they cost no gradient.
+    # Whether the loss depends on entropies, so that they need gradients.
     differentiates_entropy: bool
-    # Values of the logits at a time.
+    # Number of logits computed at a time.
     chunk_values: int = CHUNK_VALUES
 
 
@@ -44,11 +44,11 @@ class HeadScores(NamedTuple):
 
 
 def score_positions(read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries) -> HeadScores:
-    """Scores of hidden states, chunk by chunk."""
+    """Scores hidden states, chunk by chunk."""
     positions = read_UC.shape[0]
     step = max(1, entries.chunk_values // weight_VC.shape[0])
     starts = range(0, positions, step)
-    # Entries stand in the order of their positions: those of a chunk are a run.
+    # Entries are in the order of their positions, so those of a chunk are contiguous.
     bounds = torch.tensor([*starts, positions], device=read_UC.device)
     ends = torch.searchsorted(entries.entry_position, bounds).tolist()
     found = [

@@ -1,19 +1,19 @@
-"""Answers for the probes of a program: /livez until its main loop stands still, /readyz while it can do its work."""
+"""Answers a program's probes: /livez succeeds while its main loop is running, /readyz while it can do its work."""
 
 import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# The main loop turns every few seconds.
+# The main loop reports every few seconds; after this time it counts as stuck.
 _STILL_SECONDS = 120
 
 
 class Health:
     def __init__(self, host: str, port: int) -> None:
-        """Listens. Raises OSError where the port is not free."""
+        """Starts to listen. Raises OSError if the port is not free."""
         self.is_ready = False
-        # None before the first turn: what comes before has deadlines of its own.
+        # None before the first report, as earlier steps have their own deadlines.
         self._turned: float | None = None
         health = self
 
@@ -26,7 +26,7 @@ class Health:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
-                """Probes ask every few seconds: nothing to tell."""
+                """Logs nothing, as probes come every few seconds."""
 
         class Server(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -35,7 +35,7 @@ class Health:
         threading.Thread(target=self._server.serve_forever, name="hone-health", daemon=True).start()
 
     def turn(self) -> None:
-        """The main loop is alive."""
+        """Reports that the main loop is running."""
         self._turned = time.monotonic()
 
     def _is_alive(self) -> bool:

@@ -1,17 +1,17 @@
 """
-The ranks of one node of a group: `python -m hone_fsdp.launch --ranks=N`, which is torchrun with Hone's own choices.
+Starts the ranks of a group on one node: `python -m hone_fsdp.launch --ranks=N`, which is torchrun with Hone's settings.
 
-    --ranks    on this node, and on each other one
-    --nodes    of the group; with more than one:
-    --node     which one this is; 0 is where the rendezvous is, and the first rank
-    --address, --port   of the rendezvous, as this node reaches it
-    --group    its name, the same on every node
-    --seconds  until all nodes have met
+    --ranks    number of ranks on each node
+    --nodes    number of nodes of the group; with more than one:
+    --node     number of this node; node 0 has the rendezvous and the first rank
+    --address, --port   address of the rendezvous, as this node reaches it
+    --group    name of the group, the same on every node
+    --seconds  time limit for the rendezvous of all nodes
 
-L1  The rendezvous is static: node 0 has rank 0, which alone speaks to the trainer. One that elects its nodes' order would
-    put it anywhere.
-L2  Nothing is started again here: the trainer makes another group and loads the last commit.
-L3  This ends with the process that started it, and the ranks with this.
+L1  The rendezvous is static, so that node 0 has rank 0, which talks to the trainer. A dynamic rendezvous could put rank 0 on
+    any node.
+L2  Ranks are not restarted here: the trainer makes another group and loads the last commit.
+L3  This process ends with the process that started it, and the ranks end with this one.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from hone_fsdp.processes import PARENT_VARIABLE, die_with
 
 def torchrun_arguments(asked: argparse.Namespace) -> list[str]:
     if asked.nodes == 1:
-        # The host's name need not resolve.
+        # The host's own name may not resolve.
         meeting = ["--standalone", "--local-addr=127.0.0.1"]
     else:
         meeting = [
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     die_with(os.getppid())  # L3
     os.environ[PARENT_VARIABLE] = str(os.getpid())
-    # After the line above: importing takes seconds, in which the parent may end.
+    # Imported after the line above, because it takes seconds, during which the parent may end.
     from torch.distributed.run import main as torchrun
 
     torchrun(torchrun_arguments(asked))

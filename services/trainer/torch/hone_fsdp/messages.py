@@ -1,7 +1,7 @@
 """
-The messages of proto/hone/training/v1, made from their descriptors.
+The messages of proto/hone/training/v1, created from their descriptors.
 
-`npm run generate` writes training.binpb beside this file, so that no compiler for Python is needed.
+`npm run generate` writes training.binpb beside this file, so that no protobuf compiler for Python is needed.
 """
 
 from pathlib import Path

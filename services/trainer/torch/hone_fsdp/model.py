@@ -2,8 +2,8 @@
 The decoder of the families Llama, Qwen2 and Qwen3, which differ in biases and norms (libs/nn/src/transformer.ts is the
 same model as a graph).
 
-Parameters carry the names of Hugging Face's Llama, so that checkpoints need no conversion. Adapters sit on a projection
-as `lora_A.weight` and `lora_B.weight`, as PEFT has them.
+Parameters have the names of Hugging Face's Llama, so that checkpoints need no conversion. Adapters are the parameters
+`lora_A.weight` and `lora_B.weight` of a projection, as in PEFT.
 
 Letters: B rows, T tokens of a row, C hidden size, H query heads, G key and value heads, D head size, U positions that
 are read, E entries, V vocabulary.
@@ -44,12 +44,12 @@ class RmsNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        """In float32, whatever the layers compute with."""
+        """Computes in float32, whatever the type of the layers."""
         return F.rms_norm(x.float(), (x.shape[-1],), eps=self.eps).to(x.dtype) * self.weight
 
 
 class Matrix(nn.Module):
-    """A weight [out, in] by itself: the embedding, the head, one half of an adapter."""
+    """A single weight [out, in]: the embedding, the head, one half of an adapter."""
 
     def __init__(self, outputs: int, inputs: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Matrix(nn.Module):
 
 
 class Projection(nn.Module):
-    """y = x W^T + b + (alpha / rank) (x A^T) B^T; bias and adapter where the model has them."""
+    """y = x W^T + b + (alpha / rank) (x A^T) B^T; bias and adapter if the model has them."""
 
     def __init__(self, outputs: int, inputs: int, has_bias: bool, adapter: tuple[int, float] | None) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """A layer; with `recomputes` it keeps its input only, and computes the rest again on the way back."""
+    """A layer; with `recomputes` it keeps only its input, and computes the rest again in the backward pass."""
 
     def __init__(self, shape: Any, projection: "ProjectionMaker", recomputes: bool) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class Decoder(nn.Module):
 
 
 class CausalModel(nn.Module):
-    """The whole model. Its forward is the only way in: fully_shard gathers weights around it."""
+    """The whole model. It must be called only by its forward, around which fully_shard gathers weights."""
 
     def __init__(self, shape: Any, adapters: Any | None, recomputes: bool) -> None:
         """@param shape, adapters the messages ModelShape and AdapterShape"""

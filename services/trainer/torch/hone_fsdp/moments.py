@@ -2,10 +2,10 @@
 The optimizer's state as a sharded checkpoint (torch.distributed.checkpoint): each rank writes its shards, and a group of
 any size reads them.
 
-    optimizer/.metadata            what lies where, and the number of updates
+    optimizer/.metadata            the positions of tensors, and the number of updates
     optimizer/__<rank>_<n>.distcp  moments `m.<parameter>` and `v.<parameter>`, float32
 
-PyTorch does not promise to read what another version of it wrote: a run stays with its version.
+PyTorch does not promise to read the files of another version, so a run must keep its version of PyTorch.
 """
 
 from pathlib import Path
@@ -53,11 +53,9 @@ def load_moments(folder: str, optimizer: AdamW, group: Group) -> None:
 
 
 def _refused(verb: str, folder: str, error: CheckpointException) -> Refused:
-    """Every rank gets the failures of all."""
+    """Every rank has the failures of all ranks."""
     causes = [cause[0] if isinstance(cause, tuple) else cause for cause in error.failures.values()]
     for cause in causes:
         if isinstance(cause, OSError):
             return from_os_error(f"{verb} {folder}", cause)
-    return Refused(
-        "CHECKPOINT", f"Cannot {verb} {folder} as it holds this optimizer: current value is {causes[0]}"
-    )
+    return Refused("CHECKPOINT", f"PyTorch cannot {verb} the optimizer's state in {folder}: {causes[0]}")

@@ -1,16 +1,16 @@
 """
-A node beside the trainer's own, for runs whose ranks spread over several: `python -m hone_fsdp.node`.
+Runs ranks on a node other than the trainer's, for groups on several nodes: `python -m hone_fsdp.node`.
 
-    HONE_FSDP_TRAINER   host:port where the trainer waits for its nodes
-    HONE_FSDP_NODE      which node this is: 1 to nodes - 1
-    HONE_HTTP_HOST, HONE_HTTP_PORT   where /livez and /readyz answer; without a port nowhere
+    HONE_FSDP_TRAINER   host:port where the trainer accepts its nodes
+    HONE_FSDP_NODE      number of this node, 1 to nodes - 1
+    HONE_HTTP_HOST, HONE_HTTP_PORT   address of /livez and /readyz; without a port they are not served
 
-It connects, says what it is, and starts and ends ranks as it is told. When the connection ends, it comes again.
+It connects to the trainer, introduces itself, and starts and ends ranks on the trainer's orders. It reconnects when the connection ends.
 
-N1  The connection's end ends every rank that was started over it: the trainer is gone, or has taken this node for gone.
-    Hello is said when none of them is left.
-N2  A trainer that says nothing for a minute is gone: it sends a beat every few seconds, and so does this program.
-N3  Ranks end with this process, however that ends. SIGTERM and SIGINT end it once they are gone.
+N1  When the connection ends, every rank that was started over it is ended, because the trainer is gone or has given up this
+    node. The next hello is sent when none of them is left.
+N2  A trainer that sends nothing for a minute counts as gone. It sends a beat every few seconds, and so does this program.
+N3  Ranks end with this process, even if it is killed. SIGTERM and SIGINT first end the ranks and then this process.
 """
 
 import os
@@ -34,18 +34,18 @@ from hone_fsdp.ranks import Ranks
 _BEAT_SECONDS = 5
 _SILENCE_SECONDS = 60
 _CONNECT_SECONDS = 10
-# Between two tries to connect.
+# Pause between two tries to connect.
 _PAUSE_SECONDS = 2
 
 _WRONG_SETTING = 2
 
 
 class Stopped(BaseException):
-    """A signal said so; raised on the main thread, wherever that is."""
+    """Raised in the main thread by a signal that ends this program."""
 
 
 class Lost(Exception):  # noqa: N818  (an outcome, not a defect)
-    """The trainer let this node go, and why."""
+    """The trainer refused this node; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Settings:
     port: int
     index: int
     http_host: str
-    # 0 = no answers
+    # 0 = no HTTP server
     http_port: int
 
     @staticmethod
     def read() -> "Settings":
-        """Raises ValueError with the variable that is wrong."""
+        """Raises ValueError that names a wrong variable."""
         address, _, port = os.environ.get("HONE_FSDP_TRAINER", "").rpartition(":")
         if address == "" or not port.isdecimal():
             raise _wrong("HONE_FSDP_TRAINER", "host:port")
         return Settings(
-            # An IPv6 address stands in brackets.
+            # An IPv6 address is in brackets.
             address=address.strip("[]"),
             port=int(port),
             index=_whole_number("HONE_FSDP_NODE", 1),
@@ -80,14 +80,14 @@ class Node:
         self._health = health
 
     def run(self) -> None:
-        """Takes part in one group after the other, until a signal ends it."""
+        """Joins one group after another, until a signal ends this program."""
         said = ""
         while True:
             try:
                 self._connect()
             except (OSError, EOFError, Lost) as error:
                 text = f"no trainer at {self._settings.address}:{self._settings.port}: {error}"
-                if text != said:  # Once, however long it is away.
+                if text != said:  # Printed once for each reason.
                     _say(text)
                 said = text
             self._turn(is_ready=False)
@@ -121,7 +121,7 @@ class Node:
 
 
 class _Session:
-    """What the trainer orders over one connection."""
+    """Carries out the trainer's orders of one connection."""
 
     def __init__(self, frames: Frames, settings: Settings) -> None:
         self._frames = frames
@@ -139,7 +139,7 @@ class _Session:
             raise Lost(order.refused.reason)
 
     def end(self) -> None:
-        """Ends every rank, and waits until none is left."""
+        """Ends all ranks, and waits until none is left."""
         for ranks in self._groups.values():
             ranks.end()
         for ranks in self._groups.values():
@@ -148,31 +148,31 @@ class _Session:
     def _start(self, order: Any) -> None:
         group = str(order.group)
         self._groups = {name: ranks for name, ranks in self._groups.items() if not ranks.is_over}
-        _say(f"starts {order.ranks_per_node} ranks of group {group}")
+        _say(f"starting {order.ranks_per_node} ranks of group {group}")
         self._groups[group] = Ranks(
             order,
             self._settings.address,
             self._settings.index,
-            lambda reason, lines: self._tell_end(group, reason, lines),
+            lambda reason, lines: self._send_end(group, reason, lines),
         )
 
     def _end(self, group: str) -> None:
         ranks = self._groups.pop(group, None)
         if ranks is None:
-            self._tell_end(group, "there is no such group", [])
+            self._send_end(group, "this node has no such group", [])
         else:
             ranks.end()
 
-    def _tell_end(self, group: str, reason: str, lines: list[str]) -> None:
+    def _send_end(self, group: str, reason: str, lines: list[str]) -> None:
         _say(f"group {group}: {reason}")
         ended = messages.RanksEnded(group=group, reason=reason, lines=lines)
-        # Where the connection is gone, that says the same.
+        # If the connection is gone, the trainer knows already.
         with suppress(OSError):
             self._frames.send(messages.NodeReport(ranks_ended=ended))
 
 
 def main() -> int:
-    # First of all: as the first process of a container this one is told of no signal that it has no handler for.
+    # Done first: as process 1 of a container, this process receives only signals for which it has handlers.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     try:
@@ -182,7 +182,7 @@ def main() -> int:
         _say(f"node {settings.index} with PyTorch {facts.version} and {facts.gpus} GPUs")
         Node(settings, facts, health).run()
     except Stopped:
-        _say("ended by a signal")
+        _say("stopped by a signal")
         return 0
     except (ValueError, OSError, subprocess.SubprocessError) as error:
         _say(str(error))
@@ -195,12 +195,12 @@ def _beat(frames: Frames, closed: threading.Event) -> None:
         try:
             frames.send(beat)
         except OSError:
-            # The main thread sees the end too.
+            # The main thread notices the end as well.
             return
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    # Once: the rest is done whatever else arrives.
+    # Only the first signal counts; further ones must not interrupt the clean-up.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     raise Stopped
@@ -209,13 +209,14 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _whole_number(name: str, minimum: int) -> int:
     text = os.environ.get(name, "")
     if not text.isdecimal() or int(text) < minimum:
-        raise _wrong(name, f"a whole number from {minimum} on")
+        raise _wrong(name, f"a whole number that is {minimum} or more")
     return int(text)
 
 
 def _wrong(name: str, allowed: str) -> ValueError:
-    current = os.environ.get(name, "nothing")
-    return ValueError(f"Cannot start the node as {name} must be {allowed}: current value is {current}")
+    current = os.environ.get(name)
+    found = "is not set" if current is None else f"is {current}"
+    return ValueError(f"{name} {found}; it must be {allowed}")
 
 
 def _say(text: str) -> None:

@@ -1,5 +1,5 @@
 """
-What a call of Train minimises: the terms of its loss, added up for each trained token (an entry), and the entropy bonus.
+The objective of the call Train: the terms of its loss, added up for each trained token (an entry), and the entropy bonus.
 
 Letters: E entries, U positions.
 """
@@ -16,13 +16,13 @@ from hone_fsdp.losses import LOSSES
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the loss reads of a microbatch."""
+    """The numbers of a microbatch that the loss reads."""
 
-    # By name, float32 [E]
+    # float32 [E] by name
     inputs: Mapping[str, Tensor]
     # float32 [E]
     weight: Tensor
-    # float32 [U]; None = the entropy plays no part.
+    # float32 [U]; None = no entropy bonus.
     entropy_weight: Tensor | None
 
 
@@ -42,11 +42,11 @@ def total_loss(terms: Any, logprob_E: Tensor, entropy_U: Tensor, numbers: Number
 
 def check_terms(terms: Any) -> None:
     """
-    Raises Refused where a term is unknown: on every rank and before any pass, as a rank without work would not meet it.
+    Raises Refused if a term is unknown. Called on every rank before any pass, because a rank without work would not notice.
     @param terms messages LossTerm
     """
     if len(terms) == 0:
-        raise bad_input("train", "its loss has a term", "none")
+        raise bad_input("the loss has no terms; it needs at least one")
     for term in terms:
         if term.name not in LOSSES:
-            raise bad_input("train", f"its loss is one of {', '.join(LOSSES)}", term.name)
+            raise bad_input(f"the loss {term.name} is unknown; it must be one of {', '.join(LOSSES)}")

@@ -1,6 +1,6 @@
 """
-AdamW as torch.optim has it, which is the definition of the embedded engine's (libs/train/src/update/adamw.ts): decoupled decay,
-on matrices and embeddings only, and bias correction of both moments.
+AdamW of torch.optim, which also defines the embedded engine's (libs/train/src/update/adamw.ts): decoupled weight decay, only
+on matrices and embeddings, and bias correction of both moments.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class AdamW:
-    """Moments of parameters that are given by name; their constants come with each update."""
+    """AdamW of parameters by name; its constants come with each update."""
 
     def __init__(self, parameters: Mapping[str, nn.Parameter], decayed: frozenset[str]) -> None:
         self.parameters = parameters
@@ -24,7 +24,7 @@ class AdamW:
         self._optimizer = torch.optim.AdamW(groups, lr=0.0)
 
     def update(self, options: Any) -> None:
-        """One update by the gradients that the parameters have. @param options the message AdamW"""
+        """Updates the parameters with their gradients. @param options the message AdamW"""
         for group, is_decayed in zip(self._optimizer.param_groups, self._is_decayed, strict=True):
             group["lr"] = options.learning_rate
             group["betas"] = (options.beta1, options.beta2)
@@ -33,7 +33,7 @@ class AdamW:
         self._optimizer.step()
 
     def forget(self) -> None:
-        """As before the first update."""
+        """Resets the state to that before the first update."""
         self._optimizer.state.clear()
 
     def moments(self) -> tuple[int, dict[str, Tensor], dict[str, Tensor]]:
@@ -49,7 +49,7 @@ class AdamW:
         return updates, first, second
 
     def resume(self, updates: int, first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> None:
-        """Goes on from what `moments` gave."""
+        """Restores the state from the result of `moments`."""
         self.forget()
         if updates == 0:
             return

@@ -1,4 +1,4 @@
-"""Processes that end with whoever started them, however that ended."""
+"""Ends a process with the one that started it, however that ends."""
 
 import ctypes
 import os
@@ -6,15 +6,15 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
-# The process that ranks end with: torchrun.
+# Holds the id of torchrun's process, with which ranks end.
 PARENT_VARIABLE = "HONE_FSDP_PARENT"
 
 
 def die_with(parent: int) -> None:
     """
-    Where the system can tell, this process is killed when its parent ends, and ends now where that is gone already.
+    On Linux, lets the kernel kill this process when its parent ends, and exits if the parent is already gone.
 
-    @param parent the id that it must have; whoever takes in orphans has another one
+    @param parent the parent's id; after its death this process has another parent
     """
     if sys.platform != "linux":
         return

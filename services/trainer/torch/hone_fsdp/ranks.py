@@ -1,8 +1,8 @@
 """
-The ranks that a node has of one group, as a process of hone_fsdp.launch.
+The ranks of one group on this node, which a process of hone_fsdp.launch runs.
 
-R1  The end is told once, when no rank is left: ranks hold the pipe that their output comes through, and its end is theirs.
-    What else may hold it (a compiler's helpers) is waited for no longer than a few seconds.
+R1  The end is reported once, when no rank is left. Ranks hold the pipe of their output open, so its end is theirs. Other
+    processes that hold it (a compiler's helpers) are waited for only a few seconds.
 """
 
 import os
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-# Lines of the ranks that the trainer's error quotes.
+# Last lines of the ranks' output, which the trainer's error quotes.
 _LAST_LINES = 12
 _END_SECONDS = 10
 
@@ -21,11 +21,11 @@ _END_SECONDS = 10
 class Ranks:
     def __init__(self, order: Any, address: str, node: int, on_end: Callable[[str, list[str]], None]) -> None:
         """
-        Starts them. To be called by the thread that lives longest: they end with it.
+        Starts the ranks. Must be called by the thread that lives longest, because they end with it.
 
         @param order the message StartRanks
-        @param address where this node reaches the trainer
-        @param on_end gets the reason and the last lines, on another thread
+        @param address address of the trainer, as this node reaches it
+        @param on_end is called with the reason and the last lines, on another thread
         """
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._on_end = on_end
@@ -65,11 +65,11 @@ class Ranks:
         return not self._waiter.is_alive()
 
     def end(self) -> None:
-        """Ends them at once: the ranks end with the process that started them."""
+        """Ends the ranks at once, by killing the process that started them."""
         self._process.kill()
 
     def wait(self) -> None:
-        """Until the end was told."""
+        """Waits until the end was reported."""
         self._waiter.join()
 
     def _read(self) -> None:

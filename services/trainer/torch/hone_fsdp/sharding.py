@@ -3,8 +3,8 @@ The model over the ranks: fully_shard on every layer, then on the whole.
 
 S1  Weights, sums of gradients and the optimizer are float32 shards; layers may compute in bfloat16.
 S2  Gradients are summed over the ranks, never averaged: the weights of the loss carry the means.
-S3  A pass without gradients leaves the outermost weights gathered, and they would be taken for the present ones after
-    an update: whoever makes one calls `release`.
+S3  A pass without gradients leaves the outermost weights gathered, and they would be outdated after an update: call
+    `release` after such a pass.
 """
 
 from typing import Any
@@ -29,22 +29,26 @@ _COMPUTE_TYPES = {messages.FLOAT32: torch.float32, messages.BFLOAT16: torch.bflo
 
 
 class ShardedModel:
-    """A model whose parameters are shards, with those that are trained by the names that states have."""
+    """A model whose parameters are shards; `trained` maps the names in states to the trained parameters."""
 
     def __init__(self, setup: Any, group: Group) -> None:
         """@param setup the message Setup; the parameters have no values before the first load."""
         if setup.offloads_to_host and group.device.type == "cpu":
-            raise bad_input("make the model", "host memory is offloaded to from a GPU", "a group on CPUs")
+            raise bad_input(
+                "weights can be offloaded to the host only from GPUs, and this group runs on CPUs"
+            )
         dtype = _COMPUTE_TYPES.get(setup.compute_type)
         if dtype is None:
-            raise bad_input("make the model", "it computes in float32 or bfloat16", str(setup.compute_type))
+            raise bad_input(
+                f"the compute type {setup.compute_type} is not supported; it must be float32 or bfloat16"
+            )
         adapters = setup.adapters if setup.HasField("adapters") else None
         with torch.device("meta"):
             self.module = CausalModel(setup.model, adapters, bool(setup.recomputes_layers))
         self.trained = self._select(setup, adapters is not None)
         policy: dict[str, Any] = {
             "mesh": group.mesh,
-            # Positions and angles stay as exact as they are.
+            # Positions and angles keep their precision.
             "mp_policy": MixedPrecisionPolicy(
                 param_dtype=None if dtype is torch.float32 else dtype,
                 reduce_dtype=torch.float32,
@@ -59,7 +63,7 @@ class ShardedModel:
             part.set_gradient_divide_factor(1.0)
             part.set_force_sum_reduction_for_comms(True)
         self.module.to_empty(device="cpu" if setup.offloads_to_host else group.device)
-        # fully_shard has put shards in the place of the parameters.
+        # fully_shard has replaced the parameters by shards.
         by_name = dict(self.module.named_parameters())
         self.parameters = {self._state_name(name): each for name, each in by_name.items()}
         self.trained = {name: self.parameters[name] for name in self.trained}
@@ -79,7 +83,7 @@ class ShardedModel:
         left_out = [name for name in found if (has_adapters and ".lora_" in name) or not has_adapters]
         if unknown or sorted(left_out) != sorted(names):
             differing = sorted(set(left_out) ^ set(names))
-            raise bad_input("make the model", "what is trained are its parameters", str(differing[:3]))
+            raise bad_input(f"the names to train differ from the model's parameters: {differing[:3]}")
         for name, parameter in found.items():
             parameter.requires_grad_(name in set(names))
         return {name: found[name] for name in names}

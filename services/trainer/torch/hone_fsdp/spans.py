@@ -1,10 +1,10 @@
 """
-What a rank did in a call, for the trace of whoever asked.
+Records the phases of a call on a rank, for the trace of the caller.
 
-A call that is traced carries its caller's context; then each rank notes its phases, and the answer tells them. The trainer
-makes spans of them, so a rank needs no exporter and no way out. Where a call carries none, a phase costs nothing.
+A traced call carries its caller's context. Each rank then records its phases, and the answer contains them. The trainer makes
+spans of them, so a rank needs no exporter and no network. In a call without a context, a phase costs nothing.
 
-Times are the host's: on a GPU a phase has ended when its work is handed over, and waits show where a result is read.
+Times are measured on the host: on a GPU a phase ends when its work is queued, and waiting appears where a result is read.
 """
 
 import time
@@ -37,7 +37,7 @@ class Spans:
             self._made.append((name, begin, begin + time.perf_counter_ns() - started))
 
     def collect(self) -> list[Any]:
-        """Those of all ranks, on the first one; every rank calls it."""
+        """The spans of all ranks, on the first rank. Must be called on every rank."""
         if self._made is None:
             return []
         gathered = self._group.gather(self._made)

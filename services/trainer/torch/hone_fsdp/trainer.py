@@ -1,7 +1,7 @@
 """
-What the calls do. Every rank runs the same calls in the same order; where ranks exchange something, they all do.
+The calls of the trainer. Every rank runs the same calls in the same order, and takes part in every exchange between ranks.
 
-T1  A refused call leaves weights and optimizer as they were; after a refused load there are none.
+T1  A refused call changes neither weights nor optimizer, except that after a refused load there are none.
 T2  The same calls on the same state and the same number of ranks give the same bits.
 """
 
@@ -32,7 +32,7 @@ _NORM_EPSILON = 1e-6
 
 @dataclass(frozen=True)
 class _Scored:
-    """A microbatch's results on the host, to be gathered."""
+    """A microbatch's results in host memory, to be gathered."""
 
     index: int
     loss: float
@@ -48,7 +48,7 @@ class Trainer:
         self._model = ShardedModel(setup, group)
         decayed = frozenset(each.name for each in setup.trained if each.is_decayed)
         self._optimizer = AdamW(self._model.trained, decayed)
-        # Names of the parameters that have values: those of the base stay, whatever is loaded beside them.
+        # Names of the parameters that have values. Those of the base model keep theirs when adapters are loaded.
         self._filled: set[str] = set()
         self._is_loaded = False
         self._reference: dict[str, Tensor] | None = None
@@ -61,7 +61,7 @@ class Trainer:
             needed |= set(self._model.parameters) - self._filled
         missing = sorted(needed - {each.name for each in call.tensors})
         if missing:
-            raise bad_input("load", f"it holds {missing[0]}", "nothing")
+            raise bad_input(f"the weights to load lack {missing[0]}")
         if is_policy:
             self._is_loaded = False
             with self._group.agreeing("load weights"), torch.no_grad():
@@ -159,9 +159,9 @@ class Trainer:
 
     @contextmanager
     def _exchanged(self) -> Iterator[None]:
-        """The reference's values in the place of the policy's, without a third copy of either."""
+        """Swaps the reference's values with the policy's, without a third copy of either."""
         if self._reference is None:
-            raise bad_input("score samples", "a reference was loaded", "none")
+            raise bad_input("no reference was loaded to score samples with")
         self._swap(self._reference)
         try:
             yield
@@ -194,7 +194,7 @@ class Trainer:
 
     def _require_weights(self, action: str) -> None:
         if not self._is_loaded:
-            raise bad_input(action, "the engine has weights (initialise or load comes first)", "none")
+            raise bad_input(f"the engine has no weights, so it cannot {action}; load some first")
 
 
 def _scored(index: int, loss: float, found: HeadScores) -> _Scored:
@@ -204,6 +204,4 @@ def _scored(index: int, loss: float, found: HeadScores) -> _Scored:
 
 def _require_finite(quantity: str, value: float) -> None:
     if not math.isfinite(value):
-        raise Refused(
-            "NON_FINITE", f"Cannot update weights as the {quantity} must be finite: current value is {value}"
-        )
+        raise Refused("NON_FINITE", f"the {quantity} is {value}, so the weights were not updated")

@@ -1,6 +1,6 @@
 """
-Tensors between files and shards. Where a tensor lies in a file, and what a file's head says, comes with the call: the
-trainer reads and writes heads (libs/checkpoint/src/safetensors/header.ts), the workers move the numbers.
+Reads tensors from files into shards, and writes shards to files. The call says where each tensor is in a file, and what a
+file's header is: the trainer reads and writes headers (libs/checkpoint/src/safetensors/header.ts), the workers the numbers.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _TYPES = {
 
 def read_shards(stored: Iterable[Any], wanted: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
     """
-    The rows of each tensor that this rank holds, float32.
+    Reads the rows of each tensor that this rank holds, as float32.
 
     @param stored messages StoredTensor; each must be of a wanted parameter and have its shape
     """
@@ -35,8 +35,10 @@ def read_shards(stored: Iterable[Any], wanted: Mapping[str, Tensor]) -> Iterator
         for each in stored:
             parameter = wanted.get(each.name)
             if parameter is None or tuple(each.shape) != tuple(parameter.shape):
-                current = "no such parameter" if parameter is None else str(tuple(parameter.shape))
-                raise bad_input("load", f"the model holds {each.name} of shape {tuple(each.shape)}", current)
+                found = "not a parameter of the model"
+                if parameter is not None:
+                    found = f"of shape {tuple(parameter.shape)} in the model"
+                raise bad_input(f"the file's {each.name} of shape {tuple(each.shape)} is {found}")
             first, count = _rows_of(parameter)
             rows = files.rows(each, first, count)
             if each.HasField("merged"):
@@ -67,7 +69,7 @@ def write_files(
         if writer is not None:
             failure = failure or writer.close()
             written.append((writer.digest, writer.bytes))
-    # The first rank alone knows how it went.
+    # Only the first rank knows the outcome.
     outcome = group.share((written, None if failure is None else (failure.code, failure.message)))
     if outcome[1] is not None:
         raise Refused(*outcome[1])
@@ -75,12 +77,12 @@ def write_files(
 
 
 def local_of(parameter: Tensor) -> Tensor:
-    """The rows that this rank holds, in place."""
+    """The local rows of a tensor, without a copy."""
     return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 def _rows_of(parameter: Tensor) -> tuple[int, int]:
-    """The first row that this rank holds, and how many."""
+    """The first row that this rank holds, and the number of rows."""
     if not isinstance(parameter, DTensor):
         return 0, parameter.shape[0]
     shape, offset = compute_local_shape_and_global_offset(
@@ -90,10 +92,10 @@ def _rows_of(parameter: Tensor) -> tuple[int, int]:
 
 
 def _gather(parameter: Tensor, group: Group) -> Tensor:
-    """The whole tensor on the host; one tensor at a time, so that a model never has to fit into one device."""
+    """Gathers a whole tensor in host memory. Called for one tensor at a time, so that a model need not fit into one device."""
     with torch.no_grad():
         if isinstance(parameter, DTensor):
-            # Shards that are offloaded lie on the host, where the devices' collectives do not reach.
+            # Offloaded shards are in host memory, which the collectives of devices cannot read.
             local = parameter.to_local().to(group.device)
             parameter = DTensor.from_local(
                 local,
@@ -107,7 +109,7 @@ def _gather(parameter: Tensor, group: Group) -> Tensor:
 
 
 class _Files:
-    """Files that tensors lie in, mapped into memory while they are read."""
+    """Files of tensors, mapped into memory while they are read."""
 
     def __init__(self) -> None:
         self._mapped: dict[str, mmap.mmap] = {}
@@ -116,7 +118,7 @@ class _Files:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Tensors that view a map keep it; they are gone, or end with the caller's copy.
+        # A map lives as long as a tensor views it, at most until the caller has copied it.
         self._mapped.clear()
 
     def rows(self, stored: Any, first: int, count: int) -> Tensor:
@@ -128,7 +130,7 @@ class _Files:
         mapped = self._mapped.get(stored.file)
         if mapped is None:
             with open(stored.file, "rb") as file:
-                # A private copy of what is written to, which is nothing: PyTorch wants memory that may be.
+                # A private map, because PyTorch requires writable memory; nothing is written to it.
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
             self._mapped[stored.file] = mapped
         flat = torch.frombuffer(
@@ -138,7 +140,7 @@ class _Files:
 
 
 class _Writer:
-    """Writes a file and its digest. After a failure it takes tensors and does nothing, so that ranks stay in step."""
+    """Writes a file and computes its digest. After a failure it ignores further tensors, so that ranks stay in step."""
 
     def __init__(self, path: str, head: bytes) -> None:
         self._path = path

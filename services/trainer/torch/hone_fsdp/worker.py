@@ -1,14 +1,14 @@
 """
 A rank: `torchrun ... -m hone_fsdp.worker`, started by services/trainer.
 
-    HONE_FSDP_SOCKET              where the trainer listens; read by the first rank
+    HONE_FSDP_SOCKET              the trainer's socket; read by the first rank
     HONE_FSDP_DEVICE              cpu or cuda
-    HONE_FSDP_COLLECTIVE_SECONDS  after which a rank that does not take part ends the group
-    HONE_FSDP_PARENT              torchrun's process, with which this one ends
+    HONE_FSDP_COLLECTIVE_SECONDS  time after which a rank that does not take part in a collective ends the group
+    HONE_FSDP_PARENT              torchrun's process id; this process ends with it
 
-W1  Every rank runs every call; the first one takes it from the trainer and answers.
-W2  What is refused is refused by all ranks alike and the group goes on. Anything else that is raised ends this process,
-    and with it the group: half of a call may have been done.
+W1  Every rank runs every call; the first rank receives it from the trainer and answers.
+W2  A refused call is refused by all ranks, and the group continues. Any other exception ends this process, and with it the
+    group, because a part of the call may have been done.
 """
 
 import os
@@ -76,7 +76,7 @@ class Worker:
             self._trainer = Trainer(call.setup, self._group, self._spans)
             return messages.Done()
         if self._trainer is None:
-            raise bad_input(kind, "the model is set up first", "no setup")
+            raise bad_input(f"the call {kind} came before setup; the model must be set up first")
         calls = {
             "load": self._trainer.load,
             "train": self._trainer.train,
@@ -85,15 +85,15 @@ class Worker:
             "reset_optimizer": self._trainer.reset_optimizer,
         }
         if kind not in calls:
-            raise bad_input("answer", f"a call is one of {', '.join(calls)}", str(kind))
+            raise bad_input(f"the call {kind} is unknown; it must be one of {', '.join(calls)}")
         return calls[kind](getattr(call, kind))
 
 
 def _be_reproducible() -> None:
-    """The same bits for the same calls; operators that cannot promise it warn."""
+    """Makes calls reproducible bit for bit; operators that cannot be reproducible warn."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
-    # Filling fresh memory finds reads of what nobody wrote, and costs a pass over it.
+    # Filling new memory would only help to find reads of uninitialised values, and costs a pass over it.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # made at run time
     torch.backends.cuda.matmul.allow_tf32 = False
 
@@ -104,6 +104,6 @@ if __name__ == "__main__":
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
-        # Without the tidying of groups whose ranks may be gone, which can wait for long.
+        # Exits without destroying the process group, which could wait long for ranks that are gone.
         os._exit(1)
     dist.destroy_process_group()

@@ -1,7 +1,7 @@
 """
-Numbers for src/fsdp/fsdp-parity.test.ts: `python -m tests.numbers`, JSON in, JSON out.
+Computes numbers for src/fsdp/fsdp-parity.test.ts: `python -m tests.numbers` reads and writes JSON.
 
-    parameters  after AdamW made one update for each of the gradients that are given
+    parameters  after one update of AdamW for each of the given gradients
     attention   largest difference between attention with a mask and in blocks, on packed rows. On a GPU with gradients and compiled,
                 as workers have it; PyTorch has no gradient of it on CPUs
     blocks      how many of 100 random packed rows have other blocks than PyTorch's own mask of every pair
@@ -62,7 +62,7 @@ def attention_difference() -> float:
 
 
 def random_row(tokens: int, draw: random.Random) -> list[int]:
-    """Samples and branches of random lengths, one within the other, and padding at the end that nobody sees."""
+    """Samples and nested branches of random lengths, and padding at the end that no token attends to."""
     ends = [0] * tokens
     used = draw.randint(1, tokens)
 
@@ -105,7 +105,7 @@ def mask_mebibytes(tokens: int) -> float:
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
     answer = {
-        # First, as a process's largest size never falls.
+        # Measured first, because a process's peak memory never decreases.
         "maskMiB": mask_mebibytes(65_536),
         "parameters": after_updates(asked),
         "attention": attention_difference(),

@@ -11,30 +11,30 @@ const SERVER = `require("node:http").createServer((_, response) => response.end(
   .listen(0, "127.0.0.1", function () { console.log(this.address().port); });`;
 
 describe("watchAnswers()", () => {
-  test("tells of a stopped process with the time of its last answer, and of its return", async () => {
+  test("reports a stopped process with the time of its last answer, and its return", async () => {
     const child = spawn(process.execPath, ["-e", SERVER], { stdio: ["ignore", "pipe", "inherit"] });
     const ended = new AbortController();
     try {
       const [line] = await once(child.stdout, "data");
       const port = Number(String(line));
-      const told: Readonly<Record<string, number>>[] = [];
+      const reported: Readonly<Record<string, number>>[] = [];
       let looks = 0;
       const watching = watchAnswers({
         probes: () => ({ server: () => answersHttp(port).finally(() => looks++) }),
-        onChange: (silent) => void told.push(silent),
+        onChange: (silent) => void reported.push(silent),
         signal: ended.signal,
         lookEveryMs: 5,
       });
       await eventually("an answer", () => looks > 1);
-      assert.deepEqual(told, []);
+      assert.deepEqual(reported, []);
       const stoppedMs = Date.now();
       process.kill(child.pid!, "SIGSTOP");
-      await eventually("the silence", () => told.length === 1);
-      const { server = 0 } = told[0] ?? {};
+      await eventually("the silence", () => reported.length === 1);
+      const { server = 0 } = reported[0] ?? {};
       assert.ok(Math.abs(server - stoppedMs) < 1_000, `silent since ${server}, stopped at ${stoppedMs}`);
       process.kill(child.pid!, "SIGCONT");
-      await eventually("the return", () => told.length === 2);
-      assert.deepEqual(told[1], {});
+      await eventually("the return", () => reported.length === 2);
+      assert.deepEqual(reported[1], {});
       ended.abort();
       await watching;
     } finally {
@@ -45,7 +45,7 @@ describe("watchAnswers()", () => {
 });
 
 describe("probes", () => {
-  test("a port that takes connections and says nothing does not answer", async () => {
+  test("a port that accepts connections and sends nothing counts as silent", async () => {
     const server = createServer(() => undefined);
     server.listen(0, "127.0.0.1");
     await once(server, "listening");

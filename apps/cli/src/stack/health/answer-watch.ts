@@ -1,20 +1,20 @@
 /**
- * Notices processes that run but do not answer: stopped, hanging or starved. They are told of, never ended: what is
- * stopped may go on, and a supervisor that kills on a guess loses work.
+ * Notices processes that run but do not answer, because they are stopped, hang or get no CPU time. They are reported and never
+ * killed: a stopped process may continue, and killing it would lose work.
  */
 
 import { pause } from "@hone/core";
 
-/** With the two seconds that an answer may take, silence is known within five. */
+/** With the two seconds that an answer may take, a silent process is noticed within five. */
 const LOOK_EVERY_MS = 3_000;
 
-/** Asks a part; false when it does not answer. */
+/** Asks a process; false if it does not answer. */
 export type Probe = () => Promise<boolean>;
 
 export interface AnswerWatchOptions {
-  /** The parts that should answer now, by name; asked for at every look, as processes come and go. */
+  /** The probes of the current processes, by name; called in every round, as processes are restarted. */
   readonly probes: () => Readonly<Record<string, Probe>>;
-  /** Told after each change: since when (Unix milliseconds) which parts do not answer. */
+  /** Called after each change with the processes that do not answer, and since when in Unix milliseconds. */
   readonly onChange: (silent: Readonly<Record<string, number>>) => void;
   readonly signal: AbortSignal;
   /** @default 3_000 */
@@ -25,7 +25,7 @@ export interface AnswerWatchOptions {
 export async function watchAnswers(options: AnswerWatchOptions): Promise<void> {
   const { probes, onChange, signal, lookEveryMs = LOOK_EVERY_MS } = options;
   const lastAnswerMs = new Map<string, number>();
-  let told = "{}";
+  let reported = "{}";
   while (!signal.aborted) {
     const startedMs = Date.now();
     const asked = await Promise.all(
@@ -33,13 +33,13 @@ export async function watchAnswers(options: AnswerWatchOptions): Promise<void> {
     );
     const silent: Record<string, number> = {};
     for (const { name, isThere } of asked) {
-      // Never heard of yet: silent since it was first asked.
+      // A process that has never answered counts as silent since it was first asked.
       if (isThere || !lastAnswerMs.has(name)) lastAnswerMs.set(name, isThere ? Date.now() : startedMs);
       if (!isThere) silent[name] = lastAnswerMs.get(name) ?? startedMs;
     }
     const text = JSON.stringify(silent);
-    if (text !== told && !signal.aborted) onChange(silent);
-    told = text;
+    if (text !== reported && !signal.aborted) onChange(silent);
+    reported = text;
     await pause(lookEveryMs, signal); // an aborted pause ends the loop by its condition
   }
 }

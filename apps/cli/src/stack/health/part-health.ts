@@ -1,4 +1,4 @@
-/** What each part of a stack says of itself now. */
+/** Asks each process of a stack for its health. */
 
 import { readText } from "@hone/core";
 import type { StackRecord } from "../stack-file.ts";
@@ -7,13 +7,13 @@ import { ANSWER_TIMEOUT_MS, answersNats, answersPostgres, MAX_ANSWER_BYTES } fro
 export type PartHealth =
   | { readonly kind: "ready" }
   | { readonly kind: "not_ready"; readonly reasons: readonly string[] }
-  /** It runs, or is started again, and does not answer. */
+  /** The process does not answer; it may be being restarted. */
   | { readonly kind: "silent"; readonly sinceMs: number | undefined };
 
-/** Services by name, and `nats-server` and `postgres`. */
+/** The health of services by name, and of `nats-server` and `postgres`. */
 export type StackHealth = ReadonlyMap<string, PartHealth>;
 
-/** Asks all parts at once; takes two seconds at most. */
+/** Asks all processes at once, which takes at most two seconds. */
 export async function askStack(stack: StackRecord): Promise<StackHealth> {
   const silence = (name: string): PartHealth => ({ kind: "silent", sinceMs: stack.silent[name] });
   const server = async (name: string, answers: Promise<boolean>): Promise<[string, PartHealth]> => [
@@ -33,7 +33,7 @@ export async function askStack(stack: StackRecord): Promise<StackHealth> {
   return new Map(parts);
 }
 
-/** Undefined when it does not answer. */
+/** @returns undefined if the service does not answer. */
 async function readiness(port: number): Promise<PartHealth | undefined> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/readyz`, {
@@ -45,6 +45,6 @@ async function readiness(port: number): Promise<PartHealth | undefined> {
     };
     return ready ? { kind: "ready" } : { kind: "not_ready", reasons };
   } catch {
-    return undefined; // down, stopped, or being started again: that is the status
+    return undefined; // down, stopped, or being restarted
   }
 }

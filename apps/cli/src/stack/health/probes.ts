@@ -1,14 +1,14 @@
 /**
- * Whether a process answers, asked in its own protocol. A stopped process still takes connections, as the kernel does
- * that for it: only an answer counts.
+ * Checks whether a process answers in its own protocol. Only an answer counts, because the kernel accepts connections even for
+ * a stopped process.
  */
 
 import { connect } from "node:net";
 import { readText } from "@hone/core";
 
-/** Several times what a busy process takes; whoever waits for `hone status` waits at most this long. */
+/** Several times as long as a busy process takes; `hone status` waits at most this long. */
 export const ANSWER_TIMEOUT_MS = 2_000;
-/** The longest is that of /metrics; another program may have taken a port since. */
+/** Largest answer: that of /metrics is the longest, but another program may have taken the port. */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** PostgreSQL's SSLRequest: length 8, code 80877103. The server answers one byte, S or N. */
@@ -23,11 +23,11 @@ export async function answersHttp(port: number): Promise<boolean> {
     await readText(response, MAX_ANSWER_BYTES);
     return true;
   } catch {
-    return false; // down, stopped, or being started again: it does not answer
+    return false; // down, stopped, or being restarted
   }
 }
 
-/** NATS speaks first. */
+/** A NATS server sends its greeting first. */
 export function answersNats(url: string): Promise<boolean> {
   return saysSomething(url, 4_222);
 }
@@ -37,7 +37,7 @@ export function answersPostgres(url: string): Promise<boolean> {
 }
 
 function saysSomething(url: string, defaultPort: number, question?: Buffer): Promise<boolean> {
-  // Several addresses of a cluster stand behind one another; the first is asked.
+  // A cluster has several addresses; only the first is asked.
   const [first = ""] = url.split(",");
   const { hostname, port } = new URL(first.includes("://") ? first : `nats://${first}`);
   const { promise, resolve } = Promise.withResolvers<boolean>();

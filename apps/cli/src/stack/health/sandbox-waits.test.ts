@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { waitsIn } from "./sandbox-waits.ts";
 
-describe("what waits for the sandbox", () => {
-  test("is told where something waits, over all that a service runs there", () => {
+describe("waitsIn()", () => {
+  test("counts the waiting programs over all languages", () => {
     const metrics = [
       "# TYPE hone_sandbox_waiting gauge",
       'hone_sandbox_processes{part="answer"} 2',
@@ -15,7 +15,7 @@ describe("what waits for the sandbox", () => {
     assert.equal(waitsIn(metrics), "8 runs of a model's code wait for one of 4 sandbox processes");
   });
 
-  test("is nothing where nothing waits, and where a service has no sandbox", () => {
+  test("is empty if nothing waits, and for a service without a sandbox", () => {
     assert.equal(waitsIn('hone_sandbox_processes{part="tool"} 2\nhone_sandbox_waiting{part="tool"} 0'), "");
     assert.equal(waitsIn("hone_service_ready 1\n"), "");
   });

@@ -1,11 +1,11 @@
-/** What waits for a process of the sandbox in a service, as its /metrics tells. */
+/** Reads from a service's /metrics how many programs wait for a sandbox process. */
 
 import { readText } from "@hone/core";
 import { ANSWER_TIMEOUT_MS, MAX_ANSWER_BYTES } from "./probes.ts";
 
 const SERIES = /^hone_sandbox_(processes|waiting)\{[^}]*\} (\d+)/gm;
 
-/** One line; empty when nothing waits, or the service does not tell. */
+/** @returns one line; empty if nothing waits, or the service does not answer. */
 export async function sandboxWaits(port: number): Promise<string> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
@@ -13,7 +13,7 @@ export async function sandboxWaits(port: number): Promise<string> {
     });
     return waitsIn(await readText(response, MAX_ANSWER_BYTES));
   } catch {
-    return ""; // that it does not answer stands in its row already
+    return ""; // its row already shows that it does not answer
   }
 }
 

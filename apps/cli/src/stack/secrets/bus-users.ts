@@ -1,8 +1,8 @@
 /**
- * Who enters an embedded bus: every service as a user of its own, with the rights that it has on a cluster, this command
- * line as the user of people who submit runs, and the owner of the machine's account as one that may do everything.
+ * The users of an embedded bus: one for each service, with the same rights as on a cluster; the user `client` for commands
+ * that submit runs; and the user `owner`, who may do everything.
  *
- * A user's address, with its password, lies in a file of its own that the account's owner alone may read.
+ * Each user's address, with its password, is in its own file, which only the owner of the account may read.
  */
 
 import { rm } from "node:fs/promises";
@@ -11,10 +11,10 @@ import { BUS_USERS, type BusUser, busRights, CLIENT } from "@hone/messaging";
 import type { Project } from "../../project.ts";
 import { addressFile, writeAddressFiles } from "./address-files.ts";
 
-/** May do everything: for the `nats` program, and for a service that an editor starts. */
+/** The user who may do everything, for the `nats` program and for creating the streams. */
 export const OWNER = "owner";
 
-/** As the server takes them. The first one's address is that of the stack. */
+/** The users for the server. The first one's address is that of the stack. */
 export function busUsers(): readonly [NatsUser, ...NatsUser[]] {
   const rights = busRights();
   const withRights = (name: BusUser): NatsUser => ({ name, rights: rights[name] });
@@ -25,18 +25,18 @@ export function busUsers(): readonly [NatsUser, ...NatsUser[]] {
   ];
 }
 
-/** The file that holds a user's address. */
+/** Path of the file with a user's address. */
 export function addressFileOf(project: Project, user: BusUser | typeof OWNER): string {
   return addressFile(project.bus, user);
 }
 
-/** Writes every user's file. */
+/** Writes the files of all users. */
 export async function writeAddresses(project: Project, nats: RunningNats): Promise<void> {
   const urls = [...BUS_USERS, OWNER].map((user) => [user, nats.urlOf(user)]);
   await writeAddressFiles(project.bus, Object.fromEntries(urls));
 }
 
-/** Those of an earlier stack say nothing of this one. */
+/** Removes the files of an earlier stack. */
 export async function removeAddresses(project: Project): Promise<void> {
   await rm(project.bus, { recursive: true, force: true });
 }

@@ -6,7 +6,7 @@ import { findProject } from "../../project.ts";
 import { httpToken } from "./http-token.ts";
 
 describe("httpToken()", () => {
-  test("makes a token that its owner alone may read, and keeps it", async () => {
+  test("creates a token that only its owner may read, and keeps it", async () => {
     await using folder = await temporaryFolder("token");
     const project = findProject({ HONE_STATE_DIR: folder.path });
     const tokens = await Promise.all([httpToken(project), httpToken(project), httpToken(project)]);
@@ -17,7 +17,7 @@ describe("httpToken()", () => {
     assert.ok(tokens.every((token) => /^[A-Za-z0-9_-]{32}$/.test(token)));
   });
 
-  test("makes another one where the file holds none", async () => {
+  test("replaces a file that holds no valid token", async () => {
     await using folder = await temporaryFolder("token");
     const project = findProject({ HONE_STATE_DIR: folder.path });
     await writeFile(project.tokenFile, "short\n");

@@ -1,8 +1,8 @@
 /**
- * The token of a stack's HTTP: for the page, its API, the intake of spans and, where no key is set, the gateway's API. Other
- * accounts of the machine reach the ports, but cannot read it.
+ * The token for a stack's HTTP ports: for the page, its API, the receiver of spans and, unless a key is set, the gateway's API.
+ * Other accounts of the machine can reach the ports, but cannot read the token.
  *
- * It stays the same over restarts, so that a page that is open goes on.
+ * It is kept over restarts, so that an open page continues to work.
  */
 
 import { randomBytes } from "node:crypto";
@@ -13,7 +13,7 @@ import type { Project } from "../../project.ts";
 const TOKEN_BYTES = 24;
 const TOKEN = /^[A-Za-z0-9_-]{32}$/;
 
-/** The token of this project; made where there is none yet. */
+/** The token of this project, which is created if there is none yet. */
 export async function httpToken({ tokenFile }: Project): Promise<string> {
   const known = await readToken(tokenFile);
   if (known !== undefined) return known;
@@ -21,7 +21,7 @@ export async function httpToken({ tokenFile }: Project): Promise<string> {
   await rm(beside, { force: true });
   await writeFile(beside, `${randomBytes(TOKEN_BYTES).toString("base64url")}\n`, { mode: PRIVATE_FILE });
   try {
-    // Whole or not at all; of two that are made at once the first one stays.
+    // The file is created completely or not at all; if two are created at once, the first one is kept.
     await rm(tokenFile, { force: true });
     await link(beside, tokenFile);
   } catch (error) {
@@ -31,11 +31,11 @@ export async function httpToken({ tokenFile }: Project): Promise<string> {
   }
   const made = await readToken(tokenFile);
   if (made === undefined)
-    throw new Error(`The token that was just written to ${tokenFile} cannot be read back.`);
+    throw new Error(`the token that was just written to ${tokenFile} cannot be read back`);
   return made;
 }
 
-/** Undefined where there is none, or the file holds something else. */
+/** @returns undefined if there is no file, or it holds no valid token. */
 async function readToken(file: string): Promise<string | undefined> {
   try {
     const text = (await readFile(file, "utf8")).trim();

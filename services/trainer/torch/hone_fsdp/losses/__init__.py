@@ -13,7 +13,7 @@ from hone_fsdp.losses.cross_entropy import cross_entropy
 from hone_fsdp.losses.kl import kl_k1, kl_k2, kl_k3
 from hone_fsdp.losses.ppo_clip import ppo_clip
 
-# From log-probabilities [E], inputs by name [E] and constants by name to the loss of every entry, [E].
+# A function of log-probabilities [E], inputs [E] by name and constants by name that gives the loss of every entry, [E].
 Loss = Callable[[Tensor, Mapping[str, Tensor], Mapping[str, float]], Tensor]
 
 LOSSES: Mapping[str, Loss] = {

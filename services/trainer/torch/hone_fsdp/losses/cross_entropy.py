@@ -1,4 +1,4 @@
-"""Cross-entropy of the tokens that are imitated."""
+"""Cross-entropy of tokens to imitate."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Estimates of the distance from the reference policy, as terms of the loss. Constant: coefficient."""
+"""Estimates of the KL divergence from the reference policy, as terms of the loss. Constant: coefficient."""
 
 from collections.abc import Mapping
 
@@ -22,5 +22,5 @@ def kl_k3(logprob: Tensor, inputs: Mapping[str, Tensor], constants: Mapping[str,
 
 
 def _distance(logprob: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Log-probability under the reference less that under the policy."""
+    """Log-probability under the reference minus that under the policy."""
     return log_ratio(inputs["referenceLogprob"], logprob)

@@ -1,4 +1,4 @@
-"""The clipped surrogate of PPO. Constants: clipLow, clipHigh and, where there is such a bound, dualClip."""
+"""The clipped surrogate of PPO. Constants: clipLow, clipHigh and, optionally, dualClip."""
 
 from collections.abc import Mapping
 

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-# Largest |log ratio| that enters an exponential: its products stay finite, and no clip range reaches it.
+# Largest |log ratio| before the exponential, so that products stay finite; it is beyond every clip range.
 MAX_LOG_RATIO = 20.0
 
 
