@@ -1,6 +1,6 @@
 /**
- * Writes this example's tokenizer: 32 tokens, one per symbol of the lake and one per word of an answer, so that an
- * answer `<answer>Right</answer>` is three tokens and the end of the turn a fourth.
+ * Writes this example's tokenizer: 32 tokens, one per symbol of the lake and one per word of an answer, so that the
+ * answer `<answer>Right</answer>` has three tokens and the end of the turn is a fourth.
  *
  *     node examples/01-frozen-lake/make-tokenizer.ts
  */
@@ -11,7 +11,7 @@ import { wordTokenizerFiles } from "@hone/tokenizer";
 
 const files = wordTokenizerFiles({
   roles: ["system", "user", "assistant"],
-  // What an answer consists of.
+  // The parts of an answer.
   words: ["<answer>", "</answer>", "Left", "Down", "Right", "Up"],
   // Player, empty, hole, goal, player in a hole, player on the goal; rows and coordinates.
   characters: [..."P_OGX√", "\n", " ", ..."0123456789", ..."-,"],

@@ -1,8 +1,8 @@
 /**
- * Makes the rows of this example: `node examples/02-arithmetic/make-data.ts`.
+ * Writes the rows of this example: `node examples/02-arithmetic/make-data.ts`.
  *
- * All sums of two numbers up to 30 in an order of their own: 600 to train on, 200 held out. Two sums with their
- * results come before each, so that a small model knows the form that is asked for.
+ * All sums of two numbers up to 30, in a shuffled order: 600 to train on, 200 held out. Each prompt begins with two sums and
+ * their results, so that a small model knows the required form.
  */
 
 import { writeFile } from "node:fs/promises";
@@ -11,12 +11,12 @@ import path from "node:path";
 const TRAIN_ROWS = 600;
 const EVAL_ROWS = 200;
 const LARGEST = 30;
-/** Neither is asked for again. */
+/** The sums that the prompts show; they are not used as tasks. */
 const SHOWN: readonly Sum[] = [
   [4, 9],
   [17, 6],
 ];
-/** A step through all sums that meets each once, as it shares no factor with their count. */
+/** Step width through all sums. It shares no factor with their number, so each sum is reached once. */
 const STRIDE = 541;
 
 type Sum = readonly [number, number];

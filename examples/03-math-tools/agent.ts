@@ -22,7 +22,7 @@ const mathTools = defineAgent({
   configSchema,
   needsEnvironment: false,
   needsRow: true,
-  // Once for each configuration; the model and the tools of a rollout come with `run`.
+  // Built once for each configuration; the model and the tools of a rollout are passed to `run`.
   async buildGraph(config: Config, context) {
     const toolbox = await buildToolbox(config, context);
     const tools = toLangChainTools(toolbox);

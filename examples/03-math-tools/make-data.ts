@@ -1,10 +1,10 @@
 /**
  * Writes this example's rows, the same ones each time:
  *
- *   data/train.jsonl   problems to learn from
- *   data/test.jsonl    problems that no other file holds
+ *   data/train.jsonl   problems to train on
+ *   data/test.jsonl    held-out problems, which are in no other file
  *   data/demos.jsonl   conversations that show how a call and an answer are written. Operator and order of the numbers
- *                      are drawn at random: they teach the form, and nothing about which sum a story asks for.
+ *                      are random, so they teach the form, and nothing about which operation a story needs.
  *
  *     node examples/03-math-tools/make-data.ts [FOLDER]
  */
@@ -27,7 +27,7 @@ const [folder = path.join(import.meta.dirname, "data")] = positionals;
 const random = new Random(3);
 const told = new Set<string>();
 
-/** A problem that was not told before. */
+/** A new problem, which was not used before. */
 function newProblem(): Problem {
   for (;;) {
     const problem = tellProblem(random);
@@ -58,7 +58,7 @@ function demoOf({ question, numbers }: Problem) {
   const call = { name: "calculator", arguments: { expression: ` ${a} ${operator} ${b}` } };
   return {
     messages: [
-      // What the chat template says of the tools.
+      // The chat template's description of the tools.
       { role: "system", content: "calculator" },
       { role: "user", content: question },
       { role: "assistant", content: `<tool_call>${spaced(call)}</tool_call>` },

@@ -1,10 +1,10 @@
 /**
  * Writes this example's tokenizer: one token for each word of the stories and each number up to 99, so that a call of the
- * calculator is eight tokens and an answer three.
+ * calculator has eight tokens and an answer three.
  *
  *     node examples/03-math-tools/make-tokenizer.ts [FOLDER]
  *
- * Words and numbers are found with the space before them; what is no word is split into characters.
+ * Words and numbers include the space before them; other text is split into characters.
  */
 
 import { writeFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { scriptArguments } from "@hone/core";
 import { wordTokenizerFiles } from "@hone/tokenizer";
 import { WORDS } from "./stories.ts";
 
-/** What a call of the calculator and an answer consist of, beside numbers and signs. */
+/** The parts of a call of the calculator and of an answer, besides numbers and operators. */
 const CALL_TOKENS = [
   "<tool_call>",
   "</tool_call>",

@@ -9,14 +9,14 @@ export interface Problem {
   readonly question: string;
   /** The larger one first, so that no answer is below 0. */
   readonly numbers: readonly [number, number];
-  /** What the story asks for. */
+  /** The result that the story asks for. */
   readonly operator: Operator;
 }
 
 const NAMES = ["Ann", "Ben", "Cid", "Dora", "Eli", "Fay"];
 const THINGS = ["pens", "cups", "nuts", "books", "coins", "eggs"];
 
-/** Three ways to tell of each operator. A and B stand for the numbers. */
+/** Three stories for each operator. A and B stand for the numbers. */
 const STORIES: Readonly<Record<Operator, readonly string[]>> = {
   "+": [
     "NAME has A THINGS and finds B more. How many THINGS now?",
@@ -44,7 +44,7 @@ export const WORDS: readonly string[] = [
   ),
 ];
 
-/** Numbers lie in 2 to 29. */
+/** Numbers are from 2 to 29. */
 export function tellProblem(random: Random): Problem {
   const operator = random.pick(OPERATORS);
   const low = 2 + random.nextInt(27);

@@ -1,7 +1,7 @@
 /**
  * Hosts a guessing game for the model: it names a digit, and is told whether the number is higher or lower.
  *
- * The same agent as guess.py with the messages of Anthropic; the client reads ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY.
+ * The same agent as guess.py, with Anthropic's Messages API; the client reads ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY.
  */
 
 import Anthropic from "@anthropic-ai/sdk";

@@ -1,24 +1,24 @@
 /**
- * Writes this example's files that are made by a program:
+ * Writes the generated files of this example:
  *
  *     node examples/04-any-agent/make-data.ts
  *
  *   tokenizer.json, tokenizer_config.json, chat_template.jinja   a token for each digit and for each word of the host
  *   numbers.jsonl                                                the tasks: the ten numbers
- *   games.jsonl                                                  games of a player who names any digit: what an answer looks like
+ *   games.jsonl                                                  games of a random player, which show the form of an answer
  */
 
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { wordTokenizerFiles } from "@hone/tokenizer";
 
-/** What the host says. */
+/** The texts of the host. */
 const WORDS = ["guess", "higher", "lower", "digit"];
 const DIGITS = [..."0123456789"];
 const MOST_GUESSES = 4;
 const NUM_GAMES = 200;
 
-/** Numerical Recipes' generator: the same games each time. */
+/** The generator of Numerical Recipes, which gives the same games each time. */
 let state = 1;
 function randomDigit(): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

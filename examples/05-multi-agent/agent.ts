@@ -3,8 +3,8 @@
  *
  *     reader -> calculator -> writer
  *
- * The reader turns a story into a formula, the calculator computes it, the writer puts the result into words. Both are the
- * run's model, each with a conversation of its own; which of them learns is in agent.yaml.
+ * The reader turns a story into a formula, the calculator computes it, and the writer puts the result into words. Reader and
+ * writer are the run's model, each with its own conversation; agent.yaml says which of them learns.
  */
 
 import {
@@ -33,7 +33,7 @@ type Config = z.output<typeof configSchema>;
 const Work = Annotation.Root({
   story: Annotation<BaseMessage[]>,
   formula: Annotation<string>,
-  /** Empty = the formula has none. */
+  /** The result; empty if the formula has none. */
   result: Annotation<string>,
 });
 
@@ -66,7 +66,7 @@ const team = defineAgent({
       })
       .addEdge(START, "reader")
       .addEdge("reader", "calculator")
-      // What cannot be computed is nothing to write about: the formula stays the last word, and is no answer.
+      // Without a result there is nothing to write: the formula remains the last message, and is not an answer.
       .addConditionalEdges("calculator", ({ result }) => (result === "" ? END : "writer"))
       .addEdge("writer", END)
       .compile();

@@ -1,7 +1,7 @@
 /**
- * Writes data/demos.jsonl, the same rows each time: what a reader and a writer say. The reader's operator and the order of
- * its numbers are drawn at random: they teach the form, and nothing about which sum a story asks for. The problems themselves
- * are those of examples/03-math-tools.
+ * Writes data/demos.jsonl, the same rows each time: answers of a reader and a writer. The reader's operator and order of numbers
+ * are random, so they teach the form, and nothing about which operation a story needs. The problems are those of
+ * examples/03-math-tools.
  *
  *     node examples/05-multi-agent/make-data.ts [FOLDER]
  */

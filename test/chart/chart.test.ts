@@ -50,32 +50,36 @@ describe("the chart", { skip }, () => {
       /engine\/kind'.*onnx.*vllm.*sglang/,
     ],
     ["a grace period below the drain", ["judge.terminationGracePeriodSeconds=5"], /minimum: got 5, want 12/],
-    ["the tag latest", ["nats.image.tag=latest"], /Cannot pin nats as its tag is latest/],
+    ["the tag latest", ["nats.image.tag=latest"], /the image of nats has the tag latest/],
     [
       "an engine on GPUs without any",
       ["inferenceGateway.engine.gpu.count=0"],
-      /Cannot run the engine vllm without a GPU/,
+      /the engine vllm needs a GPU: set inferenceGateway\.engine\.gpu\.count/,
     ],
-    ["GPUs for an engine on CPUs", ["trainer.engine.kind=onnx"], /Cannot use GPUs with the engine onnx/],
+    [
+      "GPUs for an engine on CPUs",
+      ["trainer.engine.kind=onnx"],
+      /the engine onnx runs on CPUs and cannot use GPUs/,
+    ],
     [
       "several nodes for an engine that runs on one",
       ["trainer.engine.nodes=2", "trainer.engine.kind=onnx", "trainer.engine.gpu.count=0"],
-      /Cannot spread the engine onnx over 2 nodes: set trainer\.engine\.nodes to 1/,
+      /the engine onnx cannot run on 2 nodes: set trainer\.engine\.nodes to 1/,
     ],
     [
       "a volume that only one node can mount, for a trainer of several nodes",
       [...SEVERAL_NODES, "storage.state.accessModes={ReadWriteOnce}"],
-      /Cannot mount storage\.state on several nodes/,
+      /storage\.state cannot be mounted on several nodes/,
     ],
     [
       "a volume of models for each node alone",
       [...SEVERAL_NODES, "storage.models.size="],
-      /Cannot show 2 nodes of a trainer the models of one pod/,
+      /the 2 nodes of a trainer need a shared volume of models/,
     ],
     [
       "an exclusive topology for a trainer of one node",
       ["trainer.engine.exclusiveTopology=rack"],
-      /exclusiveTopology is for trainer\.engine\.nodes above 1/,
+      /exclusiveTopology has no meaning for a trainer of one node/,
     ],
     ["half a node", ["trainer.engine.nodes=0"], /engine\/nodes': minimum: got 0, want 1/],
     [
@@ -86,17 +90,17 @@ describe("the chart", { skip }, () => {
     [
       "more replicas of streams than servers",
       ["nats.streamReplicas=3"],
-      /Cannot keep 3 copies of each stream on 1 servers/,
+      /3 replicas of each stream do not fit on 1 servers/,
     ],
     [
       "episodes that the bus's disk does not hold beside the other streams",
       ["nats.episodesMaxSize=14GB"],
-      /Cannot keep streams of 25664 MB \(nats\.episodesMaxSize 14GB.*on 18GB: set nats\.maxFileStore above/,
+      /streams of 25664 MB \(nats\.episodesMaxSize 14GB.*do not fit into nats\.maxFileStore 18GB: increase nats\.maxFileStore/,
     ],
     [
       "a disk of streams that the bus's volume does not hold",
       ["nats.episodesMaxSize=10GB", "nats.maxFileStore=20GB"],
-      /Cannot keep 20GB of streams on a volume of 20Gi: set nats\.volume\.size above/,
+      /20GB of streams do not fit on a volume of 20Gi: set nats\.volume\.size above/,
     ],
     [
       "a size of EPISODES that is too small for one episode",
@@ -106,7 +110,7 @@ describe("the chart", { skip }, () => {
     [
       "spans sent directly to a Jaeger that is not there",
       ["telemetry.route=straight", "jaeger.enabled=false"],
-      /Cannot send spans straight to nowhere/,
+      /telemetry\.route is straight, but there is no receiver of spans/,
     ],
     [
       "a claim and a ConfigMap for the same files",

@@ -9,7 +9,7 @@ import { CHART, render } from "./helm.ts";
 import { program, skip } from "./profiles.ts";
 
 /** Messages of the schema and of _validate.tpl; any other error comes from within a template. */
-const REFUSAL = /missing property '\w+'|got null, want|Cannot /;
+const REFUSAL = /missing property '\w+'|got null, want|execution error at \(hone\/templates\/validate\.yaml/;
 
 /** Paths of all values, including groups. */
 function pathsOf(values: object, above = ""): string[] {

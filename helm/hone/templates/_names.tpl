@@ -1,6 +1,6 @@
 {{/* Names, labels and images: the same for every component. Components are written as the services are, "agent-rollout". */}}
 
-{{/* Name of the release's objects: the release's own where it says "hone", so that `helm install hone` gives "hone-judge". */}}
+{{/* Prefix of the names of objects: the release's name if that contains "hone", so that `helm install hone` gives "hone-judge". */}}
 {{- define "hone.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -55,8 +55,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 
 {{/*
-(root, image) -> registry/repository:tag@digest. `registry` of the image wins over the global one; a digest over a tag. A tag of a public
-registry that files/image-digests.yaml knows is pinned by it; a mirror may have another digest for the same tag, and its operator gives it.
+(root, image) -> registry/repository:tag@digest. The image's `registry` overrides the global one, and a digest overrides a tag. A tag of a public
+registry is pinned by files/image-digests.yaml if it is listed there; a mirror may have another digest for the tag, which values must give.
 */}}
 {{- define "hone.image" -}}
 {{- $registry := .image.registry | default .root.Values.global.imageRegistry -}}
@@ -87,7 +87,7 @@ imagePullSecrets:
 {{- .Values.nats.existingSecret | default (printf "%s-users" (include "hone.name" (dict "root" . "name" "nats"))) -}}
 {{- end -}}
 
-{{/* { name, key } of the Secret with the token that page, API and span intake ask for; empty = none is asked for. */}}
+{{/* { name, key } of the Secret with the token that page, API and span receiver require; empty = none is required. */}}
 {{- define "hone.tokenSecret" -}}
 {{- if .Values.tracer.tokenSecret -}}
 {{ toJson .Values.tracer.tokenSecret }}
@@ -96,7 +96,7 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* Names by which a service may be called, beside addresses: its own in the cluster, and those that the values add. */}}
+{{/* Host names by which a service may be called: its names in the cluster, and those that values add. */}}
 {{- define "hone.allowedHosts" -}}
 {{- $own := include "hone.name" . -}}
 {{- $url := ternary .root.Values.tracer.publicUrl "" (eq .name "tracer") | default "" -}}
@@ -108,18 +108,18 @@ imagePullSecrets:
 {{- .Values.postgres.existingSecret | default (printf "%s-passwords" (include "hone.name" (dict "root" . "name" "postgres"))) -}}
 {{- end -}}
 
-{{/* The six services, and who else speaks on the bus. */}}
+{{/* The six services, and the other clients of the bus. */}}
 {{- define "hone.services" -}}
 ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"]
 {{- end -}}
 {{- define "hone.databaseServices" -}}
 ["trainer", "tracer"]
 {{- end -}}
-{{/* (root, name) -> Secret with the address of a database of the service's own; empty = it has none. */}}
+{{/* (root, name) -> Secret with the address of the service's own database; empty = it has none. */}}
 {{- define "hone.ownDatabase" -}}
 {{- if eq .name "tracer" }}{{ (.root.Values.tracer.database | default dict).existingSecret }}{{ end -}}
 {{- end -}}
-{{/* Those that keep their rows in the shared database. */}}
+{{/* Services that use the shared database. */}}
 {{- define "hone.sharedDatabaseServices" -}}
 {{- $shared := list -}}
 {{- range include "hone.databaseServices" . | fromYamlArray -}}
@@ -128,7 +128,7 @@ imagePullSecrets:
 {{ toJson $shared }}
 {{- end -}}
 
-{{/* Where spans go: base addresses of OTLP/HTTP. Empty = nowhere. */}}
+{{/* Base addresses of OTLP/HTTP for spans. Empty = no spans are sent. */}}
 {{- define "hone.jaegerEndpoint" -}}
 {{- if .Values.jaeger.enabled -}}
 http://{{ include "hone.host" (dict "root" . "name" "jaeger") }}:4318

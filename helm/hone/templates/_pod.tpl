@@ -1,6 +1,6 @@
-{{/* What the pods of Hone's own services have in common. */}}
+{{/* Parts that the pods of Hone's own services share. */}}
 
-{{/* Facts about a service that its operator cannot change: how it uses the shared folder, and whether it loads models. */}}
+{{/* Properties of a service that values cannot change: how it uses the shared folder, and whether it loads models. */}}
 {{- define "hone.facts" -}}
 dataset: { state: rw, models: true, streams: await }
 agent-rollout: { state: ro, models: false, streams: await }
@@ -10,7 +10,7 @@ trainer: { state: rw, models: true, streams: make }
 tracer: { state: ro, models: false, streams: await }
 {{- end -}}
 
-{{/* The account that Hone's services and engine servers run as, and that owns what lies on their volumes. */}}
+{{/* The account that runs Hone's services and engine servers, and owns the files on their volumes. */}}
 {{- define "hone.user" -}}1000{{- end -}}
 
 {{/* For pod security "restricted". */}}
@@ -35,7 +35,7 @@ capabilities: { drop: [ALL] }
 {{- $values := index $root.Values (include "hone.key" .name) -}}
 {{- $facts := index (include "hone.facts" $root | fromYaml) .name -}}
 {{- $nats := $root.Values.nats -}}
-# A replica keeps its name over restarts where its pod does; a trainer takes its own runs back by it.
+# A replica's name is that of its pod; a trainer that restarts with the same name continues its runs.
 - name: HONE_INSTANCE_ID
   valueFrom: { fieldRef: { fieldPath: metadata.name } }
 - name: HONE_NATS_URL_FILE
@@ -85,13 +85,13 @@ capabilities: { drop: [ALL] }
 {{- end }}
 - name: HONE_TRACE_SAMPLE_RATIO
   value: {{ $root.Values.telemetry.sampleRatio | quote }}
-# The root is read-only: what programs write beside their work goes here.
+# The root file system is read-only, so temporary files go here.
 - name: HOME
   value: /tmp
 - name: NODE_COMPILE_CACHE
   value: /tmp/node-compile-cache
 {{- if $facts.models }}
-# Beside the hub's cache: run files may name models by their folders here.
+# In addition to the hub's cache: run files may name models by folders in here.
 - name: HONE_MODEL_FOLDERS
   value: /models
 {{ include "hone.hubEnv" $root }}
@@ -116,14 +116,14 @@ capabilities: { drop: [ALL] }
 {{- end }}
 {{- end -}}
 
-{{/* Service -> how the names of the keys begin that run files may have it send. */}}
+{{/* Prefixes of the variables of keys that run files may use, by the service that sends them. */}}
 {{- define "hone.keyPrefixes" -}}
 dataset: [HONE_DATASET_KEY]
 agent-rollout: [HONE_ENDPOINT_KEY, HONE_TOOL_]
 judge: [HONE_JUDGE_KEY]
 {{- end -}}
 
-{{/* Whether code that run files name may run: for the services that would run it. */}}
+{{/* Whether code that run files name may run, for the services that would run it. */}}
 {{- define "hone.allowEnv" -}}
 - name: HONE_ALLOW_COMMANDS
   value: {{ ternary "yes" "no" .Values.allow.commands | quote }}
@@ -131,7 +131,7 @@ judge: [HONE_JUDGE_KEY]
   value: {{ ternary "yes" "no" .Values.allow.modules | quote }}
 {{- end -}}
 
-{{/* Where models of the hub come from, and where they are kept: the same for services and engines. */}}
+{{/* Source and cache of the hub's models, the same for services and engines. */}}
 {{- define "hone.hubEnv" -}}
 - name: HF_HOME
   value: /models
@@ -147,13 +147,13 @@ judge: [HONE_JUDGE_KEY]
 {{- end }}
 {{- end -}}
 
-{{/* For embedded engines: large arrays in pages of 2 MiB where the node's kernel gives them, and given back when they are freed. */}}
+{{/* For embedded engines: large arrays use pages of 2 MiB if the node's kernel has them, and freed memory is returned. */}}
 {{- define "hone.largeArraysEnv" -}}
 - name: GLIBC_TUNABLES
   value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576
 {{- end -}}
 
-{{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without what opens bus and database. */}}
+{{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without the credentials of bus and database. */}}
 {{- define "hone.mounts" -}}
 {{- $facts := index (include "hone.facts" .root | fromYaml) .name -}}
 {{- if not .isBare -}}
@@ -177,7 +177,7 @@ judge: [HONE_JUDGE_KEY]
 {{- $storage := .root.Values.storage -}}
 {{- if not .isBare -}}
 - name: credentials
-  # 288 is 0440: for the account of the pod and nobody else.
+  # 288 is 0440: readable only for the account and group of the pod.
   secret: { secretName: {{ include "hone.credentials" . }}, defaultMode: 288 }
 {{ end -}}
 {{- with include "hone.ownDatabase" . -}}
@@ -185,7 +185,7 @@ judge: [HONE_JUDGE_KEY]
   secret: { secretName: {{ . }}, defaultMode: 288 }
 {{ end -}}
 - name: tmp
-  # A pod that writes more is evicted. Kernels that PyTorch compiles lie here too.
+  # A pod that writes more is evicted. PyTorch's compiled kernels are stored here too.
   emptyDir: { sizeLimit: {{ ternary "10Gi" "1Gi" (and (eq .name "trainer") (eq .root.Values.trainer.engine.kind "fsdp2")) }} }
 - name: files
 {{- if $storage.files.existingClaim }}
@@ -217,7 +217,7 @@ judge: [HONE_JUDGE_KEY]
 {{- end }}
 {{- end -}}
 
-{{/* Probes of a service. HTTP answers from the first moment, before bus and database are there (/readyz says what is missing). */}}
+{{/* Probes of a service, which answers HTTP at once, before bus and database are available (/readyz says what is missing). */}}
 {{- define "hone.probes" -}}
 # 90 * 2 s = 3 min for a process to load its code on a busy node.
 startupProbe:
@@ -225,13 +225,13 @@ startupProbe:
   periodSeconds: 2
   timeoutSeconds: 2
   failureThreshold: 90
-# 2 * 5 s = 10 s until a service that lost its bus or database gets no HTTP.
+# 2 * 5 s = 10 s until a service that lost its bus or database gets no HTTP requests.
 readinessProbe:
   httpGet: { path: /readyz, port: http }
   periodSeconds: 5
   timeoutSeconds: 3
   failureThreshold: 2
-# 6 * 10 s = 1 min: an event loop that stands still for so long will not turn again.
+# 6 * 10 s = 1 min: an event loop that is blocked for this long will not recover.
 livenessProbe:
   httpGet: { path: /livez, port: http }
   periodSeconds: 10
@@ -259,7 +259,7 @@ livenessProbe:
     {{- end }}
   {{- include "hone.probes" . | nindent 2 }}
   {{- if has .name (list "agent-rollout" "inference-gateway" "tracer") }}
-  # Whoever still routes to this pod has 3 s to hear that it ends; the drain takes at most 8 s more.
+  # Routers have 3 s to learn that this pod ends; the drain then takes at most 8 s.
   lifecycle: { preStop: { sleep: { seconds: 3 } } }
   {{- end }}
   resources:
@@ -274,8 +274,8 @@ livenessProbe:
 {{- end -}}
 
 {{/*
-(root, name) -> where a component's pods may run. `gpu` (a block of values) pins them to nodes with GPUs. `isScaled`: KEDA owns their number.
-A user may take any of the lists and maps away with null.
+(root, name) -> where a component's pods may run. `gpu` (a block of values) pins them to nodes with GPUs. `isScaled`: KEDA sets their number.
+A user may set any of the lists and maps to null.
 */}}
 {{- define "hone.placement" -}}
 {{- $values := index .root.Values (include "hone.key" .name) -}}
@@ -324,8 +324,8 @@ topologySpreadConstraints:
 {{- end -}}
 
 {{/*
-(affinity, products) -> the affinity, with the products of GPUs that will do. Terms of a node's affinity are alternatives, so each of them
-gets the products; without one there is a term of the products alone.
+(affinity, products) -> the affinity with the accepted GPU products. Terms of a node's affinity are alternatives, so the products are added
+to each of them; without any there is one term with only the products.
 */}}
 {{- define "hone.affinityOfProducts" -}}
 {{- $ofProducts := dict "key" "nvidia.com/gpu.product" "operator" "In" "values" .products -}}
@@ -339,7 +339,7 @@ gets the products; without one there is a term of the products alone.
 {{- toYaml (set .affinity "nodeAffinity" $node) -}}
 {{- end -}}
 
-{{/* (root, name) -> metadata of a component's pods. A change of what they read makes new pods. */}}
+{{/* (root, name) -> metadata of a component's pods. A change of their configuration replaces the pods. */}}
 {{- define "hone.podMetadata" -}}
 {{- $values := index .root.Values (include "hone.key" .name) -}}
 labels:
@@ -350,13 +350,13 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* (root, name) -> spec of a service's pods up to its containers. The token of the service account is of no use to them. */}}
+{{/* (root, name) -> spec of a service's pods up to its containers. They do not need the token of the service account. */}}
 {{- define "hone.podHead" -}}
 serviceAccountName: {{ include "hone.name" . }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- include "hone.imagePullSecrets" .root }}
-# 3 s preStop + 8 s drain and close, and the rest for a busy node: a rollout that is cut off goes back to the queue.
+# 3 s preStop, 8 s drain and close, and the rest for a busy node; a rollout that is cut off goes back to the queue.
 terminationGracePeriodSeconds: {{ (index .root.Values (include "hone.key" .name)).terminationGracePeriodSeconds }}
 securityContext:
   {{- include "hone.podSecurity" (dict "user" (include "hone.user" .root)) | nindent 2 }}

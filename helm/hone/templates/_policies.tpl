@@ -1,6 +1,6 @@
 {{/*
-Network policies. Everything is denied by shared/network-policy.yaml; each component then names what it may do. A rule
-names a component of this release, or peers that the operator gives.
+Network policies. shared/network-policy.yaml denies all traffic; the policy of each component then allows what it needs. A rule
+names a component of this release, or peers from values.
 */}}
 
 {{/* (root, name) -> one peer: the pods of a component. */}}
@@ -22,7 +22,7 @@ names a component of this release, or peers that the operator gives.
         values: {{ toJson .names }}
 {{- end -}}
 
-{{/* (root) Egress to the bus: the chart's own, or where the operator says it is. */}}
+{{/* (root) Egress to the bus: the chart's own, or the one in values. */}}
 {{- define "hone.toNats" -}}
 {{- if .root.Values.nats.enabled }}
 - to:
@@ -44,7 +44,7 @@ names a component of this release, or peers that the operator gives.
 {{- end }}
 {{- end -}}
 
-{{/* (root) Egress to Jaeger, or to the receiver outside. */}}
+{{/* (root) Egress to Jaeger, or to the external receiver. */}}
 {{- define "hone.toJaeger" -}}
 {{- if .root.Values.jaeger.enabled }}
 - to:
@@ -70,7 +70,7 @@ names a component of this release, or peers that the operator gives.
 {{- end }}
 {{- end -}}
 
-{{/* (root) Egress to the model hub, where it is allowed at all. */}}
+{{/* (root) Egress to the model hub, unless the hub is offline. */}}
 {{- define "hone.toHub" -}}
 {{- if not .root.Values.hub.offline }}
 - to: {{ toJson .root.Values.networkPolicy.hub.to }}

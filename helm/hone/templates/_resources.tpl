@@ -1,4 +1,4 @@
-{{/* Whole objects that several components have alike. Each takes (root, name). */}}
+{{/* Objects that several components have. Each template takes (root, name). */}}
 
 {{- define "hone.deployment" -}}
 {{- $values := index .root.Values (include "hone.key" .name) -}}
@@ -13,7 +13,7 @@ spec:
   {{- if not .isScaled }}
   replicas: {{ $values.replicas }}
   {{- end }}
-  {{- /* A new pod before an old one ends: work is shared by consumers, so two versions side by side share it too. */}}
+  {{- /* A new pod starts before an old one ends. Consumers share their work, also between two versions. */}}
   strategy: { type: RollingUpdate, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }
   selector:
     matchLabels:
@@ -54,7 +54,7 @@ spec:
   type: ClusterIP
   {{- if .isHeadless }}
   clusterIP: None
-  # Peers find each other before they are ready.
+  # Peers must find each other before they are ready.
   publishNotReadyAddresses: true
   {{- end }}
   selector:
@@ -74,14 +74,14 @@ metadata:
     {{- include "hone.labels" . | nindent 4 }}
 spec:
   maxUnavailable: {{ .maxUnavailable }}
-  # A pod that is not ready holds up no drain of its node.
+  # A pod that is not ready does not block a drain of its node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
       {{- include "hone.selector" . | nindent 6 }}
 {{- end -}}
 
-{{/* (root, name, claim, mode) A claim of the chart's own; `helm uninstall` leaves it unless storage.keep is false. */}}
+{{/* (root, name, claim, mode) A claim that the chart creates; `helm uninstall` keeps it unless storage.keep is false. */}}
 {{- define "hone.claim" -}}
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -101,7 +101,7 @@ spec:
   resources: { requests: { storage: {{ .claim.size }} } }
 {{- end -}}
 
-{{/* (root) What becomes of the claims of StatefulSets. */}}
+{{/* (root) Retention policy for claims of StatefulSets. */}}
 {{- define "hone.claimPolicy" -}}
 persistentVolumeClaimRetentionPolicy:
   whenScaled: Retain

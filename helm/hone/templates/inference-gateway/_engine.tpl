@@ -1,10 +1,10 @@
-{{/* The engine server beside the gateway, in the same pod: vLLM or SGLang. It listens on the pod's loopback address alone. */}}
+{{/* The engine server in the gateway's pod: vLLM or SGLang. It listens only on the pod's loopback address. */}}
 
 {{- define "hone.engine.port" -}}8000{{- end -}}
-{{/* The gateway links here what of a version the server shall read; both see it under this path. */}}
+{{/* Folder in which the gateway makes links to a version's files for the server; both have it under this path. */}}
 {{- define "hone.engine.links" -}}/var/lib/hone-links{{- end -}}
 
-{{/* What the gateway is told of its engine. */}}
+{{/* Environment of the gateway that describes its engine. */}}
 {{- define "hone.inferenceGateway.env" -}}
 {{- $own := .Values.inferenceGateway -}}
 - name: HONE_INFERENCE_ENGINE
@@ -127,7 +127,7 @@
       value: "True"
     {{- end }}
     {{- else }}
-    # /health generates a token otherwise.
+    # Without this, /health would generate a token.
     - name: SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION
       value: "false"
     {{- end }}
@@ -177,12 +177,12 @@
     - { name: shm, mountPath: /dev/shm }
     - { name: engine-tmp, mountPath: /tmp }
     - { name: {{ include "hone.engine.modelsVolume" . }}, mountPath: /models }
-    # New weights are read from where the trainer writes them.
+    # New weights are read from the trainer's volume.
     - { name: state, mountPath: /var/lib/hone, readOnly: true }
     - { name: links, mountPath: {{ include "hone.engine.links" . }}, readOnly: true }
 {{- end -}}
 
-{{/* What one account downloads another one may not write: only the pod's own shares the models of the services. */}}
+{{/* An account cannot replace another one's downloads, so only the pod's own account shares the services' models. */}}
 {{- define "hone.engine.modelsVolume" -}}
 {{- $user := (.Values.inferenceGateway.engine.securityContext | default dict).runAsUser -}}
 {{- ternary "models" "engine-models" (or (kindIs "invalid" $user) (eq (toString $user) (include "hone.user" .))) -}}

@@ -24,7 +24,7 @@ extensions:
 receivers:
   otlp:
     protocols:
-      # The span of a training step links every rollout that it used: thousands, some 64 bytes each.
+      # The span of a training step has a link of some 64 bytes for each of its thousands of rollouts.
       grpc: { endpoint: "0.0.0.0:4317", max_recv_msg_size_mib: {{ $jaeger.maxExportMib }} }
       http: { endpoint: "0.0.0.0:4318", max_request_body_size: {{ mul $jaeger.maxExportMib 1048576 }} }
 processors:
@@ -33,7 +33,7 @@ exporters:
   jaeger_storage_exporter: { trace_storage: main }
 {{- end -}}
 
-{{/* From a span to Hone's page: its rollout, its run, its whole trace. Jaeger looks for `#{…}` in the span and its ancestors. */}}
+{{/* Links from a span to Hone's page: its rollout, its run, its whole trace. Jaeger takes `#{…}` from the span and its ancestors. */}}
 {{- define "hone.jaeger.ui" -}}
 {{- $page := .Values.tracer.publicUrl | trimSuffix "/" -}}
 {

@@ -1,6 +1,6 @@
 {{/*
-The bus's own configuration: an account with the streams and the trainer, and one for each other service, whose user may do
-what the service does and nothing else: files/bus-accounts.json, which is made from libs/messaging/src/rights/bus-accounts.ts.
+The bus's configuration: an account with the streams and the trainer, and one for each other service, whose user has only the
+rights that the service needs (files/bus-accounts.json, which is generated from libs/messaging/src/rights/bus-accounts.ts).
 */}}
 
 {{- define "hone.nats.config" -}}
@@ -10,7 +10,7 @@ server_name: $HONE_POD_NAME
 port: 4222
 http_port: 8222
 max_payload: {{ $nats.maxPayload }}
-# A client that a broken network hides is noticed after two to three of these.
+# A client behind a broken network is noticed after two to three of these.
 ping_interval: "10s"
 ping_max: 2
 # Clients are sent to other servers before this one ends; with the grace it is below the pod's own grace period.
@@ -86,7 +86,7 @@ system_account: SYS
 HONE_NATS_{{ . | upper | replace "-" "_" }}_PASSWORD
 {{- end -}}
 
-{{/* The accounts as JSON. In the file their names begin with HONE, and nothing else does. */}}
+{{/* The accounts as JSON. In the file, only names of accounts begin with HONE. */}}
 {{- define "hone.nats.accounts" -}}
 {{ .Files.Get "files/bus-accounts.json" | replace "\"HONE" (printf "\"%s" .Values.nats.account) }}
 {{- end -}}

@@ -1,6 +1,6 @@
 {{/* The pods of the trainer. */}}
 
-{{/* images/build.sh pushes both images to one registry under one tag: what the trainer's own does not say is that of the services. */}}
+{{/* images/build.sh pushes both images to one registry under one tag, so values that the trainer's image lacks are those of the services'. */}}
 {{- define "hone.trainer.image" -}}
 {{- if eq .Values.trainer.engine.kind "fsdp2" -}}
 {{- $image := deepCopy .Values.trainer.engine.image -}}
@@ -12,7 +12,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Where the other nodes of a trainer find it. */}}
+{{/* Address of the trainer for its other nodes. */}}
 {{- define "hone.trainer.nodesPort" -}}29400{{- end -}}
 {{- define "hone.trainer.python" -}}/opt/torch/bin/python{{- end -}}
 
@@ -53,7 +53,7 @@
 - { name: shm, mountPath: /dev/shm }
 {{- end -}}
 {{- define "hone.trainer.shmVolume" -}}
-# Counts as memory of the container; the ranks of one node exchange through it.
+# Counts as memory of the container; the ranks of a node exchange data through it.
 - name: shm
   emptyDir: { medium: Memory, sizeLimit: {{ .Values.trainer.engine.sharedMemory }} }
 {{- end -}}
@@ -78,7 +78,7 @@ volumes:
   {{- end }}
 {{- end -}}
 
-{{/* Pods beside a trainer's own that run workers for it. They see its files as it does, and have no way to bus and database. */}}
+{{/* Pods that run workers for a trainer on other nodes. They have the same files, and no access to bus and database. */}}
 {{- define "hone.trainer.nodePodSpec" -}}
 {{- $args := dict "root" . "name" "trainer" "isBare" true -}}
 {{- $own := .Values.trainer -}}
@@ -107,7 +107,7 @@ containers:
       {{- end }}
     ports:
       - { name: http, containerPort: 8080, protocol: TCP }
-    # /livez while its loop turns, /readyz while the trainer has it.
+    # /livez succeeds while its main loop is running, /readyz while it is connected to its trainer.
     {{- include "hone.probes" $args | nindent 4 }}
     resources:
       {{- include "hone.trainer.resources" . | nindent 6 }}
