@@ -45,7 +45,7 @@ describe("judgeSoak()", () => {
   });
 
   test("gives no verdict on a few samples", () => {
-    assert.match(judgeSoak(samples(() => 1).slice(0, 5)).problems.join(), /looked at 4 times only/);
+    assert.match(judgeSoak(samples(() => 1).slice(0, 5)).problems.join(), /sampled only 4 times/);
   });
 });
 
