@@ -20,9 +20,10 @@ import { algorithmSchema, computeAdvantages, policyObjective } from "@hone/rl";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { GradientRunner } from "@hone/train";
 
-const { advantage, loss, kl } = algorithmSchema.parse({ advantage: { kind: "rloo" }, loss: { kind: "reinforce" } });
+const { advantage, loss, kl } = algorithmSchema.parse({ advantage: { kind: "batch_mean" }, loss: { kind: "reinforce" } });
 const rollouts = [1, 0, 0].map((reward) => ({ rollout: {}, reward, turnRewards: undefined }));
-const { groups } = computeAdvantages([{ task: 0, rollouts }] as never, advantage);
+const others = [{ rollout: {}, reward: 0, turnRewards: undefined }];
+const { groups } = computeAdvantages([{ task: 0, rollouts }, { task: 1, rollouts: others }] as never, advantage);
 const spec = resolveModelSpec({ vocabSize: 16, hiddenSize: 16, numLayers: 1, numHeads: 2 });
 const runner = new GradientRunner(spec, { maxRowTokens: 16, maxMicrobatchTokens: 16 });
 const sample = { tokenIds: [1, 2, 3, 4], lossMask: [0, 1, 1, 1], inputs: { advantage: [1, -0.5, 2] }, weights: [1, 1, 1] };
@@ -108,7 +109,7 @@ describe("docs/extending.md", () => {
       loss: number;
       logprobs: [number, number, number];
     };
-    assert.deepEqual(advantages, [1, -0.5, -0.5]);
+    assert.deepEqual(advantages, [0.75, -0.25, -0.25]);
     const [first, second, third] = logprobs;
     const expected = -(first - 0.5 * second + 2 * third);
     assert.ok(Math.abs(loss - expected) < 1e-5, `${loss} is not ${expected}`);

@@ -6,15 +6,18 @@ import { assignCredit } from "./credit.ts";
 import { rolloutOf } from "./testing-rollouts.ts";
 
 const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: { reward: 0 } };
-const DR_GRPO = { kind: "grpo", normalizeByStd: false, epsilon: 0 } as const;
+const ALGORITHM = {
+  outcomes: RULES,
+  reward: { clip: null },
+  advantage: { kind: "grpo", normalizeByStd: false, epsilon: 0, whiten: false, clip: null },
+} as const;
 
 describe("assignCredit()", () => {
   test("leaves an infra_failed rollout out of its group's mean and counts it", () => {
     const failed = rolloutOf(0, 1, 100, { outcome: Outcome.infraFailed });
     const credit = assignCredit(
       [{ task: 0, rollouts: [rolloutOf(0, 0, 1), failed, rolloutOf(0, 2, 0)] }],
-      RULES,
-      DR_GRPO,
+      ALGORITHM,
     );
     assert.deepEqual(
       credit.groups[0]?.rollouts.map(({ rollout, advantage }) => [rollout.slot.index, advantage]),
@@ -33,8 +36,7 @@ describe("assignCredit()", () => {
         { task: 0, rollouts: [rolloutOf(0, 0, 1, { outcome: Outcome.infraFailed })] },
         { task: 1, rollouts: [rolloutOf(1, 0, 1), rolloutOf(1, 1, 0)] },
       ],
-      RULES,
-      DR_GRPO,
+      ALGORITHM,
     );
     assert.deepEqual(
       credit.groups.map((group) => group.task),
@@ -45,7 +47,7 @@ describe("assignCredit()", () => {
 
   test("gives a failed agent the reward of its rule, inside the group's mean", () => {
     const failed = rolloutOf(0, 1, 5, { outcome: Outcome.agentFailed });
-    const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), failed] }], RULES, DR_GRPO);
+    const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), failed] }], ALGORITHM);
     assert.deepEqual(
       credit.groups[0]?.rollouts.map(({ reward, advantage }) => [reward, advantage]),
       [
@@ -57,7 +59,7 @@ describe("assignCredit()", () => {
 
   test("leaves out a rollout without a sampled token", () => {
     const silent = rolloutOf(0, 1, 5, { outcome: Outcome.agentFailed, samples: [] });
-    const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), silent] }], RULES, DR_GRPO);
+    const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), silent] }], ALGORITHM);
     assert.deepEqual(credit.leftOut, [silent]);
     assert.equal(credit.groups[0]?.rollouts[0]?.advantage, 0);
   });

@@ -7,14 +7,16 @@
  */
 
 import type { RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
-import { type AdvantageConfig, computeAdvantages } from "./algorithm/advantage/registry.ts";
-import type { OutcomeRules } from "./algorithm/schema.ts";
-import { rewardOf, turnRewardsOf } from "./rewards.ts";
+import { computeAdvantages } from "./algorithm/advantage/registry.ts";
+import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
+import type { AlgorithmConfig } from "./algorithm/schema.ts";
+import { componentsOf, rewardOf, turnRewardsOf } from "./rewards.ts";
 import { type Group, type Rollout, rolloutTokenCount, type Sample, sampledTokenCount } from "./rollout.ts";
 
 /** A rollout with what its tokens are worth. */
 export interface CreditedRollout extends RolloutAdvantage {
   readonly rollout: Rollout;
+  /** What its judges or its outcome's rule made it worth, before the run shaped it. */
   readonly reward: number;
 }
 
@@ -24,6 +26,9 @@ export interface CreditedGroup {
   readonly rollouts: readonly CreditedRollout[];
 }
 
+/** What of `algorithm` sets the credit. */
+export type CreditRules = Pick<AlgorithmConfig, "outcomes" | "reward" | "advantage">;
+
 /** The credit of a step. */
 export interface Credit {
   readonly groups: readonly CreditedGroup[];
@@ -31,12 +36,15 @@ export interface Credit {
   readonly leftOut: readonly Rollout[];
   /** Groups in which every rollout was left out. */
   readonly emptyGroupCount: number;
-  /** Figures of the advantage algorithm's own. */
+  /** Figures of how rewards were shaped and of the advantage algorithm's own, by their full names. */
   readonly metrics: Readonly<Record<string, number>>;
 }
 
 /** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
-export function assignCredit(groups: readonly Group[], rules: OutcomeRules, config: AdvantageConfig): Credit {
+export function assignCredit(
+  groups: readonly Group[],
+  { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
+): Credit {
   const leftOut: Rollout[] = [];
   const rewarded = groups.flatMap(({ task, rollouts }) => {
     const kept: RewardedRollout[] = [];
@@ -44,11 +52,15 @@ export function assignCredit(groups: readonly Group[], rules: OutcomeRules, conf
       const reward = rewardOf(rollout, rules);
       // One without a sampled token has nothing to train, and its reward would still shift the others' baseline.
       if (reward === undefined || rolloutTokenCount(rollout) === 0) leftOut.push(rollout);
-      else kept.push({ rollout, reward, turnRewards: turnRewardsOf(rollout, rules) });
+      else {
+        const turnRewards = turnRewardsOf(rollout, rules);
+        kept.push({ rollout, reward, turnRewards, components: componentsOf(rollout, rules) });
+      }
     }
     return kept.length === 0 ? [] : [{ task, rollouts: kept }]; // C3
   });
-  const advantages = computeAdvantages(rewarded, config);
+  const shaped = shapeRewards(rewarded, rewardConfig);
+  const advantages = computeAdvantages(shaped.groups, config);
   const credited = rewarded.map(({ task, rollouts }, group) => ({
     task,
     rollouts: rollouts.map(({ rollout, reward }, i) => ({
@@ -61,14 +73,17 @@ export function assignCredit(groups: readonly Group[], rules: OutcomeRules, conf
     groups: credited,
     leftOut,
     emptyGroupCount: groups.length - credited.length,
-    metrics: advantages.metrics ?? {},
+    metrics: { ...named("reward", shaped.metrics), ...named("advantage", advantages.metrics ?? {}) },
   };
+}
+
+function named(area: string, metrics: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`${area}/${name}`, value]));
 }
 
 /** Whether any token of a rollout has an advantage: without one it gives no gradient. */
 export function hasAdvantage({ advantage, turnAdvantages, tokenAdvantages }: RolloutAdvantage): boolean {
-  if (tokenAdvantages !== undefined)
-    return tokenAdvantages.some((sample) => sample.some((each) => each !== 0));
+  if (tokenAdvantages !== undefined) return tokenAdvantages.some((each) => each !== 0);
   return turnAdvantages === undefined ? advantage !== 0 : turnAdvantages.some((each) => each !== 0);
 }
 
@@ -80,8 +95,11 @@ export function advantagesOfSample(
   { rollout, advantage, turnAdvantages, tokenAdvantages }: Omit<CreditedRollout, "reward">,
   sample: number,
 ): Float32Array {
-  if (tokenAdvantages !== undefined) return tokenAdvantages[sample]!;
   const row = rollout.samples[sample]!;
+  if (tokenAdvantages !== undefined) {
+    const begin = rollout.samples.slice(0, sample).reduce((sum, each) => sum + sampledTokenCount(each), 0);
+    return Float32Array.from(tokenAdvantages.subarray(begin, begin + sampledTokenCount(row)));
+  }
   const advantages = new Float32Array(sampledTokenCount(row)).fill(advantage);
   if (turnAdvantages === undefined || rollout.turns === undefined) return advantages;
   const sampledBefore = countSampled(row);

@@ -8,9 +8,14 @@ export type {
   StepAdvantages,
 } from "./algorithm/advantage/advantage.ts";
 export { defineAdvantage } from "./algorithm/advantage/advantage.ts";
-export { groupRelative } from "./algorithm/advantage/grpo.ts";
+export { groupRelative } from "./algorithm/advantage/group/grpo.ts";
 export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
-export { computeAdvantages } from "./algorithm/advantage/registry.ts";
+export {
+  comparesGroup,
+  computeAdvantages,
+  readsReward,
+  turnRewardKey,
+} from "./algorithm/advantage/registry.ts";
 export { estimateKl, KlKind } from "./algorithm/kl/estimators.ts";
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
 export { type LossConstants, type LossTerm, MAX_LOG_RATIO, TokenInput } from "./algorithm/loss/loss.ts";
@@ -23,7 +28,7 @@ export {
   type OutcomeRule,
   type OutcomeRules,
 } from "./algorithm/schema.ts";
-export type { Credit, CreditedGroup, CreditedRollout } from "./credit.ts";
+export type { Credit, CreditedGroup, CreditedRollout, CreditRules } from "./credit.ts";
 export { advantagesOfSample, assignCredit, hasAdvantage } from "./credit.ts";
 export {
   type CurriculumConfig,

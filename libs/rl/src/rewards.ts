@@ -7,6 +7,7 @@
  */
 
 import { isScorable, Outcome } from "@hone/core";
+import type { RewardComponent } from "./algorithm/advantage/advantage.ts";
 import type { OutcomeRule, OutcomeRules } from "./algorithm/schema.ts";
 import type { Rollout, Score } from "./rollout.ts";
 
@@ -44,6 +45,18 @@ export function turnRewardsOf(
     }
   }
   return rewards;
+}
+
+/**
+ * What each judge gave a rollout.
+ * @returns undefined where its scores do not count.
+ */
+export function componentsOf(
+  { outcome, scores }: Pick<Rollout, "outcome" | "scores">,
+  rules: OutcomeRules,
+): RewardComponent[] | undefined {
+  if (!isScorable(outcome) || ruleFor(outcome, rules) !== "keep") return undefined;
+  return scores.map(({ judge, weight, value }) => ({ name: judge, weight, value }));
 }
 
 function ruleFor(outcome: Outcome, rules: OutcomeRules): OutcomeRule {

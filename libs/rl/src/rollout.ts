@@ -33,6 +33,8 @@ export interface TurnSpan {
   /** [begin, end) within the sample. */
   readonly begin: number;
   readonly end: number;
+  /** Name of the environment's state in which the turn acted; absent = there is no environment. */
+  readonly state?: string;
 }
 
 /** What a judge gave one turn. */
@@ -79,7 +81,7 @@ export interface Rollout {
   readonly metrics: Readonly<Record<string, number>>;
   /** Model calls. */
   readonly turnCount: number;
-  /** [turnCount] each call's tokens; absent where no score rewards a turn. */
+  /** [turnCount] each call's tokens; absent = they are not known. */
   readonly turns?: readonly TurnSpan[];
 }
 
@@ -91,7 +93,7 @@ export interface Group {
 }
 
 /** Number of mask-1 tokens of a sample. */
-export function sampledTokenCount(sample: Sample): number {
+export function sampledTokenCount(sample: Pick<Sample, "lossMask">): number {
   let count = 0;
   for (const bit of sample.lossMask) count += bit;
   return count;

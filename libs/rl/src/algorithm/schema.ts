@@ -4,6 +4,7 @@ import { z } from "zod";
 import { advantageSchema } from "./advantage/registry.ts";
 import { klSchema } from "./kl/estimators.ts";
 import { lossSchema } from "./loss/registry.ts";
+import { rewardSchema } from "./reward/schema.ts";
 
 /** What becomes of a rollout that ended otherwise than completed: keep its reward, give it a fixed one, or leave it out. */
 const outcomeRule = z.union([z.enum(["keep", "drop"]), z.strictObject({ reward: z.number() })]);
@@ -22,6 +23,7 @@ const outcomesSchema = z
 export type OutcomeRules = z.output<typeof outcomesSchema>;
 
 export const algorithmSchema = z.strictObject({
+  reward: rewardSchema,
   advantage: advantageSchema,
   loss: lossSchema,
   kl: klSchema,

@@ -213,16 +213,18 @@ export class LedgerRows implements RunLedger {
             reward: ledger.reward,
             advantage: ledger.advantage,
             turnAdvantages: ledger.turnAdvantages,
+            tokenAdvantages: ledger.tokenAdvantages,
           })
           .from(ledger)
           .where(and(eq(ledger.runId, runId), eq(ledger.version, version))),
       { action: `read the ledger of step ${version} of ${runId}`, isRepeatable: true },
     );
     return rows
-      .map(({ slot, turnAdvantages, ...row }) => ({
+      .map(({ slot, turnAdvantages, tokenAdvantages, ...row }) => ({
         ...row,
         slot: parseSlotKey(slot),
         ...(turnAdvantages !== null && { turnAdvantages }),
+        ...(tokenAdvantages !== null && { tokenAdvantages: fromBytes(tokenAdvantages) }),
       }))
       .sort((a, b) => compareSlots(a.slot, b.slot));
   }
@@ -273,7 +275,7 @@ function rowOf(
   commit: Commit,
   entry: Commit["entries"][number],
 ): Record<LedgerColumn, string | number | null | readonly number[]> {
-  const { rollout, reward, advantage, turnAdvantages, sequence } = entry;
+  const { rollout, reward, advantage, turnAdvantages, tokenAdvantages, sequence } = entry;
   const versions = versionRange(rollout);
   return {
     run_id: commit.runId,
@@ -290,5 +292,22 @@ function rowOf(
     sequence,
     state_digest: commit.stateDigest,
     turn_advantages: turnAdvantages ?? null,
+    token_advantages: tokenAdvantages === undefined ? null : toBytes(tokenAdvantages),
   };
+}
+
+/** As float32, which is what engines are given: the text of a bytea. */
+function toBytes(values: Float64Array): string {
+  const bytes = Buffer.alloc(values.length * Float32Array.BYTES_PER_ELEMENT);
+  values.forEach((value, index) => {
+    bytes.writeFloatLE(value, index * Float32Array.BYTES_PER_ELEMENT);
+  });
+  return `\\x${bytes.toString("hex")}`;
+}
+
+function fromBytes(bytes: Uint8Array): Float64Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Float64Array.from({ length: bytes.length / Float32Array.BYTES_PER_ELEMENT }, (_, index) =>
+    view.getFloat32(index * Float32Array.BYTES_PER_ELEMENT, true),
+  );
 }

@@ -126,4 +126,9 @@ alter table runs
     name: "resumptions-of-runs",
     sql: "alter table runs add column resumptions integer not null default 0 check (resumptions >= 0)",
   },
+  {
+    id: 10,
+    name: "advantages-of-tokens",
+    sql: "alter table ledger add column token_advantages bytea",
+  },
 ];

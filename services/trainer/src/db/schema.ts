@@ -11,6 +11,7 @@
 import {
   bigint,
   boolean,
+  customType,
   doublePrecision,
   integer,
   jsonb,
@@ -20,6 +21,8 @@ import {
   timestamp,
 } from "@hone/storage";
 import type { GatheredTroubles } from "../domain/report/run-status.ts";
+
+const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
 
 export const runs = pgTable("runs", {
   runId: text("run_id").primaryKey(),
@@ -79,6 +82,8 @@ export const ledger = pgTable(
     stateDigest: text("state_digest").notNull(),
     /** Advantage of each turn's tokens, the episode's part included; null = `advantage` is that of every token. */
     turnAdvantages: jsonb("turn_advantages").$type<number[]>(),
+    /** Advantage of each sampled token as float32, little-endian, sample by sample; null = none are finer than those of turns. */
+    tokenAdvantages: bytea("token_advantages"),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],
 );

@@ -126,6 +126,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
     states: 2,
     points: 30,
   },
+  "a run whose tokens have advantages of their own": {
+    config: configOf(
+      undefined,
+      { steps: 3, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+      { advantage: { kind: "reinforce_plus_plus", gamma: 0.9 } },
+    ),
+    trained: 3 * 4,
+    checkpoints: ["step-3"],
+    states: 2,
+    points: 30,
+  },
   "a run with a curriculum": {
     config: configOf(
       undefined,

@@ -13,7 +13,7 @@ import {
   TurnSchema,
   VersionSpanSchema,
 } from "@hone/proto-gen/rollout";
-import { assignCredit, checkSample, type Rollout } from "@hone/rl";
+import { algorithmSchema, assignCredit, checkSample, type Rollout } from "@hone/rl";
 import { anyMessage, corrupted, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { decodeRollout } from "./scored-reader.ts";
@@ -62,6 +62,18 @@ describe("decodeRollout()", () => {
     assert.deepEqual(rollout.turns, [{ sample: 0, begin: 1, end: 3 }]);
     assert.throws(() => rewarded(1, 3), /rewards must be of its 1 turns: current value is 1/);
     assert.throws(() => rewarded(0, 4), /tokens of turn 0 must lie within its sample \(3 tokens\)/);
+  });
+
+  test("reads the state in which a turn acted, and takes other texts as none", () => {
+    const stateOf = (infoJson: string) => {
+      const scored = message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] });
+      scored.episode!.turns.push(create(TurnSchema, { sampledBegin: 1, sampledEnd: 3, infoJson }));
+      return decodeRollout(scored, "run-1").turns?.[0]?.state;
+    };
+    assert.equal(stateOf('{"action":"Left","state":"hall"}'), "hall");
+    for (const other of ["{}", '{"state":7}', '{"state":', '"state"', 'null "state"']) {
+      assert.equal(stateOf(other), undefined);
+    }
   });
 
   test("reads an episode in the domain's words", () => {
@@ -113,12 +125,21 @@ describe("decodeRollout()", () => {
 
   test("whatever comes, what is taken can be credited and kept, and the rest is refused", () => {
     const good = message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] });
-    const rules = { truncated: "keep", agentFailed: "drop", timedOut: "drop" } as const;
-    const config = { kind: "grpo", normalizeByStd: true, epsilon: 1e-6 } as const;
+    const kinds = [
+      "grpo",
+      "gdpo",
+      "opo",
+      "reinforce_plus_plus",
+      "agentic_reinforce",
+      "step_reinforce",
+      "gigpo",
+    ];
+    const algorithms = kinds.map((kind) => algorithmSchema.parse({ advantage: { kind } }));
+    const outcomes = { truncated: "keep", agentFailed: "drop", timedOut: "drop" } as const;
     let taken = 0;
     const any = fc.oneof(corrupted(ScoredEpisodeSchema, good), anyMessage(ScoredEpisodeSchema));
     fc.assert(
-      fc.property(any, (scored) => {
+      fc.property(any, fc.constantFrom(...algorithms), (scored, algorithm) => {
         let rollout: Rollout;
         try {
           rollout = decodeRollout(scored, "run-1");
@@ -128,7 +149,10 @@ describe("decodeRollout()", () => {
         }
         taken++;
         for (const sample of rollout.samples) checkSample(sample, "a sample that was taken");
-        const credit = assignCredit([{ task: 0, rollouts: [rollout, { ...rollout }] }], rules, config);
+        const credit = assignCredit([{ task: 0, rollouts: [rollout, { ...rollout }] }], {
+          ...algorithm,
+          outcomes,
+        });
         for (const { reward, advantage } of credit.groups.flatMap((group) => group.rollouts)) {
           assert.ok(Number.isFinite(reward) && Number.isFinite(advantage));
         }

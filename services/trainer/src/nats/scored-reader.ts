@@ -32,6 +32,7 @@ import {
   type Sample,
   sampledTokenCount,
   type ToolUse,
+  TurnInfo,
   type TurnSpan,
   weightedSum,
 } from "@hone/rl";
@@ -179,9 +180,7 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
     samples,
     metrics: usableMetrics(episode.metrics),
     turnCount: episode.turns.length,
-    ...(scores.some(({ turnRewards }) => turnRewards.length > 0) && {
-      turns: episode.turns.map((turn) => turnSpan(turn, samples)),
-    }),
+    turns: episode.turns.map((turn) => turnSpan(turn, samples)),
   };
 }
 
@@ -189,7 +188,8 @@ function toolUseOf({ name, calls, failed, error }: WireToolUse): ToolUse {
   return { name: clipReason(name), calls, failed, error: clipReason(error) };
 }
 
-function turnSpan({ index, sample, sampledBegin, sampledEnd }: Turn, samples: readonly Sample[]): TurnSpan {
+function turnSpan(turn: Turn, samples: readonly Sample[]): TurnSpan {
+  const { index, sample, sampledBegin, sampledEnd, infoJson } = turn;
   const tokenCount = samples[sample]?.tokenIds.length ?? 0;
   // An endpoint's turns have no tokens, and stand nowhere.
   if (sampledBegin > sampledEnd || sampledEnd > tokenCount) {
@@ -197,7 +197,22 @@ function turnSpan({ index, sample, sampledBegin, sampledEnd }: Turn, samples: re
       `Cannot read a scored episode as the tokens of turn ${index} must lie within its sample (${tokenCount} tokens): current value is ${sampledBegin} to ${sampledEnd} of sample ${sample}`,
     );
   }
-  return { sample, begin: sampledBegin, end: sampledEnd };
+  const state = stateOf(infoJson);
+  return { sample, begin: sampledBegin, end: sampledEnd, ...(state !== undefined && { state }) };
+}
+
+/** The state that an environment named; undefined where there is none, or the text is no JSON object. */
+function stateOf(infoJson: string): string | undefined {
+  if (!infoJson.includes(`"${TurnInfo.state}"`)) return undefined;
+  try {
+    const info: unknown = JSON.parse(infoJson);
+    const state =
+      typeof info === "object" && info !== null && TurnInfo.state in info ? info[TurnInfo.state] : undefined;
+    return typeof state === "string" ? state : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** What rewards and the ledger are made of: one figure that is none would spoil its group, or the commit of its step. */

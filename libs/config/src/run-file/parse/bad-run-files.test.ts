@@ -108,8 +108,58 @@ describe("bad run files", () => {
     );
   });
 
+  test("a group of one is taken by an advantage that compares nothing", () => {
+    const file = RUN.replace("groupSize: 8", "groupSize: 1").replace(
+      "seed: 7",
+      "seed: 7\nalgorithm: { advantage: { kind: reinforce_plus_plus } }",
+    );
+    assert.equal(refusalOf(file), "accepted");
+  });
+
   const contradictions: Array<[what: string, from: string, to: string, key: string, allowed: RegExp]> = [
     ["a group of one", "groupSize: 8", "groupSize: 1", "rollout.groupSize", /at least 2, as grpo compares/],
+    [
+      "an advantage that needs a critic",
+      "seed: 7",
+      "seed: 7\nalgorithm: { advantage: { kind: gae } }",
+      "algorithm.advantage.kind",
+      /another one, as gae needs the values of a critic, and no critic is trained/,
+    ],
+    [
+      "rewards of turns as the credit where no judge gives any",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: format } ]\nalgorithm: { advantage: { kind: reinforce, credit: turns } }",
+      "algorithm.advantage.credit",
+      /another one where no judge rewards single turns/,
+    ],
+    [
+      "gigpo where no judge rewards turns",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: format } ]\nalgorithm: { advantage: { kind: gigpo } }",
+      "algorithm.advantage.kind",
+      /another one where no judge rewards single turns/,
+    ],
+    [
+      "a normalisation of rewards that nobody reads",
+      "seed: 7",
+      "seed: 7\nalgorithm: { reward: { normalize: {} }, advantage: { kind: gdpo } }",
+      "algorithm.reward.normalize",
+      /left out, as advantage.kind "gdpo" does not read/,
+    ],
+    [
+      "a normalisation within groups of one",
+      "rollout: { tasksPerStep: 32, groupSize: 8,",
+      "algorithm: { advantage: { kind: reinforce }, reward: { normalize: {} } }\nrollout: { tasksPerStep: 32, groupSize: 1,",
+      "algorithm.reward.normalize.mean",
+      /"batch" or "none" where rollout.groupSize is 1/,
+    ],
+    [
+      "a penalty that would begin before the first token",
+      "seed: 7",
+      "seed: 7\nalgorithm: { reward: { overlong: { limit: 100, buffer: 200 } } }",
+      "algorithm.reward.overlong.buffer",
+      /at most overlong.limit \(100\)/,
+    ],
     ["too many rollouts", "tasksPerStep: 32", "tasksPerStep: 9000", "rollout.tasksPerStep", /at most 50000/],
     [
       "more minibatches than groups",

@@ -1,5 +1,6 @@
 /** Checks for keys of a run file that are allowed one by one but contradict each other, and for options that have no effect. */
 
+import { comparesGroup, readsReward, turnRewardKey } from "@hone/rl";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
@@ -24,6 +25,7 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* evaluationContradictions(run);
   yield* judgeContradictions(run);
   yield* turnContradictions(run);
+  yield* rewardContradictions(run);
   const { curriculum } = run.dataset;
   if (curriculum !== undefined && curriculum.low > curriculum.high) {
     yield { path: ["dataset", "curriculum", "low"], allowed: `at most high (${curriculum.high})` };
@@ -41,16 +43,42 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
 const TURN_JUDGES: ReadonlySet<string> = new Set(["environment", "module", "http"]);
 
 function* turnContradictions({ algorithm, judge }: Checked): Generator<Contradiction> {
-  const turnRewards = "turnRewards" in algorithm.advantage ? algorithm.advantage.turnRewards : undefined;
-  if (turnRewards === undefined) return; // Not every algorithm uses rewards of turns.
-  const path = ["algorithm", "advantage", "turnRewards"];
+  const key = turnRewardKey(algorithm.advantage);
+  if (key === undefined) return;
+  const path = ["algorithm", "advantage"];
   if (!judge.some(({ kind }) => TURN_JUDGES.has(kind))) {
     const kinds = [...TURN_JUDGES].join(", ");
-    yield { path, allowed: `left out where no judge rewards single turns (one of the kinds ${kinds})` };
+    const allowed = `${key === "turnRewards" ? "left out" : "another one"} where no judge rewards single turns (one of the kinds ${kinds})`;
+    yield { path: [...path, key], allowed };
   }
-  if (turnRewards.weight === 0 && turnRewards.episodeWeight === 0) {
-    yield { path: [...path, "weight"], allowed: "greater than 0 where episodeWeight is 0" };
+  const { advantage } = algorithm;
+  const turns = advantage.kind === "gigpo" ? advantage : "turnRewards" in advantage && advantage.turnRewards;
+  if (turns && turns.weight === 0 && turns.episodeWeight === 0) {
+    const below = advantage.kind === "gigpo" ? path : [...path, "turnRewards"];
+    yield { path: [...below, "weight"], allowed: "greater than 0 where episodeWeight is 0" };
   }
+}
+
+/** Rewards that are shaped in a way that contradicts itself, or that the advantage does not read. */
+function* rewardContradictions({ algorithm, rollout }: Checked): Generator<Contradiction> {
+  const { overlong, normalize, clip } = algorithm.reward;
+  const path = ["algorithm", "reward"];
+  if (overlong !== undefined && overlong.buffer > overlong.limit) {
+    yield { path: [...path, "overlong", "buffer"], allowed: `at most overlong.limit (${overlong.limit})` };
+  }
+  if (normalize !== undefined && rollout.groupSize === 1) {
+    const { mean, std } = normalize;
+    const moment = mean === "group" ? "mean" : std === "group" ? "std" : undefined;
+    if (moment !== undefined)
+      yield {
+        path: [...path, "normalize", moment],
+        allowed: '"batch" or "none" where rollout.groupSize is 1',
+      };
+  }
+  if (readsReward(algorithm.advantage)) return;
+  const allowed = `left out, as advantage.kind "${algorithm.advantage.kind}" does not read the rewards of episodes here`;
+  if (normalize !== undefined) yield { path: [...path, "normalize"], allowed };
+  if (clip !== null) yield { path: [...path, "clip"], allowed };
 }
 
 /** Problems that a judge would otherwise find with every episode, so that all episodes would be lost. */
@@ -69,7 +97,7 @@ function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradict
 
 function* rolloutContradictions({ rollout, algorithm }: Checked): Generator<Contradiction> {
   const { tasksPerStep, groupSize } = rollout;
-  if (groupSize === 1) {
+  if (groupSize === 1 && comparesGroup(algorithm.advantage)) {
     const why = `as ${algorithm.advantage.kind} compares the rollouts of a group`;
     yield { path: ["rollout", "groupSize"], allowed: `at least 2, ${why}` };
   }

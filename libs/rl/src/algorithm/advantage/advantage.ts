@@ -1,19 +1,36 @@
 /**
  * What an advantage algorithm is: options, and a pure function from the rewards of a step to the advantages of its tokens.
  *
- * A file beside this one holds one algorithm, `registry.ts` lists them.
+ * A file in one of the folders beside this one holds one algorithm: `group/` those that compare the rollouts of a task,
+ * `token/` those that follow rewards from token to token, `turn/` those that do so from turn to turn. `registry.ts` lists
+ * them.
  */
 
 import type { z } from "zod";
 import type { Rollout } from "../../rollout.ts";
 
-/** A rollout that is trained, with what it earned. */
+/** What one judge gave a rollout. The sum of weight x value is what the judges think it worth. */
+export interface RewardComponent {
+  readonly name: string;
+  readonly weight: number;
+  readonly value: number;
+}
+
+/** A rollout that is trained, with what it earned. N sampled tokens over its samples. */
 export interface RewardedRollout {
   readonly rollout: Rollout;
-  /** The reward of the whole episode. */
+  /** The reward of the whole episode, as the run file shapes it. */
   readonly reward: number;
+  /** What the run takes off for the rollout's length, a part of `reward`; 0 or less. @default 0 */
+  readonly penalty?: number;
   /** [turnCount] the reward of each turn; undefined where no judge rewards turns or the rollout's scores do not count. */
   readonly turnRewards: readonly number[] | undefined;
+  /** What each judge gave; absent or undefined where the outcome is worth a fixed reward. */
+  readonly components?: readonly RewardComponent[] | undefined;
+  /** [N] what a critic expected at each token; absent = there is no critic. */
+  readonly values?: ArrayLike<number>;
+  /** [N] the sum of p^2 over the vocabulary where each token was sampled; absent = it was not recorded. */
+  readonly sumsOfSquares?: ArrayLike<number>;
 }
 
 /** The trained rollouts of one task, in order of their index; at least one. */
@@ -21,6 +38,8 @@ export interface RewardedGroup {
   /** Index of the task within the batch. */
   readonly task: number;
   readonly rollouts: readonly RewardedRollout[];
+  /** The reward of a rollout of the task that was played with the most likely tokens; absent = none was played. */
+  readonly baselineReward?: number;
 }
 
 /** What the tokens of one rollout are worth. */
@@ -29,8 +48,8 @@ export interface RolloutAdvantage {
   readonly advantage: number;
   /** [turnCount] the advantage of each turn's tokens. */
   readonly turnAdvantages?: readonly number[];
-  /** For each sample [N], the advantage of each of its sampled tokens; goes before `turnAdvantages`. */
-  readonly tokenAdvantages?: readonly Float32Array[];
+  /** [N] the advantage of each sampled token, sample by sample; goes before `turnAdvantages`. */
+  readonly tokenAdvantages?: Float64Array;
 }
 
 /** The advantages of a step. */
@@ -41,10 +60,28 @@ export interface StepAdvantages {
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
-/** An algorithm. `Options` are its keys in `algorithm.advantage` of a run file, beside `kind`. */
+/** Inputs that an algorithm may need beside rewards, and what makes them. */
+export const AdvantageInput = {
+  values: "the values of a critic, and no critic is trained",
+  baselineReward: "a greedy rollout of each task, and none is played in training",
+  sumsOfSquares: "the sum of squared probabilities at each token, and no engine records it",
+} as const;
+export type AdvantageInput = keyof typeof AdvantageInput;
+
+/** An algorithm. `Options` are its keys in `algorithm.advantage` of a run file, beside `kind` and those of every algorithm. */
 export interface AdvantageAlgorithm<Kind extends string, Options extends z.ZodRawShape> {
   readonly kind: Kind;
   readonly options: Options;
+  /** Whether it compares the rollouts of a group with each other, so that groups of one would teach nothing. */
+  readonly comparesGroup: boolean;
+  /** Whether its advantages are whitened where the run file does not say. @default false */
+  readonly whitens?: boolean;
+  /** What it needs beside rewards; a run file cannot name it until the trainer supplies that. @default [] */
+  readonly needs?: readonly AdvantageInput[];
+  /** Whether it reads the episode's reward with these options. @default true */
+  readsReward?(options: z.output<z.ZodObject<Options>>): boolean;
+  /** The key of `algorithm.advantage` that asks for rewards of turns; undefined = these options do not. */
+  turnKey?(options: z.output<z.ZodObject<Options>>): string | undefined;
   /**
    * @param step the step's groups in order of task. Nothing in them depends on the order in which rollouts arrived, and
    *   nothing but them may set the result: a step that is replayed must get the same advantages.

@@ -1,27 +1,75 @@
 /**
- * The advantage algorithms that a run file can name.
+ * The advantage algorithms, and those of them that a run file can name.
  *
- * Adding one: a file beside this one, and its name in `ALGORITHMS`. See docs/extending.md.
+ * Adding one: a file in one of the folders beside this one, and its name in `ALGORITHMS`. See docs/extending.md.
  */
 
 import { z } from "zod";
-import type { RewardedGroup, StepAdvantages } from "./advantage.ts";
-import { grpo } from "./grpo.ts";
+import {
+  type AdvantageAlgorithm,
+  AdvantageInput,
+  type RewardedGroup,
+  type StepAdvantages,
+} from "./advantage.ts";
+import { gdpo } from "./group/gdpo.ts";
+import { gpg } from "./group/gpg.ts";
+import { grpo } from "./group/grpo.ts";
+import { grpoPassk } from "./group/grpo-passk.ts";
+import { opo } from "./group/opo.ts";
+import { rloo } from "./group/rloo.ts";
+import { type ShapeOptions, shapeAdvantages, shapeOfEvery } from "./shape-advantages.ts";
+import { gae } from "./token/gae.ts";
+import { optimalTokenBaseline } from "./token/optimal-token-baseline.ts";
+import { reinforce } from "./token/reinforce.ts";
+import { reinforcePlusPlus } from "./token/reinforce-plus-plus.ts";
+import { reinforcePlusPlusBaseline } from "./token/reinforce-plus-plus-baseline.ts";
+import { remax } from "./token/remax.ts";
+import { tirOptimalTokenBaseline } from "./token/tir-optimal-token-baseline.ts";
+import { agenticReinforce } from "./turn/agentic-reinforce.ts";
+import { gigpo } from "./turn/gigpo.ts";
+import { stepReinforce } from "./turn/step-reinforce.ts";
 
-const ALGORITHMS = { grpo } as const;
+const ALGORITHMS = {
+  grpo,
+  grpo_passk: grpoPassk,
+  gdpo,
+  rloo,
+  opo,
+  gpg,
+  reinforce,
+  reinforce_plus_plus: reinforcePlusPlus,
+  reinforce_plus_plus_baseline: reinforcePlusPlusBaseline,
+  remax,
+  gae,
+  optimal_token_baseline: optimalTokenBaseline,
+  tir_optimal_token_baseline: tirOptimalTokenBaseline,
+  gigpo,
+  step_reinforce: stepReinforce,
+  agentic_reinforce: agenticReinforce,
+} as const;
 
 type AnyAlgorithm = (typeof ALGORITHMS)[keyof typeof ALGORITHMS];
 type SchemaOf<A> = A extends { readonly kind: infer Kind extends string; readonly options: infer Options }
-  ? z.ZodObject<{ kind: z.ZodLiteral<Kind> } & Options, z.core.$strict>
+  ? z.ZodObject<{ kind: z.ZodLiteral<Kind> } & Options & ReturnType<typeof shapeOfEvery>, z.core.$strict>
   : never;
 
-const schemas = Object.values(ALGORITHMS).map(({ kind, options }) =>
-  z.strictObject({ kind: z.literal(kind), ...options }),
+const schemas = Object.values(ALGORITHMS).map(({ kind, options, ...algorithm }) =>
+  z.strictObject({
+    kind: z.literal(kind),
+    ...options,
+    ...shapeOfEvery("whitens" in algorithm ? algorithm.whitens : false),
+  }),
 );
 
-/** `algorithm.advantage` of a run file. */
+/** `algorithm.advantage` of a run file. An algorithm whose inputs nobody supplies is refused by name. */
 export const advantageSchema = z
   .discriminatedUnion("kind", schemas as unknown as readonly [SchemaOf<AnyAlgorithm>])
+  .check(({ value, issues }) => {
+    for (const input of algorithmOf(value).needs ?? []) {
+      const message = `another one, as ${value.kind} needs ${AdvantageInput[input]}`;
+      issues.push({ code: "custom", input: value.kind, path: ["kind"], message });
+    }
+  })
   .prefault({ kind: "grpo" });
 
 /** The chosen algorithm with its options. */
@@ -29,9 +77,32 @@ export type AdvantageConfig = z.output<typeof advantageSchema>;
 
 /** The advantages of a step by the algorithm that `config.kind` names. */
 export function computeAdvantages(step: readonly RewardedGroup[], config: AdvantageConfig): StepAdvantages {
-  // The schema holds options and kind together, which the type of a table cannot say.
-  const { compute } = ALGORITHMS[config.kind] as unknown as {
-    compute(step: readonly RewardedGroup[], options: AdvantageConfig): StepAdvantages;
-  };
-  return compute(step, config);
+  return shapeAdvantages(step, algorithmOf(config).compute(step, config), config);
+}
+
+/** Whether the chosen algorithm compares the rollouts of a group, so that groups of one would teach nothing. */
+export function comparesGroup(config: AdvantageConfig): boolean {
+  return algorithmOf(config).comparesGroup;
+}
+
+/** The key of `algorithm.advantage` that asks for rewards of turns; undefined = none does. */
+export function turnRewardKey(config: AdvantageConfig): string | undefined {
+  return algorithmOf(config).turnKey?.(config);
+}
+
+/** Whether the chosen algorithm reads the episode's reward. */
+export function readsReward(config: AdvantageConfig): boolean {
+  return algorithmOf(config).readsReward?.(config) ?? true;
+}
+
+/** The schema holds options and kind together, which the type of a table cannot say. */
+function algorithmOf({ kind }: AdvantageConfig): Omit<
+  AdvantageAlgorithm<string, never>,
+  "compute" | "readsReward" | "turnKey"
+> & {
+  compute(step: readonly RewardedGroup[], options: ShapeOptions): StepAdvantages;
+  readsReward?(options: ShapeOptions): boolean;
+  turnKey?(options: ShapeOptions): string | undefined;
+} {
+  return ALGORITHMS[kind] as never;
 }

@@ -9,6 +9,10 @@ describe("lossWeights()", () => {
     assert.deepEqual(lossWeights(counts, Aggregation.tokenMean, 10), [1 / 8, 1 / 8, 1 / 8]);
   });
 
+  test("token_sum gives every token the weight 1", () => {
+    assert.deepEqual(lossWeights(counts, Aggregation.tokenSum, 10), [1, 1, 1]);
+  });
+
   test("seq_mean_token_sum divides by the number of rollouts alone", () => {
     assert.deepEqual(lossWeights(counts, Aggregation.seqMeanTokenSum, 10), [1 / 3, 1 / 3, 1 / 3]);
   });

@@ -4,6 +4,7 @@
  *   loss = sum over rollouts i, sampled tokens t of  w_i * l_it
  *
  *   token_mean              w_i = 1 / sum of N        every token weighs the same (DAPO, Yu et al. 2025)
+ *   token_sum               w_i = 1                   the same, and minibatches of more tokens move the weights further
  *   seq_mean_token_sum      w_i = 1 / B
  *   seq_mean_token_mean     w_i = 1 / (B * N_i)       every rollout weighs the same (GRPO as published)
  *   seq_mean_token_sum_norm w_i = 1 / (B * norm)      a constant in place of the length (Dr.GRPO)
@@ -16,6 +17,7 @@
 /** How token losses are summed. Fixed vocabulary of the run file. */
 export const Aggregation = {
   tokenMean: "token_mean",
+  tokenSum: "token_sum",
   seqMeanTokenSum: "seq_mean_token_sum",
   seqMeanTokenMean: "seq_mean_token_mean",
   seqMeanTokenSumNorm: "seq_mean_token_sum_norm",
@@ -38,6 +40,8 @@ export function lossWeights(
       const total = tokenCounts.reduce((sum, count) => sum + count, 0);
       return tokenCounts.map(() => 1 / total);
     }
+    case Aggregation.tokenSum:
+      return tokenCounts.map(() => 1);
     case Aggregation.seqMeanTokenSum:
       return tokenCounts.map(() => 1 / rolloutCount);
     case Aggregation.seqMeanTokenMean:

@@ -179,8 +179,7 @@ function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit
     const rollouts = scored.slice(begin, begin + groupSize).map(({ rollout }) => rollout);
     groups.push({ task: rollouts[0]!.slot.task, rollouts });
   }
-  const { outcomes, advantage } = run.config.algorithm;
-  return assignCredit(groups, outcomes, advantage);
+  return assignCredit(groups, run.config.algorithm);
 }
 
 /** How each task of the step went, for the curriculum; undefined where there is none. */
@@ -222,7 +221,7 @@ function addStepMetrics(
   metrics.add("groups/flat", Reduction.sum, flat);
   metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
   for (const [name, value] of Object.entries(credit.metrics)) {
-    metrics.add(`advantage/${name}`, Reduction.last, value);
+    metrics.add(name, Reduction.last, value);
   }
   const trained = credit.groups.flatMap((group) =>
     group.rollouts.map(({ rollout }) => rolloutTokenCount(rollout)),

@@ -10,8 +10,8 @@
  */
 
 import { z } from "zod";
-import { defineAdvantage } from "./advantage.ts";
-import { compareGroup, turnRewardsOption } from "./turn-rewards.ts";
+import { defineAdvantage } from "../advantage.ts";
+import { compareGroup, turnRewardsOption } from "../turn/turn-rewards.ts";
 
 export const grpo = defineAdvantage({
   kind: "grpo",
@@ -23,6 +23,8 @@ export const grpo = defineAdvantage({
     /** How rewards of single turns count; absent = they change nothing. */
     turnRewards: turnRewardsOption,
   },
+  comparesGroup: true,
+  turnKey: ({ turnRewards }) => (turnRewards === undefined ? undefined : "turnRewards"),
   compute: (step, options) => ({
     groups: step.map((group) =>
       compareGroup(group, (rewards) => groupRelative(rewards, options), options.turnRewards),

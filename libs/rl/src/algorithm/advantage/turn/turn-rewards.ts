@@ -11,7 +11,8 @@
  */
 
 import { z } from "zod";
-import type { RewardedGroup, RolloutAdvantage } from "./advantage.ts";
+import { discountedReturns } from "../../returns.ts";
+import type { RewardedGroup, RolloutAdvantage } from "../advantage.ts";
 
 /** The option `turnRewards` of advantages that compare the rollouts of a group. */
 export const turnRewardsOption = z
@@ -54,6 +55,8 @@ export interface TurnedRollout {
   /** Reward of each turn, in their order; undefined = the rollout's turns are not compared. */
   readonly turnRewards: readonly number[] | undefined;
   readonly turnCount: number;
+  /** The state in which each turn acted; absent = turns of equal index are compared. */
+  readonly states?: readonly string[];
 }
 
 /** @returns for each rollout of the group the advantage of each of its turns. */
@@ -68,11 +71,9 @@ export function compareTurns(
   const advantages = group.map(({ advantage, turnCount }) =>
     Array.from({ length: turnCount }, () => episodeWeight * advantage + 0),
   );
-  const mostTurns = Math.max(0, ...returns.map(({ length }) => length));
-  for (let turn = 0; turn < mostTurns; turn++) {
-    const present = returns.flatMap((each, index) => (turn < each.length ? [index] : []));
-    const compared = compare(present.map((index) => returns[index]![turn]!));
-    present.forEach((index, i) => {
+  for (const turns of comparedTurns(group)) {
+    const compared = compare(turns.map(({ index, turn }) => returns[index]![turn]!));
+    turns.forEach(({ index, turn }, i) => {
       // + 0: a ledger that keeps numbers as text knows no -0.
       advantages[index]![turn] = advantages[index]![turn]! + weight * compared[i]! + 0;
     });
@@ -80,13 +81,21 @@ export function compareTurns(
   return advantages;
 }
 
-/** For each turn the discounted sum of the rewards from it on. */
-function discountedReturns(rewards: readonly number[], gamma: number): number[] {
-  const returns = new Array<number>(rewards.length);
-  let sum = 0;
-  for (let turn = rewards.length - 1; turn >= 0; turn--) {
-    sum = rewards[turn]! + gamma * sum;
-    returns[turn] = sum;
-  }
-  return returns;
+/** How many turns are compared with each other, for each state of the group. */
+export function sizesOfStates(group: readonly TurnedRollout[]): number[] {
+  return comparedTurns(group).map(({ length }) => length);
+}
+
+interface ComparedTurn {
+  /** Which rollout of the group. */
+  readonly index: number;
+  readonly turn: number;
+}
+
+/** The turns of a group, those together that are compared with each other. */
+function comparedTurns(group: readonly TurnedRollout[]): ComparedTurn[][] {
+  const turns = group.flatMap(({ turnRewards = [] }, index) =>
+    turnRewards.map((_, turn) => ({ index, turn })),
+  );
+  return [...Map.groupBy(turns, ({ index, turn }) => group[index]!.states?.[turn] ?? turn).values()];
 }

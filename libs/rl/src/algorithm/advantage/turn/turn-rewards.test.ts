@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { advantagesOfSample, assignCredit, hasAdvantage } from "../../credit.ts";
-import type { Rollout, Score } from "../../rollout.ts";
-import { rolloutOf } from "../../testing-rollouts.ts";
-import type { OutcomeRules } from "../schema.ts";
-import { groupRelative } from "./grpo.ts";
+import { advantagesOfSample, assignCredit, hasAdvantage } from "../../../credit.ts";
+import type { Rollout, Score } from "../../../rollout.ts";
+import { rolloutOf } from "../../../testing-rollouts.ts";
+import type { OutcomeRules } from "../../schema.ts";
+import { groupRelative } from "../group/grpo.ts";
+import type { AdvantageConfig } from "../registry.ts";
 import { compareTurns } from "./turn-rewards.ts";
 
-const DR_GRPO = { kind: "grpo", normalizeByStd: false, epsilon: 1e-6 } as const;
+const DR_GRPO = { kind: "grpo", normalizeByStd: false, epsilon: 1e-6, whiten: false, clip: null } as const;
 const compare = (rewards: readonly number[]) => groupRelative(rewards, DR_GRPO);
 const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: "drop" };
+const algorithm = (advantage: AdvantageConfig) => ({ outcomes: RULES, reward: { clip: null }, advantage });
 const WHOLE = { weight: 1, episodeWeight: 1, gamma: 1 };
 
 function turned(advantage: number, turnRewards: number[] | undefined, turnCount = turnRewards?.length ?? 2) {
@@ -64,14 +66,14 @@ describe("credit of turns", () => {
 
   test("is that of the episode for every token where the run wants none of turns", () => {
     const rollouts = [twoTurns(0, 1, [{ turn: 0, value: 1 }]), twoTurns(1, 0, [])];
-    const [group] = assignCredit([{ task: 0, rollouts }], RULES, DR_GRPO).groups;
+    const [group] = assignCredit([{ task: 0, rollouts }], algorithm(DR_GRPO)).groups;
     assert.equal(group?.rollouts[0]?.turnAdvantages, undefined);
     assert.deepEqual([...advantagesOfSample(group!.rollouts[0]!, 0)], [1, 1, 1]);
   });
 
   test("keeps the episode's advantage apart and gives each turn's tokens their own", () => {
     const rollouts = [twoTurns(0, 0, [{ turn: 1, value: 1 }]), twoTurns(1, 0, [{ turn: 0, value: 1 }])];
-    const [group] = assignCredit([{ task: 0, rollouts }], RULES, config).groups;
+    const [group] = assignCredit([{ task: 0, rollouts }], algorithm(config)).groups;
     const [first, second] = group!.rollouts;
     assert.deepEqual([first!.advantage, second!.advantage], [0, 0]);
     // Returns, by the judge's weight 2: [2, 2] and [2, 0].
@@ -91,7 +93,7 @@ describe("credit of turns", () => {
       outcome: Outcome.agentFailed,
     };
     const rollouts = [twoTurns(0, 0, [{ turn: 0, value: 1 }]), failed];
-    const [group] = assignCredit([{ task: 0, rollouts }], RULES, config).groups;
+    const [group] = assignCredit([{ task: 0, rollouts }], algorithm(config)).groups;
     assert.deepEqual(
       group!.rollouts.map(({ turnAdvantages }) => turnAdvantages),
       [

@@ -1,0 +1,57 @@
+/**
+ * Generalized advantage estimation with a critic, whitened over the step's tokens (PPO as in Schulman et al., 2015,
+ * https://arxiv.org/abs/1506.02438). The formula is in `returns.ts`.
+ *
+ * Tokens that the model did not sample are passed over: V_(t+1) is the value of the next sampled token.
+ */
+
+import { z } from "zod";
+import { BrokenRecordError } from "../../../errors.ts";
+import { generalizedAdvantages } from "../../returns.ts";
+import { defineAdvantage, type RewardedRollout } from "../advantage.ts";
+import {
+  creditOption,
+  inRowOrder,
+  readsRewardByCredit,
+  rolloutAdvantageOf,
+  tokenRowOf,
+  turnKeyOfCredit,
+} from "./token-row.ts";
+
+export const gae = defineAdvantage({
+  kind: "gae",
+  options: {
+    /** By how much a reward counts less with each sampled token that lies before it. */
+    gamma: z.number().min(0).max(1).default(1),
+    /** How far an advantage looks past the critic: 1 = to the end, 0 = to the next token. */
+    lambda: z.number().min(0).max(1).default(1),
+    /** Which rewards are followed. */
+    credit: creditOption,
+  },
+  comparesGroup: false,
+  whitens: true,
+  needs: ["values"],
+  readsReward: readsRewardByCredit,
+  turnKey: turnKeyOfCredit,
+  compute: (step, options) => ({
+    groups: step.map(({ rollouts }) =>
+      rollouts.map((rewarded) => {
+        const row = tokenRowOf(rewarded, options.credit);
+        const values = inRowOrder(row, valuesOf(rewarded));
+        return rolloutAdvantageOf(
+          row,
+          rewarded.rollout,
+          generalizedAdvantages(row.rewards, values, options).advantages,
+        );
+      }),
+    ),
+  }),
+});
+
+function valuesOf({ rollout, values }: RewardedRollout): ArrayLike<number> {
+  if (values !== undefined) return values;
+  const { task, index } = rollout.slot;
+  throw new BrokenRecordError(
+    `gae needs the values of a critic, and rollout ${index} of task ${task} has none`,
+  );
+}

@@ -1,0 +1,58 @@
+/**
+ * Returns of turns that are normalised among all turns of the group, or of the step (ROLL's step_reinforce): each turn is
+ * worth how much better it went on from there than elsewhere.
+ *
+ *   G_t = r_t + gamma G_(t+1)       A_t = (G_t - mean(G)) / (std(G) + eps)       t a turn
+ *
+ * A rollout whose outcome is worth a fixed reward has it at its last turn.
+ */
+
+import { z } from "zod";
+import { discountedReturns } from "../../returns.ts";
+import { type NormalizeOptions, normalizeRewards, normalizeShape } from "../../reward/normalize.ts";
+import { defineAdvantage, type RewardedRollout } from "../advantage.ts";
+
+export const stepReinforce = defineAdvantage({
+  kind: "step_reinforce",
+  options: {
+    /** By how much a reward counts less with each turn that lies before it. ROLL: step_reward_gamma. */
+    gamma: z.number().min(0).max(1).default(0.95),
+    /** What the returns of turns are compared with. */
+    normalize: z.strictObject(normalizeShape).prefault({}),
+  },
+  comparesGroup: false,
+  readsReward: () => false,
+  turnKey: () => "kind",
+  compute: (step, { gamma, normalize }) => {
+    const returns = step.map(({ rollouts }) =>
+      rollouts.map((rewarded) => discountedReturns(turnRewardsOf(rewarded), gamma)),
+    );
+    const compared = normalizeNested(returns, normalize);
+    return {
+      groups: compared.map((group) =>
+        group.map((turnAdvantages) => ({
+          advantage:
+            turnAdvantages.reduce((sum, each) => sum + each, 0) / Math.max(1, turnAdvantages.length) + 0,
+          turnAdvantages,
+        })),
+      ),
+    };
+  },
+});
+
+function turnRewardsOf({ rollout, reward, turnRewards }: RewardedRollout): readonly number[] {
+  if (turnRewards !== undefined) return turnRewards;
+  return Array.from({ length: rollout.turnCount }, (_, turn) =>
+    turn === rollout.turnCount - 1 ? reward : 0,
+  );
+}
+
+/** Normalises numbers that lie by group, rollout and turn. */
+function normalizeNested(returns: readonly number[][][], options: NormalizeOptions): number[][][] {
+  const flat = returns.flat(2);
+  const groupOf = returns.flatMap((group, index) => group.flat().map(() => index));
+  const normalized = normalizeRewards(flat, groupOf, options);
+  let next = 0;
+  // + 0: a ledger that keeps numbers as text knows no -0.
+  return returns.map((group) => group.map((turns) => turns.map(() => normalized[next++]! + 0)));
+}
