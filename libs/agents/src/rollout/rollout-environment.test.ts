@@ -38,6 +38,47 @@ test("what an environment says of a turn stands beside what the call said of its
   const { turns } = await playAgent(player, { environment: { definition: coin }, answers: ["heads"] });
   assert.deepEqual(
     turns.map(({ info, reward }) => [info, reward]),
-    [[{ role: "player", said: "heads" }, 1]],
+    [[{ role: "player", said: "heads", state: turns[0]!.info!.state }, 1]],
   );
+});
+
+test("a turn is recorded with the state in which it acted: what the environment named, or a digest of what it showed", async () => {
+  /** A way of three steps; the second place has a name. */
+  const way = defineEnvironment({
+    configSchema: z.strictObject({}),
+    create: () => {
+      let place = 0;
+      const shown = () => ({
+        observation: place === 0 ? "the gate" : `step ${place}`,
+        info: place === 1 ? { state: "hall" } : {},
+      });
+      return {
+        reset: shown,
+        step: () => {
+          place = (place + 1) % 3;
+          return { ...shown(), reward: 0, terminated: false, truncated: false };
+        },
+        metrics: () => ({}),
+      };
+    },
+  });
+  const walker = defineAgent({
+    configSchema: z.strictObject({}),
+    needsEnvironment: true,
+    buildGraph: () => undefined,
+    async run(_graph, { model, environment }) {
+      await environment!.reset();
+      for (let step = 0; step < 4; step++) {
+        await environment!.step((await model.invoke([new HumanMessage(`on ${step}`)])).text);
+      }
+      return {};
+    },
+  });
+  const answers = ["on", "on", "on", "on"];
+  const { turns } = await playAgent(walker, { environment: { definition: way }, answers });
+  const [gate, hall, end, again] = turns.map(({ info }) => info?.state);
+  assert.match(String(gate), /^[0-9a-f]{16}$/);
+  assert.equal(hall, "hall");
+  assert.equal(again, gate);
+  assert.notEqual(end, gate);
 });

@@ -1,9 +1,12 @@
 /**
  * The environment of one attempt: seeded by its task, each step a span, its reward and info in the record of the turn
- * that acted.
+ * that acted, with the state in which it did.
  */
 
+import { createHash } from "node:crypto";
+
 import { RetryableError, Turnstile } from "@hone/core";
+import { TurnInfo } from "@hone/rl";
 import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
 import type { AgentEnvironment } from "../definitions/agent.ts";
 import type { Environment, EnvironmentReset, EnvironmentStep } from "../definitions/environment.ts";
@@ -33,6 +36,8 @@ export class RolloutEnvironment implements AgentEnvironment {
   readonly #trace: Context;
   readonly #witness: RolloutWitness | undefined;
   #session: ModelSession | undefined;
+  /** Of the state that the last answer of the environment led to. */
+  #state: string | undefined;
 
   constructor(options: RolloutEnvironmentOptions) {
     this.#inner = options.inner;
@@ -49,6 +54,7 @@ export class RolloutEnvironment implements AgentEnvironment {
 
   async reset(): Promise<EnvironmentReset> {
     const reset = await this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
+    this.#state = nameOfState(reset);
     this.#witness?.onReset(reset);
     return reset;
   }
@@ -59,9 +65,10 @@ export class RolloutEnvironment implements AgentEnvironment {
     const turn = this.#session?.lastTurn;
     if (turn !== undefined) {
       turn.reward = (turn.reward ?? 0) + step.reward;
-      // What the call said of itself, such as its role, stays.
-      turn.info = { ...turn.info, ...step.info };
+      // What the call said of itself, such as its role, stays. The state is the one before the step.
+      turn.info = { ...turn.info, ...step.info, [TurnInfo.state]: this.#state ?? null };
     }
+    this.#state = nameOfState(step);
     this.#witness?.onStep(answer, step, turn);
     return step;
   }
@@ -93,6 +100,16 @@ export class RolloutEnvironment implements AgentEnvironment {
       span.end();
     }
   }
+}
+
+/** Hexadecimal digits: states of one group are compared with each other, some thousands at most. */
+const DIGEST_DIGITS = 16;
+
+/** What the environment calls its state, or a digest of what it showed. */
+function nameOfState({ observation, info }: EnvironmentReset): string {
+  const named = info[TurnInfo.state];
+  if (typeof named === "string") return named;
+  return createHash("sha256").update(observation).digest("hex").slice(0, DIGEST_DIGITS);
 }
 
 function describe(span: ReturnType<typeof startSpan>, result: EnvironmentReset | EnvironmentStep): void {
