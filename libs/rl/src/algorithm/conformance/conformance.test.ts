@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { familyOf, type GoldenCase, golden, Question } from "./testing/golden.ts";
+import { assertAnswered, isAnswered } from "./testing/row.ts";
+import { NOT_YET, ROWS } from "./testing/table.ts";
+
+/* Hone's algorithms against the numbers of verl and ROLL. Where Hone differs on purpose, the row of the table names the quirk. */
+
+describe("golden cases", () => {
+  const byFunction = Map.groupBy(golden.cases, (each) => `${familyOf(each)}: ${each.function}`);
+  for (const [name, cases] of byFunction) {
+    const claimed = cases.filter((each) => rowsOf(each).length > 0);
+    if (claimed.length === 0) continue;
+    const [row] = rowsOf(claimed[0]!);
+    test(`${name} is ${row!.hone} (${claimed.length} cases)`, () => {
+      for (const each of claimed) {
+        const rows = rowsOf(each);
+        assert.equal(rows.length, 1, `${each.name} is claimed by ${rows.length} rows`);
+        assertAnswered(rows[0]!, new Question(each));
+      }
+    });
+  }
+
+  test("each case is claimed by a row, or by a family that is stated as not there yet", () => {
+    const unclaimed = golden.cases.filter(
+      (each) => rowsOf(each).length === 0 && !NOT_YET.some((row) => isAnswered(row, each)),
+    );
+    assert.deepEqual(
+      unclaimed.map(({ name }) => name),
+      [],
+    );
+  });
+
+  test("nothing is stated as not there yet that a row answers, or that no case is of", () => {
+    for (const row of NOT_YET) {
+      const cases = golden.cases.filter((each) => isAnswered(row, each));
+      assert.ok(cases.length > 0, `there are no cases of ${row.family} ${row.named ?? ""}`);
+      assert.deepEqual(
+        cases.filter((each) => rowsOf(each).length > 0).map(({ name }) => name),
+        [],
+      );
+    }
+  });
+
+  test("each row answers a case", () => {
+    for (const row of ROWS) {
+      assert.ok(
+        golden.cases.some((each) => isAnswered(row, each)),
+        `no case is answered by the row of ${row.family} ${row.hone}`,
+      );
+    }
+  });
+});
+
+function rowsOf(each: GoldenCase) {
+  return ROWS.filter((row) => isAnswered(row, each));
+}
