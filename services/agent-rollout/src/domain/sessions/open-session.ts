@@ -26,6 +26,7 @@ import {
   streamAnswer,
 } from "@hone/agents";
 import { deriveSeed, secretCheck } from "@hone/core";
+import { counterOf, Instrument } from "@hone/telemetry";
 import { type ChatMessage, type ChatTool, StopScanner } from "@hone/tokenizer";
 import {
   NoSuchTurnError,
@@ -41,10 +42,11 @@ import {
   type SessionReply,
   type SessionRequest,
 } from "./session-call.ts";
-import { countSessionCall } from "./session-metrics.ts";
 
 /** More calls than agents make in parallel, and few enough that one rollout cannot fill an engine. */
 const MAX_CALLS_AT_ONCE = 64;
+/** Answered calls, by how their messages relate to the record. */
+const answeredCalls = counterOf(Instrument.sessionCalls);
 
 /** A role in which an agent calls the model. */
 export interface OpenRole {
@@ -292,7 +294,7 @@ export class OpenSession {
 
   #count(kind: CallKind, role: string | undefined, { sampling }: SessionRequest): void {
     this.#numCalls++;
-    countSessionCall(kind);
+    answeredCalls.of({ kind }).add();
     if (kind !== CallKind.first && kind !== CallKind.extension) this.#add(`drift_${kind}`, 1);
     if (role !== undefined) this.#add(`calls_of_${role}`, 1);
     const own = this.#parts.sampling;

@@ -14,7 +14,6 @@ import { Conversation } from "./conversation.ts";
 import { type GradeOptions, Grades } from "./grade.ts";
 import { PROGRAMS_PROGRAM } from "./harness.ts";
 import type { ProgramTest } from "./row-tests.ts";
-import { isSameOutput } from "./same-output.ts";
 
 /** At least this much of a program's output is read, or twice the longest expected output; a longer output is wrong. */
 const MIN_OUTPUT_BYTES = 131_072;
@@ -83,4 +82,14 @@ function problemOf(reply: string, expected: string): string | undefined {
   if (!ran.success) return "its process did not report its output";
   if (ran.data.error !== null) return ran.data.error.slice(0, 500);
   return isSameOutput(ran.data.output, expected) ? undefined : "it printed something else";
+}
+
+/** Ignores spaces at the ends of lines and line breaks at the end, as code contests do, and nothing else. */
+export function isSameOutput(printed: string, expected: string): boolean {
+  return normalOf(printed) === normalOf(expected);
+}
+
+function normalOf(text: string): string {
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  return lines.join("\n").trimEnd();
 }

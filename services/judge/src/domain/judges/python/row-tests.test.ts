@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JudgeError } from "../../../errors.ts";
+import { isSameOutput } from "./grade-programs.ts";
 import { rowTestsOf } from "./row-tests.ts";
-import { isSameOutput } from "./same-output.ts";
 
 const read = (truth: unknown, isAll = true) =>
   rowTestsOf(typeof truth === "string" ? truth : JSON.stringify(truth), isAll);
