@@ -89,6 +89,6 @@ describe("hone chat", { timeout: 120_000 }, () => {
     await rename(path.join(folder.path, "model", "config.json"), path.join(folder.path, "config.json"));
     const { code, errors } = await chat("Hello\n", "./model");
     assert.equal(code, 1);
-    assert.match(errors, /Cannot serve model as it must load.*config\.json/s);
+    assert.match(errors, /model cannot be loaded.*config\.json/s);
   });
 });

@@ -44,7 +44,7 @@ const { values } = parseArgs({
     cacheMib: { type: "string", default: "512" },
   },
 });
-if (values.model === undefined) throw new Error("Cannot serve as --model must name a folder");
+if (values.model === undefined) throw new Error("Give the folder of a model with --model");
 const engine = new EmbeddedEngine({
   maxCacheBytes: Number(values.cacheMib) * MIB,
   intraOpThreads: Number(values.threads),

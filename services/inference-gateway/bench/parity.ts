@@ -24,7 +24,7 @@ const CACHE_BYTES = 2 * 2 ** 30;
 
 const [modelFolder, referenceFolder] = process.argv.slice(2);
 if (modelFolder === undefined || referenceFolder === undefined) {
-  throw new Error("Cannot compare as two folders are needed: model, reference");
+  throw new Error("Give two folders: that of the model and that of the reference");
 }
 const { prompts } = JSON.parse(await readFile(path.join(referenceFolder, "reference.json"), "utf8")) as {
   prompts: Prompt[];
@@ -107,8 +107,7 @@ async function equalContinuations(runner: OnnxRunner): Promise<number> {
   while (core.hasWork) {
     await core.step();
     for (const event of core.takeEvents()) {
-      if (event.kind !== "done")
-        throw new Error(`Cannot compare as a generation failed: ${JSON.stringify(event)}`);
+      if (event.kind !== "done") throw new Error(`A generation failed: ${JSON.stringify(event)}`);
       if (event.result.ids.join() === prompts[Number(event.id)]!.continuation.join()) numEqual++;
     }
   }

@@ -1,4 +1,4 @@
-/** The engine that the configuration names, with all that differs by its kind. */
+/** Makes the engine that the configuration names, with everything that depends on its kind. */
 
 import type { ConfigProblem, RunConfig } from "@hone/config";
 import type { ModelConfig, ModelSpec } from "@hone/nn";
@@ -17,21 +17,21 @@ import { VllmServer } from "./remote/vllm/vllm-server.ts";
 
 export interface ChosenEngine {
   readonly engine: InferenceEngine;
-  /** Whether it has one model at a time: such a replica claims one run, the other serves all. */
+  /** Whether it has one model at a time. Such a replica claims one run; others serve all runs. */
   readonly isSingleModel: boolean;
   readiness(): Readiness;
-  /** What of a run it cannot do; undefined while that is not known, as its server is not there yet. */
+  /** What the engine cannot do of a run; undefined while that is not known, as its server has not answered yet. */
   checkRun(run: RunConfig, model: ModelConfig | undefined): ConfigProblem[] | undefined;
-  /** Longest prompt and answer together, of a model. */
+  /** Longest prompt and answer together of a model. */
   contextTokens(spec: ModelSpec): number;
 }
 
 export interface ChooseEngineOptions {
   readonly config: InferenceGatewayConfig;
   readonly logger: Logger;
-  /** Told once when an engine within this process has failed. */
+  /** Called once, when an engine within this process has failed. */
   readonly onFailure: (error: Error) => void;
-  /** What the engine has loaded changed by itself. */
+  /** Called when the models that are loaded have changed without a call. */
   readonly onChange: () => void;
 }
 
@@ -66,12 +66,12 @@ function serverEngine(
   const { maxSequences, maxWaiting } = config;
   const server: EngineServer =
     settings.kind === "vllm" ? new VllmServer(settings) : new SglangServer(settings);
-  const tell = (change: ServerChange) => {
+  const onServerChange = (change: ServerChange) => {
     logServerChange(logger, server.name, change);
     onChange();
   };
   const { viewFolder } = settings;
-  const engine = new ServerEngine({ server, maxSequences, maxWaiting, viewFolder, onChange: tell });
+  const engine = new ServerEngine({ server, maxSequences, maxWaiting, viewFolder, onChange: onServerChange });
   return {
     engine,
     isSingleModel: true,
@@ -96,7 +96,7 @@ function logServerChange(logger: Logger, server: string, change: ServerChange): 
       return;
     }
     case "away":
-      logger.warn("the inference server is not there", { server, reason: change.reason });
+      logger.warn("the inference server does not answer", { server, reason: change.reason });
       return;
     case "restored": {
       const { model, version } = change.source;

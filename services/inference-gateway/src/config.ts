@@ -1,4 +1,4 @@
-/** Configuration of the inference gateway, from the environment. */
+/** Reads the configuration of the inference gateway from the environment. */
 
 import { homedir } from "node:os";
 import path from "node:path";
@@ -20,39 +20,39 @@ const ENGINE_KINDS = ["onnx", "vllm", "sglang"] as const;
 const schema = z.object({
   /** Sequences that run at once, over all models. */
   HONE_INFERENCE_MAX_SEQUENCES: environmentInteger(1, 65_536).default(256),
-  /** Requests that wait beside them; more are refused as busy. */
+  /** Further requests that wait; more are refused as busy. */
   HONE_INFERENCE_MAX_WAITING: environmentInteger(1, 1_000_000).default(4_096),
-  /** Memory for keys and values of each loaded policy version, MiB; at most what all sequences take at their longest. */
+  /** Memory for keys and values of each loaded policy version in MiB; never more than all sequences need at full length. */
   HONE_INFERENCE_CACHE_MIB: environmentInteger(1, 1_048_576).default(512),
   /** How long the prompts of one step may take: other generations stand still meanwhile. */
   HONE_INFERENCE_MAX_STEP_MS: environmentInteger(10, 60_000).default(2_000),
   /** Threads that share one operator; 0 = one for small models, every core for large ones. */
   HONE_INFERENCE_THREADS: environmentInteger(0, 8).default(0),
-  /** Where models 256 wide and more read contexts from: pooled repeats every bit, slots copy less behind long contexts. */
+  /** How models of width 256 and more keep contexts: with `pooled` results are equal bit by bit, `slots` copies less for long contexts. */
   HONE_INFERENCE_CONTEXTS: z.enum(["pooled", "slots"]).default("pooled"),
-  /** Longest silence towards a caller that waits. */
+  /** Longest time without a reply to a caller that waits. */
   HONE_INFERENCE_HEARTBEAT_MS: environmentInteger(50, 60_000).default(1_500),
   /** How long a request for a version that is not loaded yet waits here before it is refused as behind. */
   HONE_INFERENCE_VERSION_WAIT_MS: environmentInteger(0, 600_000).default(10_000),
   /** Time between two reports of this replica's state; changes are reported at once. */
   HONE_INFERENCE_REPORT_MS: environmentInteger(100, 10_000).default(2_000),
-  /** What generates: the embedded engine, or an inference server beside this gateway. */
+  /** The engine: the embedded one, or an inference server beside this gateway. */
   HONE_INFERENCE_ENGINE: z.enum(ENGINE_KINDS).default("onnx"),
-  /** Where that server answers. */
+  /** Address of that server. */
   HONE_INFERENCE_ENGINE_URL: z
     .url({ protocol: /^https?$/, error: "an address that begins with http:// or https://" })
     .optional(),
-  /** Its key, where it was started with one. */
+  /** Its API key, if it was started with one. */
   HONE_INFERENCE_ENGINE_API_KEY: z.string().regex(/^\S+$/, "no spaces").optional(),
   /** File that holds it, as a mounted secret. */
   HONE_INFERENCE_ENGINE_API_KEY_FILE: z.string().optional(),
-  /** Key of its routes that change weights, where it is another one (SGLang's `--admin-api-key`). */
+  /** Key of its routes that change weights, if they have their own (SGLang's `--admin-api-key`). */
   HONE_INFERENCE_ENGINE_ADMIN_KEY: z.string().regex(/^\S+$/, "no spaces").optional(),
   /** File that holds it, as a mounted secret. */
   HONE_INFERENCE_ENGINE_ADMIN_KEY_FILE: z.string().optional(),
-  /** Longest load of weights at that server. */
+  /** Longest time that the server may take to load weights. */
   HONE_INFERENCE_ENGINE_LOAD_MS: environmentInteger(1_000, 86_400_000).default(900_000),
-  /** Folder for links to what of a version that server shall read: it sees them there too. Absent = below the state folder. */
+  /** Folder for links to the files of a version that the server must read; it sees it under the same path. Absent = below the state folder. */
   HONE_INFERENCE_ENGINE_LINKS_DIR: z.string().startsWith("/", "an absolute path").optional(),
   /** Checkpoints to serve, separated by commas: `[<name>=]<place>`, where a place is a folder or an id of the hub. */
   HONE_INFERENCE_SERVE: z.string().default(""),
@@ -71,7 +71,7 @@ export type EngineConfig =
       readonly apiKey: string | undefined;
       readonly adminKey: string | undefined;
       readonly loadDeadlineMs: number;
-      /** Where folders of links are made for the server (domain/server/served-folder.ts). */
+      /** Folder for the folders of links that are made for the server (remote/served-folder.ts). */
       readonly viewFolder: string;
     };
 
@@ -88,9 +88,9 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly reportMs: number;
   readonly checkpoints: readonly WantedCheckpoint[];
   readonly apiKey: string | undefined;
-  /** Where checkpoints come from that are no folders. */
+  /** The hub of checkpoints that are not folders. */
   readonly hub: HubSettings;
-  /** Where checkpoints may lie, and the models that adapters among them name. */
+  /** Folders in which checkpoints may be, and the base models of adapters among them. */
   readonly modelFolders: ModelFolders;
 }
 
@@ -118,14 +118,14 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     checkpoints,
     apiKey: readSecretSetting(read, "HONE_INFERENCE_API_KEY"),
     hub,
-    // What the operator names may lie anywhere.
+    // Folders that the operator names may be anywhere.
     modelFolders: readModelFolders(environment, [base.filesDir, base.stateDir, hub.cacheDir]).and(
       ...checkpoints.map(({ place }) => place).filter((place) => path.isAbsolute(place)),
     ),
   };
 }
 
-/** Folders are told from ids of the hub by how they begin; those that begin with "." lie below the project folder. */
+/** A place that is absolute or begins with "." is a folder, and else an id of the hub. Relative folders are below the project folder. */
 function readCheckpoints(text: string, filesDir: string): WantedCheckpoint[] {
   const checkpoints = text
     .split(",")
@@ -146,28 +146,28 @@ function readCheckpoints(text: string, filesDir: string): WantedCheckpoint[] {
 
 type Variables = z.output<typeof schema>;
 
-/** What the engine would ignore is refused. */
+/** Refuses settings that the engine would ignore. */
 function readEngine(read: Variables, ownViewFolder: string): EngineConfig {
   const { HONE_INFERENCE_ENGINE: kind, HONE_INFERENCE_ENGINE_URL: url } = read;
-  const absent = (variable: keyof Variables, why: string) => {
+  const checkAbsent = (variable: keyof Variables, why: string) => {
     const value = read[variable];
     if (value !== undefined && value !== "")
       throw new SettingError(variable, `must be left out, as ${why}`, "set");
   };
   if (kind === "onnx") {
     const why = "HONE_INFERENCE_ENGINE is onnx, which has no server";
-    absent("HONE_INFERENCE_ENGINE_URL", why);
-    absent("HONE_INFERENCE_ENGINE_API_KEY", why);
-    absent("HONE_INFERENCE_ENGINE_ADMIN_KEY", why);
-    absent("HONE_INFERENCE_ENGINE_LINKS_DIR", why);
+    checkAbsent("HONE_INFERENCE_ENGINE_URL", why);
+    checkAbsent("HONE_INFERENCE_ENGINE_API_KEY", why);
+    checkAbsent("HONE_INFERENCE_ENGINE_ADMIN_KEY", why);
+    checkAbsent("HONE_INFERENCE_ENGINE_LINKS_DIR", why);
     return { kind };
   }
   if (url === undefined) {
     throw new SettingError("HONE_INFERENCE_ENGINE_URL", `must be the address of the ${kind} server`, "none");
   }
-  absent("HONE_INFERENCE_SERVE", `a gateway of ${kind} serves the run that it claims`);
+  checkAbsent("HONE_INFERENCE_SERVE", `a gateway of ${kind} serves the run that it claims`);
   if (kind === "vllm")
-    absent("HONE_INFERENCE_ENGINE_ADMIN_KEY", "vLLM has no key of its own for these routes");
+    checkAbsent("HONE_INFERENCE_ENGINE_ADMIN_KEY", "vLLM has no key of its own for these routes");
   return {
     kind,
     url,

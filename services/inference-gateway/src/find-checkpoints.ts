@@ -1,4 +1,4 @@
-/** Checkpoints to serve: folders of this machine, or repositories of the hub, as `owner/name` or `owner/name@revision`. */
+/** Finds checkpoints to serve: folders of this machine, or repositories of the hub as `owner/name` or `owner/name@revision`. */
 
 import type { ModelFolders } from "@hone/config";
 import { findModel, type HubSettings, ModelHub } from "@hone/hub";
@@ -7,7 +7,7 @@ import type { FindCheckpoint } from "./domain/serving/served-checkpoints.ts";
 
 const DEFAULT_REVISION = "main";
 
-/** @param folders of checkpoints, and of models that the adapters among them name. */
+/** @param folders in which checkpoints may be, and the base models of adapters among them. */
 export function findCheckpoints(settings: HubSettings, folders: ModelFolders): FindCheckpoint {
   const hub = new ModelHub(settings);
   return async function findCheckpoint(place, options) {

@@ -175,12 +175,12 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     assert.equal(again.cachedTokens, 3);
   });
 
-  test("tells the stages of a load as they end, with the memory that the process has and had at most", async () => {
+  test("logs each stage of a load when it ends, with the current and the peak memory of the process", async () => {
     await publish("told-1", 1);
     const ofRun = (message: string) =>
       logged.filter((line) => line.message === message && line.model === "told-1");
     await eventually("the load to end", () => ofRun("policy loaded").length === 1);
-    const stages = ofRun("policy on its way");
+    const stages = ofRun("a policy is being loaded");
     assert.deepEqual(
       stages.map(({ stage }) => stage),
       ["read", "built", "swapped"],

@@ -1,4 +1,4 @@
-/** The process of the service: runs until it is told to stop. */
+/** Runs the service as a process until it gets a signal to stop. */
 
 import { runService } from "@hone/service-kit";
 import { inferenceGatewayService } from "./service.ts";

@@ -1,9 +1,9 @@
 /**
- * The inference gateway: one engine replica. The embedded engine serves the policies of all active runs and chosen
- * checkpoints, an inference server beside it the run that this replica claims.
+ * The inference gateway: one engine replica. The embedded engine serves the policies of all active runs and the checkpoints
+ * that the operator names; with an inference server beside it the gateway serves the run that this replica claims.
  *
- * Drain: the replica's entries are taken back, so that callers go elsewhere; what runs may end, and is cut off and
- * answered as unavailable when the time for that is over.
+ * Drain: the replica's entries are removed, so that callers use other replicas. Generations that run may end; when the time for
+ * that is over, they are cut off and answered as unavailable.
  */
 
 import { respond, subjects, ValidatingService } from "@hone/messaging";
@@ -25,10 +25,10 @@ import { type ReplicaReporter, reportReplica } from "./nats/report-replica.ts";
 import { serveGenerate } from "./nats/serve-generate.ts";
 
 const loadSeconds = histogramOf(Instrument.policyLoadSeconds);
-/** Shorter stages of a load are told to those who look for them. */
+/** Shorter stages of a load are logged at the level debug. */
 const LONG_STAGE_MS = 500;
 const MIB = 2 ** 20;
-/** Replicas share the checks of runs by this queue group. */
+/** In this queue group one replica answers each check of a run. */
 const QUEUE_GROUP = "inference-gateway";
 
 export const inferenceGatewayService: ServiceDefinition<InferenceGatewayConfig> = {
@@ -72,7 +72,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
       async handle({ message, reply }) {
         const answer = answerValidate(message, chosen.checkRun);
         if (answer !== undefined) await reply(answer);
-        else logger.info("a run is not checked yet, as the inference server is not there");
+        else logger.info("a run is not checked yet, as the inference server has not answered yet");
       },
       onError: (error, subject) => logger.error("a request failed", { subject, error }),
     },
@@ -113,9 +113,9 @@ function logChange(logger: Logger, change: PolicyChange): void {
     case "progress": {
       const { stage, tookMs, detail } = change.progress;
       const { residentBytes, peakBytes } = processMemory();
-      // Small models have a version every few seconds.
+      // Small models load a version every few seconds.
       const level = tookMs < LONG_STAGE_MS ? "debug" : "info";
-      logger[level]("policy on its way", {
+      logger[level]("a policy is being loaded", {
         model: change.source.model,
         version: change.source.version,
         stage,

@@ -61,7 +61,7 @@ describe("startChatSpan()", () => {
     Object.fromEntries(span!.attributes.map(({ key, value }) => [key, value?.value.value]));
   const servers = () => spans.filter((span) => span.kind === Span_SpanKind.SERVER);
 
-  test("stands below the caller's span with what was asked and what came out", () => {
+  test("is a child of the caller's span, with the request and its result as attributes", () => {
     const [done] = servers();
     const caller = spans.find((span) => span.name === "chat lake-1" && span.parentSpanId.length === 0)!;
     assert.deepEqual(done!.parentSpanId, caller.spanId);
@@ -77,7 +77,7 @@ describe("startChatSpan()", () => {
     assert.equal(attributes["hone.replica"], "replica-1");
   });
 
-  test("has the engine's phases below it, one after the other", () => {
+  test("has the engine's phases as its children, one after the other", () => {
     const [done] = servers();
     const phases = ["engine.queue", "engine.prefill", "engine.decode"].map((name) => {
       const span = spans.find((other) => other.name === name)!;
@@ -91,7 +91,7 @@ describe("startChatSpan()", () => {
     assert.equal(phases[2]!.startTimeUnixNano, phases[1]!.endTimeUnixNano);
   });
 
-  test("says why a generation failed", () => {
+  test("has the reason when a generation failed", () => {
     const failed = servers()[1];
     assert.equal(attributesOf(failed)["error.type"], "ENGINE_BUSY");
     assert.match(failed!.status!.message, /queue is full/);

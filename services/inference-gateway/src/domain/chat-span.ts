@@ -1,4 +1,4 @@
-/** The server's span of one generation, with the engine's phases below it. */
+/** The server's span of one generation, with the engine's phases as its children. */
 
 import {
   Attr,
@@ -14,14 +14,14 @@ import {
 import type { GenerateRequest, GenerateResult } from "./inference-engine.ts";
 
 export interface ChatSpan {
-  /** What is done for the generation stands below it. */
+  /** Context for the work of the generation, whose spans become children of this one. */
   readonly below: Context;
-  /** Ends it with what came out. */
+  /** Ends the span with the result. */
   done(result: GenerateResult): void;
   failed(error: unknown): void;
 }
 
-/** @param parent the context that the request came with. */
+/** @param parent the context of the request. */
 export function startChatSpan(request: GenerateRequest, parent: Context, replica: string): ChatSpan {
   const startedAt = Date.now();
   const span = startSpan(SpanName.chat(request.model), {
@@ -80,7 +80,7 @@ function resultAttributes(request: GenerateRequest, result: GenerateResult) {
   };
 }
 
-/** The phases follow each other up to now; what came before them was a wait for the version. */
+/** The phases follow each other and end now; the time before them was a wait for the version. */
 function recordPhases(span: Span, parent: Context, startedAt: number, result: GenerateResult): void {
   const below = contextOf(span, parent);
   const { queueMs, prefillMs, decodeMs } = result.metrics;

@@ -1,14 +1,14 @@
-/** The rules of the port that every engine refuses in the same way. */
+/** The rules for requests that are the same for every engine. */
 
 import { InvalidRequestError } from "./errors.ts";
 import { type GenerateRequest, MAX_TOP_LOGPROBS } from "./inference-engine.ts";
 
-/** Logits divided by more than this are all alike. */
+/** At a higher temperature all tokens are practically equally likely. */
 const MAX_TEMPERATURE = 100;
-/** Beyond, only tokens that are new to the text are left. */
+/** Above this only tokens that are new to the text can be sampled. */
 const MAX_REPETITION_PENALTY = 100;
 
-/** @throws {InvalidRequestError} that names the first rule broken. */
+/** @throws {InvalidRequestError} that names the first broken rule. */
 export function checkRequest(request: GenerateRequest): void {
   const { sampling, seed, versionRange, deadlineMs, promptIds } = request;
   const rules: readonly (readonly [path: string, value: unknown, isKept: boolean, rule: string])[] = [
@@ -19,16 +19,21 @@ export function checkRequest(request: GenerateRequest): void {
       "sampling.temperature",
       sampling.temperature,
       sampling.temperature >= 0 && sampling.temperature <= MAX_TEMPERATURE,
-      `must lie in [0, ${MAX_TEMPERATURE}]`,
+      `must be from 0 to ${MAX_TEMPERATURE}`,
     ],
-    ["sampling.topP", sampling.topP, sampling.topP > 0 && sampling.topP <= 1, "must lie in (0, 1]"],
-    ["sampling.topK", sampling.topK, isWhole(sampling.topK, 0), "must be a whole number from 0"],
-    ["sampling.minP", sampling.minP, isWithin(sampling.minP ?? 0, 0, 1), "must lie in [0, 1]"],
+    [
+      "sampling.topP",
+      sampling.topP,
+      sampling.topP > 0 && sampling.topP <= 1,
+      "must be above 0 and at most 1",
+    ],
+    ["sampling.topK", sampling.topK, isWhole(sampling.topK, 0), "must be a whole number of at least 0"],
+    ["sampling.minP", sampling.minP, isWithin(sampling.minP ?? 0, 0, 1), "must be from 0 to 1"],
     [
       "sampling.repetitionPenalty",
       sampling.repetitionPenalty,
       (sampling.repetitionPenalty ?? 1) > 0 && (sampling.repetitionPenalty ?? 1) <= MAX_REPETITION_PENALTY,
-      `must lie in (0, ${MAX_REPETITION_PENALTY}]`,
+      `must be above 0 and at most ${MAX_REPETITION_PENALTY}`,
     ],
     ...(["presencePenalty", "frequencyPenalty"] as const).map(
       (name) =>
@@ -36,7 +41,7 @@ export function checkRequest(request: GenerateRequest): void {
           `sampling.${name}`,
           sampling[name],
           isWithin(sampling[name] ?? 0, -2, 2),
-          "must lie in [-2, 2]",
+          "must be from -2 to 2",
         ] as const,
     ),
     [
@@ -49,14 +54,14 @@ export function checkRequest(request: GenerateRequest): void {
       "sampling.maxNewTokens",
       sampling.maxNewTokens,
       isWhole(sampling.maxNewTokens, 1),
-      "must be a whole number from 1",
+      "must be a whole number of at least 1",
     ],
     ["seed", seed, isWhole(seed, 0), "must be a non-negative safe integer"],
     [
       "versionRange",
       versionRange,
       isWhole(versionRange.lowest, 0) && versionRange.highest >= versionRange.lowest,
-      "must run from a lowest version to one not below it",
+      "must have a lowest version of at least 0 and a highest version that is not below it",
     ],
     ["deadlineMs", deadlineMs, deadlineMs > 0, "must be above 0"],
   ];

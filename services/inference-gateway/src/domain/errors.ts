@@ -1,17 +1,14 @@
-/** What the engine refuses and how it fails. Terminal: the same request cannot succeed. Retryable: it may, later or elsewhere. */
+/** The engine's errors. A terminal one means that the same request cannot succeed, a retryable one that it may, later or elsewhere. */
 
 import { InvalidInputError, RetryableError, TerminalError } from "@hone/core";
 import type { VersionRange } from "./inference-engine.ts";
 
-/** The request breaks a rule of the port. */
+/** The request breaks a rule of the port. The rule begins with "must". */
 export class InvalidRequestError extends InvalidInputError {
   readonly value: unknown;
 
   constructor(path: string, value: unknown, rule: string) {
-    super(`Cannot generate as ${path} ${rule}: current value is ${JSON.stringify(value)}`, {
-      path,
-      allowed: rule,
-    });
+    super(`${path} is ${JSON.stringify(value)}; it ${rule}`, { path, allowed: rule });
     this.value = value;
   }
 }
@@ -21,10 +18,7 @@ export class EngineBusyError extends RetryableError {
   readonly waiting: number;
 
   constructor(waiting: number) {
-    super(
-      "ENGINE_BUSY",
-      `Cannot queue a generation as the queue is full: current value is ${waiting} waiting`,
-    );
+    super("ENGINE_BUSY", `The engine's queue is full: ${waiting} generations wait already`);
     this.waiting = waiting;
   }
 }
@@ -38,7 +32,7 @@ export class VersionBehindError extends RetryableError {
   constructor(model: string, range: VersionRange, newest: number | undefined) {
     super(
       "VERSION_BEHIND",
-      `Cannot generate with ${model} as version ${range.lowest} or newer is asked for: current value is ${newest ?? "none"}`,
+      `Version ${range.lowest} or newer of ${model} is not loaded here yet; ${newest === undefined ? "no version is" : `the newest is version ${newest}`}`,
     );
     this.model = model;
     this.range = range;
@@ -55,7 +49,7 @@ export class VersionStaleError extends TerminalError {
   constructor(model: string, range: VersionRange, newest: number) {
     super(
       "VERSION_STALE",
-      `Cannot generate with ${model} as version ${range.highest} or older is asked for: current value is ${newest}`,
+      `Version ${range.highest} or older of ${model} is not loaded any more; version ${newest} has replaced it`,
     );
     this.model = model;
     this.range = range;
@@ -63,14 +57,14 @@ export class VersionStaleError extends TerminalError {
   }
 }
 
-/** A folder is no model that this engine can serve, or not the one that was announced. */
+/** A folder holds no model that this engine can serve, or another one than was announced. */
 export class PolicyLoadError extends TerminalError {
   constructor(message: string, options?: ErrorOptions) {
     super("POLICY_LOAD", message, options);
   }
 }
 
-/** The engine broke or is closed: another replica, or this one after its restart, may serve. */
+/** The engine failed or is closed. Another replica, or this one after its restart, may answer. */
 export class EngineFailedError extends RetryableError {
   constructor(message: string, options?: ErrorOptions) {
     super("ENGINE_FAILED", message, options);
@@ -82,16 +76,13 @@ export class UnknownModelError extends TerminalError {
   readonly model: string;
 
   constructor(model: string, served: readonly string[]) {
-    const names = served.length === 0 ? "none" : served.join(", ");
-    super(
-      "MODEL_NOT_FOUND",
-      `Cannot answer as the model must be one of (${names}): current value is ${model}`,
-    );
+    const allowed = served.length === 0 ? "no model is" : `it must be one of: ${served.join(", ")}`;
+    super("MODEL_NOT_FOUND", `The model ${model} is not served here; ${allowed}`);
     this.model = model;
   }
 }
 
-/** The model is on its way: fetched, or loaded. */
+/** The model is being fetched or loaded. */
 export class ModelLoadingError extends RetryableError {
   readonly model: string;
 
@@ -106,55 +97,52 @@ export class ModelFailedError extends TerminalError {
   readonly model: string;
 
   constructor(model: string, options: ErrorOptions) {
-    super("MODEL_FAILED", `Cannot serve ${model} as it must load: current value is failed`, options);
+    super("MODEL_FAILED", `${model} cannot be loaded`, options);
     this.model = model;
   }
 }
 
-/** Neither a folder nor an id of the hub. */
+/** The place of a checkpoint is neither a folder nor an id of the hub. */
 export class CheckpointPlaceError extends TerminalError {
   constructor(place: string) {
     super(
       "CHECKPOINT_PLACE",
-      `Cannot serve a checkpoint as its place must be a folder, or an id of the hub such as owner/name: current value is ${place}`,
+      `The checkpoint ${place} cannot be served; its place must be a folder, or an id of the hub such as owner/name`,
     );
   }
 }
 
-/** The inference server cannot be reached, or broke off: it starts, restarts or is dead. */
+/** The inference server cannot be reached or broke an answer off, as it starts, restarts or has failed. */
 export class ServerGoneError extends RetryableError {
   constructor(server: string, reason: string, options?: ErrorOptions) {
-    super("SERVER_GONE", `Cannot reach ${server} as it must answer: current value is ${reason}`, options);
+    super("SERVER_GONE", `${server} does not answer: ${reason}`, options);
   }
 }
 
-/** The inference server lives and is too busy to say what weights it holds: its engine is in a long step. */
+/** The inference server runs, but is too busy with a long step of its engine to say which weights it holds. */
 export class ServerBusyError extends RetryableError {
   constructor(server: string, options?: ErrorOptions) {
     super(
       "SERVER_BUSY",
-      `Cannot tell what ${server} holds as its engine must answer between two steps: current value is silence`,
+      `${server} did not say in time which weights it holds, as its engine is in a long step`,
       options,
     );
   }
 }
 
-/** The inference server answered that it will not do this. */
+/** The inference server refused a call. */
 export class ServerRefusedError extends TerminalError {
   readonly status: number;
 
   constructor(server: string, action: string, status: number, answer: string) {
-    super(
-      "SERVER_REFUSED",
-      `Cannot ${action} as ${server} must accept it: current value is ${status}, ${answer}`,
-    );
+    super("SERVER_REFUSED", `Cannot ${action}: ${server} answered with status ${status}: ${answer}`);
     this.status = status;
   }
 }
 
-/** The inference server runs without something that a run needs: it must be started differently. */
+/** The inference server was started without something that Hone needs, and must be started differently. */
 export class ServerUnfitError extends TerminalError {
   constructor(server: string, rule: string, found: string) {
-    super("SERVER_UNFIT", `Cannot use ${server} as it must ${rule}: current value is ${found}`);
+    super("SERVER_UNFIT", `${server} cannot be used: it must ${rule}, but is ${found}`);
   }
 }

@@ -1,4 +1,4 @@
-/** A generation that waits for its version: see rule 6 of the architecture, "the right policy". */
+/** Generates after a wait for the version, if necessary: rule 6 of the architecture, "the right policy". */
 
 import { VersionBehindError } from "./errors.ts";
 import type {
@@ -15,9 +15,9 @@ export interface GenerateWhenLoadedOptions extends GenerateOptions {
 }
 
 /**
- * Generates; where no loaded version is new enough, waits for the next load and tries again.
+ * Generates. While no loaded version is new enough, it waits for the next load and tries again.
  * @throws {VersionBehindError} when the wait is over, or the request's own deadline.
- * @throws what {@link InferenceEngine.generate} throws.
+ * @throws the other errors of {@link InferenceEngine.generate}.
  */
 export async function generateWhenLoaded(
   engine: InferenceEngine,

@@ -1,4 +1,4 @@
-/** What this replica counts of generations and of the steps of its engine. */
+/** Metrics of this replica's generations and of the steps of its engine. */
 
 import { counterOf, histogramOf, Instrument } from "@hone/telemetry";
 import type { GenerateResult } from "./inference-engine.ts";

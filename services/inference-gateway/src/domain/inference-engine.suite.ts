@@ -1,8 +1,8 @@
 /**
- * What every engine behind the port must do. An engine's test file calls {@link testInferenceEngine} with a factory.
+ * Tests of what every implementation of the port must do. An engine's test file calls {@link testInferenceEngine} with a factory.
  *
- * Exact engines (`isExact`) keep G1 bit by bit; the others only have to keep it in distribution, which no suite can
- * tell from a handful of samples. What an engine says that it cannot do, it has to refuse.
+ * Exact engines (`isExact`) keep G1 bit by bit. The others need to keep it only in distribution, which a few samples cannot
+ * show. An engine must refuse what it says that it cannot do.
  */
 
 import assert from "node:assert/strict";
@@ -21,15 +21,15 @@ export interface EngineUnderTest {
   readonly first: PolicySource;
   readonly second: PolicySource;
   readonly other: PolicySource;
-  /** Token ids below this are known to the models. */
+  /** All token ids of the models are below it. */
   readonly vocabularySize: number;
-  /** Tokens that a sequence may have. */
+  /** Most tokens of a sequence. */
   readonly maxContextTokens: number;
   dispose(): Promise<void>;
 }
 
 export interface EngineSuiteOptions {
-  /** Whether equal requests have bitwise equal answers, whatever runs beside them. */
+  /** Whether equal requests have bitwise equal answers, whatever else runs at the same time. */
   readonly isExact: boolean;
   /** Whether it holds one model at a time. @default false */
   readonly isSingleModel?: boolean;
@@ -39,7 +39,7 @@ export interface EngineSuiteOptions {
 
 let called = 0;
 
-/** Registers the suite. @param setUp makes a fresh engine with nothing loaded. */
+/** Registers the suite. @param setUp makes a new engine without loaded models. */
 export function testInferenceEngine(
   name: string,
   setUp: () => Promise<EngineUnderTest>,
@@ -87,7 +87,7 @@ export function testInferenceEngine(
         assert.ok(queueMs >= 0 && prefillMs >= 0 && decodeMs >= 0);
       }));
 
-    test("ends at a stop token, which stays in the ids", () =>
+    test("ends a generation at a stop token, which is the last of its ids", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const sampling = { ...ask(subject).sampling, stopTokenIds: many(subject.vocabularySize) };
@@ -96,7 +96,7 @@ export function testInferenceEngine(
         assert.equal(result.finishReason, FinishReason.stop);
       }));
 
-    test("takes the most likely token at temperature 0, whatever the seed", () =>
+    test("chooses the most likely token at temperature 0, whatever the seed is", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const sampling = { ...ask(subject).sampling, temperature: 0 };
@@ -108,7 +108,7 @@ export function testInferenceEngine(
         assert.ok(answers[0]!.logprobs.every((logprob) => logprob === 0));
       }));
 
-    test("draws other tokens with other seeds", () =>
+    test("samples other tokens with other seeds", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const answers = await Promise.all(
@@ -117,7 +117,7 @@ export function testInferenceEngine(
         assert.ok(new Set(answers.map((answer) => answer.ids.join())).size > 1);
       }));
 
-    test("restricts the draw to top-k, with logprobs of what is left", () =>
+    test("samples only from the top-k tokens, with logprobs of their distribution", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const sampling = { ...ask(subject).sampling, topK: 1 };
@@ -137,7 +137,7 @@ export function testInferenceEngine(
         assert.ok(result.logprobs.every((logprob) => Math.abs(logprob) < 1e-6));
       }));
 
-    test("serves many at once", () =>
+    test("runs many generations at the same time", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const requests = many(64).map((i) =>
@@ -165,7 +165,7 @@ export function testInferenceEngine(
         assert.deepEqual([ids, logprobs], [result.ids, result.logprobs]);
       }));
 
-    test("ends an aborted generation with what it has, by id and by signal", () =>
+    test("ends a generation that is aborted by id or by signal, and returns its tokens so far", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const sampling = { ...ask(subject).sampling, maxNewTokens: subject.maxContextTokens - 5 };
@@ -188,7 +188,7 @@ export function testInferenceEngine(
         assert.ok(result.ids.length < sampling.maxNewTokens);
       }));
 
-    test("moves to a new version and says which one made each token", () =>
+    test("moves a generation to a new version, and labels each token with its version", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const before = await subject.engine.generate(ask(subject));
@@ -211,7 +211,7 @@ export function testInferenceEngine(
         );
       }));
 
-    test("refuses versions outside the range, saying whether waiting can help", () =>
+    test("refuses versions outside the range, with an error that shows whether waiting can help", () =>
       withEngine(async (subject) => {
         const { engine } = subject;
         await assert.rejects(engine.generate(ask(subject)), VersionBehindError);
@@ -222,7 +222,7 @@ export function testInferenceEngine(
         await assert.rejects(engine.generate(range(0, 1)), VersionStaleError);
       }));
 
-    test("refuses requests that break a rule, naming it", () =>
+    test("refuses requests that break a rule, and names the rule", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const plain = ask(subject).sampling;
@@ -247,7 +247,7 @@ export function testInferenceEngine(
         await assert.rejects(subject.engine.generate(ask(subject, long)), InvalidRequestError);
       }));
 
-    test("keeps what is loaded when a load fails", () =>
+    test("keeps the loaded version when a load fails", () =>
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const broken = { ...subject.second, digest: "0".repeat(64) };
@@ -258,7 +258,7 @@ export function testInferenceEngine(
         assert.deepEqual(result.versions, [{ version: 1, tokenCount: 8 }]);
       }));
 
-    test("serves several models beside each other, or one after the other, and unloads one", () =>
+    test("serves several models at the same time or one after the other, and unloads one of them", () =>
       withEngine(async (subject) => {
         const { engine, first, other } = subject;
         await engine.loadPolicy(first);
@@ -288,7 +288,7 @@ export function testInferenceEngine(
         await engine.generate(ask(subject, { model: other.model }));
       }));
 
-    test("close() ends what runs, refuses what comes, and may be called twice", () =>
+    test("close() ends running generations, refuses new ones, and may be called twice", () =>
       withEngine(async (subject) => {
         const { engine } = subject;
         await engine.loadPolicy(subject.first);

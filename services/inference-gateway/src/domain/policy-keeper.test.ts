@@ -5,7 +5,7 @@ import { generateWhenLoaded } from "./generate-when-loaded.ts";
 import type { GenerateRequest, GenerateResult, InferenceEngine, PolicySource } from "./inference-engine.ts";
 import { type PolicyChange, PolicyKeeper } from "./policy-keeper.ts";
 
-/** An engine whose loads are let through by hand. */
+/** An engine whose loads end when the test says so. */
 class HandDrivenEngine implements InferenceEngine {
   readonly calls: string[] = [];
   readonly loads: { source: PolicySource; resolve: () => void; reject: (error: Error) => void }[] = [];
@@ -82,7 +82,7 @@ const request: GenerateRequest = {
 };
 
 describe("PolicyKeeper", () => {
-  test("loads one version at a time and skips those superseded meanwhile", async () => {
+  test("loads one version at a time, and skips versions that are superseded in the meantime", async () => {
     const { engine, keeper, changes, until, want } = setUp();
     for (const version of [1, 2, 3]) want(version);
     want(3);
@@ -97,7 +97,7 @@ describe("PolicyKeeper", () => {
     await keeper.close();
   });
 
-  test("tries a failed load again until it works", async () => {
+  test("tries a failed load again until it succeeds", async () => {
     const { engine, keeper, changes, until, want } = setUp();
     want(1);
     engine.loads[0]!.reject(new PolicyLoadError("not there yet"));
@@ -111,7 +111,7 @@ describe("PolicyKeeper", () => {
     await keeper.close();
   });
 
-  test("unloads what is dropped, and loads it again when it is wanted again", async () => {
+  test("unloads a dropped model, and loads it again when it is wanted again", async () => {
     const { engine, keeper, until, changes, want } = setUp();
     want(1);
     engine.loads[0]!.resolve();
@@ -129,7 +129,7 @@ describe("PolicyKeeper", () => {
 });
 
 describe("generateWhenLoaded()", () => {
-  test("waits for the version it may use", async () => {
+  test("waits for a version that the request may use", async () => {
     const { engine, keeper, until, want } = setUp();
     const generating = generateWhenLoaded(engine, keeper, request, { versionWaitMs: 60_000 });
     want(2);

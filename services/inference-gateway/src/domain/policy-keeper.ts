@@ -1,9 +1,9 @@
 /**
- * Keeps the engine's models as the runs want them.
+ * Loads and unloads the engine's models as the runs need them.
  *
- * K1: one load at a time per model; versions that are superseded while another one loads are skipped.
- * K2: a load that fails is tried again, with growing pauses, until it works or something else is wanted.
- * K3: whoever waits for a model is woken by each of its loads, and decides itself whether that was enough.
+ * K1: one load at a time per model; a version that is superseded while another one loads is skipped.
+ * K2: a load that fails is tried again, with growing pauses, until it succeeds or another version is wanted.
+ * K3: each load of a model wakes those who wait for the model, and they check themselves whether it is the one they need.
  */
 
 import { pause } from "@hone/core";
@@ -11,7 +11,7 @@ import type { InferenceEngine, LoadProgress, PolicySource } from "./inference-en
 
 export interface PolicyKeeperOptions {
   readonly engine: InferenceEngine;
-  /** Told after a load or an unload, when one begins, how far it is, and when one failed. */
+  /** Called when a load begins, progresses, succeeds or fails, and after an unload. */
   readonly onChange: (change: PolicyChange) => void;
 }
 
@@ -27,11 +27,11 @@ export type PolicyChange =
     }
   | { readonly kind: "unloaded"; readonly model: string };
 
-/** Pauses between tries to load: a shared folder may lag behind the message that announces it. */
+/** Pauses between attempts to load. A file on a shared file system may appear later than the message that announces it. */
 const MIN_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
-/** A policy that the engine has. */
+/** A policy that the engine has loaded. */
 export interface LoadedPolicy {
   readonly source: PolicySource;
   /** Unix milliseconds. */
@@ -42,7 +42,7 @@ interface Keeping {
   wanted: PolicySource | undefined;
   loaded: PolicySource | undefined;
   loadedAtMs: number;
-  /** Ends the pause before the next try when something else is wanted. */
+  /** Ends the pause before the next attempt when another version is wanted. */
   changed: AbortController;
   working: Promise<void> | undefined;
 }
@@ -59,25 +59,25 @@ export class PolicyKeeper {
     this.#onChange = options.onChange;
   }
 
-  /** What is loaded, of every model. */
+  /** The loaded version of every model. */
   loaded(): LoadedPolicy[] {
     return Array.from(this.#models.values(), ({ loaded, loadedAtMs }) =>
       loaded === undefined ? [] : [{ source: loaded, loadedAtMs }],
     ).flat();
   }
 
-  /** What is being loaded for a model, if anything. */
+  /** The version of a model that is being loaded, if any. */
   loading(model: string): PolicySource | undefined {
     const keeping = this.#models.get(model);
     return keeping === undefined || isSame(keeping.wanted, keeping.loaded) ? undefined : keeping.wanted;
   }
 
-  /** Makes this the version that the model is to have; returns at once. */
+  /** Sets the version that the model should have; returns at once. */
   want(source: PolicySource): void {
     this.#set(source.model, source);
   }
 
-  /** The model is needed no more. */
+  /** Unloads a model that is no longer needed. */
   drop(model: string): void {
     if (this.#models.has(model)) this.#set(model, undefined);
   }
@@ -102,7 +102,7 @@ export class PolicyKeeper {
     }
   }
 
-  /** Begins nothing new and waits for what is under way. */
+  /** Starts no new load and waits for those that run. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const keeping of this.#models.values()) keeping.changed.abort();

@@ -1,11 +1,11 @@
-/** Whether the embedded engine can do what a run asks of it. */
+/** Checks whether the embedded engine can generate for a run. */
 
 import { type ConfigProblem, type ModelInit, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelConfig, type ModelSpec, ModelSpecError, resolveModelSpec, specFromConfig } from "@hone/nn";
 import { contextTokensIn } from "./cache/kv-rows.ts";
 
 /**
- * @param model config.json of the run's model; undefined = not known, so that a pretrained one is not checked.
+ * @param model config.json of the run's model; undefined = not known, and then a pretrained model is not checked.
  * @param maxCacheBytes memory for keys and values of one policy version.
  */
 export function checkRun(
@@ -31,12 +31,12 @@ export function checkRun(
   }
 }
 
-/** As far as the run file alone tells. */
+/** The model's spec, as far as the run file says it. */
 function specOf(model: RunConfig["model"]): ModelSpec | undefined {
   if ("path" in model) return undefined;
   const init: ModelInit = model.init;
   return resolveModelSpec({
-    // The vocabulary comes with the tokenizer and changes nothing here.
+    // The size of the vocabulary is not in the run file, and has no effect here.
     vocabSize: 1,
     hiddenSize: init.hiddenSize,
     numLayers: init.numLayers,

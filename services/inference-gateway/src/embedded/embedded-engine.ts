@@ -114,12 +114,14 @@ export class EmbeddedEngine implements InferenceEngine {
     this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));
     this.#worker.on("error", (cause) =>
-      this.#fail(new EngineFailedError("Cannot go on as the engine thread failed", { cause })),
+      this.#fail(new EngineFailedError("The engine thread failed", { cause })),
     );
     this.#worker.on("exit", (code) => {
       const ended =
-        this.#closing === undefined ? `by itself: current value is exit code ${code}` : "on close";
-      this.#fail(new EngineFailedError(`Cannot generate as the engine thread ended ${ended}`));
+        this.#closing === undefined
+          ? `The engine thread ended unexpectedly with exit code ${code}`
+          : "The engine was closed";
+      this.#fail(new EngineFailedError(ended));
     });
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     this.#sweeper.unref();
@@ -198,7 +200,7 @@ export class EmbeddedEngine implements InferenceEngine {
   #checkUsable(): void {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#closing !== undefined) {
-      throw new EngineFailedError("Cannot use the engine as it is open no more: current value is closed");
+      throw new EngineFailedError("The engine is closed");
     }
   }
 
@@ -268,11 +270,7 @@ export class EmbeddedEngine implements InferenceEngine {
       if (now < pending.sweptAt) continue;
       this.#generations.delete(id);
       const waited = `${pending.deadlineMs + SWEEP_GRACE_MS} ms`;
-      pending.reject(
-        new EngineFailedError(
-          `Cannot wait longer for the engine thread as it does not answer: current value is ${waited}`,
-        ),
-      );
+      pending.reject(new EngineFailedError(`The engine thread did not answer within ${waited}`));
     }
   }
 

@@ -53,7 +53,7 @@ export type EngineEvent =
   | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
   | { readonly kind: "failed"; readonly id: string; readonly error: Error };
 
-const DIVERGED = "Cannot generate as the weights must give finite numbers: current value is not finite";
+const DIVERGED = "The weights have diverged: they give numbers that are not finite";
 
 interface LoadedPolicy {
   readonly version: number;
@@ -195,7 +195,11 @@ export class EngineCore {
     }
     const stranger = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
     if (stranger !== undefined) {
-      return new InvalidRequestError("promptIds", stranger, `must be token ids below ${vocabularySize}`);
+      return new InvalidRequestError(
+        "promptIds",
+        stranger,
+        `must hold only token ids below ${vocabularySize}`,
+      );
     }
     const needed = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
     const rows = (policy.runner.pageCapacity - 1) * PAGE_ROWS;
@@ -385,7 +389,7 @@ export class EngineCore {
     const failure =
       error instanceof EngineFailedError
         ? error
-        : new EngineFailedError("Cannot generate as the engine step failed", { cause: error });
+        : new EngineFailedError("The engine's step failed", { cause: error });
     this.#events.push({ kind: "failed", id: sequence.request.id, error: failure });
   }
 

@@ -1,5 +1,5 @@
 /**
- * What the engine and its worker thread say to each other. Everything here survives structured cloning.
+ * The messages between the engine and its worker thread. All of them can be copied by structured cloning.
  *
  * Requests are posted together once per turn of the event loop, events once per engine step.
  */
@@ -24,7 +24,7 @@ import type {
   VersionRange,
 } from "../domain/inference-engine.ts";
 
-/** A request with what only its caller knows. */
+/** A request with what only the calling thread knows. */
 export interface SubmittedRequest {
   readonly request: GenerateRequest;
   readonly isStreaming: boolean;
@@ -62,7 +62,7 @@ export type WireEvent =
   | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
   | { readonly kind: "failed"; readonly id: string; readonly error: WireError };
 
-/** What the constructors of the port's errors take. */
+/** An error of the port, as the parameters of its constructor. */
 export type WireError =
   | { readonly kind: "invalid"; readonly path: string; readonly value: unknown; readonly rule: string }
   | { readonly kind: "busy"; readonly waiting: number }
@@ -113,7 +113,7 @@ export function decodeError(error: WireError): Error {
     default:
       throw new TerminalError(
         "UNREACHABLE",
-        `Cannot decode an error as its kind is unknown: ${error satisfies never}`,
+        `The engine thread sent an error of an unknown kind: ${error satisfies never}`,
       );
   }
 }

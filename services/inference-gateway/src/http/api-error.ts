@@ -1,4 +1,4 @@
-/** Failures in the shape that clients of the OpenAI API read: `{ error: { message, type, param, code } }`. */
+/** Makes failures of the form that clients of the OpenAI API expect: `{ error: { message, type, param, code } }`. */
 
 import { DeadlineError, describeError, InvalidInputError, RetryableError } from "@hone/core";
 import { ApiRequestError } from "@hone/service-kit";
@@ -22,15 +22,15 @@ export interface ApiFailure {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** When a full queue, or a model that loads, is worth another try. */
+/** Seconds after which a request to a full queue, or for a model that loads, should be tried again. */
 const RETRY_AFTER_S = "1";
 const RETRY_SOON = { "retry-after": RETRY_AFTER_S };
-/** The official clients repeat what failed with 408, 409, 429 or 5xx, unless told not to. */
+/** The official clients repeat requests that failed with 408, 409, 429 or 5xx unless the answer has this header. */
 const RETRY_NEVER = { "x-should-retry": "false" };
-/** What is left of the body stands in the way of the next request. */
+/** The rest of the body was not read, so the connection cannot be used for another request. */
 const BODY_UNREAD = { connection: "close" };
 
-/** @returns undefined for what is no failure of the request, but of this service. */
+/** @returns undefined if this service failed, and the request is not the reason. */
 export function failureOf(error: unknown): ApiFailure | undefined {
   if (error instanceof ApiRequestError) {
     const type = error.status === 401 ? "authentication_error" : INVALID;
@@ -56,10 +56,10 @@ export function failureOf(error: unknown): ApiFailure | undefined {
   return undefined;
 }
 
-/** What is told of a failure of this service; its log says more. */
+/** The answer when this service failed; its log has the details. */
 export const INTERNAL_FAILURE: ApiFailure = failureFrom(
   500,
-  "Cannot answer as the service failed; its log says why",
+  "The service failed to answer; its log says why",
   "server_error",
 );
 

@@ -1,7 +1,7 @@
 /**
- * Everything that this service answers over HTTP, beside the probes: the OpenAI API under /v1, and /health.
+ * The routes of this service besides the probes: the OpenAI API under /v1, and /health.
  *
- *   GET  /health                    200 while completions are taken, 503 when this replica stops
+ *   GET  /health                    200 while this replica takes completions, 503 when it stops
  *   GET  /v1/models[/:model]
  *   POST /v1/chat/completions
  *   POST /v1/completions
@@ -15,7 +15,7 @@ import { authorize } from "./authorize.ts";
 import { type CompletionRoutesOptions, completionRoutes } from "./completion-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
 
-/** A context of 250,000 tokens of English; reading and tokenizing it holds up others for some tenths of a second. */
+/** About 250,000 tokens of English. Other requests wait some tenths of a second while such a body is read and tokenized. */
 const MAX_BODY_BYTES = 1_048_576;
 
 export interface AppOptions extends CompletionRoutesOptions {
@@ -28,11 +28,7 @@ export function createApp(options: AppOptions): Hono {
   const app = new Hono();
   app.notFound((c) =>
     c.json(
-      failureFrom(
-        404,
-        `Cannot find ${c.req.method} ${c.req.path} as no route has this path`,
-        "invalid_request_error",
-      ).body,
+      failureFrom(404, `There is no route ${c.req.method} ${c.req.path}`, "invalid_request_error").body,
       404,
     ),
   );
@@ -55,10 +51,7 @@ export function createApp(options: AppOptions): Hono {
 }
 
 function refuseBody(): never {
-  throw new ApiRequestError(
-    `Cannot answer as the body must have at most ${MAX_BODY_BYTES} bytes: current value is more`,
-    {
-      status: 413,
-    },
-  );
+  throw new ApiRequestError(`The body is too large; it must have at most ${MAX_BODY_BYTES} bytes`, {
+    status: 413,
+  });
 }

@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions: its parameters, and its answers. */
+/** The parameters and the answers of POST /v1/chat/completions. */
 
 import { ApiRequestError, parseBody } from "@hone/service-kit";
 import type { ChatMessage } from "@hone/tokenizer";
@@ -15,9 +15,9 @@ import {
 import { planCompletion } from "./completion-plan.ts";
 import { optional, samplingShape, topLogprobs, unusedChatShape } from "./parameters.ts";
 
-/** More than any conversation has turns; each costs a walk through the template. */
+/** More messages than any conversation has; the template takes time for each. */
 const MAX_MESSAGES = 10_000;
-/** Stands for bytes that are no character by themselves. */
+/** The character that a decoder puts in place of bytes that are not a whole character. */
 const REPLACEMENT = "\uFFFD";
 
 const textPart = z.object({
@@ -56,7 +56,7 @@ export const CHAT_COMPLETIONS: CompletionApi<ChatRequest> = {
     const { renderer } = model.language;
     if (renderer === undefined) {
       throw new ApiRequestError(
-        `Cannot chat as ${model.id} must have a chat template: current value is none; it takes /v1/completions`,
+        `The model ${model.id} has no chat template, so the request must go to /v1/completions`,
         { param: "model" },
       );
     }
@@ -68,7 +68,7 @@ export const CHAT_COMPLETIONS: CompletionApi<ChatRequest> = {
     const { logprobs, top_logprobs: top = 0 } = request;
     if (top > 0 && logprobs !== true) {
       throw new ApiRequestError(
-        `Cannot tell the most likely tokens as logprobs must be true with it: current value is ${logprobs ?? "none"}`,
+        `top_logprobs is ${top}, so logprobs must be true; it is ${logprobs ?? "absent"}`,
         { param: "top_logprobs" },
       );
     }
@@ -96,7 +96,7 @@ export const CHAT_COMPLETIONS: CompletionApi<ChatRequest> = {
 
 function messagesOf({ messages }: ChatRequest): ChatMessage[] {
   return messages.map(({ role, content: text }) => ({
-    // The newer name of the system's role, which templates do not know.
+    // `developer` is the newer name of the role `system`; templates do not know it.
     role: role === "developer" ? "system" : role,
     content: text,
   }));
@@ -107,7 +107,7 @@ function chunksOf(request: ChatRequest, head: AnswerHead): AnswerChunks {
     object: "chat.completion.chunk",
     ...head,
     choices,
-    // Each chunk says so until the last one has it.
+    // Only the last chunk has the usage; the others have null.
     ...(wantsUsage(request) ? { usage } : {}),
   });
   const piece = (

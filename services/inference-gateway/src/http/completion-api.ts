@@ -1,10 +1,10 @@
-/** What a kind of completions is: its parameters, and its answers whole and in chunks. */
+/** The interface of a kind of completions: its parameters, and its answers, whole or in chunks. */
 
 import type { TextDelta } from "../domain/serving/choice-text.ts";
 import type { Choice, CompletionRequest } from "../domain/serving/complete.ts";
 import type { ServedModel } from "../domain/serving/served-models.ts";
 
-/** What all chunks of an answer, and the whole one, say alike. */
+/** Fields that are the same in a whole answer and in all of its chunks. */
 export interface AnswerHead {
   readonly id: string;
   /** Unix seconds. */
@@ -13,7 +13,7 @@ export interface AnswerHead {
   readonly system_fingerprint: string;
 }
 
-/** Parameters that both kinds have. */
+/** Parameters of both kinds that are read here. */
 export interface CommonRequest {
   readonly model: string;
   readonly stream?: boolean | undefined;
@@ -21,20 +21,20 @@ export interface CommonRequest {
 }
 
 export interface AnswerChunks {
-  /** Before the first text of a choice; undefined = nothing. */
+  /** The chunk before the first text of a choice; undefined = there is none. */
   begin(index: number): object | undefined;
   delta(index: number, delta: TextDelta): object;
   end(index: number, choice: Choice): object;
-  /** After all choices. */
+  /** The chunk after all choices. */
   usage(promptTokens: number, choices: readonly Choice[]): object;
 }
 
 export interface CompletionApi<Request extends CommonRequest> {
-  /** Of ids of answers. */
+  /** First part of an answer's id. */
   readonly prefix: string;
   /** @throws {ApiRequestError} naming the parameter that is wrong. */
   parse(body: string): Request;
-  /** @throws {ApiRequestError | ChatTemplateError} where the model cannot be asked this. */
+  /** @throws {ApiRequestError | ChatTemplateError} when the model cannot answer the request. */
   plan(request: Request, model: ServedModel): CompletionRequest;
   whole(request: Request, head: AnswerHead, promptTokens: number, choices: readonly Choice[]): object;
   chunks(request: Request, head: AnswerHead): AnswerChunks;
@@ -50,7 +50,7 @@ export function usageOf(promptTokens: number, choices: readonly Choice[]) {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    // The choices after the first share its prompt in any case.
+    // The other choices always share the prompt of the first.
     prompt_tokens_details: { cached_tokens: choices[0]?.cachedTokens ?? 0 },
     completion_tokens_details: { reasoning_tokens: 0 },
   };

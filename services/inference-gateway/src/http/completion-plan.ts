@@ -1,4 +1,4 @@
-/** From the parameters that both kinds of completions share to what the domain is asked for. */
+/** Makes the domain's request from the parameters that both kinds of completions share. */
 
 import { randomInt, randomUUID } from "node:crypto";
 import { deriveSeed } from "@hone/core";
@@ -25,17 +25,17 @@ export interface PromptParameters {
   readonly promptIds: readonly number[];
   /** Name of the parameter that the prompt came in. */
   readonly param: "messages" | "prompt";
-  /** What was asked for. */
+  /** The limit that the request gives. */
   readonly maxNewTokens: { readonly param: string; readonly value: number } | undefined;
-  /** Where neither the request nor the model says; undefined = what the context has room for. */
+  /** The limit if neither the request nor the model gives one; undefined = the rest of the context. */
   readonly defaultNewTokens: number | undefined;
   readonly topLogprobs: number;
 }
 
-/** Seeds that are drawn for requests without one; randomInt has no larger range. */
+/** Range of the seeds that are drawn for requests without one, the largest that randomInt has. */
 const SEED_RANGE = 2 ** 48 - 1;
 
-/** @throws {ApiRequestError} when the model's context has no room for it. */
+/** @throws {ApiRequestError} when the prompt is empty, or the model's context has no room for it. */
 export function planCompletion(
   { language }: ServedModel,
   sampling: SamplingParameters,
@@ -44,22 +44,17 @@ export function planCompletion(
   const { promptIds, param, maxNewTokens, defaultNewTokens } = prompt;
   const room = language.maxContextTokens - promptIds.length;
   if (promptIds.length === 0) {
-    throw new ApiRequestError(
-      `Cannot answer as ${param} must hold at least one token: current value is none`,
-      {
-        param,
-      },
-    );
+    throw new ApiRequestError(`${param} has no tokens; it must have at least one`, { param });
   }
   if (room < 1) {
     throw new ApiRequestError(
-      `Cannot answer as ${param} must leave room in the context of ${language.maxContextTokens} tokens: current value is ${promptIds.length} tokens`,
+      `${param} has ${promptIds.length} tokens; it must have fewer than the model's context of ${language.maxContextTokens} tokens`,
       { param, apiCode: "context_length_exceeded" },
     );
   }
   if (maxNewTokens !== undefined && maxNewTokens.value > room) {
     throw new ApiRequestError(
-      `Cannot answer as ${maxNewTokens.param} must be at most ${room}, what ${promptIds.length} tokens of the prompt leave of the context: current value is ${maxNewTokens.value}`,
+      `${maxNewTokens.param} is ${maxNewTokens.value}; it must be at most ${room}, as the prompt has ${promptIds.length} of the ${language.maxContextTokens} tokens of the model's context`,
       { param: maxNewTokens.param, apiCode: "context_length_exceeded" },
     );
   }
@@ -84,7 +79,7 @@ export function planCompletion(
       ],
       maxNewTokens: maxNewTokens?.value ?? Math.min(room, defaults.maxNewTokens ?? defaultNewTokens ?? room),
     },
-    // Seeds of the API may be negative; the engine's may not.
+    // Seeds of the API may be negative, but the engine's may not.
     seed: seed === undefined ? randomInt(SEED_RANGE) : deriveSeed(Math.abs(seed), Math.sign(seed)),
     stopTexts: typeof stop === "string" ? [stop] : stop,
   };

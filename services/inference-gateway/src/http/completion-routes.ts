@@ -1,9 +1,9 @@
 /**
  * POST /v1/chat/completions and POST /v1/completions.
  *
- * H1: a client that goes away ends its generation.
- * H2: what is refused at once is refused by its status; what fails later in a stream is told by an event with `error`.
- * H3: a stream is never silent for longer than a heartbeat, and begins before clients give up.
+ * H1: when a client goes away, its generation ends.
+ * H2: a request that is refused at once gets the status of the refusal; a stream that fails later gets an event with `error`.
+ * H3: a stream sends something at least every heartbeat interval, and begins before clients give up.
  */
 
 import { BoundedQueue, delay } from "@hone/core";
@@ -28,7 +28,7 @@ export interface CompletionRoutesOptions {
   readonly logger: Logger;
 }
 
-/** A refusal of the engine comes within a step; a prompt that waits longer is answered with the head of its stream. */
+/** The engine refuses a request within a step. After this time without one the stream's head is sent. */
 const MAX_SILENT_START_MS = 1_000;
 
 export function completionRoutes(options: CompletionRoutesOptions): Hono {
@@ -90,7 +90,7 @@ async function answerInChunks<Request extends CommonRequest>(
   options: CompletionRoutesOptions,
 ): Promise<Response> {
   const chunks = api.chunks(request, head);
-  // Each token brings one chunk at most, and each choice two more.
+  // Each token adds at most one chunk, and each choice two more.
   const queue = new BoundedQueue<object>(plan.numChoices * (plan.sampling.maxNewTokens + 3));
   const begun = Promise.withResolvers<void>();
   const gone = new AbortController();
@@ -113,7 +113,7 @@ async function answerInChunks<Request extends CommonRequest>(
     },
   };
   const generating = generate(c, plan, model, options, listener, isGone).finally(() => queue.close());
-  generating.catch(() => undefined); // told below, to a client that is still there
+  generating.catch(() => undefined); // reported below, to a client that is still connected
   await Promise.race([begun.promise, generating, delay(MAX_SILENT_START_MS)]); // H2
   const sse = (body: object): ServerSentEvent => ({ data: JSON.stringify(body) });
   const end: ServerSentEvent = { data: "[DONE]" };

@@ -1,22 +1,23 @@
 /**
- * Parameters of completions.
+ * The parameters of completions.
  *
- * Those that this engine cannot follow are refused unless their value changes nothing; those that the API does not
- * know are left alone, as other servers' clients send their own.
+ * Parameters of the API that this engine does not support are refused unless their value has no effect. Parameters that the API
+ * does not know are ignored, as clients of other servers send them.
  */
 
 import { z } from "zod";
 import { MAX_TOP_LOGPROBS } from "../domain/inference-engine.ts";
 
-/** As with the API's own service; a stop text that is longer than a line is none. */
+/** The limit of OpenAI's own service. */
 export const MAX_STOP_TEXTS = 4;
+/** Longer than a line, and so than any sensible stop text. */
 export const MAX_STOP_CHARACTERS = 256;
-/** More than any model has ends. */
+/** More stop tokens than any model has. */
 export const MAX_STOP_TOKENS = 128;
-/** As with the API's own service. */
+/** The limit of OpenAI's own service. */
 export const MAX_CHOICES = 128;
 
-/** A parameter that the engine has no use for: only the values that change nothing are taken. */
+/** A parameter that the engine does not support; only the values without an effect are allowed. */
 function neutral(values: readonly unknown[], because: string) {
   const taken = new Set(values.map((value) => JSON.stringify(value)));
   return z
@@ -25,20 +26,20 @@ function neutral(values: readonly unknown[], because: string) {
     .optional();
 }
 
-/** Absent and null mean the same in this API. */
+/** A parameter that may be absent or null, which mean the same in this API. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);
 }
 
 const NO_TOOLS = "only an empty list: tools are not offered to the model here";
 
-/** What both kinds of completions take. Parameters that this API does not know are left alone. */
+/** The parameters of both kinds of completions. */
 export const samplingShape = {
   model: z.string().min(1).max(512),
   n: optional(z.number().int().min(1).max(MAX_CHOICES)),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().gt(0).max(1)),
-  /** Of vLLM and others; -1 and 0 mean all. */
+  /** A parameter of vLLM and others; -1 and 0 mean all tokens. */
   top_k: optional(z.number().int().min(-1).max(1_000_000)),
   max_tokens: optional(z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)),
   seed: optional(z.number().refine(Number.isSafeInteger, "a safe integer")),
@@ -48,7 +49,7 @@ export const samplingShape = {
       z.array(z.string().min(1).max(MAX_STOP_CHARACTERS)).max(MAX_STOP_TEXTS),
     ]),
   ),
-  /** Of vLLM, as the next one: ids that end the answer, beside the model's own, which can be left out. */
+  /** A parameter of vLLM: ids that end the answer, in addition to the model's own. With vLLM's ignore_eos the model's own do not. */
   stop_token_ids: optional(
     z
       .array(
@@ -65,16 +66,16 @@ export const samplingShape = {
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   frequency_penalty: optional(z.number().min(-2).max(2)),
   presence_penalty: optional(z.number().min(-2).max(2)),
-  /** Of vLLM and others, as the next one. */
+  /** Like min_p, a parameter of vLLM and others. */
   repetition_penalty: optional(z.number().gt(0).max(100)),
   min_p: optional(z.number().min(0).max(1)),
   logit_bias: neutral([{}], "only an empty object: logits are taken as they are"),
 };
 
-/** How many of the most likely tokens are told beside each sampled one. */
+/** How many of the most likely tokens are returned with each sampled one. */
 export const topLogprobs = z.number().int().min(0).max(MAX_TOP_LOGPROBS);
 
-/** What chat completions have beside it, taken where it changes nothing. */
+/** Further parameters of chat completions, of which only values without an effect are allowed. */
 export const unusedChatShape = {
   tools: neutral([[]], NO_TOOLS),
   functions: neutral([[]], NO_TOOLS),
@@ -83,9 +84,9 @@ export const unusedChatShape = {
   modalities: neutral([["text"]], "only text"),
 };
 
-/** The same for completions of a text. */
+/** The same for text completions. */
 export const unusedTextShape = {
-  best_of: neutral([1], "only 1: every choice is told"),
+  best_of: neutral([1], "only 1: every choice is returned"),
   echo: neutral([false], "only false: prompts are not repeated"),
   suffix: neutral([""], "only empty: text is continued, not inserted"),
 };

@@ -1,4 +1,4 @@
-/** POST /v1/completions: its parameters, and its answers. */
+/** The parameters and the answers of POST /v1/completions. */
 
 import { parseBody } from "@hone/service-kit";
 import { z } from "zod";
@@ -14,7 +14,7 @@ import {
 import { planCompletion } from "./completion-plan.ts";
 import { optional, samplingShape, topLogprobs, unusedTextShape } from "./parameters.ts";
 
-/** As with the API's own service. */
+/** The default of OpenAI's own service. */
 const DEFAULT_NEW_TOKENS = 16;
 
 const tokenIds = z
@@ -42,7 +42,7 @@ const requestSchema = z.object({
       return typeof first === "string" || Array.isArray(first) ? first : (prompt as number[]);
     }),
   logprobs: optional(topLogprobs),
-  /** Of vLLM: whether a text gets the tokens that the tokenizer puts around one, such as a first one. */
+  /** A parameter of vLLM: whether the tokenizer adds its special tokens to a text, such as the one at its beginning. */
   add_special_tokens: optional(z.boolean()),
 });
 type TextRequest = z.output<typeof requestSchema>;
@@ -98,7 +98,7 @@ function logprobsOf({ logprobs }: TextRequest, tokens: readonly TextToken[]) {
   return {
     tokens: tokens.map(({ text }) => text),
     token_logprobs: tokens.map(({ logprob }) => logprob),
-    // With the sampled one, as the API has it.
+    // The sampled token is included, as in the API.
     top_logprobs:
       logprobs === 0
         ? null

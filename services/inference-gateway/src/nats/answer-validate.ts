@@ -1,4 +1,4 @@
-/** Answers `hone.v1.inference-gateway.validate`: whether this engine can generate for a run. */
+/** Answers `hone.v1.inference-gateway.validate` with whether this engine can generate for a run. */
 
 import { create } from "@bufbuild/protobuf";
 import { ConfigError, type ConfigProblem, type RunConfig, resolveRunConfig } from "@hone/config";
@@ -11,13 +11,13 @@ import {
   type ValidateRequest,
 } from "@hone/proto-gen/run";
 
-/** What of a run an engine cannot do; undefined while that is not known. */
+/** Returns what an engine cannot do of a run; undefined while that is not known. */
 export type RunCheck = (
   run: RunConfig,
   model: ModelConfig | undefined,
 ) => readonly ConfigProblem[] | undefined;
 
-/** @returns undefined while the engine cannot tell: whoever asks asks again. */
+/** @returns undefined while that is not known; the caller asks again. */
 export function answerValidate(request: ValidateRequest, check: RunCheck): ValidateReply | undefined {
   const problems = problemsOf(request, check);
   if (problems === undefined) return undefined;
@@ -45,7 +45,7 @@ function problemsOf(
         key: "",
         value: configJson.slice(0, 100),
         allowed,
-        message: `Cannot read the run as it must be ${allowed}`,
+        message: `The run cannot be read; it must be ${allowed}`,
       },
     ];
   }

@@ -1,12 +1,12 @@
 /**
- * The run that a replica with one model at a time serves.
+ * Chooses the run that a replica serves if it can have only one model at a time.
  *
- * C1: a claim is a key of REPLICAS, `<run>.=<n>`: the first free n, taken by compare-and-set. Two replicas that want the
- *     same place settle it there; who comes second looks again, and takes a run that has fewer.
- * C2: a claim lives as long as its replica says so; that of a dead one expires with the bucket's time to live.
- * C3: a replica keeps its run until the run ends, and is free for another one then.
+ * C1: a claim is a key of REPLICAS, `<run>.=<n>`, with the first n that is free, written by compare-and-set. If two replicas
+ *     want the same key, one of them fails, and chooses again among the runs with the fewest claims.
+ * C2: a replica renews its claim; the claim of a replica that died expires with the bucket's time to live.
+ * C3: a replica keeps its run until the run ends, and can then claim another one.
  *
- * No replica has a name that begins with "=", so that nobody takes a claim for one.
+ * No name of a replica begins with "=", so a claim cannot be mistaken for a replica's entry.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -26,7 +26,7 @@ import { hasEnded, policySourceOf } from "./policy-source.ts";
 
 export interface ClaimRunOptions extends FollowRunsOptions {
   readonly replica: string;
-  /** Time between two looks at one's own claim. @default a third of the bucket's time to live */
+  /** Time between two renewals of the claim. @default a third of the bucket's time to live */
   readonly renewEveryMs?: number;
 }
 
@@ -36,13 +36,13 @@ interface Claim {
   readonly revision: number;
 }
 
-/** Where a replica may claim a run: how many have claimed it before. */
+/** A claim that a replica may make; `place` is its n, the number of claims of the run before it. */
 interface Place extends Claim {
   readonly place: number;
   readonly isOwn: boolean;
 }
 
-/** Follows until the signal aborts, then gives its claim back. */
+/** Follows the runs until the signal aborts, and then releases its claim. */
 export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): Promise<void> {
   const { bus, logger, keeper, stateDir, renewEveryMs = REPLICA_TTL_MS / 3 } = options;
   const runs = await openBucket(bus, BucketName.runState, RunStateSchema);
@@ -51,7 +51,7 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
   let claim: Claim | undefined;
   let turn: Promise<void> = Promise.resolve();
 
-  /** One after the other: changes of runs, and renewals. */
+  /** Handles changes of runs and renewals one after the other. */
   const inTurn = (what: string, work: () => Promise<void>): Promise<void> => {
     turn = turn.then(work).catch((error: unknown) => logger.warn(`cannot ${what}, trying again`, { error }));
     return turn;
@@ -62,7 +62,7 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
       keeper.drop(run);
       await claims.release(claim);
       claim = undefined;
-      logger.info("the run has ended: this replica is free", { run });
+      logger.info("the run has ended, and this replica is free", { run });
     }
     if (claim === undefined) {
       claim = await claims.take([...active.keys()]);
@@ -85,12 +85,12 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
   })();
   const onError = (error: unknown) =>
     logger.warn("the state of the runs cannot be followed, trying again", { error });
-  // A run without weights has nothing to be served yet.
+  // A run without weights cannot be served yet.
   const note = (key: string, value: RunState | undefined) => {
     if (value === undefined || hasEnded(value)) active.delete(key);
     else if (value.location !== "") active.set(key, value);
   };
-  // All of them before the first claim: a watch tells of one after the other.
+  // A watch reports one run after the other, but the first claim must consider all of them.
   await inTurn("claim a run", async () => {
     for (const { key, value } of await runs.entries()) note(key, value);
     await follow();
@@ -100,12 +100,12 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
     await inTurn("claim a run", follow);
   }
   await renewing;
-  await inTurn("give the claim of a run back", async () => {
+  await inTurn("release the claim of a run", async () => {
     if (claim !== undefined) await claims.release(claim);
   });
 }
 
-/** The claims of all replicas, as the bucket has them. */
+/** The claims of all replicas in the bucket. */
 class Claims {
   readonly #bucket: Bucket<ReplicaState>;
   readonly #replica: string;
@@ -119,7 +119,7 @@ class Claims {
   async take(runs: readonly string[]): Promise<Claim | undefined> {
     while (runs.length > 0) {
       const places = await Promise.all(runs.map((run) => this.#placeIn(run)));
-      // One that this replica had before it was started again is its own.
+      // A claim that this replica made before a restart is its own.
       const [{ run, key, revision }] = places.sort(
         (a, b) => Number(b.isOwn) - Number(a.isOwn) || a.place - b.place || (a.run < b.run ? -1 : 1),
       ) as [Place];
@@ -132,7 +132,7 @@ class Claims {
     return undefined;
   }
 
-  /** C2 @returns undefined where the claim is as it was. */
+  /** C2 @returns the new claim; undefined if this replica could claim no run. */
   async renew(claim: Claim): Promise<Claim | undefined> {
     try {
       const { run, key } = claim;
@@ -140,7 +140,7 @@ class Claims {
       return { run, key, revision };
     } catch (error) {
       if (!(error instanceof RevisionConflictError)) throw error;
-      // It expired while the bus was away.
+      // The claim expired while the bus was not reachable.
       return this.take([claim.run]);
     }
   }
@@ -149,11 +149,11 @@ class Claims {
     await this.#bucket.delete(key);
   }
 
-  /** The place that this replica has in a run, or else the first that is free. */
+  /** This replica's own place in a run, or else the first free one. */
   async #placeIn(run: string): Promise<Place> {
     for (let place = 0; ; place++) {
       const key = `${run}.=${place}`;
-      // What nobody can read is no claim.
+      // A claim that cannot be decoded counts as free.
       const entry = await this.#bucket.get(key).catch(async (error: unknown) => {
         if (!(error instanceof UndecodableMessageError)) throw error;
         return { value: undefined, revision: await this.#bucket.revisionOf(key) };

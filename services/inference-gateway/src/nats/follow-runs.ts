@@ -1,4 +1,4 @@
-/** Follows RUN_STATE: every active run's policy is to be loaded, an ended run's is not. */
+/** Follows RUN_STATE, so that the policy of every active run is loaded, and that of an ended run is unloaded. */
 
 import { type BucketChange, BucketName, type Bus, openBucket } from "@hone/messaging";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
@@ -9,7 +9,7 @@ import { hasEnded, policySourceOf } from "./policy-source.ts";
 export interface FollowRunsOptions {
   readonly bus: Bus;
   readonly keeper: Pick<PolicyKeeper, "want" | "drop">;
-  /** Folder below which the runs' locations lie. */
+  /** Folder that the locations of runs are relative to. */
   readonly stateDir: string;
   readonly logger: Logger;
 }

@@ -1,18 +1,18 @@
-/** What RUN_STATE says of a run's policy, as an engine loads it. */
+/** Reads from RUN_STATE which policy of a run an engine must load. */
 
 import path from "node:path";
 import { RunPhase, type RunState } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { PolicySource } from "../domain/inference-engine.ts";
 
-/** @returns undefined before the run has weights, and where they lie outside of the state folder. */
+/** @returns undefined before the run has weights, and if they are outside of the state folder. */
 export function policySourceOf(
   run: string,
   { location, version, digest }: RunState,
   stateDir: string,
   logger: Logger,
 ): PolicySource | undefined {
-  // Before its first weights are written a run has no location.
+  // A run has no location until its first weights are written.
   if (location === "") return undefined;
   const folder = path.resolve(stateDir, location);
   if (folder !== stateDir && !folder.startsWith(stateDir + path.sep)) {

@@ -1,7 +1,7 @@
 /**
- * Reports this replica's state: one key of REPLICAS per loaded model, at intervals and on change.
+ * Reports the state of this replica in one key of REPLICAS per loaded model, at intervals and on change.
  *
- * Reports do not overtake each other: while one is on its way, the next one waits, and only the latest is sent.
+ * Reports are sent one after the other. If several become due while one is being sent, only one more is sent.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -21,9 +21,9 @@ export interface ReportReplicaOptions {
 }
 
 export interface ReplicaReporter {
-  /** Something changed: report soon. */
+  /** Reports soon, as something has changed. */
   report(): void;
-  /** Takes the entries back, so that nobody asks this replica any more, and stops reporting. */
+  /** Removes the entries, so that this replica gets no more requests, and stops reporting. */
   withdraw(): Promise<void>;
 }
 

@@ -1,11 +1,10 @@
 /**
  * Answers `hone.v1.policy.generate.<model>.<replica>`.
  *
- * R1: a call ends with exactly one `done` or `error`; before that the caller never hears nothing for longer than the
- *     heartbeat interval.
- * R2: tokens are sent as they are made only to callers that ask.
- * R3: a generation that this replica cuts off because it stops is answered as unavailable, so that the caller tries
- *     another replica and gets the same tokens there.
+ * R1: a call ends with exactly one `done` or `error`; until then the caller gets a message at least every heartbeat interval.
+ * R2: tokens are sent while they are generated only to callers that ask for it.
+ * R3: when this replica cuts a generation off because it stops, it answers that it is unavailable, so that the caller tries
+ *     another replica, and gets the same tokens there.
  */
 
 import {
@@ -47,7 +46,7 @@ export interface ServeGenerateOptions {
 }
 
 export interface GenerateServer {
-  /** Takes no new request and waits for those under way; they are cut off when the signal aborts (R3). */
+  /** Takes no new request and waits for those that run; they are cut off when the signal aborts (R3). */
   drain(signal: AbortSignal): Promise<void>;
 }
 
@@ -88,12 +87,12 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
 
   async function answer(incoming: IncomingRequest<WireRequest, GenerateReply>): Promise<void> {
     const { message, subject, trace, reply } = incoming;
-    // A caller that tries again uses its request id again, maybe before the first try has ended.
+    // A caller that tries again uses the same request id, perhaps before its first attempt has ended.
     const id = `${message.requestId}#${calls++}`;
     const controller = new AbortController();
     const { model, requestId, highestVersion } = message;
     open.set(id, { model, requestId, highestVersion, controller });
-    // R1: sending restarts the pause.
+    // R1: each message restarts the interval.
     const heartbeat = setInterval(() => sendOnTheWay(heartbeatReply(queuePosition(id))), heartbeatMs);
     const send = async (answered: GenerateReply): Promise<void> => {
       heartbeat.refresh();
@@ -111,7 +110,7 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
         signal: AbortSignal.any([controller.signal, stopping.signal]),
         onTokens: message.isStreaming ? (chunk: TokenChunk) => sendOnTheWay(tokensReply(chunk)) : undefined,
       };
-      // An inference server hears of the trace from whoever calls it.
+      // Calls of an inference server carry the trace of the context that they run in.
       const result = await runBelow(span.below, () => generateWhenLoaded(engine, keeper, request, options));
       checkNotCutOff(result, controller.signal);
       countGeneration(result);
@@ -130,13 +129,11 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
   /** R3 */
   function checkNotCutOff(result: GenerateResult, asked: AbortSignal): void {
     if (result.finishReason === FinishReason.aborted && !asked.aborted) {
-      throw new EngineFailedError(
-        "Cannot finish the generation as this replica drops it: current value is stopping",
-      );
+      throw new EngineFailedError("This replica is stopping and has cut the generation off");
     }
   }
 
-  /** Calls that came before this one and are not running yet; 0 when it runs itself. */
+  /** Number of calls that run before this one does, with itself; 0 when it runs. */
   function queuePosition(id: string): number {
     const { model } = open.get(id)!;
     let ahead = 0;
@@ -145,7 +142,7 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
       if (call.model === model) ahead++;
     }
     const loaded = engine.capacity().models.find((known) => known.model === model);
-    // Sequences are admitted in the order in which they came.
+    // Sequences start in the order in which they came.
     return loaded === undefined ? ahead + 1 : Math.max(0, ahead + 1 - loaded.running);
   }
 

@@ -1,4 +1,4 @@
-/** Whether an inference server can do what a run asks of it. */
+/** Checks whether an inference server can generate for a run. */
 
 import { type ConfigProblem, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelConfig, ModelSpecError, specFromConfig } from "@hone/nn";
@@ -6,7 +6,7 @@ import type { SamplingBounds, ServerFacts } from "./engine-server.ts";
 import { differenceOf } from "./read-server-policy.ts";
 import { brokenSamplingRules } from "./sampling-rules.ts";
 
-/** @param model config.json of the run's model; undefined = not known, and not compared. */
+/** @param model config.json of the run's model; undefined = not known, and then not compared. */
 export function checkServerRun(
   run: RunConfig,
   model: ModelConfig | undefined,

@@ -1,7 +1,7 @@
 /**
- * Which weights the server holds, and how others come in their place: rules S1 to S3 of {@link ServerEngine}.
+ * Keeps track of the weights that the server holds, and replaces them: rules S1 to S3 of {@link ServerEngine}.
  *
- * Every method that waits is called in turn, one after the other.
+ * The asynchronous methods are called one after the other.
  */
 
 import { PolicyLoadError, ServerGoneError } from "../domain/errors.ts";
@@ -13,17 +13,17 @@ import type { ServerKeeper } from "./server-keeper.ts";
 export interface HeldWeightsOptions {
   readonly server: EngineServer;
   readonly keeper: Pick<ServerKeeper, "look" | "remember" | "signal" | "state">;
-  /** Cuts off what may move to this version; resolves when nothing runs at the server any more (S2). */
+  /** Cuts off the generations that may move to this version; resolves when nothing runs at the server any more (S2). */
   readonly drain: (version: number) => Promise<void>;
   readonly onChange: (change: WeightsChange) => void;
 }
 
-/** What became of weights that the server had lost. */
+/** Whether the server got weights again that it had lost. */
 export type WeightsChange =
   | { readonly kind: "restored"; readonly source: PolicySource }
   | { readonly kind: "not restored"; readonly source: PolicySource; readonly error: unknown };
 
-/** A change of weights. Generations run on until they have ended or moved; none runs while the server loads. */
+/** A change of weights. Generations run until they have ended or moved; none runs while the server loads. */
 export interface Change {
   readonly version: number;
   readonly isLoading: boolean;
@@ -34,7 +34,7 @@ export class HeldWeights {
   readonly #options: HeldWeightsOptions;
   #held: ServerPolicy | undefined;
   #missing: ServerPolicy | undefined;
-  /** Whether other whole weights are there, or may be, than those that the server was started with. */
+  /** Whether the server may hold other whole weights than those that it was started with. */
   #isStartReplaced = true;
   #change: (Change & { isLoading: boolean }) | undefined;
 
@@ -42,12 +42,12 @@ export class HeldWeights {
     this.#options = options;
   }
 
-  /** What the server holds for sure. */
+  /** The weights that the server certainly holds. */
   get held(): ServerPolicy | undefined {
     return this.#held;
   }
 
-  /** What it is to hold and does not, as it was away or a load broke off. */
+  /** The weights that it should hold but does not, as it was away or a load failed. */
   get missing(): ServerPolicy | undefined {
     return this.#missing;
   }
@@ -56,18 +56,17 @@ export class HeldWeights {
     return this.#change;
   }
 
-  /** Why these cannot come now, for people; undefined where they can. */
+  /** Why these weights cannot be loaded now, as a clause for a message; undefined if they can. */
   refusalOf({ source, weights }: ServerPolicy): string | undefined {
     const present = (this.#held ?? this.#missing)?.source.model ?? source.model;
-    if (present !== source.model)
-      return `an inference server has one model at a time: current value is ${present}`;
+    if (present !== source.model) return `the server holds ${present}, and can hold one model at a time`;
     if (weights.kind === "whole" || !this.#isStartReplaced) return undefined;
-    return "adapters need the weights that the server was started with: current value is other ones, until it restarts";
+    return "adapters need the weights that the server was started with, and it has other ones until it restarts";
   }
 
   /**
    * S1, S2
-   * @throws {PolicyLoadError} what was there is there still, or is given again at the next look.
+   * @throws {PolicyLoadError} and then the server keeps the former weights, or gets them again after its next check.
    */
   async replace(next: ServerPolicy): Promise<void> {
     const { version, model } = next.source;
@@ -82,15 +81,13 @@ export class HeldWeights {
       this.#missing = undefined;
     } catch (cause) {
       if (change.isLoading && next.weights.kind === "whole") {
-        // They may be there in part.
+        // The server may hold a part of them.
         this.#held = undefined;
         this.#missing = before ?? this.#missing;
         await this.restore();
       }
       if (cause instanceof ServerGoneError) this.#options.keeper.look();
-      throw new PolicyLoadError(`Cannot load version ${version} of ${model} as its server must take it`, {
-        cause,
-      });
+      throw new PolicyLoadError(`The server did not load version ${version} of ${model}`, { cause });
     } finally {
       this.#change = undefined;
       done.resolve();
@@ -98,19 +95,19 @@ export class HeldWeights {
     if (before !== undefined && before.weights.label !== next.weights.label) await this.#forget(before);
   }
 
-  /** S3: there is a server. */
+  /** S3: the server has answered. */
   async met({ hasStartWeights }: Pick<ServerFacts, "hasStartWeights">): Promise<void> {
     this.#isStartReplaced = !hasStartWeights;
     await this.restore();
   }
 
-  /** S3: the server is gone with what it held. */
+  /** S3: the server is gone, and its weights with it. */
   lost(): void {
     this.#missing = this.#held ?? this.#missing;
     this.#held = undefined;
   }
 
-  /** Gives the server what it is to hold; does nothing where it does. */
+  /** Gives the server the weights that it should hold, if it does not. */
   async restore(): Promise<void> {
     const { keeper, onChange } = this.#options;
     const missing = this.#missing;
@@ -124,7 +121,7 @@ export class HeldWeights {
     }
   }
 
-  /** A model is needed no more; its generations are at their end. */
+  /** Removes a model that is no longer needed. Its generations have ended. */
   async drop(model: string): Promise<void> {
     const policy = this.#held ?? this.#missing;
     if (policy?.source.model !== model) return;
@@ -141,7 +138,7 @@ export class HeldWeights {
     this.#held = policy;
   }
 
-  /** What is needed no more is only in the way. */
+  /** Frees the server's memory of weights that are no longer needed. */
   async #forget({ weights }: ServerPolicy): Promise<void> {
     const { server, keeper } = this.#options;
     try {

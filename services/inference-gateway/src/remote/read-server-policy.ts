@@ -1,4 +1,4 @@
-/** A policy version for an inference server: its folder is checked here, before anything of the server is touched. */
+/** Checks the folder of a policy version for an inference server, before anything at the server changes. */
 
 import path from "node:path";
 import {
@@ -18,11 +18,11 @@ import { servedFolder } from "./served-folder.ts";
 export interface ServerPolicy {
   readonly source: PolicySource;
   readonly weights: ServerWeights;
-  /** Token ids are below it. */
+  /** All token ids are below it. */
   readonly vocabularySize: number;
 }
 
-/** Characters of the digest in a label: another owner's weights of the same version have another one. */
+/** Characters of the digest in a label, so that other weights of the same version have another label. */
 const DIGEST_CHARACTERS = 12;
 
 /** Names the weights of a version at the server, in letters, digits, `-`, `_` and `.`: vLLM salts its cache by it. */
@@ -30,15 +30,15 @@ export function labelOf({ model, version, digest }: PolicySource): string {
   return `${model}.v${version}.${digest.slice(0, DIGEST_CHARACTERS)}`;
 }
 
-/** The version in a label of {@link labelOf}; undefined for one of another model, or of nobody. */
+/** The version in a label of {@link labelOf}; undefined for the label of another model, or one that is not ours. */
 export function versionInLabel(label: string, model: string): number | undefined {
   const [, named, version] = /^(.+)\.v(\d+)\.[^.]+$/.exec(label) ?? [];
   return named === model ? Number(version) : undefined;
 }
 
 /**
- * @param viewFolder where what the server shall not read is left out, see served-folder.ts; undefined = it reads all.
- * @throws {PolicyLoadError} when the folder is not the announced one, or the server cannot serve it.
+ * @param viewFolder folder for links to the files that the server must read (served-folder.ts); undefined = it reads the folder itself.
+ * @throws {PolicyLoadError} when the folder does not hold the announced weights, or the server cannot serve them.
  */
 export async function readServerPolicy(
   source: PolicySource,
@@ -46,29 +46,31 @@ export async function readServerPolicy(
   viewFolder: string | undefined,
 ): Promise<ServerPolicy> {
   const { model, version, folder, digest } = source;
-  const refuse = (rule: string, found: string, cause?: unknown) =>
-    new PolicyLoadError(`Cannot load version ${version} of ${model} as ${rule}: current value is ${found}`, {
-      cause,
-    });
+  const refusal = (problem: string, cause?: unknown) =>
+    new PolicyLoadError(`Cannot load version ${version} of ${model}: ${problem}`, { cause });
   const unreadable = (cause: unknown): never => {
-    throw refuse("its folder must be a readable model folder", folder, cause);
+    throw refusal(`its folder ${folder} is not a readable model folder`, cause);
   };
   const found = await digestOfMerged(folder).catch(unreadable);
-  if (found !== digest) throw refuse(`the SHA-256 of its weights must be ${digest}`, String(found));
+  if (found !== digest) throw refusal(`the SHA-256 of its weights is ${found}; it must be ${digest}`);
   const base = source.base;
   const findBase = base === undefined ? undefined : async () => base;
   const { spec } = (await inspectMerged(folder, findBase).catch(unreadable)) as { spec: ModelSpec };
   const difference = facts.startSpec && differenceOf(spec, facts.startSpec);
-  if (difference !== undefined) throw refuse(`the server was started with ${facts.startModel}`, difference);
+  if (difference !== undefined) {
+    throw refusal(
+      `it must have the tensors of ${facts.startModel}, which the server serves, but has ${difference}`,
+    );
+  }
   const label = labelOf(source);
   const vocabularySize = spec.vocabSize;
   const isAdapter = await isAdapterFolder(folder);
   if (!isAdapter)
     return { source, weights: { kind: "whole", label, folder: await served() }, vocabularySize };
   if (!facts.takesAdapters) {
-    throw refuse("the server must take adapters while it runs", `${facts.name} started without them`);
+    throw refusal(`the server must take adapters while it runs, but ${facts.name} was started without them`);
   }
-  await checkBase(source, facts, refuse);
+  await checkBase(source, facts, refusal);
   return { source, weights: { kind: "adapter", label, folder: await served() }, vocabularySize };
 
   function served(): Promise<string> {
@@ -78,7 +80,7 @@ export async function readServerPolicy(
   }
 }
 
-/** Which tensor differs first; undefined where two models have the same ones. */
+/** The first tensor that differs; undefined if the two models have the same tensors. */
 export function differenceOf(wanted: ModelSpec, served: ModelSpec): string | undefined {
   const [a, b] = [listParameters(wanted), listParameters(served)];
   const shapes = new Map(b.map(({ name, shape }) => [name, shape.join("x")]));
@@ -89,11 +91,11 @@ export function differenceOf(wanted: ModelSpec, served: ModelSpec): string | und
   return a.length === b.length ? undefined : `${a.length} tensors, there ${b.length}`;
 }
 
-/** The server holds what the adapters were trained on: its weights where they can be read here, its name where not. */
+/** Checks that the server holds the base of the adapters: by its weights if they can be read here, and else by its name. */
 async function checkBase(
   { folder, base }: PolicySource,
   { startModel }: ServerFacts,
-  refuse: (rule: string, found: string, cause?: unknown) => PolicyLoadError,
+  refusal: (problem: string) => PolicyLoadError,
 ): Promise<void> {
   const { baseDigest, base: reference } = await inspectAdapter(folder);
   const wanted = base ?? (await findBaseFolder(folder).catch(() => undefined)) ?? reference.place;
@@ -102,5 +104,7 @@ async function checkBase(
     ? await digestOfWeights(startModel).catch(() => undefined)
     : undefined;
   if (served !== undefined && served === baseDigest) return;
-  throw refuse(`the server must be started with the adapters' base, ${wanted}`, startModel);
+  throw refusal(
+    `the server was started with ${startModel}; it must be started with the adapters' base, ${wanted}`,
+  );
 }

@@ -161,14 +161,12 @@ export class ServerEngine implements InferenceEngine {
       const { state } = this;
       const action = `Cannot load version ${version} of ${model}`;
       if (state.kind !== "ready") {
-        throw new PolicyLoadError(
-          `${action} as ${this.#server.name} must be ready: current value is ${state.reason}`,
-        );
+        throw new PolicyLoadError(`${action}: ${this.#server.name} is not ready: ${state.reason}`);
       }
       const startedAt = performance.now();
       const policy = await readServerPolicy(source, state.facts, this.#viewFolder);
       const refusal = this.#weights.refusalOf(policy);
-      if (refusal !== undefined) throw new PolicyLoadError(`${action} as ${refusal}`);
+      if (refusal !== undefined) throw new PolicyLoadError(`${action}: ${refusal}`);
       onProgress?.({ stage: "read", tookMs: performance.now() - startedAt });
       const readAt = performance.now();
       await this.#weights.replace(policy);
@@ -283,9 +281,9 @@ export class ServerEngine implements InferenceEngine {
     if (generation.isMoving || (end === "stop" && made > 0)) return undefined;
     if (end === "abort" && this.#weights.change !== undefined) return undefined;
     this.#keeper.look();
-    const found = end === "abort" ? "aborted there" : `${end ?? "no reason"} after ${made} tokens`;
+    const found = end === "abort" ? "it was aborted there" : `${end ?? "no reason"} after ${made} tokens`;
     throw new EngineFailedError(
-      `Cannot finish the generation as ${this.#server.name} must say how it ended: current value is ${found}`,
+      `${this.#server.name} did not say why the generation ended, or a reason that cannot be: ${found}`,
     );
   }
 
@@ -296,7 +294,7 @@ export class ServerEngine implements InferenceEngine {
       return new InvalidRequestError("request", cause.message, `must be one that ${this.#server.name} takes`);
     }
     this.#keeper.look();
-    return new EngineFailedError(`Cannot finish the generation as ${this.#server.name} must`, { cause });
+    return new EngineFailedError(`${this.#server.name} failed during the generation`, { cause });
   }
 
   /** G3: by the server's own labels where it has some. */
@@ -315,7 +313,7 @@ export class ServerEngine implements InferenceEngine {
       if (version === undefined || !isAllowed(request, version)) {
         this.#keeper.look();
         throw new EngineFailedError(
-          `Cannot use the tokens as they must come from ${source.model}, versions ${request.versionRange.lowest} to ${request.versionRange.highest}: current value is "${label}"`,
+          `${this.#server.name} generated with the weights "${label}"; they must be of ${source.model}, versions ${request.versionRange.lowest} to ${request.versionRange.highest}`,
         );
       }
       const counted = Math.min(left, tokenCount);
@@ -329,9 +327,9 @@ export class ServerEngine implements InferenceEngine {
     const { held, missing } = this.#weights;
     if (held?.source.model !== model) {
       if (missing?.source.model !== model) throw new VersionBehindError(model, versionRange, undefined);
-      const found = this.state.kind === "away" ? this.state.reason : "loading its weights again";
+      const reason = this.state.kind === "away" ? this.state.reason : "they are being loaded again";
       throw new EngineFailedError(
-        `Cannot generate as ${this.#server.name} must hold the weights of ${model}: current value is ${found}`,
+        `${this.#server.name} does not hold the weights of ${model} at the moment: ${reason}`,
       );
     }
     const { version } = held.source;
@@ -348,7 +346,11 @@ export class ServerEngine implements InferenceEngine {
     const { vocabularySize } = this.#weights.held!;
     const stranger = promptIds.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
     if (stranger !== undefined) {
-      throw new InvalidRequestError("promptIds", stranger, `must be token ids below ${vocabularySize}`);
+      throw new InvalidRequestError(
+        "promptIds",
+        stranger,
+        `must hold only token ids below ${vocabularySize}`,
+      );
     }
     const [broken] = brokenSamplingRules(sampling, scoring, this.#server.bounds);
     if (broken === undefined) return;
@@ -357,7 +359,7 @@ export class ServerEngine implements InferenceEngine {
 
   #checkOpen(): void {
     if (this.#closing === undefined) return;
-    throw new EngineFailedError("Cannot use the engine as it is open no more: current value is closed");
+    throw new EngineFailedError("The engine is closed");
   }
 
   // -- Weights ---------------------------------------------------------------------------------------------------
@@ -387,9 +389,7 @@ export class ServerEngine implements InferenceEngine {
   /** S3 */
   #lost(reason: string): void {
     this.#weights.lost();
-    const failure = new EngineFailedError(
-      `Cannot finish the generation as ${this.#server.name} must stay: current value is ${reason}`,
-    );
+    const failure = new EngineFailedError(`${this.#server.name} was lost during the generation: ${reason}`);
     for (const generation of this.#generations.values()) generation.fail(failure);
     this.#onChange({ kind: "away", reason });
   }

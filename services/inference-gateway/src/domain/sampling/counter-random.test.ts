@@ -31,7 +31,7 @@ describe("counter-random", () => {
     }
     const expected = (2 * count) / 10;
     const chiSquare = buckets.reduce((sum, seen) => sum + (seen - expected) ** 2 / expected, 0);
-    // 9 degrees of freedom: 27.9 is passed once in a thousand seeds; these seeds are fixed.
+    // With 9 degrees of freedom one in a thousand seeds exceeds 27.9. The seeds of this test are fixed.
     assert.ok(chiSquare < 27.9, `chi square ${chiSquare}`);
   });
 });

@@ -1,13 +1,13 @@
 /**
- * Uniform numbers that are a function of (seed, position), so that a sample depends on nothing else.
+ * Uniform random numbers that depend only on a seed and a position, so that samples can be repeated.
  *
- * Threefry-2x32 with 20 rounds: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). It has no
- * state to carry between positions, and is exact in 32-bit integer arithmetic.
+ * Threefry-2x32 with 20 rounds: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). It keeps no state
+ * between positions, and is exact in 32-bit integer arithmetic.
  */
 
 const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 const ROUNDS = 20;
-/** Keeps an all-zero key from being a weak one (the paper's parity constant for 32-bit words). */
+/** The paper's parity constant for 32-bit words. With it a key of zeros is not a weak one. */
 const PARITY = 0x1bd11bda;
 const TWO_32 = 0x1_0000_0000;
 
@@ -21,7 +21,7 @@ export function uniformAt(seed: number, position: number): number {
   return ((high >>> 5) * 67_108_864 + (low >>> 6)) / 9_007_199_254_740_992;
 }
 
-/** The block function: 64 bits of counter under 64 bits of key. */
+/** The block function, of a counter of 64 bits and a key of 64 bits. */
 export function threefry2x32(
   key0: number,
   key1: number,

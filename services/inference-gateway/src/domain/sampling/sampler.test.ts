@@ -10,7 +10,7 @@ import { inverseTemperature, type RowMasses } from "./sampling-row.ts";
 const logits = new Float32Array([0.5, 2, -1, 2, 0, -3, 1.5, 1]);
 const plain = { temperature: 1, topP: 1, topK: 0 };
 
-/** The definition, written plainly: probabilities of the kept set. */
+/** The probabilities of the kept set, computed directly from the definition. */
 function reference(shape: typeof plain & { readonly minP?: number }): number[] {
   const max = Math.max(...logits);
   const weights = Array.from(logits, (logit) => Math.exp((logit - max) / shape.temperature));
@@ -42,7 +42,7 @@ describe("Sampler", () => {
     { temperature: 1.5, topP: 0.7, topK: 0, minP: 0.2 },
     { temperature: 1.5, topP: 0.9, topK: 4, minP: 0.1 },
   ]) {
-    test(`draws from the restricted distribution and reports its logprobs with ${JSON.stringify(shape)}`, () => {
+    test(`samples from the restricted distribution and returns its logprobs with ${JSON.stringify(shape)}`, () => {
       const expected = reference(shape);
       const sampler = new Sampler(logits.length);
       const counts = new Array<number>(logits.length).fill(0);
@@ -82,7 +82,7 @@ describe("Sampler", () => {
     assert.equal(sampler.id, 2);
   });
 
-  test("tells the most likely tokens of the distribution it drew from", () => {
+  test("returns the most likely tokens of the distribution that it sampled from", () => {
     const sampler = new Sampler(logits.length);
     const told = (shape: Parameters<Sampler["sample"]>[1]) => {
       sampler.sample(logits, shape, 0.5);
@@ -107,7 +107,7 @@ describe("Sampler", () => {
     assert.deepEqual(told(plain), []);
   });
 
-  test("takes penalties off the logits of the text's tokens before everything else", () => {
+  test("applies penalties to the logits of the text's tokens before everything else", () => {
     const text = { tokens: Int32Array.of(1, 5, 6, 6, 9), promptLength: 2, length: 4 };
     const sampler = new Sampler(logits.length);
     const expected = new Sampler(logits.length);
@@ -146,12 +146,12 @@ function massesOf(row: Float32Array, temperature: number, blocks: number): RowMa
   return { largest, blockMasses: new Float32Array(sums) };
 }
 
-describe("Sampler with the masses of a row", () => {
+describe("Sampler with the sums of a row's weights", () => {
   const random = new Random(3);
   const wide = Float32Array.from({ length: 96 }, () => 6 * random.next());
 
   for (const temperature of [1, 0.3, 2.5]) {
-    test(`draws what it draws without them at temperature ${temperature}`, () => {
+    test(`samples the same tokens with and without the sums at temperature ${temperature}`, () => {
       const masses = massesOf(wide, temperature, 8);
       const [whole, blocked] = [new Sampler(wide.length), new Sampler(wide.length)];
       for (let i = 0; i < 20_000; i++) {
@@ -163,7 +163,7 @@ describe("Sampler with the masses of a row", () => {
     });
   }
 
-  test("draws in a block that was drawn for it, without the rest of the row, what it draws with it", () => {
+  test("samples the same token from the drawn block alone as from the whole row", () => {
     const masses = massesOf(wide, 1, 8);
     const [whole, alone] = [new Sampler(wide.length), new Sampler(wide.length)];
     for (let i = 0; i < 20_000; i++) {
@@ -177,10 +177,10 @@ describe("Sampler with the masses of a row", () => {
     const drawn = { block: 0, logits: wide.subarray(0, 12) };
     const restricted = () =>
       alone.sample(undefined, { ...plain, topK: 3 }, 0.5, { masses: { ...masses, drawn } });
-    assert.throws(restricted, /Cannot sample a token as its row of logits is absent/);
+    assert.throws(restricted, /The row of logits of a token is missing/);
   });
 
-  test("draws from the kept set where the vocabulary is restricted, and where the temperature is too low for float32", () => {
+  test("samples from the kept set if the vocabulary is restricted, or the temperature is too low for float32", () => {
     for (const shape of [
       { ...plain, topK: 5 },
       { ...plain, topP: 0.5 },
@@ -194,7 +194,7 @@ describe("Sampler with the masses of a row", () => {
     }
   });
 
-  test("keeps what the definition keeps, however many blocks that takes", () => {
+  test("keeps the tokens of the definition, however many blocks it must read", () => {
     const shapes = fc.record({
       temperature: fc.constantFrom(0.2, 1, 3),
       topK: fc.constantFrom(0, 1, 7, 60),
@@ -204,7 +204,7 @@ describe("Sampler with the masses of a row", () => {
     fc.assert(
       fc.property(shapes, fc.integer({ min: 1, max: 30 }), fc.nat(), (shape, spread, seed) => {
         const draws = new Random(seed);
-        // Some tokens alike, so that ties are met.
+        // Some tokens are equally likely, so that there are ties.
         const row = Float32Array.from({ length: 512 }, () => Math.round(spread * draws.next() * 4) / 4);
         const [without, given] = [new Sampler(row.length), new Sampler(row.length)];
         const masses = massesOf(row, shape.temperature, 64);

@@ -77,7 +77,7 @@ export class Sampler {
       return;
     }
     if (given === undefined) {
-      throw new EngineFailedError("Cannot sample a token as its row of logits is absent");
+      throw new EngineFailedError("The row of logits of a token is missing");
     }
     const isPenalized = text !== undefined && hasPenalties(shape);
     const masses = isPenalized ? undefined : context.masses;
@@ -220,9 +220,7 @@ function totalOf(masses: ArrayLike<number>): number {
 
 function checkFinite(value: number): void {
   if (Number.isFinite(value)) return;
-  throw new EngineFailedError(
-    `Cannot sample a token as its logits are not finite: current value is ${value}`,
-  );
+  throw new EngineFailedError(`The largest logit of a token is ${value}; it must be finite`);
 }
 
 function maxOf(logits: Float32Array): number {

@@ -7,7 +7,7 @@ const tokenizer = chatmlTokenizer();
 const END = tokenizer.tokenId("<|im_end|>")!;
 const START = tokenizer.tokenId("<|im_start|>")!;
 
-/** Deltas of tokens that come one by one. */
+/** The deltas when the tokens come one by one. */
 function deltasOf(ids: readonly number[], stopTexts: readonly string[] = []) {
   const choice = new ChoiceText({ tokenizer, stopTokenIds: [END], stopTexts });
   const deltas: TextDelta[] = [];
@@ -19,7 +19,7 @@ const textOf = (deltas: readonly TextDelta[]) => deltas.map(({ text }) => text).
 const tokensOf = (deltas: readonly TextDelta[]) => deltas.flatMap(({ tokens }) => tokens);
 
 describe("ChoiceText", () => {
-  test("tells whole characters only", () => {
+  test("returns only whole characters", () => {
     const ids = tokenizer.encode("aé日🙂");
     const { deltas } = deltasOf(ids);
     assert.equal(textOf(deltas), "aé日🙂");
@@ -30,7 +30,7 @@ describe("ChoiceText", () => {
     assert.equal(tokensOf(deltas).length, ids.length);
   });
 
-  test("leaves the stop token and other control tokens out of the text, and counts them", () => {
+  test("leaves the stop token and other control tokens out of the text, but counts them", () => {
     const { deltas, choice } = deltasOf([...tokenizer.encode("hi"), START, END]);
     assert.equal(textOf(deltas), "hi");
     assert.equal(choice.tokenCount, 4);
@@ -40,7 +40,7 @@ describe("ChoiceText", () => {
     );
   });
 
-  test("tells no token and no character of a stop text", () => {
+  test("returns no token and no character of a stop text", () => {
     const { deltas, choice } = deltasOf(tokenizer.encode("one STOP two"), ["STOP"]);
     assert.equal(textOf(deltas), "one ");
     assert.equal(choice.isStopped, true);
@@ -53,7 +53,7 @@ describe("ChoiceText", () => {
     );
   });
 
-  test("is the same however the tokens are grouped", () => {
+  test("returns the same text however the tokens are grouped", () => {
     const ids = [...tokenizer.encode("the é in STO 🙂 the STOP x"), END];
     const single = deltasOf(ids, ["STOP"]);
     const whole = new ChoiceText({ tokenizer, stopTokenIds: [END], stopTexts: ["STOP"] });
@@ -63,7 +63,7 @@ describe("ChoiceText", () => {
     assert.equal(whole.tokenCount, single.choice.tokenCount);
   });
 
-  test("tells where each token's text stands", () => {
+  test("returns the position of each token's text", () => {
     const { deltas } = deltasOf(tokenizer.encode("a🙂b"));
     assert.deepEqual(
       tokensOf(deltas).map(({ offset }) => offset),
@@ -71,7 +71,7 @@ describe("ChoiceText", () => {
     );
   });
 
-  test("ends a text that is cut off inside a character", () => {
+  test("ends a text whose last character is incomplete", () => {
     const { deltas } = deltasOf(tokenizer.encode("a🙂").slice(0, 3));
     assert.match(textOf(deltas), /^a\uFFFD+$/);
   });

@@ -1,9 +1,9 @@
 /**
- * The text of one choice, made from its tokens as they come.
+ * Makes the text of one choice from its tokens, while they are generated.
  *
- * X1: only whole characters are told, and never a part of a stop text.
- * X2: what is told depends on the tokens alone, not on how they were grouped when they came.
- * X3: a token is told with the first character of its text, or later; what a stop text cut off is not told.
+ * X1: deltas have only whole characters, and no part of a stop text.
+ * X2: the text depends only on the tokens, not on how they were grouped when they came.
+ * X3: a token is in the delta with the first character of its text, or in a later one. Tokens of a stop text are in none.
  */
 
 import { StopScanner, StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
@@ -12,16 +12,16 @@ import type { TokenChunk, TokenLogprob } from "../inference-engine.ts";
 /** A token that could have been sampled. */
 export interface SpelledToken {
   readonly id: number;
-  /** What it spells by itself: U+FFFD where it is a part of a character. */
+  /** The token decoded by itself, with U+FFFD where it has a part of a character. */
   readonly text: string;
   readonly logprob: number;
 }
 
 /** A sampled token that is part of the text. */
 export interface TextToken extends SpelledToken {
-  /** The most likely tokens in its place, as many as were asked for. */
+  /** The most likely tokens at its position, as many as the request asks for. */
   readonly top: readonly SpelledToken[];
-  /** Position of its text in that of the choice, in UTF-16 units. */
+  /** Position of its text in the choice's text, in UTF-16 code units. */
   readonly offset: number;
 }
 
@@ -32,7 +32,7 @@ export interface TextDelta {
 
 export interface ChoiceTextOptions {
   readonly tokenizer: Tokenizer;
-  /** They end a generation, and are no part of its text. */
+  /** Tokens that end a generation and are not part of its text. */
   readonly stopTokenIds: readonly number[];
   readonly stopTexts: readonly string[];
 }
@@ -42,9 +42,9 @@ export class ChoiceText {
   readonly #stopTokenIds: ReadonlySet<number>;
   readonly #decoder: StreamingDecoder;
   readonly #scanner: StopScanner;
-  #untold: TextToken[] = [];
+  #pending: TextToken[] = [];
   #decodedLength = 0;
-  #toldLength = 0;
+  #textLength = 0;
   #tokenCount = 0;
   #isStopped = false;
 
@@ -55,12 +55,12 @@ export class ChoiceText {
     this.#scanner = new StopScanner(stopTexts);
   }
 
-  /** Whether a stop text was found; tokens that come after it are left out. */
+  /** Whether a stop text was found; tokens after it are ignored. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** Tokens sampled up to the end, the stop token or those of the stop text included. */
+  /** Number of sampled tokens, with the stop token or those of the stop text. */
   get tokenCount(): number {
     return this.#tokenCount;
   }
@@ -71,18 +71,18 @@ export class ChoiceText {
       if (this.#isStopped) break;
       text += this.#pushOne({ id, logprob: logprobs[i]! }, topLogprobs?.[i] ?? []);
     }
-    return this.#tell(text);
+    return this.#deltaOf(text);
   }
 
-  /** No token comes any more. */
+  /** Ends the text after the last token. @returns the rest of it. */
   end(): TextDelta {
-    if (this.#isStopped) return this.#tell("");
+    if (this.#isStopped) return this.#deltaOf("");
     const scanned = this.#scanner.push(this.#decoder.flush());
     this.#isStopped = scanned.isStopped;
     const text = scanned.isStopped ? scanned.text : scanned.text + this.#scanner.flush();
-    const delta = this.#tell(text);
-    const rest = this.#isStopped ? [] : this.#untold;
-    this.#untold = [];
+    const delta = this.#deltaOf(text);
+    const rest = this.#isStopped ? [] : this.#pending;
+    this.#pending = [];
     return { text: delta.text, tokens: [...delta.tokens, ...rest] };
   }
 
@@ -91,7 +91,7 @@ export class ChoiceText {
     this.#tokenCount++;
     if (this.#stopTokenIds.has(id)) return "";
     const spell = (one: TokenLogprob) => ({ ...one, text: this.#tokenizer.decode([one.id]) });
-    this.#untold.push({ ...spell(token), top: top.map(spell), offset: this.#decodedLength });
+    this.#pending.push({ ...spell(token), top: top.map(spell), offset: this.#decodedLength });
     if (this.#tokenizer.isSpecial(id)) return "";
     const piece = this.#decoder.push(id);
     this.#decodedLength += piece.length;
@@ -101,10 +101,10 @@ export class ChoiceText {
   }
 
   /** X3 */
-  #tell(text: string): TextDelta {
-    this.#toldLength += text.length;
-    const firstUntold = this.#untold.findIndex(({ offset }) => offset >= this.#toldLength);
-    const count = firstUntold < 0 ? this.#untold.length : firstUntold;
-    return { text, tokens: this.#untold.splice(0, count) };
+  #deltaOf(text: string): TextDelta {
+    this.#textLength += text.length;
+    const firstPending = this.#pending.findIndex(({ offset }) => offset >= this.#textLength);
+    const count = firstPending < 0 ? this.#pending.length : firstPending;
+    return { text, tokens: this.#pending.splice(0, count) };
   }
 }

@@ -1,4 +1,4 @@
-/** Completions of one prompt: so many choices, generated side by side, told as text while they are made. */
+/** Generates the choices of one completion at the same time, and reports their text while it is generated. */
 
 import { DeadlineError, deriveSeed } from "@hone/core";
 import type { Context } from "@hone/telemetry";
@@ -14,14 +14,14 @@ import {
 import { ChoiceText, type TextDelta, type TextToken } from "./choice-text.ts";
 import type { ServedModel } from "./served-models.ts";
 
-/** What is asked for, checked and with every default. */
+/** A request after all checks, with all defaults. */
 export interface CompletionRequest {
   /** Unique among the requests in flight. */
   readonly id: string;
   readonly promptIds: readonly number[];
   readonly numChoices: number;
   readonly sampling: SamplingParameters;
-  /** A non-negative safe integer. Each choice has its own below it. */
+  /** A non-negative safe integer, from which the seed of each choice is derived. */
   readonly seed: number;
   readonly stopTexts: readonly string[];
 }
@@ -30,9 +30,9 @@ export interface Choice {
   readonly text: string;
   readonly tokens: readonly TextToken[];
   readonly finishReason: "stop" | "length";
-  /** Tokens that were sampled, also those that are no part of the text. */
+  /** Number of sampled tokens, including those that are not part of the text. */
   readonly tokenCount: number;
-  /** Tokens of the prompt whose K/V was there already. */
+  /** Tokens of the prompt whose keys and values were in the cache. */
   readonly cachedTokens: number;
 }
 
@@ -43,20 +43,20 @@ export interface CompleteOptions {
   /** Parent of the spans. */
   readonly trace: Context;
   readonly replica: string;
-  /** Told whenever a choice has more text; all of it together is the choice's. */
+  /** Called whenever a choice has more text; together these are the choice's text. */
   readonly onDelta?: (index: number, delta: TextDelta) => void;
-  /** Told when a choice ends, after its last text. */
+  /** Called when a choice ends, after its last text. */
   readonly onEnd?: (index: number, choice: Choice) => void;
 }
 
-/** Of the clients, which wait ten minutes unless told otherwise. */
+/** The default timeout of the OpenAI clients. */
 export const COMPLETION_DEADLINE_MS = 600_000;
-/** New generations go to the newest version, and those under way move along. */
+/** New generations use the newest version, and running ones move to each newer version. */
 const ANY_VERSION = { lowest: 0, highest: Number.MAX_SAFE_INTEGER };
 
 /**
  * @returns the choices in their order.
- * @throws the signal's reason when it aborts, and what the engine throws; the other choices are ended then.
+ * @throws the signal's reason when it aborts, and errors of the engine, which also end the other choices.
  */
 export async function complete(request: CompletionRequest, options: CompleteOptions): Promise<Choice[]> {
   const giveUp = new AbortController();
@@ -87,10 +87,10 @@ async function generateChoice(
   const { tokenizer } = model.language;
   const { stopTokenIds } = request.sampling;
   const text = new ChoiceText({ tokenizer, stopTokenIds, stopTexts: request.stopTexts });
-  const told: TextDelta[] = [];
-  const tell = (delta: TextDelta) => {
+  const deltas: TextDelta[] = [];
+  const add = (delta: TextDelta) => {
     if (delta.text === "" && delta.tokens.length === 0) return;
-    told.push(delta);
+    deltas.push(delta);
     onDelta?.(index, delta);
   };
   const enough = new AbortController();
@@ -101,17 +101,17 @@ async function generateChoice(
       signal: AbortSignal.any([signal, enough.signal]),
       onTokens: (chunk) => {
         if (text.isStopped) return;
-        tell(text.push(chunk));
+        add(text.push(chunk));
         if (text.isStopped) enough.abort();
       },
     });
-    tell(text.end());
+    add(text.end());
     const finishReason = finishReasonOf(result.finishReason, text.isStopped, signal);
     countGeneration(result);
     span.done(result);
     const choice = {
-      text: told.map((delta) => delta.text).join(""),
-      tokens: told.flatMap((delta) => delta.tokens),
+      text: deltas.map((delta) => delta.text).join(""),
+      tokens: deltas.flatMap((delta) => delta.tokens),
       finishReason,
       tokenCount: text.tokenCount,
       cachedTokens: result.metrics.cachedTokens,
@@ -152,7 +152,5 @@ function finishReasonOf(
   if (reason === FinishReason.stop || reason === FinishReason.length) return reason;
   signal.throwIfAborted();
   if (reason === FinishReason.deadline) throw new DeadlineError("the completion", COMPLETION_DEADLINE_MS);
-  throw new EngineFailedError(
-    "Cannot finish the completion as the model was dropped: current value is aborted",
-  );
+  throw new EngineFailedError("The model was unloaded before the completion was finished");
 }

@@ -1,7 +1,7 @@
 /**
- * The completions under way, so that a service that stops lets them end.
+ * Keeps track of the completions that run, so that a stopping service can let them end.
  *
- * O1: after `drain` began nothing new is taken; what runs may end until its signal aborts, and is then cut off.
+ * O1: once `drain` has begun, new completions are refused. Those that run may end until its signal aborts, and are then cut off.
  */
 
 import { EngineFailedError } from "../errors.ts";
@@ -16,8 +16,8 @@ export class OpenCompletions {
   }
 
   /**
-   * @param signal of the client; `work` gets one that aborts with it, or when the drain's time is over.
-   * @throws {EngineFailedError} when this replica stops.
+   * @param signal aborts when the client goes away; `work` gets one that also aborts when the time of the drain is over.
+   * @throws {EngineFailedError} when this replica is stopping.
    */
   async run<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#isDraining) throw stopping();
@@ -42,5 +42,5 @@ export class OpenCompletions {
 }
 
 function stopping(): EngineFailedError {
-  return new EngineFailedError("Cannot answer as this replica ends: current value is stopping");
+  return new EngineFailedError("This replica is stopping");
 }

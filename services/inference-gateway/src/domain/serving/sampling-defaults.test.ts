@@ -12,7 +12,7 @@ const NOTHING = {
 };
 
 describe("readSamplingDefaults()", () => {
-  test("reads what a model's authors recommend", () => {
+  test("reads the sampling parameters that a model's authors recommend", () => {
     const file = {
       do_sample: true,
       eos_token_id: [1, 2],
@@ -33,7 +33,7 @@ describe("readSamplingDefaults()", () => {
     });
   });
 
-  test("leaves out what no request may ask for, and has nothing where there is no file", () => {
+  test("leaves out values that a request may not have, and is empty without a file", () => {
     const file = { temperature: -1, top_p: "high", top_k: null, max_new_tokens: 1.5, min_p: 0.1 };
     assert.deepEqual(readSamplingDefaults(JSON.stringify(file)), { ...NOTHING, minP: 0.1 });
     assert.deepEqual(readSamplingDefaults(undefined), NOTHING);

@@ -1,8 +1,8 @@
-/** How a model's authors mean it to be sampled: `generation_config.json` in its folder, as vLLM reads it. */
+/** Reads the sampling parameters that a model's authors recommend from its `generation_config.json`, as vLLM does. */
 
 import { z } from "zod";
 
-/** What a request's parameters are where it says nothing; what is absent here has the API's own default. */
+/** Defaults for the parameters of requests; a parameter that is absent here has the default of the API. */
 export interface SamplingDefaults {
   readonly temperature: number | undefined;
   readonly topP: number | undefined;
@@ -12,7 +12,7 @@ export interface SamplingDefaults {
   readonly maxNewTokens: number | undefined;
 }
 
-/** What a request may not ask for is left out: such files are written by other programs, for other purposes too. */
+/** Values that a request may not have are left out, as such files are also written for other programs. */
 const setting = (schema: z.ZodNumber) => schema.optional().catch(undefined);
 
 const fileSchema = z
@@ -26,7 +26,7 @@ const fileSchema = z
   })
   .catch({});
 
-/** @param text of `generation_config.json`; undefined = the model has none. A JSON object, as its tokenizer was read. */
+/** @param text of `generation_config.json`, which holds a JSON object; undefined = the model has no such file. */
 export function readSamplingDefaults(text: string | undefined): SamplingDefaults {
   const file = fileSchema.parse(JSON.parse(text ?? "{}"));
   return {

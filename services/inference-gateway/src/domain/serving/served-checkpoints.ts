@@ -1,7 +1,7 @@
 /**
- * The checkpoints that the operator wants served: found (and fetched), checked, handed to the keeper, which loads them.
+ * The checkpoints that the operator names: they are found or fetched, checked, and given to the keeper, which loads them.
  *
- * The engine knows them by names that no run can have, as theirs may hold any character.
+ * Their names may hold any character, so the engine has other names for them, which no run can have.
  */
 
 import path from "node:path";
@@ -10,7 +10,7 @@ import { describeError, retry } from "@hone/core";
 import { ModelFailedError, ModelLoadingError } from "../errors.ts";
 import type { PolicyChange, PolicyKeeper } from "../policy-keeper.ts";
 
-/** A checkpoint by the name that clients use. */
+/** A checkpoint; `id` is the name that clients use. */
 export interface WantedCheckpoint {
   readonly id: string;
   /** Absolute folder, or an id of the hub. */
@@ -22,19 +22,19 @@ export interface FindCheckpointOptions {
   readonly onProgress: (doneBytes: number, totalBytes: number) => void;
 }
 
-/** Finds the folder of a checkpoint, fetching it first where needed. Throws a RetryableError when the hub is away. */
+/** Finds the folder of a checkpoint, and fetches it first if necessary. Throws a RetryableError when the hub does not answer. */
 export type FindCheckpoint = (place: string, options: FindCheckpointOptions) => Promise<string>;
 
 export interface ServedCheckpointsOptions {
   readonly wanted: readonly WantedCheckpoint[];
   readonly find: FindCheckpoint;
   readonly keeper: Pick<PolicyKeeper, "want">;
-  /** Told of a checkpoint that cannot be served, and of each wait for the hub. */
+  /** Called when a checkpoint cannot be served, and before each wait for the hub. */
   readonly onTrouble: (id: string, error: unknown) => void;
 }
 
 type State =
-  | { readonly kind: "on its way"; readonly progress: string }
+  | { readonly kind: "loading"; readonly progress: string }
   | { readonly kind: "failed"; readonly error: unknown };
 
 const MIN_RETRY_MS = 1_000;
@@ -45,7 +45,7 @@ export class ServedCheckpoints {
   readonly #options: ServedCheckpointsOptions;
   /** By id. */
   readonly #states = new Map<string, State>();
-  /** Of the engine's names. */
+  /** By the engine's name. */
   readonly #ids: ReadonlyMap<string, string>;
 
   constructor(options: ServedCheckpointsOptions) {
@@ -53,7 +53,7 @@ export class ServedCheckpoints {
     this.#ids = new Map(options.wanted.map(({ id }, index) => [`served_${index}`, id]));
   }
 
-  /** The clients' name for one of the engine's; undefined for a run. */
+  /** The clients' name of a model of the engine; undefined for the policy of a run. */
   idOf(engineModel: string): string | undefined {
     return this.#ids.get(engineModel);
   }
@@ -63,7 +63,7 @@ export class ServedCheckpoints {
     return undefined;
   }
 
-  /** @throws {ModelLoadingError | ModelFailedError} unless it is loaded, or none of these. */
+  /** @throws {ModelLoadingError | ModelFailedError} if it is one of these checkpoints and not loaded. */
   checkUsable(id: string): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
@@ -71,43 +71,43 @@ export class ServedCheckpoints {
     throw new ModelLoadingError(id, state.progress);
   }
 
-  /** Finds them all and wants them. Resolves when that is done or the signal aborts; never rejects. */
+  /** Finds all checkpoints and gives them to the keeper. Resolves when that is done or the signal aborts; never rejects. */
   async start(signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#options.wanted.map((wanted, index) => this.#want(wanted, `served_${index}`, signal)),
     );
   }
 
-  /** What the keeper tells of its loads. */
+  /** Takes the keeper's reports about its loads. */
   note(change: PolicyChange): void {
     if (change.kind !== "failed" && change.kind !== "loaded" && change.kind !== "progress") return;
     const id = this.idOf(change.source.model);
     if (id === undefined) return;
     if (change.kind === "progress")
-      this.#states.set(id, { kind: "on its way", progress: change.progress.stage });
+      this.#states.set(id, { kind: "loading", progress: change.progress.stage });
     else if (change.kind === "loaded") this.#states.delete(id);
     else this.#states.set(id, { kind: "failed", error: change.error });
   }
 
   async #want({ id, place }: WantedCheckpoint, model: string, signal: AbortSignal): Promise<void> {
     const { find, keeper, onTrouble } = this.#options;
-    const tell = (progress: string) => this.#states.set(id, { kind: "on its way", progress });
-    tell("looking for it");
+    const setProgress = (progress: string) => this.#states.set(id, { kind: "loading", progress });
+    setProgress("its files are being looked for");
     const onProgress = (done: number, total: number) =>
-      tell(`fetched ${Math.round(done / MEGABYTE)} of ${Math.round(total / MEGABYTE)} MB`);
+      setProgress(`fetched ${Math.round(done / MEGABYTE)} of ${Math.round(total / MEGABYTE)} MB`);
     try {
       const folder = await retry(() => find(place, { signal, onProgress }), {
         signal,
         minDelayMs: MIN_RETRY_MS,
         maxDelayMs: MAX_RETRY_MS,
         onRetry: (error) => {
-          tell(describeError(error));
+          setProgress(describeError(error));
           onTrouble(id, error);
         },
       });
       const findBase = (base: BaseReference) => find(placeText(base), { signal, onProgress });
       const base = await findBaseFolder(folder, findBase);
-      tell("loading");
+      setProgress("loading");
       await inspectMerged(folder, base === undefined ? undefined : async () => base);
       keeper.want({ model, version: 0, folder, digest: await digestOfMerged(folder), base });
     } catch (error) {
@@ -118,7 +118,7 @@ export class ServedCheckpoints {
   }
 }
 
-/** As {@link WantedCheckpoint.place} has it. */
+/** A place in the form of {@link WantedCheckpoint.place}. */
 function placeText({ place, revision }: BaseReference): string {
   return revision === undefined || path.isAbsolute(place) ? place : `${place}@${revision}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What clients may name as a model: the policies of active runs by their run's id, and the checkpoints that the operator
- * asked for by their names. Its tokenizer is read when a model is first asked for: most runs are never talked to.
+ * The models that clients may name: the policies of active runs by the id of the run, and the checkpoints that the operator
+ * names. A tokenizer is read at the first request for its model, as most runs never get one.
  */
 
 import { inspectMerged } from "@hone/checkpoint";
@@ -12,20 +12,20 @@ import type { LoadedPolicy, PolicyKeeper } from "../policy-keeper.ts";
 import { readSamplingDefaults, type SamplingDefaults } from "./sampling-defaults.ts";
 import type { ServedCheckpoints } from "./served-checkpoints.ts";
 
-/** What turns text into tokens and back for a model. */
+/** How text becomes tokens and back for a model, and its defaults. */
 export interface ModelLanguage {
   readonly tokenizer: Tokenizer;
-  /** Absent = the model has no chat format. */
+  /** Undefined = the model has no chat template. */
   readonly renderer: ChatRenderer | undefined;
   readonly stopTokenIds: readonly number[];
-  /** Where a request says nothing. */
+  /** Values for what a request does not give. */
   readonly defaults: SamplingDefaults;
   /** Longest prompt and answer together. */
   readonly maxContextTokens: number;
 }
 
 export interface ServedModel {
-  /** As clients name it. */
+  /** The name that clients use. */
   readonly id: string;
   readonly engineModel: string;
   readonly version: number;
@@ -42,13 +42,13 @@ export interface ListedModel {
 export interface ServedModelsOptions {
   readonly keeper: PolicyKeeper;
   readonly checkpoints: ServedCheckpoints;
-  /** Longest prompt and answer together that the engine takes of a model. */
+  /** Longest prompt and answer together of a model that the engine allows. */
   readonly contextTokens: (spec: ModelSpec) => number;
 }
 
 export class ServedModels {
   readonly #options: ServedModelsOptions;
-  /** By the engine's name; a run keeps its tokenizer through all its versions. */
+  /** By the engine's name; all versions of a run have the same tokenizer. */
   readonly #languages = new Map<string, Promise<ModelLanguage>>();
 
   constructor(options: ServedModelsOptions) {
@@ -70,7 +70,7 @@ export class ServedModels {
     return { id, version: source.version, loadedAtMs };
   }
 
-  /** @throws as {@link find} does, and what a tokenizer that cannot be read throws. */
+  /** @throws the errors of {@link find}, and those of a tokenizer that cannot be read. */
   async open(id: string): Promise<ServedModel> {
     const { source } = this.#find(id);
     this.#forgetDropped();
@@ -78,7 +78,7 @@ export class ServedModels {
     if (language === undefined) {
       language = readLanguage(source, this.#options.contextTokens);
       this.#languages.set(source.model, language);
-      // The folder may just have made room for a newer version: the next request reads that one.
+      // A newer version may just have replaced the folder; the next request reads that one.
       language.catch(() => this.#languages.delete(source.model));
     }
     return { id, engineModel: source.model, version: source.version, language: await language };
@@ -88,7 +88,7 @@ export class ServedModels {
     const { keeper, checkpoints } = this.#options;
     const model = checkpoints.engineModelOf(id) ?? id;
     const loaded = keeper.loaded().find(({ source }) => source.model === model);
-    // Checkpoints are known by their own names only.
+    // A checkpoint may be named by its id only, not by the engine's name.
     if (loaded !== undefined && (checkpoints.idOf(model) ?? model) === id) return loaded;
     checkpoints.checkUsable(id);
     if (keeper.loading(id) !== undefined) throw new ModelLoadingError(id, "loading");

@@ -1,6 +1,6 @@
 /**
- * Reads the weights of a policy version and makes sure they are the ones announced. Adapters are merged into their base
- * here: a version of them is a small folder, and generation costs what it costs without them.
+ * Reads the weights of a policy version and checks that they are the announced ones. Adapters are merged into their base here, so
+ * that generation is as fast as without them.
  */
 
 import { loadMerged, type WeightAllocator } from "@hone/checkpoint";
@@ -8,10 +8,10 @@ import type { ModelSpec, Weights } from "@hone/nn";
 import { PolicyLoadError } from "../../domain/errors.ts";
 import type { PolicySource } from "../../domain/inference-engine.ts";
 
-/** Arrays of a few megabytes each would lie in small pages, and each page is slow to touch first; larger ones do not. */
+/** Large arrays get large memory pages. Arrays of a few megabytes get small ones, and the first write to each page is slow. */
 const BLOCK_BYTES = 64 * 2 ** 20;
 
-/** @throws {PolicyLoadError} when the folder holds no model that can be served, or another one. */
+/** @throws {PolicyLoadError} when the folder holds no model that can be served, or other weights than the announced ones. */
 export async function loadPolicyFolder(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
   const { model, version, folder, digest, base } = source;
   const action = `Cannot load version ${version} of ${model}`;
@@ -19,17 +19,17 @@ export async function loadPolicyFolder(source: PolicySource): Promise<{ spec: Mo
     allocate: inBlocks(),
     ...(base !== undefined && { findBase: async () => base }),
   }).catch((cause: unknown) => {
-    throw new PolicyLoadError(`${action} as ${folder} must be a readable model folder`, { cause });
+    throw new PolicyLoadError(`${action}: ${folder} is not a readable model folder`, { cause });
   });
   if (loaded.digest !== digest) {
     throw new PolicyLoadError(
-      `${action} as the SHA-256 of its weights must be ${digest}: current value is ${loaded.digest}`,
+      `${action}: the SHA-256 of its weights is ${loaded.digest}; it must be ${digest}`,
     );
   }
   return { spec: loaded.spec, weights: loaded.weights };
 }
 
-/** Cuts arrays out of blocks, which are as large as what was given before, up to {@link BLOCK_BYTES}. */
+/** Allocates arrays within blocks. Each block is as large as all arrays before it together, up to {@link BLOCK_BYTES}. */
 function inBlocks(): WeightAllocator {
   let block = new ArrayBuffer(0);
   let used = 0;

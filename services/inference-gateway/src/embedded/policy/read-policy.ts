@@ -1,4 +1,4 @@
-/** Reads the weights of a policy version without holding up the generations of the thread that asks. */
+/** Reads the weights of a policy version without blocking the generations of the calling thread for long. */
 
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
@@ -10,17 +10,17 @@ import type { PolicySource } from "../../domain/inference-engine.ts";
 import { decodeError, type WireError } from "../messages.ts";
 import { loadPolicyFolder } from "./load-policy-folder.ts";
 
-/** What the thread of a load answers with. */
+/** The answer of a thread that reads weights. */
 export type ReadPolicy =
   | { readonly kind: "read"; readonly spec: ModelSpec; readonly weights: Weights }
   | { readonly kind: "failed"; readonly error: WireError };
 
-/** Smaller files are read in less time than a thread takes to begin. */
+/** Smaller files are read faster than a thread starts. */
 const MIN_THREAD_BYTES = 64 * 2 ** 20;
 const WEIGHTS_SUFFIX = ".safetensors";
 
 /**
- * @param minThreadBytes of weights that a thread of their own reads.
+ * @param minThreadBytes weights of at least this size are read by a thread of their own.
  * @throws {PolicyLoadError} as {@link loadPolicyFolder} does, and when its thread ends without an answer.
  */
 export async function readPolicy(
@@ -32,12 +32,12 @@ export async function readPolicy(
   return isLarge ? readBeside(source) : loadPolicyFolder(source);
 }
 
-/** What adapters are merged into; undefined without any, and where that cannot be found out, which its load will say. */
+/** The folder of the base of adapters; undefined without adapters, and if it cannot be found, which the load will report. */
 async function baseOf({ folder, base }: PolicySource): Promise<string | undefined> {
   return base ?? (await findBaseFolder(folder).catch(() => undefined));
 }
 
-/** Of all files with weights; 0 where the folder cannot be read, which its load will say. */
+/** Size of all files with weights; 0 if the folder cannot be read, which the load will report. */
 async function weightBytes(folder: string | undefined): Promise<number> {
   if (folder === undefined) return 0;
   const names = await readdir(folder).catch(() => []);
@@ -53,16 +53,16 @@ async function readBeside(source: PolicySource): Promise<{ spec: ModelSpec; weig
     const answer = await new Promise<ReadPolicy>((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("error", reject);
-      worker.once("exit", (code) => reject(new Error(`its thread ended with exit code ${code}`)));
+      worker.once("exit", (code) =>
+        reject(new Error(`the thread that reads it ended with exit code ${code}`)),
+      );
     });
     if (answer.kind === "failed") throw decodeError(answer.error);
     return { spec: answer.spec, weights: answer.weights };
   } catch (cause) {
     if (cause instanceof PolicyLoadError) throw cause;
     const { model, version, folder } = source;
-    throw new PolicyLoadError(`Cannot load version ${version} of ${model} as ${folder} must be readable`, {
-      cause,
-    });
+    throw new PolicyLoadError(`Cannot load version ${version} of ${model} from ${folder}`, { cause });
   } finally {
     void worker.terminate();
   }

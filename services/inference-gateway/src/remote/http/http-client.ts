@@ -97,7 +97,7 @@ export class HttpClient {
       // What is left of an answer that is not read to its end would hold up the socket.
       if (!response.complete) response.destroy();
     }
-    throw new ServerGoneError(this.#options.name, "an answer that broke off");
+    throw new ServerGoneError(this.#options.name, "its answer broke off");
   }
 
   close(): void {
@@ -167,7 +167,7 @@ export class HttpClient {
     const status = response.statusCode ?? 0;
     // A server that starts, stops or is overrun says so by these.
     if (status === 502 || status === 503 || status === 504) {
-      return new ServerGoneError(this.#options.name, `${status}, ${text}`);
+      return new ServerGoneError(this.#options.name, `status ${status}, ${text}`);
     }
     return new ServerRefusedError(this.#options.name, `call ${action}`, status, text);
   }

@@ -72,7 +72,7 @@ export class SglangChunks {
     const { type, status_code: status, message } = this.#read.fields(reason, "finish_reason");
     if (type === "abort" && typeof status === "number") {
       const text = messageOf(message);
-      if (status >= 500) throw new ServerGoneError(this.#server, `${status}, ${text}`);
+      if (status >= 500) throw new ServerGoneError(this.#server, `status ${status}, ${text}`);
       throw new ServerRefusedError(this.#server, "generate", status, text);
     }
     if (type === "stop" || type === "length" || type === "abort") return type;
