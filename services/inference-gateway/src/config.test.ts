@@ -7,7 +7,7 @@ import { temporaryFolder } from "@hone/testing";
 import { readInferenceGatewayConfig } from "./config.ts";
 
 describe("readInferenceGatewayConfig()", () => {
-  test("reads checkpoints: folders by their last part, ids of the hub as they are, or names of their own", () => {
+  test("names a checkpoint as it is told to, and else by the folder's last part or the id of the hub", () => {
     const { checkpoints } = readInferenceGatewayConfig({
       HONE_FILES: "/project",
       HONE_INFERENCE_SERVE: "./models/small, owner/name@v2 ,best=/data/run=3,,",
@@ -19,10 +19,10 @@ describe("readInferenceGatewayConfig()", () => {
     ]);
   });
 
-  test("refuses two checkpoints of one name", () => {
+  test("refuses two checkpoints with the same name", () => {
     assert.throws(
       () => readInferenceGatewayConfig({ HONE_INFERENCE_SERVE: "/a/model,/b/model" }),
-      (error) => error instanceof SettingError && /current value is model/.test(error.message),
+      (error) => error instanceof SettingError && /two have the name model$/.test(error.message),
     );
   });
 
@@ -39,7 +39,7 @@ describe("readInferenceGatewayConfig()", () => {
     assert.throws(() => read({ HONE_INFERENCE_API_KEY_FILE: file }), SettingError);
   });
 
-  test("reads the engine: embedded, or a server with its address and keys", async () => {
+  test("reads which engine to use: the embedded one, or a server with its address and keys", async () => {
     const read = (environment: Record<string, string>) => readInferenceGatewayConfig(environment).engine;
     assert.deepEqual(read({}), { kind: "onnx" });
     const url = "http://127.0.0.1:8000";

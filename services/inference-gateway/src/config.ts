@@ -139,7 +139,8 @@ function readCheckpoints(text: string, filesDir: string): WantedCheckpoint[] {
     });
   const twice = checkpoints.find(({ id }, i) => checkpoints.findIndex((other) => other.id === id) !== i);
   if (twice !== undefined) {
-    throw new SettingError("HONE_INFERENCE_SERVE", "must give each checkpoint a name of its own", twice.id);
+    const found = `${text}, where two have the name ${twice.id}`;
+    throw new SettingError("HONE_INFERENCE_SERVE", "must give each checkpoint a different name", found);
   }
   return checkpoints;
 }
@@ -163,7 +164,11 @@ function readEngine(read: Variables, ownViewFolder: string): EngineConfig {
     return { kind };
   }
   if (url === undefined) {
-    throw new SettingError("HONE_INFERENCE_ENGINE_URL", `must be the address of the ${kind} server`, "none");
+    throw new SettingError(
+      "HONE_INFERENCE_ENGINE_URL",
+      `must be the address of the ${kind} server`,
+      "absent",
+    );
   }
   checkAbsent("HONE_INFERENCE_SERVE", `a gateway of ${kind} serves the run that it claims`);
   if (kind === "vllm")

@@ -1,8 +1,8 @@
 /**
- * The port between the gateway and whatever generates: the embedded ONNX engine, or a vLLM or SGLang server beside it.
+ * The port between the gateway and its engine: the embedded ONNX engine, or a vLLM or SGLang server beside the gateway.
  *
- * G1: ids and logprobs of a generation are functions of (weights, prompt ids, sampling, seed) alone: never of the
- *     requests that run beside it, of what was cached, or of how the context came together.
+ * G1: ids and logprobs of a generation depend only on (weights, prompt ids, sampling, seed), and not on other requests that run
+ *     at the same time, on the cache, or on how the context was built.
  * G2: every logprob is that of the distribution the token was drawn from, with its parameters applied.
  * G3: no token comes from a version outside the request's range, and each is labelled with the version it came from.
  * G4: `generate` settles by the request's deadline.
@@ -10,7 +10,7 @@
 
 /** Parameters of the sampling distribution, all explicit. */
 export interface SamplingParameters {
-  /** 0 takes the most likely token; otherwise logits are divided by it. In [0, 100]. */
+  /** 0 chooses the most likely token; otherwise logits are divided by it. In [0, 100]. */
   readonly temperature: number;
   /** Smallest set of tokens whose probability reaches this; 1 = all. In (0, 1]. */
   readonly topP: number;
@@ -20,11 +20,11 @@ export interface SamplingParameters {
   readonly minP?: number;
   /** Logits of tokens in the context are divided by it, or multiplied where negative. Above 0. @default 1 */
   readonly repetitionPenalty?: number;
-  /** Taken from the logits of tokens that were sampled. In [-2, 2]. @default 0 */
+  /** Subtracted from the logits of tokens that were sampled. In [-2, 2]. @default 0 */
   readonly presencePenalty?: number;
-  /** Taken from them once for each time. In [-2, 2]. @default 0 */
+  /** Subtracted from the logit of a token as often as it was sampled. In [-2, 2]. @default 0 */
   readonly frequencyPenalty?: number;
-  /** How many of the most likely tokens are told beside each sampled one. 0 to 20. @default 0 */
+  /** How many of the most likely tokens are returned with each sampled one. 0 to 20. @default 0 */
   readonly topLogprobs?: number;
   /** Most tokens sampled. At least 1. */
   readonly maxNewTokens: number;
@@ -32,7 +32,7 @@ export interface SamplingParameters {
   readonly stopTokenIds: readonly number[];
 }
 
-/** Most of them that a request may ask for. */
+/** The largest topLogprobs. */
 export const MAX_TOP_LOGPROBS = 20;
 
 /** A token with its log-probability under the sampling distribution. */
@@ -57,12 +57,12 @@ export interface GenerateRequest {
   readonly sampling: SamplingParameters;
   /** A non-negative safe integer. */
   readonly seed: number;
-  /** Conversation whose K/V may serve its next turn. A hint: it never changes the answer. */
+  /** Conversation whose cached K/V its next turn may use. A hint that never changes the answer. */
   readonly sessionId: string;
-  /** Group that shares a prompt. A hint: it never changes the answer. */
+  /** Group of requests with the same prompt. A hint that never changes the answer. */
   readonly groupId: string;
   readonly versionRange: VersionRange;
-  /** Milliseconds from the call within which it settles. */
+  /** Milliseconds after the call within which it settles. */
   readonly deadlineMs: number;
 }
 
@@ -72,9 +72,9 @@ export const FinishReason = {
   stop: "stop",
   /** `maxNewTokens` or the model's context is used up. */
   length: "length",
-  /** The caller asked for its end; the ids are those made until then. */
+  /** The caller aborted the generation; the ids are those sampled until then. */
   aborted: "aborted",
-  /** Its deadline passed; the ids are those made until then. */
+  /** The deadline passed; the ids are those sampled until then. */
   deadline: "deadline",
 } as const;
 export type FinishReason = (typeof FinishReason)[keyof typeof FinishReason];
@@ -85,13 +85,13 @@ export interface VersionSpan {
   readonly tokenCount: number;
 }
 
-/** What a generation cost. */
+/** Counts and times of a generation. */
 export interface GenerateMetrics {
   /** Prompt tokens whose K/V was computed for this call. */
   readonly prefillTokens: number;
-  /** Prompt tokens whose K/V was there already. */
+  /** Prompt tokens whose K/V was in the cache. */
   readonly cachedTokens: number;
-  /** Milliseconds from the call to its first step, from there to the first token, from there to the end. */
+  /** Milliseconds from the call to its first step, then to the first token, and then to the end. */
   readonly queueMs: number;
   readonly prefillMs: number;
   readonly decodeMs: number;
@@ -100,7 +100,7 @@ export interface GenerateMetrics {
 export interface GenerateResult {
   /** Every sampled token in order. N of them. */
   readonly ids: readonly number[];
-  /** Log-probability of each under the sampling distribution, rounded to float32 as it travels. N of them. */
+  /** Log-probability of each under the sampling distribution, rounded to float32 as in messages. N of them. */
   readonly logprobs: readonly number[];
   /** The most likely tokens at each place, the likeliest first; those that could not be drawn are left out. N of them, or none when none were asked for. */
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
@@ -110,7 +110,7 @@ export interface GenerateResult {
   readonly metrics: GenerateMetrics;
 }
 
-/** Tokens made since the last report of the same generation. */
+/** Tokens sampled since the last chunk of the same generation. */
 export interface TokenChunk {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
@@ -120,7 +120,7 @@ export interface TokenChunk {
 export interface GenerateOptions {
   /** Ends the generation; it then resolves with `aborted`. */
   readonly signal?: AbortSignal | undefined;
-  /** Wants tokens as they are made. The concatenated chunks equal the result. */
+  /** Called with tokens while they are generated. The concatenated chunks equal the result. */
   readonly onTokens?: ((chunk: TokenChunk) => void) | undefined;
 }
 
@@ -132,17 +132,17 @@ export interface PolicySource {
   readonly folder: string;
   /** SHA-256 of model.safetensors, or of adapter_model.safetensors, hexadecimal. */
   readonly digest: string;
-  /** Absolute folder of the model that adapters are merged into; absent where their own folder says where it is. */
+  /** Absolute folder of the model that adapters are merged into; absent = the folder that the adapters' own folder names. */
   readonly base?: string | undefined;
 }
 
-/** What the load of a policy has come to. */
+/** A finished stage of the load of a policy. */
 export interface LoadProgress {
-  /** What was done: its files read and checked, its session built, or the running one replaced. */
+  /** Its files were read and checked, its session was built, or it replaced the running version. */
   readonly stage: "read" | "built" | "swapped";
   /** Milliseconds that this took. */
   readonly tookMs: number;
-  /** How it was done, where the engine had a choice. */
+  /** How it was done, if the engine had a choice. */
   readonly detail?: string;
 }
 
@@ -161,7 +161,7 @@ export interface LoadedModel {
 export interface EngineCapacity {
   /** Sequences that may run at once. */
   readonly maxSequences: number;
-  /** Requests that may wait beside them. */
+  /** Further requests that may wait. */
   readonly maxWaiting: number;
   readonly running: number;
   readonly waiting: number;
@@ -174,14 +174,14 @@ export interface InferenceEngine {
    * @throws {InvalidRequestError} when the request breaks a rule; trying again cannot help.
    * @throws {EngineBusyError} when the queue is full.
    * @throws {VersionBehindError} when no loaded version is new enough yet; the caller decides how long to wait.
-   * @throws {VersionStaleError} when the versions asked for are gone for good.
-   * @throws {EngineFailedError} when the engine broke or is closed.
+   * @throws {VersionStaleError} when all versions of the range have been replaced by newer ones.
+   * @throws {EngineFailedError} when the engine failed or is closed.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<GenerateResult>;
   /**
-   * Makes a version the one that new generations run on, beside the running one until it is ready. Running
-   * generations move to it where their range allows, and end on the old one where it does not.
-   * @throws {PolicyLoadError} when the folder is no model, or its digest differs; what was loaded stays.
+   * Loads a version, on which new generations then run; until it is ready, they run on the former one. Running generations
+   * move to it if their range allows, and else end on the former one.
+   * @throws {PolicyLoadError} when the folder holds no model, or its digest differs; the former version stays loaded.
    */
   loadPolicy(source: PolicySource, options?: LoadPolicyOptions): Promise<void>;
   /** Drops a model; its generations end as aborted. Unknown models are no error. */
@@ -189,6 +189,6 @@ export interface InferenceEngine {
   /** Ends a generation, which resolves with `aborted`. Unknown ids are no error. */
   abort(id: string): void;
   capacity(): EngineCapacity;
-  /** Ends every generation as aborted and gives everything back. Calling it twice does nothing. */
+  /** Ends every generation as aborted and frees all resources. A second call does nothing. */
   close(): Promise<void>;
 }

@@ -30,7 +30,7 @@ describe("checkRun()", () => {
   );
   const path = { path: "owner/name" };
 
-  test("takes a context that positions and memory hold", () => {
+  test("accepts a context for which there are enough positions and memory", () => {
     assert.deepEqual(checkRun(runWith(path, 512), config, MIB), []);
   });
 
@@ -40,7 +40,7 @@ describe("checkRun()", () => {
     assert.match(problem.message, /is 513; it must be at most 512, the positions of the model/);
   });
 
-  test("names the memory when keys and values do not fit, also where only the run file is known", () => {
+  test("names the memory when keys and values do not fit, also if only the run file is known", () => {
     const init = { architecture: "qwen3", hiddenSize: 64, numLayers: 2, numHeads: 4, tokenizer: "t" };
     for (const [model, known] of [
       [path, config],
@@ -51,7 +51,7 @@ describe("checkRun()", () => {
     }
   });
 
-  test("names the field of a model that cannot be built, and leaves an unknown one alone", () => {
+  test("names the field of a model that cannot be built, and does not check an unknown model", () => {
     const [problem] = checkRun(runWith(path, 64), { ...config, hidden_act: "gelu" }, MIB);
     assert.match(problem?.message ?? "", /hidden_act/);
     assert.deepEqual(checkRun(runWith(path, 64), undefined, MIB), []);

@@ -28,7 +28,7 @@ for (const contextLayout of ["pooled", "slots"] as const) {
         runCost: RUN_COST,
         now: () => performance.now(),
       });
-      // Few pages, so that those of the failed sequence are used again.
+      // There are few pages, so those of the failed sequence are used again.
       const runner = await OnnxRunner.create(spec, weights, {
         maxCacheBytes: 96 * 1024,
         maxSequences: 64,
@@ -44,7 +44,7 @@ for (const contextLayout of ["pooled", "slots"] as const) {
             id: `${i}`,
             model: "m",
             promptIds,
-            // Should the token itself be sampled, it ends the sequence and is never computed.
+            // If the token itself is sampled, it ends the sequence and is not computed.
             sampling: { temperature: 0, topP: 1, topK: 0, maxNewTokens: 20, stopTokenIds: [POISON] },
             seed: i,
             sessionId: "",
@@ -65,7 +65,7 @@ for (const contextLayout of ["pooled", "slots"] as const) {
       return outcomes;
     }
 
-    test("fails the sequences that hold it and leaves the others as they are alone", async () => {
+    test("fails the sequences that have the token, and gives the others the same tokens as alone", async () => {
       const prompts = Array.from({ length: 12 }, (_, i) => (i % 3 === 0 ? [i, POISON, 3] : [i, 2, 3]));
       const isHealthy = (_: unknown, i: number) => i % 3 !== 0;
       const together = await answers(prompts);

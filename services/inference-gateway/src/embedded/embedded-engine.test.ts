@@ -47,7 +47,7 @@ async function setUp(options: EmbeddedEngineOptions = {}) {
 testInferenceEngine("EmbeddedEngine", () => setUp(), { isExact: true });
 
 describe("EmbeddedEngine", () => {
-  test("refuses what its queue cannot hold and serves the rest", async () => {
+  test("refuses requests beyond its queue, and answers the others", async () => {
     const { engine } = await setUp({ maxSequences: 1, maxWaiting: 3 });
     await engine.loadPolicy(first!);
     const settled = await Promise.allSettled(
@@ -71,7 +71,7 @@ describe("EmbeddedEngine", () => {
     await engine.close();
   });
 
-  test("tells the stages of a load as they end", async () => {
+  test("reports each stage of a load when it ends", async () => {
     const { engine } = await setUp();
     const stages: string[] = [];
     await engine.loadPolicy(first!, {
@@ -84,7 +84,7 @@ describe("EmbeddedEngine", () => {
     await engine.close();
   });
 
-  test("reports its load and is idle again afterwards", async () => {
+  test("reports its capacity and its loaded models", async () => {
     const { engine } = await setUp({ maxSequences: 7, maxWaiting: 5 });
     await engine.loadPolicy(first!);
     await engine.loadPolicy(other!);

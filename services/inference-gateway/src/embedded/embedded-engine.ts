@@ -1,9 +1,9 @@
 /**
- * The embedded engine: the port on one side, a worker thread on the other.
+ * The embedded engine: implements the port by means of a worker thread.
  *
- * E1: every pending call settles: with its answer, with the failure of the thread, or by the sweep after its deadline.
- * E2: after close, or a failure of the thread, every call is refused; the thread is not started again here: whoever
- *     owns the process decides (`onFailure`).
+ * E1: every pending call settles with its answer, with the failure of the thread, or by the sweep after its deadline.
+ * E2: after close, or a failure of the thread, every call is refused. The thread is not started again here;
+ *     the owner of the process decides what to do (`onFailure`).
  */
 
 import { Worker } from "node:worker_threads";
@@ -34,31 +34,31 @@ import {
 export interface EmbeddedEngineOptions {
   /** Sequences that run at once. @default 256 */
   readonly maxSequences?: number;
-  /** Requests that wait beside them; more are refused. @default 1_024 */
+  /** Further requests that wait; more are refused. @default 1_024 */
   readonly maxWaiting?: number;
-  /** Tokens computed in one step; bounds the memory that a step takes beside weights and K/V. @default 4_096 */
+  /** Most tokens computed in one step, which limits its memory besides weights and K/V. @default 4_096 */
   readonly maxStepTokens?: number;
-  /** Milliseconds that prompts may take of one step; bounds how long a long one holds up the others. @default 2_000 */
+  /** Most milliseconds of a step for prompts, which limits how long others wait for a long prompt. @default 2_000 */
   readonly maxStepMs?: number;
-  /** Memory for K/V of each loaded version, at most what all sequences take at their longest. @default 256 MiB */
+  /** Memory for K/V of each loaded version; never more than all sequences need at full length. @default 256 MiB */
   readonly maxCacheBytes?: number;
-  /** Threads that share an operator. @default 0, by the size of the model */
+  /** Threads that share an operator. @default 0, which depends on the size of the model */
   readonly intraOpThreads?: number;
   /**
-   * Where large models read contexts from; those of small models are pooled. Pooled, a sample has the same bits whatever
-   * runs beside it and however its context was built. @default pooled
+   * How large models keep contexts; those of small models are always pooled. With `pooled` a sample is the same bit by bit, whatever
+   * else runs at the same time and however its context was built. @default pooled
    */
   readonly largeContexts?: ContextLayout;
-  /** Told once when the thread has failed; the engine is of no use any more. */
+  /** Called once, when the thread has failed and the engine cannot be used any more. */
   readonly onFailure?: (error: EngineFailedError) => void;
 }
 
-/** Measured by bench/run-cost.ts on one core, in microseconds. Wrong figures cost time, never bits. */
+/** Measured by bench/run-cost.ts on one core, in microseconds. Wrong values make it slower, but do not change results. */
 export const RUN_COST = { perRun: 400, perContextRow: 0.19, perAttention: 0.04, maxContextRows: 16_384 };
-/** The thread ends late sequences itself; only a thread that hangs leaves a call to the sweep. */
+/** The thread itself ends sequences at their deadline. The sweep ends them only when the thread hangs. */
 const SWEEP_GRACE_MS = 5_000;
 const SWEEP_EVERY_MS = 1_000;
-/** How long close waits for the thread before it is ended by force. */
+/** How long close() waits for the thread before it terminates it. */
 const CLOSE_GRACE_MS = 5_000;
 
 interface PendingGeneration {
@@ -204,7 +204,7 @@ export class EmbeddedEngine implements InferenceEngine {
     }
   }
 
-  /** Requests of one turn of the event loop travel together. */
+  /** Requests of one turn of the event loop are sent together. */
   #submit(request: SubmittedRequest): void {
     this.#outbox.push(request);
     if (this.#outbox.length === 1) setImmediate(() => this.#flush());

@@ -47,7 +47,7 @@ async function coreWith(runnerOptions: HashRunnerOptions = {}, changes: Partial<
   return { core, runner };
 }
 
-/** Steps until everything has ended, keeping the events. */
+/** Runs steps until everything has ended, and collects the events. */
 async function finish(core: EngineCore, events: EngineEvent[] = []) {
   while (core.hasWork) {
     await core.step();
@@ -70,7 +70,7 @@ function sampleOf(result: GenerateResult | undefined) {
 }
 
 describe("EngineCore", () => {
-  test("cuts a long prompt so that what decodes beside it does not wait longer than a step may take", async () => {
+  test("splits a long prompt, so that sequences that decode do not wait longer than a step may take", async () => {
     let clock = 0;
     const beforeRun = (items: readonly RunItem[]) => {
       clock += 10 * items.reduce((sum, { count }) => sum + count, 0);
@@ -90,7 +90,7 @@ describe("EngineCore", () => {
     assert.equal(runner.runs.length, 6, "each step has a decoding run too");
   });
 
-  test("gives every sequence what it gets alone, under joining, leaving, chunks, sharing and eviction", async () => {
+  test("gives every sequence the same tokens as alone, while others join and leave, and with chunks, sharing and eviction", async () => {
     const random = new Random(3);
     const { core, runner } = await coreWith({ pageCapacity: 20 }, { maxStepTokens: 13, maxSequences: 6 });
     const requests = Array.from({ length: 60 }, (_, i) =>
@@ -114,7 +114,7 @@ describe("EngineCore", () => {
     assert.ok(runner.runs.some((run) => run.sequences > 1));
   });
 
-  test("starts the youngest over when rows run out, and gives the same tokens", async () => {
+  test("starts the youngest sequence over when rows run out, and gives the same tokens", async () => {
     const { core, runner } = await coreWith({ pageCapacity: 9 });
     const requests = Array.from({ length: 8 }, (_, i) =>
       request({
@@ -132,7 +132,7 @@ describe("EngineCore", () => {
     assert.ok(computed > 8 * 41, `computed ${computed}`);
   });
 
-  test("computes the prompt of a group once, also when all of it arrives at once", async () => {
+  test("computes the prompt of a group once, also when the whole group arrives at once", async () => {
     const { core, runner } = await coreWith();
     const promptIds = Array.from({ length: 40 }, (_, i) => i % 7);
     for (let i = 0; i < 8; i++) core.submit(request({ promptIds, seed: i, maxNewTokens: 1 }), false);
@@ -147,7 +147,7 @@ describe("EngineCore", () => {
     );
   });
 
-  test("continues a session from its K/V and gives what a whole context gives", async () => {
+  test("continues a session from its cached K/V, with the same tokens as from the whole context", async () => {
     const { core, runner } = await coreWith();
     let context = [1, 2, 3, 4];
     for (let turn = 0; turn < 5; turn++) {
@@ -161,7 +161,7 @@ describe("EngineCore", () => {
     assert.ok(runner.runs.every((run) => run.sequences === 1));
   });
 
-  test("ends with the stop token, which it keeps, or at the limits of request and context", async () => {
+  test("ends a generation at the stop token, which it keeps, or at the limits of the request and the context", async () => {
     const { core } = await coreWith({ maxContextTokens: 10 });
     const stopping = request({ maxNewTokens: 100 });
     const every = Array.from({ length: 16 }, (_, id) => id);
@@ -178,7 +178,7 @@ describe("EngineCore", () => {
     assert.equal(results.get(full.id)!.finishReason, FinishReason.length);
   });
 
-  test("moves running sequences to a new version where their range allows, with the version per token", async () => {
+  test("moves running sequences to a new version if their range allows, and labels each token with its version", async () => {
     const { core, runner } = await coreWith();
     const sampling = { ...request().sampling, maxNewTokens: 6, stopTokenIds: [] };
     const moving = request({ sampling });
@@ -198,7 +198,7 @@ describe("EngineCore", () => {
     assert.deepEqual(results.get(pinned.id)!.versions, [{ version: 1, tokenCount: 6 }]);
     assert.deepEqual(sampleOf(results.get(pinned.id)), sampleOf(await alone(pinned)));
     assert.ok(runner.isDisposed, "the old version is dropped once nothing needs it");
-    // The tail equals what the new weights alone make of the same context, so no K/V crossed over.
+    // The new version alone gives the same last tokens for the same context, so no K/V of the old one was used.
     const tail = request({
       promptIds: [...moving.promptIds, ...moved.ids.slice(0, 3)],
       sampling: { ...sampling, maxNewTokens: 3 },
@@ -207,7 +207,7 @@ describe("EngineCore", () => {
     assert.deepEqual((await finish(core)).results.get(tail.id)!.ids, moved.ids.slice(3));
   });
 
-  test("refuses versions that are not there, saying whether waiting can help", async () => {
+  test("refuses versions that are not loaded, with an error that shows whether waiting can help", async () => {
     const { core } = await coreWith();
     core.submit(request({ id: "behind", versionRange: { lowest: 2, highest: 3 } }), false);
     core.submit(request({ id: "stale", versionRange: { lowest: 0, highest: 0 } }), false);
@@ -220,7 +220,7 @@ describe("EngineCore", () => {
     assert.ok(errors.get("unknown") instanceof VersionBehindError);
   });
 
-  test("refuses what exceeds its queue, and prompts that no model can take", async () => {
+  test("refuses requests beyond its queue, and prompts that its model cannot take", async () => {
     const { core } = await coreWith({ pageCapacity: 3 }, { maxWaiting: 2 });
     core.submit(request({ id: "empty", promptIds: [] }), false);
     core.submit(request({ id: "stranger", promptIds: [16] }), false);
@@ -237,7 +237,7 @@ describe("EngineCore", () => {
     assert.equal((await finish(core)).results.size, 2);
   });
 
-  test("ends aborted and late sequences with what they have, and no row is lost", async () => {
+  test("ends aborted and late sequences with their tokens so far, and loses no row", async () => {
     let now = 0;
     const { core } = await coreWith({ pageCapacity: 6 }, { now: () => now });
     const sampling = { ...request().sampling, maxNewTokens: 20, stopTokenIds: [] };
@@ -257,7 +257,7 @@ describe("EngineCore", () => {
     }
   });
 
-  test("streams chunks that add up to the result, only to those who ask", async () => {
+  test("streams chunks that add up to the result, but only if the caller asks for them", async () => {
     const { core } = await coreWith();
     const sampling = { ...request().sampling, stopTokenIds: [] };
     const [streaming, plain] = [request({ sampling }), request({ sampling })];
@@ -277,7 +277,7 @@ describe("EngineCore", () => {
     );
   });
 
-  test("fails what was running when a run fails, and serves what comes after", async () => {
+  test("fails the running sequences when a run fails, and serves those that come later", async () => {
     let isBroken = true;
     const { core } = await coreWith({
       pageCapacity: 3,

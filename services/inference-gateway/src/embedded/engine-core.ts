@@ -1,12 +1,12 @@
 /**
- * Continuous batching: which sequences run on which weights, step by step. Single-threaded; lives in the worker.
+ * Continuous batching: decides in each step which sequences run on which weights. Runs in the worker thread.
  *
- * C1: the composition of sequences, policies and page pools changes only between steps: what arrives during a step
+ * C1: sequences, policies and page pools are added and removed only between steps: what arrives during a step
  *     is queued and applied before the next.
- * C2: K/V never crosses versions: a sequence that moves to another version is computed anew there.
- * C3: a policy that is not the newest lives as long as a sequence needs it.
- * C4: when pages run out, unused prefixes go first, then the youngest sequence starts over, later: the oldest always
- *     comes to its end.
+ * C2: K/V is never used across versions: a sequence that moves to another version is computed again there.
+ * C3: a policy that is not the newest is kept as long as a sequence needs it.
+ * C4: when pages run out, unused prefixes are evicted first; then the youngest sequence starts over later. So the oldest always
+ *     finishes.
  */
 
 import { PAGE_ROWS } from "@hone/nn";
@@ -36,18 +36,18 @@ import { Sequence } from "./sequence.ts";
 export interface EngineCoreOptions {
   /** Sequences that run at once, over all models. */
   readonly maxSequences: number;
-  /** Requests that wait beside them, over all models. */
+  /** Further requests that wait, over all models. */
   readonly maxWaiting: number;
   /** Tokens computed in one step. */
   readonly maxStepTokens: number;
-  /** Milliseconds that prompts may take of one step. @default no bound but that of the tokens */
+  /** Most milliseconds of a step for prompts. @default only the tokens are limited */
   readonly maxStepMs?: number;
   readonly runCost: RunCost;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
 }
 
-/** What became of a generation since the last step. */
+/** What happened to a generation since the last step. */
 export type EngineEvent =
   | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
   | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
@@ -84,7 +84,7 @@ export class EngineCore {
   }
 
   /**
-   * Queues a generation, or reports at once that it is refused.
+   * Queues a generation, or returns at once why it is refused.
    * @param submittedAt when the caller asked, on the clock of the options; its deadline counts from there.
    */
   submit(request: GenerateRequest, isStreaming: boolean, submittedAt = this.#options.now()): void {
@@ -105,7 +105,7 @@ export class EngineCore {
     if (sequence !== undefined) sequence.isAborted = true;
   }
 
-  /** Makes a version the newest of its model. Resolves once it is, before the next step. */
+  /** Makes a version the newest of its model; resolves when that is done, before the next step. */
   install(model: string, version: number, runner: PolicyRunner): Promise<void> {
     return this.#change(() => this.#install(model, version, runner));
   }
@@ -123,7 +123,7 @@ export class EngineCore {
   }
 
   /**
-   * Computes one step of one policy, in turn. Resolves when its events are there to be taken.
+   * Computes one step of one policy; the policies take turns. Resolves when its events can be taken.
    * @returns how many sequences took part.
    */
   async step(): Promise<number> {
@@ -224,7 +224,7 @@ export class EngineCore {
   #install(model: string, version: number, runner: PolicyRunner): void {
     const pool = new PagePool(runner.pageCapacity);
     const perToken = runner.runCost?.perToken;
-    // Another version of a model keeps its pace.
+    // Versions of a model have the same pace.
     const pace = this.#models.get(model)?.at(-1)?.pace ?? new PrefillPace(perToken && perToken / 1_000);
     const policy: LoadedPolicy = {
       version,
@@ -251,7 +251,7 @@ export class EngineCore {
     this.#models.set(model, [...policies, policy]);
   }
 
-  /** Ends what was aborted or has run out of time. */
+  /** Ends sequences that were aborted or have reached their deadline. */
   #sweep(policy: LoadedPolicy): void {
     const now = this.#options.now();
     const isOver = (sequence: Sequence) => sequence.isAborted || now >= sequence.deadlineAt;
@@ -281,7 +281,7 @@ export class EngineCore {
     const prefillTokens = policy.pace.tokensIn(maxStepMs);
     const items = planStep(policy.running, maxStepTokens, prefillTokens, cost.maxNewTokens)
       .filter((work) => this.#takePages(policy, work))
-      // A sequence may have lost its pages again, to an older one.
+      // An older sequence may have taken the pages of this one.
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
     for (const group of groupRuns(items, cost)) {
@@ -343,7 +343,7 @@ export class EngineCore {
       const youngest = running.pop()!;
       youngest.discard(cache, pool);
       waiting.unshift(youngest);
-      // The last one may be held up by the prefix it shares: without any, what it needs is there.
+      // The last sequence may lack pages only because of its shared prefix; without one there are enough.
       if (running.length === 0) cache.evict(pool.capacity);
     }
     return false;
@@ -377,7 +377,7 @@ export class EngineCore {
     this.#events.push({ kind: "done", id: sequence.request.id, result: sequence.result(reason, now) });
   }
 
-  /** Ends a sequence that cannot go on; nothing of it is kept. */
+  /** Ends a sequence that cannot continue, and keeps nothing of it. */
   #drop(policy: LoadedPolicy, sequence: Sequence, error: unknown): void {
     policy.running = policy.running.filter((other) => other !== sequence);
     sequence.discard(policy.cache, policy.pool);

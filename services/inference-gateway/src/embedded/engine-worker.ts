@@ -1,8 +1,8 @@
 /**
- * The thread that generates: a core that steps while there is work, and a port to the engine.
+ * The thread that generates: it runs the core's steps while there is work, and exchanges messages with the engine.
  *
- * W1: messages are handled between runs; each handler only queues, so a step never sees a change in its middle.
- * W2: what the steps made is posted before the thread goes to sleep.
+ * W1: messages are handled between runs, and each handler only queues, so nothing changes during a step.
+ * W2: the results of the steps are posted before the thread waits.
  */
 
 import { parentPort, workerData } from "node:worker_threads";
@@ -15,13 +15,13 @@ import { OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx/onnx-runn
 import { WeightSides } from "./onnx/weight-side.ts";
 import { readPolicy } from "./policy/read-policy.ts";
 
-/** What the engine starts the thread with. */
+/** The data with which the engine starts the thread. */
 export interface EngineWorkerData {
   readonly core: Omit<EngineCoreOptions, "now">;
   readonly runner: OnnxRunnerOptions;
 }
 
-/** Figures of steps that bring nothing to tell are held back this long: a second of a small model's decoding. */
+/** Metrics of this many steps without events are posted together: about a second of a small model's decoding. */
 const MAX_HELD_STEPS = 1_000;
 
 const port = parentPort!;
@@ -106,7 +106,7 @@ async function load(call: number, source: PolicySource): Promise<void> {
   tell("swapped");
 }
 
-/** Tells the stages of a load as they end. */
+/** Posts each stage of a load when it ends. */
 function progressOf(call: number): (stage: LoadProgress["stage"], detail?: string) => void {
   let since = performance.now();
   return function tell(stage, detail) {

@@ -37,7 +37,7 @@ const countsOf = (sequences: Sequence[], maxTokens: number) =>
   planStep(sequences, maxTokens).map(({ sequence, count }) => [sequence.request.id, count]);
 
 describe("planStep()", () => {
-  test("puts decoding first, then whole prefills in their order, and cuts only the first one", () => {
+  test("plans decoding first, then whole prefills in their order, and splits only the first one", () => {
     const sequences = started([[1, 2, 3, 4, 5, 6], [7], [8, 9, 10, 11], [12, 13]]);
     assert.deepEqual(countsOf(sequences, 11), [
       ["1", 1],
@@ -55,7 +55,7 @@ describe("planStep()", () => {
     assert.deepEqual(countsOf(sequences, 1), [["1", 1]]);
   });
 
-  test("lets a prefill wait for another one that computes most of what it lacks, and only then", () => {
+  test("lets a prefill wait for another one only if that one computes most of its missing tokens", () => {
     const prompt = [1, 2, 3, 4, 5, 6, 7, 8];
     const sequences = started([prompt, prompt, [...prompt, 9], [1, 2, 30, 40, 50, 60, 70, 80]]);
     assert.deepEqual(countsOf(sequences, 100), [
@@ -64,7 +64,7 @@ describe("planStep()", () => {
     ]);
   });
 
-  test("takes no more of one prefill than it is told", () => {
+  test("plans no more tokens of one prefill than the limit", () => {
     const planned = planStep(started([[1, 2, 3, 4, 5, 6], [7], [8, 9]]), 100, 100, 4);
     assert.deepEqual(
       planned.map(({ count }) => count),
@@ -72,7 +72,7 @@ describe("planStep()", () => {
     );
   });
 
-  test("does not wait for a sequence that stands elsewhere", async () => {
+  test("does not let a prefill wait for a sequence with another prefix", async () => {
     const cache = new PrefixCache(new PagePool(100));
     const [ahead, behind] = started([
       [1, 1, 1, 1, 1, 1],
@@ -93,18 +93,18 @@ describe("groupRuns()", () => {
   const items = (shapes: [start: number, count: number][]) =>
     shapes.map(([start, count]) => ({ start, count }));
 
-  test("keeps every item, once", () => {
+  test("keeps every item exactly once", () => {
     const all = items(Array.from({ length: 300 }, (_, i) => [(i * 37) % 500, 1 + ((i * 11) % 40)]));
     const grouped = groupRuns(all, cost).flat();
     assert.equal(grouped.length, all.length);
     assert.equal(new Set(grouped).size, all.length);
   });
 
-  test("computes alike items together", () => {
+  test("computes similar items together", () => {
     assert.equal(groupRuns(items(Array.from({ length: 50 }, (_, i) => [100 + (i % 20), 1])), cost).length, 1);
   });
 
-  test("keeps long prefills and long contexts from padding the rest", () => {
+  test("separates long prefills and long contexts, so that the others are not padded to their length", () => {
     const decode = Array.from({ length: 50 }, (): [number, number] => [60, 1]);
     assert.deepEqual(
       groupRuns(items([...decode, [0, 500]]), cost).map((group) => group.length),
@@ -116,7 +116,7 @@ describe("groupRuns()", () => {
     );
   });
 
-  test("keeps the new tokens of a run within their bound", () => {
+  test("limits the new tokens of a run", () => {
     const groups = groupRuns(items(Array.from({ length: 9 }, () => [0, 100])), {
       ...cost,
       maxNewTokens: 400,
@@ -127,7 +127,7 @@ describe("groupRuns()", () => {
     );
   });
 
-  test("keeps what one run brings together within its bound", () => {
+  test("limits the context rows of a run", () => {
     const groups = groupRuns(items(Array.from({ length: 256 }, () => [250, 1])), cost);
     assert.deepEqual(
       groups.map((group) => group.length),

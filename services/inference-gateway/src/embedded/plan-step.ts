@@ -1,12 +1,12 @@
 /**
- * Chooses what one engine step computes, and in which runs.
+ * Chooses the tokens that one engine step computes, and groups them into runs.
  *
- * Decoding sequences come first, one token each; prefills fill the rest of the token budget in the order of arrival. One
- * that does not fit is the first of the next step: cut, it would take another run for what is left. Only a step's
- * first one is. A prefill whose missing tokens are mostly those that another one computes in this very step waits for
- * it: in the next step they come from the prefix cache. So a group's prompt is computed once.
+ * Decoding sequences come first, with one token each. Prefills fill the rest of the token budget in the order of arrival. A prefill
+ * that does not fit is the first of the next step, as splitting it would need another run for the rest; only a step's first
+ * prefill is split. A prefill waits if most of its missing tokens are those that another one computes in the same step:
+ * in the next step it gets them from the prefix cache. So a group's prompt is computed once.
  *
- * None of this can change a sample (G1): it decides when rows are computed, never what is in them.
+ * None of this can change a sample (G1), as it decides only when rows are computed.
  */
 
 import { CONTEXT_BUCKET } from "@hone/nn";
@@ -23,9 +23,9 @@ export interface PlannedWork {
 const SHARED_PREFILL_SHARE = 0.5;
 
 /**
- * @param maxTokens of the whole step.
- * @param maxPrefillTokens of all prefills in it.
- * @param maxSequenceTokens of one prefill.
+ * @param maxTokens most tokens of the whole step.
+ * @param maxPrefillTokens most tokens of all its prefills.
+ * @param maxSequenceTokens most tokens of one prefill.
  */
 export function planStep(
   running: readonly Sequence[],
@@ -46,7 +46,7 @@ export function planStep(
   for (const sequence of running) {
     if (budget === 0) break;
     if (sequence.pending === 1) continue;
-    // Only prefills that stand at the same node of the prefix tree can share what comes next.
+    // Only prefills at the same node of the prefix tree can share their next tokens.
     const key = sequence.lease?.length === sequence.computed ? sequence.lease.node : sequence;
     const others = claims.get(key) ?? [];
     if (others.some((other) => sharesMost(sequence, other))) continue;
@@ -60,10 +60,10 @@ export function planStep(
   return work;
 }
 
-/** Whether most of what `sequence` lacks is at the front of what `other` lacks. Both start at the same place. */
+/** Whether most of the missing tokens of `sequence` are also the next ones of `other`. Both have the same prefix. */
 function sharesMost(sequence: Sequence, other: Sequence): boolean {
   const start = sequence.computed;
-  // The last token is always computed by its own sequence, for its logits.
+  // Each sequence computes its last token itself, for the logits.
   const wanted = Math.max(1, Math.ceil((sequence.pending - 1) * SHARED_PREFILL_SHARE));
   const end = start + wanted;
   if (other.length < end) return false;
@@ -71,7 +71,7 @@ function sharesMost(sequence: Sequence, other: Sequence): boolean {
   return true;
 }
 
-/** Splits items into runs so that padding costs less than the runs. Keeps every item; the order within a run is free. */
+/** Groups items into runs so that padding costs less than more runs would. Each item is in one run, in any order. */
 export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
   items: readonly T[],
   cost: RunCost,

@@ -1,6 +1,6 @@
 /**
- * What the engine core asks of the weights of one policy version: compute tokens, keep their K/V, give logits.
- * The ONNX session stands behind it; the core knows rows and tokens only.
+ * The engine core's interface to the weights of one policy version: it computes tokens, keeps their K/V and returns logits.
+ * The ONNX session is behind it; the core knows only rows and tokens.
  */
 
 import type { RowMasses } from "../domain/sampling/sampling-row.ts";
@@ -9,17 +9,17 @@ import type { RowMasses } from "../domain/sampling/sampling-row.ts";
 export interface RunItem {
   /** The sequence so far. */
   readonly tokens: Int32Array;
-  /** Pool page of every PAGE_ROWS positions; the rows before `start` hold K/V already, the next `count` receive it. */
+  /** Pool page of every PAGE_ROWS positions. Rows before `start` have their K/V; the run writes that of the next `count`. */
   readonly pages: Int32Array;
   readonly start: number;
   readonly count: number;
   /** Whether the logits after the last of these tokens are wanted. */
   readonly wantsLogits: boolean;
-  /** At which the token after them is drawn; 1 by default. */
+  /** Temperature of the next token; 1 by default. */
   readonly temperature?: number;
-  /** In [0, 1): by which it is drawn; 0 by default. */
+  /** Random number in [0, 1) for the next token; 0 by default. */
   readonly uniform?: number;
-  /** Whether one block of its logits is enough, as it is drawn from all tokens. */
+  /** Whether one block of the logits is enough, as the next token is drawn from the whole vocabulary. */
   readonly isFromAll?: boolean;
 }
 
@@ -30,42 +30,42 @@ export interface PolicyLimits {
   readonly maxContextTokens: number;
 }
 
-/** What a run gives. */
+/** The results of a run. */
 export interface RunOutput {
-  /** Rows [S, V] of the items that want logits, in their order; valid until the next run. Absent where none is wanted whole. */
+  /** Rows [S, V] of the items that need logits, in their order; valid until the next run. Absent if no item needs all of them. */
   readonly logits: Float32Array | undefined;
-  /** Sums over each of these rows, where the vocabulary is large. */
+  /** Sums over each of these rows, if the vocabulary is large. */
   readonly masses: readonly RowMasses[] | undefined;
-  /** Indices of items whose K/V is not finite: the weights have diverged. Their rows are zeroed, to harm no one else. */
+  /** Indices of items whose K/V is not finite: the weights have diverged. Their rows are set to zero, so that they cannot affect other sequences. */
   readonly broken: readonly number[];
 }
 
 /**
- * What a run costs in microseconds, roughly: attention is padded to the most new tokens [T] and the longest
- * context [L] of its items, everything else is paid by the token.
+ * The approximate cost of a run in microseconds. Attention is padded to the most new tokens [T] and the longest
+ * context [L] of its items; everything else costs the same for each token.
  */
 export interface RunCost {
-  /** Of a run with nothing in it. */
+  /** Cost of an empty run. */
   readonly perRun: number;
-  /** Of gathering one context row. */
+  /** Cost of gathering one context row. */
   readonly perContextRow: number;
-  /** Of one query attending to one row. */
+  /** Cost of the attention of one query to one row. */
   readonly perAttention: number;
-  /** Of computing one token beside attention, until it is measured; unknown = as good as nothing. */
+  /** Cost of one token without attention, until it is measured; undefined = almost nothing. */
   readonly perToken?: number;
-  /** Most context rows in one run: beyond, what a layer brings together falls out of the processor's cache. */
+  /** Most context rows in one run; with more, the rows of a layer do not fit in the processor's cache. */
   readonly maxContextRows: number;
-  /** Most new tokens in one run, for the same reason. @default as many as there are */
+  /** Most new tokens in one run, for the same reason. @default no limit */
   readonly maxNewTokens?: number;
 }
 
 export interface PolicyRunner {
   readonly limits: PolicyLimits;
-  /** Pages of the K/V pool, page 0 included, which stays zero. */
+  /** Pages of the K/V pool, with page 0, which stays zero. */
   readonly pageCapacity: number;
-  /** What its runs cost, where they differ from those that the engine assumes. */
+  /** The cost of its runs, if it is not the one that the engine assumes. */
   readonly runCost?: RunCost;
-  /** Computes all items in one go. No item may need a row that another item of the same call computes. */
+  /** Computes all items in one run. No item may need a row that another item of the same call computes. */
   run(items: readonly RunItem[]): Promise<RunOutput>;
   /** Copies the first `count` rows of a page. */
   copyRows(fromPage: number, toPage: number, count: number): void;

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { PrefillPace } from "./prefill-pace.ts";
 
 describe("PrefillPace", () => {
-  test("lets a step take what it has measured to fit", () => {
+  test("gives a step as many tokens as fit by its measurements", () => {
     const pace = new PrefillPace(undefined);
     assert.equal(pace.tokensIn(1_000), Number.POSITIVE_INFINITY);
     pace.measured(500, 1_000);
@@ -12,14 +12,14 @@ describe("PrefillPace", () => {
     assert.equal(pace.tokensIn(1_000), 250);
   });
 
-  test("begins with the guess it was given, and learns nothing from runs of a few tokens", () => {
+  test("starts with the given guess, and ignores runs of a few tokens", () => {
     const pace = new PrefillPace(2);
     assert.equal(pace.tokensIn(1_000), 500);
     pace.measured(4, 1_000);
     assert.equal(pace.tokensIn(1_000), 500);
   });
 
-  test("keeps chunks above what would be mostly the reading of weights", () => {
+  test("keeps chunks so large that reading the weights does not take most of the time", () => {
     assert.equal(new PrefillPace(1_000).tokensIn(1_000), 64);
   });
 });

@@ -1,14 +1,14 @@
 /**
- * How many prompt tokens a step may compute so that it stays short: what waits behind it is every sequence that decodes,
- * every new request and every abort. The pace is measured run by run, so it follows the model, the machine and what else
- * keeps it busy.
+ * How many prompt tokens a step may compute so that it stays short, as every sequence that decodes, every new request and every
+ * abort waits for its end. The pace is measured in each run, so it depends on the model, the machine and the machine's other
+ * load.
  */
 
-/** Share of a new measurement. */
+/** Weight of a new measurement in the average. */
 const WEIGHT = 0.3;
-/** Runs with fewer tokens tell what reading the weights costs, not what a token does. */
+/** The time of runs with fewer tokens is that of reading the weights, and does not depend on the tokens. */
 const MIN_MEASURED_TOKENS = 32;
-/** However slow: smaller chunks would spend most of their time on reading the weights. */
+/** A lower limit, as smaller chunks would spend most of their time on reading the weights. */
 const MIN_CHUNK_TOKENS = 64;
 
 export class PrefillPace {
@@ -25,7 +25,7 @@ export class PrefillPace {
     return Math.max(MIN_CHUNK_TOKENS, Math.floor(ms / this.#msPerToken));
   }
 
-  /** Learns from a run. */
+  /** Adds the measurement of a run. */
   measured(tokens: number, ms: number): void {
     if (tokens < MIN_MEASURED_TOKENS) return;
     const found = ms / tokens;

@@ -1,4 +1,4 @@
-/** Generation with checkpoints of every family: the logits are those of transformers, in one run and token by token. */
+/** Generation with checkpoints of every model family gives the logits of transformers, in one run and token by token. */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { loadModel } from "@hone/checkpoint";
 import { PAGE_ROWS } from "@hone/nn";
 import { OnnxRunner } from "./onnx/onnx-runner.ts";
 
-/** Made by make_families.py beside them. */
+/** Made by make_families.py in the same folder. */
 const FAMILIES = path.join(import.meta.dirname, "../../../../libs/checkpoint/fixtures/families");
 const LAYOUTS = [
   { contextLayout: "pooled" },

@@ -1,10 +1,10 @@
 /**
- * One generation inside the engine: its tokens, where their K/V lies, and what it has cost so far.
+ * One generation inside the engine: its tokens, the pages of their K/V, and its metrics so far.
  *
- * Q1: `tokens[0, length)` are known, K/V of the first `computed` of them lies in `pages`, and `computed < length` while
- *     it lives: what is left is the next prefill chunk, or the one token of a decode step.
+ * Q1: `tokens[0, length)` are known, and the K/V of the first `computed` of them is in `pages`. `computed < length` while
+ *     it runs; the others are the next prefill chunk, or the one token of a decode step.
  * Q2: pages before `#ownFrom` are those of the lease; the `#ownCount` from there on are held by the sequence. Where the
- *     lease ends inside a page, the first own page has a copy of what the lease covers in it.
+ *     lease ends inside a page, the first own page has a copy of the lease's rows of that page.
  */
 
 import { PAGE_ROWS } from "@hone/nn";
@@ -22,9 +22,9 @@ import type { PagePool } from "./cache/page-pool.ts";
 import type { Lease, PrefixCache } from "./cache/prefix-cache.ts";
 import type { PolicyRunner, RunItem } from "./policy-runner.ts";
 
-/** A token that was drawn. */
+/** A sampled token. */
 export interface Draw extends TokenLogprob {
-  /** The most likely ones, where they were asked for. */
+  /** The most likely tokens, if the request asks for them. */
   readonly top: readonly TokenLogprob[];
 }
 
@@ -36,7 +36,7 @@ export class Sequence {
   readonly pages: Int32Array;
   readonly deadlineAt: number;
   readonly logprobs: number[] = [];
-  /** Of each sampled token, where the request asks for them. */
+  /** The most likely tokens at each sampled one, if the request asks for them. */
   readonly topLogprobs: (readonly TokenLogprob[])[] = [];
   length: number;
   computed = 0;
@@ -49,9 +49,9 @@ export class Sequence {
   #cachedTokens: number | undefined;
   #ownFrom = 0;
   #ownCount = 0;
-  /** Tokens that the next run computes: their rows are taken. */
+  /** Number of tokens that the next run computes, for which there are pages. */
   #next = 0;
-  /** Tokens already told to a caller that streams. */
+  /** Number of tokens that a streaming caller has got. */
   #told = 0;
 
   /** @param maxContextTokens the model's; new tokens beyond it are cut off. */
@@ -68,7 +68,7 @@ export class Sequence {
     this.deadlineAt = submittedAt + request.deadlineMs;
   }
 
-  /** Tokens whose K/V is not there yet. At least one (Q1). */
+  /** Number of tokens whose K/V is not computed yet; at least one (Q1). */
   get pending(): number {
     return this.length - this.computed;
   }
@@ -85,7 +85,7 @@ export class Sequence {
     return this.length - this.request.promptIds.length;
   }
 
-  /** Takes what the cache knows. The last token is always computed, since its logits are needed. */
+  /** Takes its prefix from the cache. The last token is always computed, as its logits are needed. */
   start(cache: PrefixCache, now: number): void {
     this.lease = cache.match(this.tokens, this.length - 1, this.pages);
     this.computed = this.lease.length;
@@ -93,7 +93,7 @@ export class Sequence {
     this.#startedAt ??= now;
   }
 
-  /** Takes what has come to the cache since, where it has nothing of its own yet. */
+  /** Takes a longer prefix that has come into the cache since, if it has no pages of its own yet. */
   catchUp(cache: PrefixCache, now: number): void {
     if (this.lease === undefined || this.pending === 1 || this.#ownCount > 0) return;
     const before = this.lease;
@@ -101,7 +101,7 @@ export class Sequence {
     cache.release(before);
   }
 
-  /** Takes pages for its next `count` tokens. @returns false, taking none, when there are too few. */
+  /** Takes pages for its next `count` tokens. @returns false, and takes none, when there are too few. */
   takePages(pool: PagePool, count: number, runner: PolicyRunner): boolean {
     const owned = this.#ownFrom + this.#ownCount;
     const missing = Math.ceil((this.computed + count) / PAGE_ROWS) - owned;
@@ -114,7 +114,7 @@ export class Sequence {
     return true;
   }
 
-  /** What the next run computes for it. */
+  /** The tokens that the next run computes for it. */
   item(): RunItem {
     const { sampling } = this.request;
     return {
@@ -129,12 +129,12 @@ export class Sequence {
     };
   }
 
-  /** What its next token is drawn by. */
+  /** The random number for its next token. */
   get uniform(): number {
     return uniformAt(this.request.seed, this.length);
   }
 
-  /** Counts what was computed. A prefill is shared at once, so that its group finds it in the next step. */
+  /** Counts computed tokens. A prefill goes into the cache at once, so that its group finds it in the next step. */
   advance(cache: PrefixCache): void {
     const wasPrefilling = this.isPrefilling;
     this.#cachedTokens ??= this.computed;
@@ -155,7 +155,7 @@ export class Sequence {
     this.#firstTokenAt ??= now;
   }
 
-  /** What was sampled since the last time. */
+  /** The tokens that were sampled since the last call. */
   takeChunk(): TokenChunk {
     const from = this.#told;
     this.#told = this.sampled;
@@ -166,14 +166,14 @@ export class Sequence {
     };
   }
 
-  /** Leaves its K/V to the cache, for its session's next turn and its group. */
+  /** Gives its K/V to the cache, for its session's next turn and its group. */
   release(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
     this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
     this.discard(cache, pool);
   }
 
-  /** Gives its pages back without keeping them. It can be started again, and repeats itself bit by bit. */
+  /** Frees its pages without caching them. If it is started again, it gives the same tokens, bit by bit. */
   discard(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
     for (let i = 0; i < this.#ownCount; i++) pool.letGo(this.pages[this.#ownFrom + i]!);

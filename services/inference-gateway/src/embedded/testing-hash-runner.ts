@@ -1,5 +1,5 @@
 /**
- * A model without weights, for tests of what surrounds a model: the K/V of a token is a hash of the K/V before it and
+ * A model without weights, for tests of the code around a model: the K/V of a token is a hash of the K/V before it and
  * the token, and the logits are a hash of the last K/V. A row that is lost, mixed up or taken from another prefix
  * changes every token after it.
  */
@@ -42,7 +42,7 @@ export class HashRunner implements PolicyRunner {
     });
     const wanting = items.filter((item) => item.wantsLogits).length;
     const logits = new Float32Array(wanting * this.limits.vocabularySize);
-    // Written after all are computed: no item may see the rows of another one of its run.
+    // Written after all items are computed, as no item may see the rows of another one of its run.
     const written: [number, number][] = [];
     let at = 0;
     for (const { tokens, pages, start, count, wantsLogits } of items) {

@@ -1,4 +1,4 @@
-/** What is read of servers' answers: events cut anywhere, fields of every release, and what is none of theirs. */
+/** Reads servers' answers: events that are cut anywhere, the fields of every release, and invalid answers. */
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -10,7 +10,7 @@ import { SglangChunks } from "./sglang/sglang-chunks.ts";
 import { readCompletionChunk } from "./vllm/vllm-chunk.ts";
 
 describe("readEvents()", () => {
-  test("gives the same data wherever the bytes are cut", async () => {
+  test("gives the same data wherever the bytes are split", async () => {
     const events = ['{"a":"ä€😀"}', "[DONE]", "two\nlines"];
     const text = `: a comment\r\n\r\ndata: ${events[0]}\n\ndata:${events[1]}\r\n\r\nevent: x\ndata: two\ndata: lines\n\n`;
     const bytes = Buffer.from(text);
@@ -37,7 +37,7 @@ describe("readCompletionChunk()", () => {
   };
   const read = (event: object) => readCompletionChunk("vLLM", event);
 
-  test("takes ids from token_ids, or from the names of older releases", () => {
+  test("reads ids from token_ids, or from the fields of older releases", () => {
     const wanted = {
       ids: [5, 6],
       logprobs: [-0.5, -1],
@@ -47,13 +47,13 @@ describe("readCompletionChunk()", () => {
     assert.deepEqual(read({ choices: [{ logprobs, finish_reason: "stop" }] }), { ...wanted, end: "stop" });
   });
 
-  test("takes the count of cached tokens where there is one, and nothing from an event without choices", () => {
+  test("reads the count of cached tokens if there is one, and returns undefined for an event without choices", () => {
     const usage = { prompt_tokens_details: { cached_tokens: 4 } };
     assert.deepEqual(read({ choices: [], usage }), { ids: [], logprobs: [], cachedTokens: 4 });
     assert.equal(read({ choices: [] }), undefined);
   });
 
-  test("refuses failures and what is none of vLLM's", () => {
+  test("refuses failures, and events that vLLM does not send", () => {
     for (const event of [
       { error: { message: "dead", code: 500 } },
       { choices: [{ token_ids: [1], logprobs: null }] },
@@ -78,7 +78,7 @@ describe("SglangChunks", () => {
     meta_info: { completion_tokens: count, output_token_logprobs: list, finish_reason: null, ...meta },
   });
 
-  test("reads chunks that hold everything so far, and chunks of what is new", () => {
+  test("reads chunks with all tokens so far, and chunks with only the new ones", () => {
     for (const second of [triples, triples.slice(1)]) {
       const chunks = new SglangChunks("SGLang", false);
       assert.deepEqual(chunks.read(event(triples.slice(0, 1), 1)).ids, [5]);
@@ -88,7 +88,7 @@ describe("SglangChunks", () => {
     }
   });
 
-  test("reads labels of spans, or of all where there are none", () => {
+  test("reads the labels of spans, or one label of all tokens if there are no spans", () => {
     const spans = [
       { version: "a", start: 0, end: 2 },
       { version: "b", start: 2, end: 3 },
@@ -105,7 +105,7 @@ describe("SglangChunks", () => {
     );
   });
 
-  test("an abort before the first token has no logprobs, and one with a status is a failure", () => {
+  test("reads an abort before the first token without logprobs, and an abort with a status as a failure", () => {
     const read = (reason: object) =>
       new SglangChunks("SGLang", true).read({ meta_info: { completion_tokens: 0, finish_reason: reason } });
     assert.deepEqual(read({ type: "abort", message: "Abort before prefill" }), {
@@ -129,7 +129,7 @@ describe("probeScoring()", () => {
           const all = scoring === "processed" ? sorted.slice(0, topK) : sorted;
           const total = Math.log(all.reduce((sum, logit) => sum + Math.exp(logit / scale), 0));
           const told = all.map((logit, id) => ({ id, logprob: logit / scale - total }));
-          // The last of those that are kept is drawn.
+          // The last of the kept tokens is drawn.
           const { id, logprob } = told[topK - 1]!;
           yield { ids: [id], logprobs: [logprob], topLogprobs: [told.slice(0, topLogprobs)] };
         },
@@ -138,7 +138,7 @@ describe("probeScoring()", () => {
       AbortSignal.timeout(1_000),
     );
 
-  test("tells the distributions apart, of flat models and of sure ones", async () => {
+  test("recognizes the distributions, with flat and with peaked models", async () => {
     for (const logits of [
       [0.1, 0.2, 0.3],
       [0, 0, 9],

@@ -47,7 +47,7 @@ describe("checkServerRun()", () => {
     assert.deepEqual(keysOf({ sampling: { temperature: 0 } }, { scoring: "raw" }), []);
   });
 
-  test("refuses what its logprobs are not those of", () => {
+  test("refuses parameters that the server's logprobs do not include", () => {
     const sampling = { temperature: 0.7, topP: 0.9, topK: 50, minP: 0.1, repetitionPenalty: 1.1 };
     const cut = ["topP", "topK", "minP"].map((name) => `rollout.sampling.${name}`);
     assert.deepEqual(keysOf({ sampling }, { scoring: "tempered" }), cut);
@@ -58,7 +58,7 @@ describe("checkServerRun()", () => {
     ]);
   });
 
-  test("refuses what it would change silently, or has no room for", () => {
+  test("refuses values that the server would change silently, and contexts that are too long for it", () => {
     assert.deepEqual(keysOf({ sampling: { temperature: 0.001, repetitionPenalty: 3 } }), [
       "rollout.sampling.temperature",
       "rollout.sampling.repetitionPenalty",
@@ -67,7 +67,7 @@ describe("checkServerRun()", () => {
     assert.deepEqual(keysOf({ maxContextTokens: 2_000 }), ["rollout.maxContextTokens"]);
   });
 
-  test("refuses adapters where it takes none, and a model of another shape", () => {
+  test("refuses adapters if the server takes none, and a model with other tensors", () => {
     assert.deepEqual(keysOf({}, { takesAdapters: false }, { rank: 4 }), ["model.lora"]);
     assert.deepEqual(keysOf({}, { takesAdapters: false }), []);
     const startSpec = resolveModelSpec({ ...spec, numLayers: 3 });

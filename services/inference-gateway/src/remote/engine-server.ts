@@ -1,31 +1,31 @@
 /**
- * The port between {@link ServerEngine} and one inference server: what the rules of the InferenceEngine need of vLLM or
- * SGLang, whatever their releases call it.
+ * The port between {@link ServerEngine} and one inference server. It has what the rules of InferenceEngine need of vLLM or
+ * SGLang, in any of their releases.
  */
 
 import type { ModelSpec } from "@hone/nn";
 import type { SamplingParameters, TokenLogprob } from "../domain/inference-engine.ts";
 
-/** Of which distribution a server tells logprobs. Found out by asking it, see probe-scoring.ts. */
+/** The distribution of a server's logprobs, which probe-scoring.ts finds out by requests. */
 export const Scoring = {
-  /** Of the one that tokens are drawn from, with all parameters. */
+  /** The distribution that tokens are drawn from, with all parameters. */
   processed: "processed",
-  /** Of the one after penalties and temperature, before top-p, top-k and min-p. */
+  /** The distribution after penalties and temperature, before top-p, top-k and min-p. */
   tempered: "tempered",
-  /** Of the model's own, before every parameter. */
+  /** The distribution of the model, before all parameters. */
   raw: "raw",
 } as const;
 export type Scoring = (typeof Scoring)[keyof typeof Scoring];
 
-/** Sampling parameters that a server takes, where these are fewer than the port's. */
+/** The range of sampling parameters that a server takes, where it is smaller than the port's. */
 export interface SamplingBounds {
-  /** Lower ones that are not 0 are raised to it silently, so they are refused. */
+  /** The server silently raises lower temperatures above 0 to this one, so they are refused. */
   readonly minTemperature: number;
   readonly maxTemperature: number;
   readonly maxRepetitionPenalty: number;
 }
 
-/** What a running server is. */
+/** Facts about a running server. */
 export interface ServerFacts {
   /** For people, such as `vLLM 0.32.0`. */
   readonly name: string;
@@ -34,20 +34,20 @@ export interface ServerFacts {
   readonly scoring: Scoring;
   /** Whether adapters can be loaded while it runs. */
   readonly takesAdapters: boolean;
-  /** Whether it says that its whole weights are those that it was started with: a gateway before may have replaced them. */
+  /** Whether it says that it has the whole weights that it was started with. An earlier gateway may have replaced them. */
   readonly hasStartWeights: boolean;
-  /** What it was started with: a folder or an id of the hub. */
+  /** The model that it was started with: a folder or an id of the hub. */
   readonly startModel: string;
-  /** Shape of that model, where the folder can be read here. */
+  /** Spec of that model, if its folder can be read here. */
   readonly startSpec: ModelSpec | undefined;
 }
 
-/** Weights as a server knows them. */
+/** Weights for a server. */
 export interface ServerWeights {
   readonly kind: "whole" | "adapter";
-  /** Names them, one for each version. */
+  /** Name of the weights, a different one for each version. */
   readonly label: string;
-  /** Absolute, as the server sees it. */
+  /** Absolute path at the server. */
   readonly folder: string;
 }
 
@@ -59,21 +59,21 @@ export interface ServerCall {
   readonly maxNewTokens: number;
   readonly seed: number;
   readonly weights: ServerWeights;
-  /** Wants chunks as they are made; without it there may be one. */
+  /** Whether to send chunks during the generation; otherwise there may be only one. */
   readonly isStreaming: boolean;
 }
 
-/** Tokens of a call since its last chunk. */
+/** The tokens of a call since its last chunk. */
 export interface ServerChunk {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
-  /** At each place, where they were asked for; in any order, maybe one more. Those that cannot be drawn are left out. */
+  /** The most likely tokens at each position, if the call asks for them; in any order, perhaps one more, without impossible tokens. */
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
-  /** On the last chunk: a stop token, the most tokens or the context, or an end that somebody asked for. */
+  /** Why the generation ended, in the last chunk: a stop token, the limit of tokens or of the context, or an abort. */
   readonly end?: "stop" | "length" | "abort";
-  /** Labels of the weights of all tokens of the call so far, in order, where the release tells them. */
+  /** Labels of the weights of all tokens of the call so far, in order, if the release gives them. */
   readonly labels?: readonly LabelSpan[];
-  /** Prompt tokens whose K/V was there already, where the release tells. */
+  /** Number of prompt tokens whose K/V was in the cache, if the release gives it. */
   readonly cachedTokens?: number;
 }
 
@@ -82,39 +82,39 @@ export interface LabelSpan {
   readonly tokenCount: number;
 }
 
-/** What a server says of its weights before anybody gave it others. */
+/** A server's label for the weights that it was started with. */
 export const START_LABEL = "default";
-/** Begins what a server is told when it has an adapter beside them. */
+/** First part of the label that a server gets when it has the weights of its start and an adapter. */
 export const ADAPTER_MARK = "adapter.";
 
 export interface EngineServer {
-  /** For people: `vllm at http://127.0.0.1:8000`. */
+  /** Name for people, such as `vLLM at http://127.0.0.1:8000`. */
   readonly name: string;
   readonly bounds: SamplingBounds;
   /**
-   * Finds out what the server is.
+   * Reads the facts about the server.
    * @throws {ServerGoneError} while it starts.
-   * @throws {ServerUnfitError} when it was started without something that is needed.
+   * @throws {ServerUnfitError} when it was started without something that Hone needs.
    */
   inspect(signal: AbortSignal): Promise<ServerFacts>;
   /**
-   * Whether it works, and what tells it from another process with other weights.
-   * @returns equal texts as long as it is the same process with the weights of the last {@link load}.
+   * Checks that the server works, and identifies its process and its weights.
+   * @returns the same text as long as it is the same process with the weights of the last {@link load}.
    * @throws {ServerGoneError}
    */
   identify(signal: AbortSignal): Promise<string>;
   /**
-   * Continues a prompt. When the signal aborts it yields what it has and ends, within half a second.
-   * @throws {ServerGoneError} when the server goes away, or breaks off.
+   * Continues a prompt. When the signal aborts, it yields the tokens so far and ends within half a second.
+   * @throws {ServerGoneError} when the server goes away or breaks the answer off.
    * @throws {ServerRefusedError} when it refuses the call.
    */
   generate(call: ServerCall, signal: AbortSignal): AsyncIterable<ServerChunk>;
   /**
-   * Puts weights in the place of those before and forgets the K/V of those. Only called while nothing generates.
-   * @throws {ServerGoneError | ServerRefusedError} after which whole weights may be there in part.
+   * Replaces the weights and clears the K/V of the former ones. Only called while nothing generates.
+   * @throws {ServerGoneError | ServerRefusedError} after which the server may have a part of the new whole weights.
    */
   load(weights: ServerWeights, signal: AbortSignal): Promise<void>;
-  /** Forgets adapters that are needed no more; whole weights stay until others come. */
+  /** Removes adapters that are no longer needed; whole weights stay until others replace them. */
   drop(weights: ServerWeights, signal: AbortSignal): Promise<void>;
   /** Closes its connections. */
   close(): void;

@@ -1,4 +1,4 @@
-/** The whole service on a real bus, with an inference server beside it in the place of the embedded engine. */
+/** The whole service on a real bus, with an inference server in place of the embedded engine. */
 
 import assert from "node:assert/strict";
 import path from "node:path";
@@ -120,7 +120,7 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     return reply.kind.value as Extract<typeof reply.kind, { case: "done" }>["value"];
   }
 
-  test("serves the run that it claims, version by version, and that alone", async () => {
+  test("serves every version of the run that it claims, and no other run", async () => {
     await publish("lake-1", 1);
     await eventually("version 1", async () => (await versionsOf("lake-1")) === "1", PATIENT);
     await publish("lake-2", 4);
@@ -136,7 +136,7 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     assert.equal(await versionsOf("lake-2"), undefined);
   });
 
-  test("takes its entry back while the server is away, and serves again when it has its weights", async () => {
+  test("removes its entry while the server is away, and serves again when the server has its weights", async () => {
     await server.kill();
     await eventually("no entry", async () => (await versionsOf("lake-1")) === undefined, PATIENT);
     await server.start();
@@ -144,14 +144,14 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     assert.equal((await generate("lake-1", 2)).tokenIds.length, 6);
   });
 
-  test("is free for another run when its own has ended", async () => {
+  test("claims another run when its own has ended", async () => {
     await publish("lake-1", 2, RunPhase.COMPLETED);
     await eventually("the other run", async () => (await versionsOf("lake-2")) === "4", PATIENT);
     assert.equal((await generate("lake-2", 4)).versions[0]!.version, 4);
     assert.equal(await versionsOf("lake-1"), undefined);
   });
 
-  test("refuses runs that the server cannot do, each key with its reason", async () => {
+  test("refuses runs for which the server cannot generate, with a reason for each key", async () => {
     const runFile = {
       name: "lake",
       model: { path: "owner/name", lora: { rank: 2 } },

@@ -1,24 +1,24 @@
 /**
- * Finds out of which distribution a server tells logprobs, since releases and flags differ and none of them says it:
+ * Finds out of which distribution a server's logprobs are. Releases and flags differ in this, and none reports it, but
  * rule 5 of the architecture, "logprobs are those of the sampling distribution", depends on it.
  *
- *   top-k 2, the three likeliest asked for    processed: two have a probability at all. Otherwise three have.
- *   top-k 1 at T=0.5 and at T=2               raw: the same logprob of the same token. tempered: another.
+ *   top-k 2, asking for the three most likely    processed: only two have a probability. Otherwise all three have.
+ *   top-k 1 at T=0.5 and at T=2               raw: the same logprob of the same token. tempered: another one.
  *
- * A model that is sure of its token whatever the temperature is taken for a raw one, which may do less.
+ * If a model is certain of its token at every temperature, its server counts as raw, for which fewer parameters are allowed.
  */
 
 import type { SamplingParameters } from "../domain/inference-engine.ts";
 import { type EngineServer, Scoring, type ServerChunk, type ServerWeights } from "./engine-server.ts";
 
-/** What the probe asks with: any weights will do. */
+/** The prompt of the probe, which works with any weights. */
 type Ask = Pick<EngineServer, "generate">;
 
 const PROBE_IDS = [1, 2, 3];
 const COLD = 0.5;
-/** More is refused by vLLM. */
+/** vLLM refuses more. */
 const HOT = 2;
-/** What float32 and another batch make of the same logprob. */
+/** Largest difference of the same logprob by float32 in another batch. */
 const SAME = 1e-3;
 
 export async function probeScoring(

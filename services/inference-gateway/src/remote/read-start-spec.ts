@@ -1,4 +1,4 @@
-/** The shape of the model that an inference server was started with, where its folder can be read here. */
+/** Reads the spec of the model that an inference server was started with, if its folder can be read here. */
 
 import path from "node:path";
 import { inspectMerged } from "@hone/checkpoint";
@@ -10,7 +10,7 @@ export async function readStartSpec(place: string): Promise<ModelSpec | undefine
   try {
     return (await inspectMerged(place)).spec;
   } catch {
-    // Nothing is compared then; what does not fit is refused by the server itself.
+    // Then nothing is compared, and the server itself refuses weights that do not fit.
     return undefined;
   }
 }

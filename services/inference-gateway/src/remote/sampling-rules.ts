@@ -1,4 +1,4 @@
-/** Sampling parameters that a server cannot keep rule 5 with, or does not take: refused with the run, and again with a call. */
+/** Finds sampling parameters that break rule 5 at a server, or that it does not take. They are refused in runs and in calls. */
 
 import type { SamplingParameters } from "../domain/inference-engine.ts";
 import { type SamplingBounds, Scoring } from "./engine-server.ts";
@@ -15,7 +15,7 @@ export interface BrokenSamplingRule {
   readonly allowed: string;
 }
 
-/** Every rule that is broken. At temperature 0 the distribution is a point, whatever the server says. */
+/** Returns every broken rule. At temperature 0 the distribution is a point, whatever logprobs the server gives. */
 export function brokenSamplingRules(
   sampling: Shape,
   scoring: Scoring,
@@ -41,7 +41,7 @@ export function brokenSamplingRules(
     `at most ${maxRepetitionPenalty}, which the inference server takes`,
   );
   if (scoring === Scoring.processed || temperature === 0) return broken;
-  const why = "as the inference server's logprobs are those before it";
+  const why = "as the inference server's logprobs do not include it";
   rule("topP", topP, topP === 1, `1, ${why}`);
   rule("topK", topK, topK === 0, `0, ${why}`);
   rule("minP", minP, minP === 0, `0, ${why}`);

@@ -1,6 +1,6 @@
 /**
- * The folder that a server is told to read. vLLM and SGLang take every `*.safetensors` of a folder for weights, and a run's
- * state has its optimizer there: such a folder is shown to them through links to what belongs to the model.
+ * Makes the folder that a server reads. vLLM and SGLang load every `*.safetensors` of a folder as weights, and a run's
+ * state also has its optimizer there. So they get a folder of links to the files that belong to the model.
  */
 
 import { mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
@@ -11,9 +11,9 @@ const WHOLE_FILES = ["model.safetensors", "adapter_model.safetensors"];
 const INDEX_FILE = "model.safetensors.index.json";
 
 /**
- * @param root where folders of links are made; the server sees them under the same path.
- * @param label names the folder there.
- * @returns the folder itself where it holds nothing else.
+ * @param root the folder for folders of links; the server sees it under the same path.
+ * @param label name of the folder of links.
+ * @returns the folder itself if all of its files belong to the model.
  */
 export async function servedFolder(folder: string, root: string, label: string): Promise<string> {
   const entries = await readdir(folder, { withFileTypes: true });
@@ -31,7 +31,7 @@ export async function servedFolder(folder: string, root: string, label: string):
   return view;
 }
 
-/** Removes all folders of links but those of these labels. */
+/** Removes all folders of links except those of these labels. */
 export async function removeViews(root: string, kept: readonly string[]): Promise<void> {
   const labels = await readdir(root).catch((): string[] => []);
   const old = labels.filter((label) => !kept.includes(label));

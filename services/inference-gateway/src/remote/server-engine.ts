@@ -1,15 +1,15 @@
 /**
- * The port over an inference server beside this gateway.
+ * Implements the port with an inference server beside this gateway.
  *
  * S1: the server holds the weights of one version. They change only while nothing runs on them.
- * S2: when a version comes, generations that may move to it are cut off and go on from their own tokens on the new
- *     weights, so that the version of each token is known; those that may not are waited for.
- * S3: what the server holds is known, or it serves nothing: one that was away, or is another process, is asked what it is
- *     and given its weights again before a generation reaches it.
- * S4: a generation settles by its deadline, also where the server hangs.
- * S5: whatever is done to the server, loads, looks, unloads, is done one after the other.
+ * S2: when a version comes, generations that may move to it are cut off and continue from their own tokens on the new
+ *     weights, so that the version of each token is known. The load waits for the others.
+ * S3: no generation reaches a server whose weights are not known. A server that was away, or is another process, is inspected
+ *     and gets its weights again first.
+ * S4: a generation settles by its deadline, also if the server hangs.
+ * S5: loads, checks and unloads of the server run one after the other.
  *
- * G1 is the server's own: vLLM and SGLang draw other tokens in other batches.
+ * G1 is not guaranteed: vLLM and SGLang draw other tokens in other batches.
  */
 
 import { raceAbortable, Semaphore } from "@hone/core";
@@ -46,15 +46,15 @@ export interface ServerEngineOptions {
   readonly server: EngineServer;
   /** Sequences that run at the server at once. @default 256 */
   readonly maxSequences?: number;
-  /** Requests that wait beside them; more are refused. @default 1_024 */
+  /** Further requests that wait; more are refused. @default 1_024 */
   readonly maxWaiting?: number;
-  /** Time between two looks at the server. @default 1_000 */
+  /** Time between two checks of the server. @default 1_000 */
   readonly lookEveryMs?: number;
-  /** How long a load waits for a server that starts before it fails, to be tried again. @default 30_000 */
+  /** How long a load waits for a server that starts; then it fails and is tried again. @default 30_000 */
   readonly readyWaitMs?: number;
-  /** Folder of this engine alone, below which the server reads too; absent = it is given the folders of policies as they are. */
+  /** Folder for this engine's folders of links, which the server can read too; absent = the server reads the policies' folders. */
   readonly viewFolder?: string;
-  /** Told when the server comes, goes, or has its weights again. */
+  /** Called when the server comes, goes, or has its weights again. */
   readonly onChange?: (change: ServerChange) => void;
 }
 
@@ -63,7 +63,7 @@ export type ServerChange =
   | { readonly kind: "away"; readonly reason: string }
   | WeightsChange;
 
-/** Longer ones make a timer fire at once. */
+/** A timer with a longer time would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class ServerEngine implements InferenceEngine {
@@ -77,10 +77,10 @@ export class ServerEngine implements InferenceEngine {
   readonly #slots: Semaphore;
   readonly #generations = new Map<string, ServerGeneration>();
   readonly #running = new Set<ServerGeneration>();
-  /** Those with a call at the server. */
+  /** Generations with a call at the server. */
   readonly #streaming = new Set<ServerGeneration>();
   readonly #weights: HeldWeights;
-  /** Resolved when no call is at the server any more. */
+  /** Resolved when the server has no call any more. */
   #idle: PromiseWithResolvers<void> | undefined;
   #turn: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -113,12 +113,12 @@ export class ServerEngine implements InferenceEngine {
     });
   }
 
-  /** Whether the server is there. */
+  /** Whether the server is ready. */
   get state(): ServerState {
     return this.#keeper.state;
   }
 
-  /** What the server was when it was there last; undefined before the first time. */
+  /** The facts of the server when it was last ready; undefined before the first time. */
   get facts(): ServerFacts | undefined {
     return this.#keeper.facts;
   }
@@ -237,7 +237,7 @@ export class ServerEngine implements InferenceEngine {
     }
   }
 
-  /** S1: waits while weights change, unless it has to end on those that are there still. */
+  /** S1: waits while weights change, unless the generation must end on those that are still loaded. */
   async #admit(generation: ServerGeneration): Promise<ServerPolicy> {
     const { request } = generation;
     for (let change = this.#weights.change; change !== undefined; change = this.#weights.change) {
@@ -249,7 +249,7 @@ export class ServerEngine implements InferenceEngine {
     return this.#policyFor(request);
   }
 
-  /** One call. @returns undefined when the generation goes on by another one. */
+  /** Makes one call. @returns undefined when the generation continues with another call. */
   async #stream(generation: ServerGeneration, policy: ServerPolicy): Promise<FinishReason | undefined> {
     const { request } = generation;
     const before = generation.tokenCount;
@@ -277,7 +277,7 @@ export class ServerEngine implements InferenceEngine {
     if (end === "stop" && isStopped) return FinishReason.stop;
     if (generation.isFull) return FinishReason.length;
     if (end === "length") return FinishReason.length;
-    // A stop token of the server's own is one of the sample's; the caller's decide.
+    // The server's own stop token is part of the sample; only those of the caller end it.
     if (generation.isMoving || (end === "stop" && made > 0)) return undefined;
     if (end === "abort" && this.#weights.change !== undefined) return undefined;
     this.#keeper.look();
@@ -287,7 +287,7 @@ export class ServerEngine implements InferenceEngine {
     );
   }
 
-  /** A server that restarted refuses adapters that it had before; whole weights have nothing to do with a refusal. */
+  /** A server that was restarted refuses adapters that it had before. With whole weights a refusal is about the request. */
   #failureOf(cause: unknown, { weights }: ServerPolicy): Error {
     const isRefusal = cause instanceof ServerRefusedError && (cause.status === 400 || cause.status === 422);
     if (isRefusal && weights.kind === "whole") {
@@ -297,7 +297,7 @@ export class ServerEngine implements InferenceEngine {
     return new EngineFailedError(`${this.#server.name} failed during the generation`, { cause });
   }
 
-  /** G3: by the server's own labels where it has some. */
+  /** G3: by the server's own labels, if it has some. */
   #versionsOf(
     request: GenerateRequest,
     { source, weights }: ServerPolicy,

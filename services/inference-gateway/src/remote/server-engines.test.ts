@@ -1,4 +1,4 @@
-/** The suite of all engines, over servers that speak what vLLM and SGLang speak. */
+/** Runs the suite of all engines with test servers that have the HTTP APIs of vLLM and SGLang. */
 
 import { after } from "node:test";
 import { temporaryFolder } from "@hone/testing";

@@ -1,4 +1,4 @@
-/** An engine over a server that starts late, dies, comes back, refuses, or was started wrongly. */
+/** An engine with a server that starts late, dies, comes back, refuses, or was started wrongly. */
 
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
@@ -37,9 +37,9 @@ const reloads = (server: TestVllmServer) =>
     .filter(({ path }) => path === "POST /collective_rpc")
     .map(({ body }) => (body.kwargs as { weights_path: string }).weights_path);
 
-describe("an engine over a server that fails", () => {
+describe("an engine with a server that fails", () => {
   for (const isNew of [true, false]) {
-    test(`a server that dies in mid-stream comes back with the weights of the run (${isNew ? "new" : "old"} release)`, async () => {
+    test(`a server that dies during a stream comes back with the weights of the run (${isNew ? "new" : "old"} release)`, async () => {
       await using subject = await overVllm({ isNew });
       const { engine, test: server } = subject;
       await engine.loadPolicy(first);
@@ -58,7 +58,7 @@ describe("an engine over a server that fails", () => {
       assert.deepEqual(reloads(server), [first.folder, first.folder]);
     });
 
-    test(`a server that was replaced between two looks is given its weights (${isNew ? "new" : "old"} release)`, async () => {
+    test(`a server that was replaced between two checks gets its weights (${isNew ? "new" : "old"} release)`, async () => {
       await using subject = await overVllm({ isNew });
       const { engine, test: server } = subject;
       await engine.loadPolicy(first);
@@ -108,7 +108,7 @@ describe("an engine over a server that fails", () => {
     await hurried[Symbol.asyncDispose]();
   });
 
-  test("a server without the routes that change weights is told what it lacks", async () => {
+  test("a server without the routes that change weights is refused with the missing route", async () => {
     await using subject = await overVllm({ isDevelopment: false });
     const { engine } = subject;
     await eventually("the reason", () => {
@@ -117,7 +117,7 @@ describe("an engine over a server that fails", () => {
     });
   });
 
-  test("a load that fails at the server puts the old weights back", async () => {
+  test("after a load that fails at the server, the server gets the old weights again", async () => {
     await using subject = await overVllm();
     const { engine, test: server } = subject;
     await engine.loadPolicy(first);
@@ -132,7 +132,7 @@ describe("an engine over a server that fails", () => {
     assert.deepEqual((await engine.generate(ask())).versions, [{ version: 2, tokenCount: 20 }]);
   });
 
-  test("what the server refuses is invalid, what breaks there is worth another try", async () => {
+  test("a request that the server refuses is invalid, and one that fails there can be tried again", async () => {
     await using subject = await overVllm();
     const { engine, test: server } = subject;
     await engine.loadPolicy(first);
@@ -151,7 +151,7 @@ describe("an engine over a server that fails", () => {
     assert.equal((await engine.generate(ask())).ids.length, 20);
   });
 
-  test("a server that hangs in a generation holds nobody longer than the deadline", async () => {
+  test("a generation at a server that hangs ends by its deadline", async () => {
     for (const over of [overVllm, overSglang]) {
       await using subject = await over();
       const { engine, test: server } = subject;
@@ -165,7 +165,7 @@ describe("an engine over a server that fails", () => {
     }
   });
 
-  test("a stop token of the server's own is one of the sample's", async () => {
+  test("the server's own stop token is part of the sample", async () => {
     await using subject = await overVllm({ eosTokenIds: Array.from({ length: 25 }, (_, id) => id) });
     const { engine, test: server } = subject;
     await engine.loadPolicy(first);
@@ -175,7 +175,7 @@ describe("an engine over a server that fails", () => {
     assert.ok(server.calls.filter(({ path }) => path === "POST /v1/completions").length > 5);
   });
 
-  test("SGLang: a call that nobody follows is aborted by its id, and answers with what it has", async () => {
+  test("SGLang: a call without streaming is aborted by its id, and answers with its tokens so far", async () => {
     await using subject = await overSglang({ apiKey: "plain", adminKey: "admin" });
     const { engine, test: server } = subject;
     await engine.loadPolicy(first);

@@ -1,4 +1,4 @@
-/** One generation on an inference server: what was made of it so far, over all the calls that it took. */
+/** One generation on an inference server, with the tokens of all of its calls so far. */
 
 import { deriveSeed } from "@hone/core";
 import type {
@@ -27,9 +27,9 @@ export class ServerGeneration {
   readonly #calledAt = performance.now();
   #beganAt: number | undefined;
   #firstTokenAt: number | undefined;
-  /** Why it is to end although more could be sampled. */
+  /** Why it must end before the server ends it. */
   ended: FinishReason | undefined;
-  /** What it fails with. */
+  /** The error that it fails with. */
   failure: Error | undefined;
 
   /** @param maxContextTokens prompt and answer together. */
@@ -39,12 +39,12 @@ export class ServerGeneration {
     this.#most = Math.min(request.sampling.maxNewTokens, maxContextTokens - request.promptIds.length);
   }
 
-  /** Aborts when it is to settle. */
+  /** Aborts when the generation must settle. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** Whether its present call was cut off so that it goes on elsewhere. */
+  /** Whether its current call was cut off so that it continues on other weights. */
   get isMoving(): boolean {
     return this.#moving.signal.aborted;
   }
@@ -61,7 +61,7 @@ export class ServerGeneration {
     return this.#ids.at(-1);
   }
 
-  /** The first reason counts. */
+  /** Ends the generation; the first reason counts. */
   end(reason: FinishReason): void {
     if (this.#ending.signal.aborted) return;
     this.ended = reason;
@@ -74,17 +74,17 @@ export class ServerGeneration {
     this.#ending.abort(failure);
   }
 
-  /** Cuts its present call off: it goes on by another one. */
+  /** Cuts its current call off, so that it continues with another one. */
   move(): void {
     this.#moving.abort();
   }
 
-  /** It has its place among those that run. */
+  /** Notes that the generation runs now. */
   begin(): void {
     this.#beganAt ??= performance.now();
   }
 
-  /** Another call for the tokens that are missing; its signal aborts when the call is to end. */
+  /** Another call, for the missing tokens; its signal aborts when the call must end. */
   nextCall(weights: ServerWeights): { readonly call: ServerCall; readonly signal: AbortSignal } {
     this.#moving = new AbortController();
     const { promptIds, sampling, seed } = this.request;
@@ -93,7 +93,7 @@ export class ServerGeneration {
       promptIds: [...promptIds, ...this.#ids],
       sampling,
       maxNewTokens: this.#most - made,
-      // With the same seed it would draw the same numbers for other places.
+      // With the same seed it would draw the same numbers for other positions.
       seed: made === 0 ? seed : deriveSeed(seed, made),
       weights,
       isStreaming: this.#onTokens !== undefined,
@@ -101,7 +101,7 @@ export class ServerGeneration {
     return { call, signal: AbortSignal.any([this.#ending.signal, this.#moving.signal]) };
   }
 
-  /** At temperature 0 the distribution is a point, whatever a server tells of the model. */
+  /** At temperature 0 the distribution is a point, whatever logprobs the server gives. */
   take({ ids: given, logprobs: told, topLogprobs: tops = [], cachedTokens }: ServerChunk): void {
     if (cachedTokens !== undefined && this.#versions.length === 0) this.#cachedTokens = cachedTokens;
     const ids = given.slice(0, this.#most - this.#ids.length);
@@ -118,7 +118,7 @@ export class ServerGeneration {
     this.#onTokens?.({ ids, logprobs, ...(topLogprobs > 0 && { topLogprobs: likeliest }) });
   }
 
-  /** Says of which versions the tokens of the last call are. */
+  /** Sets the versions of the last call's tokens. */
   attribute(spans: readonly VersionSpan[]): void {
     for (const { version, tokenCount } of spans) {
       const last = this.#versions.at(-1);

@@ -1,4 +1,4 @@
-/** Looks after an inference server: waits for it, finds out what it is, and notices when it is another one. */
+/** Watches an inference server: waits for it, inspects it, and notices when another process has replaced it. */
 
 import { DeadlineError, describeError, pause } from "@hone/core";
 import { ServerBusyError, ServerGoneError } from "../domain/errors.ts";
@@ -10,21 +10,21 @@ export type ServerState =
 
 export interface ServerKeeperOptions {
   readonly server: EngineServer;
-  /** Time between two looks. */
+  /** Time between two checks. */
   readonly everyMs: number;
-  /** Runs a look when nothing else is done with the server. */
+  /** Runs a check when nothing else is done with the server. */
   readonly inTurn: (work: () => Promise<void>) => Promise<void>;
-  /** The server is there, new or again; whatever it held before may be gone. */
+  /** Called when the server is ready, for the first time or again; it may have lost its weights. */
   readonly onReady: (facts: ServerFacts) => Promise<void>;
-  /** It is gone, or another one in its place. */
+  /** Called when the server is gone, or another process has replaced it. */
   readonly onAway: (reason: string) => void;
-  /** It was looked at and is as it was. */
+  /** Called after a check that found no change. */
   readonly onSteady: () => Promise<void>;
 }
 
-/** A server that says nothing for so many looks in a row is gone; one that refuses connections is so at once. */
+/** A server that does not answer this many checks in a row is gone; one that refuses connections is gone at once. */
 const MAX_SILENT_LOOKS = 3;
-/** A server that answers for itself and not for its engine is in a long step, for so long at most: a slow CPU with many sequences. */
+/** Longest time for which a server that answers, but whose engine does not, counts as in a long step (a slow CPU with many sequences). */
 const MAX_BUSY_MS = 900_000;
 
 export class ServerKeeper {
@@ -34,7 +34,7 @@ export class ServerKeeper {
   #facts: ServerFacts | undefined;
   #identity = "";
   #silentLooks = 0;
-  /** On the monotonic clock; undefined = its engine answers. */
+  /** Monotonic time since which the engine has not answered; undefined = it answers. */
   #busySince: number | undefined;
   #nudge = new AbortController();
   #changed = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ export class ServerKeeper {
     return this.#state;
   }
 
-  /** What it was when it was there last; undefined before the first time. */
+  /** The facts of the server when it was last ready; undefined before the first time. */
   get facts(): ServerFacts | undefined {
     return this.#facts;
   }
@@ -59,12 +59,12 @@ export class ServerKeeper {
     return this.#closing.signal;
   }
 
-  /** Something is odd: look now. */
+  /** Checks the server now, as something may have changed. */
   look(): void {
     this.#nudge.abort();
   }
 
-  /** What the server is now is what it is to be, until the next change. @throws {ServerGoneError} */
+  /** Remembers the server's present identity as the right one, until the next change. @throws {ServerGoneError} */
   async remember(): Promise<void> {
     this.#identity = await this.#options.server.identify(this.#closing.signal);
   }
@@ -98,7 +98,7 @@ export class ServerKeeper {
     if (this.#closing.signal.aborted) return;
     try {
       if (this.#state.kind === "ready") await this.#check();
-      // Also right after it was lost: it may be back already.
+      // Also right after it was lost, as it may be back already.
       if (this.#state.kind === "away") await this.#meet();
     } catch (error) {
       if (!this.#closing.signal.aborted) this.#away(describeError(error));

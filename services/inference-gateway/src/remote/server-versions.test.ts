@@ -1,4 +1,4 @@
-/** Weights of a server behind the gateway: versions that move, adapters, labels. */
+/** The weights of a server behind the gateway: changes of version, adapters and labels. */
 
 import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
@@ -43,12 +43,12 @@ const overSglang = (
     options,
   );
 
-describe("versions of an engine over a server", () => {
+describe("versions of an engine with a server", () => {
   for (const [name, over] of [
     ["vLLM", overVllm],
     ["SGLang", overSglang],
   ] as const) {
-    test(`${name}: a generation that moves goes on from its own tokens, each with its version`, async () => {
+    test(`${name}: a generation that moves continues from its own tokens, each labelled with its version`, async () => {
       await using subject = await over();
       const { engine, test: server } = subject;
       await engine.loadPolicy(first);
@@ -56,7 +56,7 @@ describe("versions of an engine over a server", () => {
       server.beforeToken = async (request) => {
         if (request.ids.length !== 7 || request.promptIds.length !== 4) return;
         loading ??= engine.loadPolicy(second);
-        // It stays at this token until it is cut off.
+        // The generation waits at this token until it is cut off.
         while (request.end === undefined) await new Promise(setImmediate);
       };
       const result = await engine.generate(ask());
@@ -91,7 +91,7 @@ describe("versions of an engine over a server", () => {
       await assert.rejects(engine.generate({ ...pinned, id: "late" }), { code: "VERSION_STALE" });
     });
 
-    test(`${name}: adapters are loaded beside the weights, and dropped when newer ones are there`, async () => {
+    test(`${name}: adapters are loaded in addition to the weights, and removed when newer ones are loaded`, async () => {
       await using subject = await over({ takesAdapters: true });
       const { engine, test: server } = subject;
       const [one, two] = [await writeAdapter(1), await writeAdapter(2)];
@@ -109,7 +109,7 @@ describe("versions of an engine over a server", () => {
     });
   }
 
-  test("adapters are refused where the server takes none, or holds other weights than their base", async () => {
+  test("adapters are refused if the server takes none, or holds other weights than their base", async () => {
     const adapter = await writeAdapter(3);
     {
       await using subject = await overVllm();
@@ -121,7 +121,7 @@ describe("versions of an engine over a server", () => {
     await using subject = await overVllm({ takesAdapters: true });
     await subject.engine.loadPolicy(first);
     await assert.rejects(subject.engine.loadPolicy(adapter), /until it restarts/);
-    // A gateway that is started again finds them there.
+    // A gateway that is started again finds these weights at the server.
     const later = new ServerEngine({ server: new VllmServer({ url: subject.test.url }), lookEveryMs: 20 });
     await assert.rejects(later.loadPolicy(adapter), /until it restarts/);
     await later.close();
@@ -129,7 +129,7 @@ describe("versions of an engine over a server", () => {
     await assert.rejects(subject.engine.loadPolicy(stranger), PolicyLoadError);
   });
 
-  test("the server reads the model of a state, and not the optimizer beside it", async () => {
+  test("the server reads the model of a state, but not the optimizer in the same folder", async () => {
     const views = path.join(folder.path, "views");
     await using subject = await engineOver(
       new TestVllmServer({ ...shared, scoring: "processed" }),
@@ -155,8 +155,8 @@ describe("versions of an engine over a server", () => {
     assert.deepEqual(await readdir(views), []);
   });
 
-  test("SGLang's own labels count: of spans within one call, and of weights that nobody gave it", async () => {
-    // Looks would notice the change before the answer tells of it.
+  test("SGLang's own labels are used, for spans within one call, and for weights that the gateway did not load", async () => {
+    // A check would notice the change before the answer shows it.
     await using subject = await overSglang({}, { lookEveryMs: 60_000 });
     const { engine, test: server } = subject;
     await engine.loadPolicy(first);

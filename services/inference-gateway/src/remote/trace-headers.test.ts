@@ -15,7 +15,7 @@ const request = {
   versionRange: {},
 } as unknown as GenerateRequest;
 
-test("a server hears of the trace from the call of a generation, and of none elsewhere", async () => {
+test("only the call of a generation has the headers of its trace", async () => {
   const heard: IncomingHttpHeaders[] = [];
   const server = createServer((incoming, response) => {
     if (incoming.method === "POST" && incoming.url === "/v1/completions") heard.push(incoming.headers);

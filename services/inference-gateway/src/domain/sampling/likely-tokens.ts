@@ -1,10 +1,10 @@
 /**
- * Finds the tokens that a restricted draw keeps: a front of all tokens in the order of their weights, ties to the lower
- * id. min-p comes first, then top-k, then top-p over what these left.
+ * Finds the tokens that min-p, top-k and top-p keep. These are the first ones, called the front here, of all tokens in descending
+ * order of their weights, with ties in ascending order of their ids. min-p applies first, then top-k, then top-p to the rest.
  *
- * L1: blocks are read from the heaviest on, and no token weighs more than its block: reading stops where what was read
- *     settles the front. A peaked row costs a few blocks, a flat one all of them.
- * L2: the front is a function of the row and the rules, not of how many blocks were read.
+ * L1: blocks are read in descending order of their weights, until the front is certain, as no token weighs more than its block.
+ *     For a peaked distribution that takes a few blocks, for a flat one all of them.
+ * L2: the front depends on the row and the rules, not on how many blocks were read.
  */
 
 import type { SamplingRow } from "./sampling-row.ts";
@@ -18,9 +18,9 @@ export interface FrontRules {
   readonly minP: number;
 }
 
-/** Blocks read before the front is looked for; doubled as long as they do not settle it. */
+/** Blocks to read before the first attempt to find the front; doubled until it is certain. */
 const FIRST_BLOCKS = 4;
-/** Sums of blocks are float32: a token may weigh this much more than its block seems to. */
+/** Sums of blocks are float32, so a token may seem to weigh this much more than its block. */
 const MASS_SLACK = 1 + 1e-4;
 
 export class LikelyTokens {
@@ -35,7 +35,7 @@ export class LikelyTokens {
     this.#sorted = new Float64Array(vocabularySize);
   }
 
-  /** @returns the ids kept, ascending; valid until the next call. At least one. */
+  /** @returns the ids of the front in ascending order, at least one; valid until the next call. */
   find(row: SamplingRow, rules: FrontRules): Int32Array {
     const { blockMasses } = row;
     let total = 0;
@@ -66,7 +66,7 @@ export class LikelyTokens {
     }
   }
 
-  /** The `front` heaviest of what was read, ties to the lower id. */
+  /** The `front` heaviest of the tokens that were read, with ties in ascending order of ids. */
   #take(sorted: Float64Array, front: number): Int32Array {
     const lightest = sorted[sorted.length - front]!;
     const kept: number[] = [];
@@ -80,19 +80,18 @@ export class LikelyTokens {
   }
 }
 
-/** Tokens that weigh less can be left out at once. */
+/** Tokens below this weight cannot be in the front. */
 function leastWeight({ size }: SamplingRow, { topK, topP, minP }: FrontRules, total: number): number {
   if (minP > 0 || topK > 0) return minP;
-  // All that weigh less hold less than 1 - topP together.
+  // All lighter tokens together have less than 1 - topP.
   return (total * (1 - topP)) / size;
 }
 
 /**
- * How many tokens the front has.
  * @param sorted weights that were read, ascending.
- * @param bound no token that was not read weighs more.
- * @param total of all weights.
- * @returns undefined when tokens that were not read may belong to it.
+ * @param bound the largest possible weight of a token that was not read.
+ * @param total sum of all weights.
+ * @returns the number of tokens of the front; undefined when tokens that were not read may belong to it.
  */
 function frontOf(
   sorted: Float64Array,
@@ -109,7 +108,7 @@ function frontOf(
     if (!isAll && weight < bound) break;
     sum += weight;
   }
-  // Of min-p's tokens only those that weigh enough were read.
+  // Only those of min-p's tokens that are heavy enough were read.
   const isSettled = isAll || (topK > 0 && known === topK) || (minP > 0 && bound <= minP);
   if (topP === 1) return isSettled ? Math.max(1, known) : undefined;
   const isWhole = topK === 0 && minP === 0;
@@ -120,6 +119,6 @@ function frontOf(
     reached += sorted[sorted.length - front]!;
     if (reached >= wanted) return front;
   }
-  // Rounding may leave the sum below what is wanted.
+  // By rounding the sum may stay below the target.
   return isSettled ? Math.max(1, known) : undefined;
 }

@@ -1,9 +1,9 @@
 /**
- * Penalties on tokens that the text has already, applied to logits before the temperature.
+ * Penalties for tokens that are already in the text, applied to logits before the temperature.
  *
  *   repetition r (https://arxiv.org/abs/1909.05858): of every token in the context, prompt included, a positive logit is
- *       divided by r, a negative one multiplied
- *   presence and frequency: of every sampled token, presence + frequency * count is taken from its logit
+ *       divided by r, and a negative one multiplied
+ *   presence and frequency: presence + frequency * count is subtracted from the logit of every sampled token
  */
 
 import type { SamplingParameters } from "../inference-engine.ts";

@@ -20,18 +20,18 @@ import { type DrawnBlock, type RowMasses, readRow, type SamplingRow, summedRow }
 
 type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "topLogprobs"> & Penalties;
 
-/** What is known of a row beside its logits. */
+/** What is known about a row in addition to its logits. */
 export interface RowContext {
-  /** Used unless the draw changes the logits, or needs more digits. */
+  /** Used unless penalties change the logits, or the draw needs more precision. */
   readonly masses?: RowMasses | undefined;
-  /** What penalties look at; none are applied without it. */
+  /** The text for penalties; undefined = none are applied. */
   readonly text?: TextSoFar | undefined;
 }
 
-/** Below, float32 logits divided by the temperature lose the digits that logprobs need. */
+/** At lower temperatures, float32 logits divided by the temperature are not precise enough for logprobs. */
 const MIN_SCALED_TEMPERATURE = 0.1;
 
-/** Whether a draw is one from all tokens, which needs the sums over a row and one block of it. */
+/** Whether tokens are drawn from the whole vocabulary, for which the sums over a row and one block of it are enough. */
 export function isFromAll({
   temperature,
   topP,
@@ -45,11 +45,11 @@ export function isFromAll({
   return isPlain && temperature >= MIN_SCALED_TEMPERATURE;
 }
 
-/** Keeps its scratch between calls: `id`, `logprob` and `top` hold the last draw. */
+/** Reuses its memory between calls; `id`, `logprob` and `top` are the results of the last one. */
 export class Sampler {
   id = 0;
   logprob = 0;
-  /** The most likely tokens of the distribution drawn from, as many as were asked for. */
+  /** The most likely tokens of the sampling distribution, as many as the request asks for. */
   top: readonly TokenLogprob[] = [];
   readonly #weights: Float64Array;
   readonly #penalized: Float32Array;
@@ -63,9 +63,9 @@ export class Sampler {
 
   /**
    * Draws one token.
-   * @param given one row [V] of logits; may be absent where the draw is one from all tokens and its block is there.
+   * @param given one row [V] of logits; may be absent for a draw from the whole vocabulary whose block is given.
    * @param uniform in [0, 1).
-   * @throws {EngineFailedError} when the row holds no finite maximum: the weights have diverged.
+   * @throws {EngineFailedError} when the row has no finite maximum, as the weights have diverged.
    */
   sample(given: Float32Array | undefined, shape: Shape, uniform: number, context: RowContext = {}): void {
     const { text } = context;
@@ -111,7 +111,7 @@ export class Sampler {
     this.#tellTop(row, likely, totalOf(row.blockMasses), topLogprobs);
   }
 
-  /** From all tokens, in the block that was drawn for it already. */
+  /** Draws from the whole vocabulary, within a block that was drawn before. */
   #drawIn(drawn: DrawnBlock, masses: RowMasses, temperature: number, uniform: number): void {
     checkFinite(masses.largest + totalOf(masses.blockMasses));
     const blockSize = drawn.logits.length;
@@ -120,7 +120,7 @@ export class Sampler {
     this.#drawBlock(row, uniform, drawn.block);
   }
 
-  /** From all tokens, each of which is read. */
+  /** Draws from the whole vocabulary, and reads all of its logits. */
   #drawWhole(logits: Float32Array, temperature: number, uniform: number): void {
     const max = maxOf(logits);
     const weights = this.#weights;
@@ -137,14 +137,14 @@ export class Sampler {
       const weight = weights[id]!;
       if (weight === 0) continue;
       cumulative += weight;
-      // Rounding may leave the last sum below the target: the last token that can be drawn is drawn then.
+      // By rounding the last sum may stay below the target; then the last possible token is drawn.
       this.id = id;
       if (cumulative > target) break;
     }
     this.logprob = Math.fround((logits[this.id]! - max) / temperature - Math.log(sum));
   }
 
-  /** From all tokens: a block by its mass, then a token in it. */
+  /** Draws a block by its mass, and then a token in it. */
   #drawBlock(row: SamplingRow, uniform: number, drawn?: number): void {
     const { blockMasses, blockSize, scoreOf } = row;
     const sum = totalOf(blockMasses);
@@ -168,7 +168,7 @@ export class Sampler {
     this.logprob = Math.fround(scoreOf(this.id) - Math.log(sum));
   }
 
-  /** From the tokens that the rules keep. */
+  /** Draws from the tokens that min-p, top-k and top-p keep. */
   #drawLikely(row: SamplingRow, shape: Shape, uniform: number): void {
     const { topK, topP, minP = 0, topLogprobs = 0 } = shape;
     const kept = this.#likely.find(row, { topK: topK < row.size ? topK : 0, topP, minP });
@@ -199,7 +199,7 @@ export class Sampler {
   }
 }
 
-/** The first block of which the masses up to its own exceed the target; rounding may leave it behind the last one. */
+/** The first block at which the cumulative mass exceeds the target; by rounding that may be none, and then it is the last. */
 function blockAt(masses: ArrayLike<number>, target: number): number {
   let upTo = 0;
   let block = 0;
@@ -229,13 +229,13 @@ function maxOf(logits: Float32Array): number {
   return max;
 }
 
-/** At temperature 0 the scaled logits are the logits. */
+/** At temperature 0 logits are not scaled. */
 function mostLikely(logits: Float32Array, { largest, blockMasses }: RowMasses): number {
   checkFinite(largest + totalOf(blockMasses));
   return logits.indexOf(largest);
 }
 
-/** Lowest id of the largest logit. A row with a NaN gives that NaN, so that it cannot pass unseen. */
+/** Lowest id of the largest logit, or the id of a NaN if there is one, so that it is noticed. */
 function argmax(logits: Float32Array): number {
   let best = 0;
   for (let id = 0; id < logits.length; id++) {

@@ -32,7 +32,7 @@ const rowsOf = (count: number) => Float32Array.from({ length: count * ROW }, (_,
 const zeros = new Array<number>(ROW).fill(0);
 
 describe("KvPool", () => {
-  test("keeps rows where they were written", () => {
+  test("keeps the rows that were written", () => {
     const pool = new KvPool(spec, 1_000);
     const fresh = rowsOf(2);
     assert.ok(pool.write(1, 3, fresh, 0, 1));
@@ -53,7 +53,7 @@ describe("KvPool", () => {
     assert.deepEqual(readRow(pool, 700, 2), zeros);
   });
 
-  test("writes zeros in place of a row that is not finite, and says so", () => {
+  test("writes zeros in place of a row that is not finite, and returns false", () => {
     const pool = new KvPool(spec, 10);
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const fresh = rowsOf(1);

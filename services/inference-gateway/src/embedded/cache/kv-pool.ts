@@ -3,8 +3,8 @@
  * key/value heads, P pages of A = PAGE_ROWS rows, D head size). onnxruntime reads them in place; rows are written
  * between runs.
  *
- * Page 0 stays zero. The arrays have their full length from the start, of which only what is written to takes memory. What
- * they hold is always finite: masked rows are multiplied by 0, which leaves infinities and NaN as they are.
+ * Page 0 stays zero. The arrays have their full length from the start, but only the parts that are written to take memory. Their
+ * values are always finite, as masked rows are multiplied by 0, which would turn infinities into NaN.
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
@@ -48,7 +48,7 @@ export class KvPool {
     const isSound = isAllFinite(fresh, from, from + count * size);
     for (const buffers of [this.keys, this.values]) {
       for (const buffer of buffers) {
-        // Head by head: the rows of one lie beside each other, those of two in different pages of memory.
+        // Head by head, as the rows of one head are adjacent, and those of two heads are in different pages of memory.
         for (let group = 0, to = row; group < this.#groups; group++, to += stride, from += width) {
           if (isSound) copyRows(fresh, from, size, buffer, to, width, count);
           else buffer.fill(0, to, to + count * width);
@@ -66,7 +66,7 @@ export class KvPool {
     this.#forEachHead((buffer, head) => buffer.copyWithin(head + to, head + from, head + from + length));
   }
 
-  /** Gives the memory back at once; waiting for the collector would keep a version's worth of it for a while. */
+  /** Frees the memory at once; the garbage collector would keep the memory of a whole version for a while. */
   dispose(): void {
     for (const buffers of [this.keys, this.values]) for (const buffer of buffers.splice(0)) free(buffer);
   }

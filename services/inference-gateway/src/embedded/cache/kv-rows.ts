@@ -1,8 +1,8 @@
-/** What all that keeps keys and values shares: how many bytes a token's are, and how rows of them are checked and copied. */
+/** Functions of both K/V pools: the size of a token's keys and values, and how their rows are checked and copied. */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
 
-/** Copies `count` rows that begin every `stride` elements to where they lie beside each other. */
+/** Copies `count` rows that begin every `stride` elements, so that the copies are adjacent. */
 export function copyRows(
   source: Float32Array,
   from: number,
@@ -18,7 +18,7 @@ export function copyRows(
   }
 }
 
-/** Four sums side by side: one would wait for each addition. Float32 values cannot overflow them. */
+/** Adds in four sums, which the processor computes at the same time. Sums of float32 values cannot overflow in float64. */
 export function isAllFinite(values: Float32Array, begin: number, end: number): boolean {
   let [a, b, c, d] = [0, 0, 0, 0];
   let at = begin;
@@ -32,17 +32,17 @@ export function isAllFinite(values: Float32Array, begin: number, end: number): b
   return Number.isFinite(a + b + c + d);
 }
 
-/** Detaches an array from its memory, which is freed by that. */
+/** Detaches an array from its memory, which frees the memory. */
 export function free(buffer: Float32Array): void {
   (buffer.buffer as ArrayBuffer).transfer(0);
 }
 
-/** Memory of one token's keys and values, over all layers. */
+/** Bytes of one token's keys and values in all layers. */
 export function contextBytesPerToken(spec: ModelSpec): number {
   return spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
 }
 
-/** How many tokens' keys and values fit into some memory; a whole number of pages. */
+/** The number of tokens whose keys and values fit in the memory, in whole pages. */
 export function contextTokensIn(spec: ModelSpec, bytes: number): number {
   return Math.floor(bytes / (contextBytesPerToken(spec) * PAGE_ROWS)) * PAGE_ROWS;
 }

@@ -1,12 +1,12 @@
 /**
- * Hands out the pages of a K/V pool and counts who holds them. A page holds the rows of PAGE_ROWS consecutive positions.
+ * Allocates the pages of a K/V pool and counts their holders. A page has the rows of PAGE_ROWS consecutive positions.
  *
- * Page 0 is never handed out: it stays zero, and fills what a batch pads. Fresh pages come in ascending order before
- * freed ones are used again, so that memory is touched only as far as it was ever needed.
+ * Page 0 is never allocated: it stays zero, and is used for padding. New pages are allocated in ascending order, and only if none is
+ * left freed ones again, so that only the memory that was ever needed at once is written to.
  */
 
 export class PagePool {
-  /** Pages in all, page 0 included. */
+  /** Number of all pages, with page 0. */
   readonly capacity: number;
   #nextFresh = 1;
   readonly #freed: Int32Array;
@@ -24,7 +24,7 @@ export class PagePool {
     return this.capacity - this.#nextFresh + this.#freedCount;
   }
 
-  /** Writes `count` pages into `target` from `offset` on, each with one holder. @returns false, taking none, when there are too few. */
+  /** Writes `count` pages into `target` from `offset` on, each with one holder. @returns false, and takes none, when there are too few. */
   take(count: number, target: Int32Array, offset: number): boolean {
     if (count > this.free) return false;
     for (let i = 0; i < count; i++) {
@@ -35,12 +35,12 @@ export class PagePool {
     return true;
   }
 
-  /** One more holder. */
+  /** Adds a holder. */
   hold(page: number): void {
     this.#holders[page]!++;
   }
 
-  /** One holder less; without any the page is free. */
+  /** Removes a holder; a page without holders is free. */
   letGo(page: number): void {
     if (--this.#holders[page]! === 0) this.#freed[this.#freedCount++] = page;
   }

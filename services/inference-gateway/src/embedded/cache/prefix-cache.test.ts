@@ -5,7 +5,7 @@ import { PAGE_ROWS } from "@hone/nn";
 import { PagePool } from "./page-pool.ts";
 import { type Lease, PrefixCache } from "./prefix-cache.ts";
 
-/** A sequence that holds pages and checks what is in them: each row remembers the prefix it was computed for. */
+/** A sequence that holds pages and checks their rows; each row records the prefix for which it was computed. */
 class Holder {
   readonly tokens: Int32Array;
   readonly pages: Int32Array;
@@ -72,7 +72,7 @@ type Setup = ReturnType<typeof setUp>;
 const tokens = (length: number, first = 1) => [first, ...Array.from({ length: length - 1 }, (_, i) => i % 5)];
 
 describe("PrefixCache", () => {
-  test("serves the longest known prefix, also one that ends inside a node and inside a page", () => {
+  test("finds the longest known prefix, also if it ends inside a node and inside a page", () => {
     const setup = setUp(100);
     const first = new Holder(setup, tokens(40));
     assert.equal(first.lease.length, 0);
@@ -99,7 +99,7 @@ describe("PrefixCache", () => {
     assert.equal(later.lease.length, 60);
   });
 
-  test("evicts what was unused longest, leaves first, and never what is leased", () => {
+  test("evicts the prefixes that were unused longest, leaves first, and never leased ones", () => {
     const setup = setUp(10);
     const holders = [1, 2, 3].map((first) => new Holder(setup, tokens(3 * PAGE_ROWS, first)));
     for (const holder of holders) {
@@ -120,7 +120,7 @@ describe("PrefixCache", () => {
     held.check();
   });
 
-  test("says no rather than evicting what is in use", () => {
+  test("refuses to allocate rather than evict a prefix in use", () => {
     const setup = setUp(3);
     const held = new Holder(setup, tokens(2 * PAGE_ROWS));
     assert.ok(held.compute());
@@ -129,13 +129,13 @@ describe("PrefixCache", () => {
     held.check();
   });
 
-  test("never serves a row of other tokens and loses no page, whatever the order of operations", () => {
+  test("never gives a row of other tokens and loses no page, whatever the order of operations is", () => {
     const random = new Random(11);
     const setup = setUp(60);
     let held: Holder[] = [];
     for (let round = 0; round < 3_000; round++) {
       if (held.length < 8) {
-        // Few distinct prefixes, which part at any place.
+        // A few distinct prefixes, which can differ from any position on.
         const length = 1 + random.nextInt(4 * PAGE_ROWS);
         const parts = random.nextInt(length);
         const holder = new Holder(

@@ -1,7 +1,7 @@
 /**
- * Which K/V pages belong to which token prefix: a radix tree over token ids.
+ * A radix tree over token ids, with the K/V pages of each token prefix.
  *
- * K/V of a token is a function of the tokens up to it, so a page may serve every sequence with that prefix: the
+ * The K/V of a token depends only on the tokens up to it, so every sequence with that prefix can use the page: the
  * members of a group, and a session's next turn. Prefixes end anywhere, pages at multiples of PAGE_ROWS.
  *
  * P1: a node holds the pages of its tokens. Where it begins inside a page, that page also has the rows of the
@@ -24,20 +24,20 @@ interface Node {
   /** From the page of its first token to that of its last. */
   pages: Int32Array;
   readonly children: Map<number, Node>;
-  /** Leases that end at this node or below. */
+  /** Number of leases that end at this node or below it. */
   locks: number;
   /** Tick of the last lease that covered it. */
   usedAt: number;
 }
 
-/** A locked prefix. Give it back with {@link PrefixCache.release}. */
+/** A locked prefix, which {@link PrefixCache.release} unlocks. */
 export interface Lease {
   /** Tokens covered. */
   readonly length: number;
   readonly node: Node;
 }
 
-/** Freed beyond what was asked for, as a share of the pool, so that a full pool is not scanned at every step. */
+/** Share of the pool that an eviction frees in addition, so that a full pool is not scanned at every step. */
 const EVICTION_SLACK = 1 / 16;
 
 export class PrefixCache {
@@ -129,7 +129,7 @@ export class PrefixCache {
       tokens.slice(0, count),
       pages.slice(0, pageOf(middle - 1) - first + 1),
     );
-    if (middle % PAGE_ROWS !== 0) this.#pool.hold(upper.pages.at(-1)!); // both parts have it now
+    if (middle % PAGE_ROWS !== 0) this.#pool.hold(upper.pages.at(-1)!); // both parts hold it now
     upper.locks = lower.locks;
     upper.usedAt = lower.usedAt;
     lower.parent!.children.set(tokens[0]!, upper);

@@ -30,7 +30,7 @@ function readRow(pool: RowPool, page: number, position: number): Float32Array[] 
 }
 
 describe("RowPool", () => {
-  test("keeps rows where they were written, in pages of one block and of others", () => {
+  test("keeps the rows that were written, in pages of several blocks", () => {
     const pool = new RowPool(spec, 10);
     const fresh = rowsOf(3);
     const places = [
@@ -58,7 +58,7 @@ describe("RowPool", () => {
     pool.dispose();
   });
 
-  test("writes zeros in place of rows of which one value is not finite, and says so", () => {
+  test("writes zeros in place of rows with a value that is not finite, and returns false", () => {
     const pool = new RowPool(spec, 10);
     for (const bad of [Number.NaN, Number.NEGATIVE_INFINITY]) {
       const fresh = rowsOf(2);

@@ -3,30 +3,30 @@
  * which are filled from here.
  *
  * A token has a row [G*D] in each of 2*layers parts, the keys of layer 0, 1, ..., then the values (G key/value heads, D
- * head size), as its run puts them out. They lie in pages [parts, A, G*D] of A = PAGE_ROWS tokens, and pages in blocks, which
- * are made when they are first written to: memory grows with the tokens.
+ * head size), as its run returns them. They are in pages [parts, A, G*D] of A = PAGE_ROWS tokens, and pages are in blocks, which
+ * are allocated when they are first written to, so memory grows with the tokens.
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
 import { contextBytesPerToken, free, isAllFinite } from "./kv-rows.ts";
 
-/** Large enough for large pages of memory. */
+/** Large enough to get large pages of memory. */
 const BLOCK_BYTES = 32 * 2 ** 20;
 
 /** Rows of consecutive positions within a page. */
 export interface StoredRows {
   /** A whole block. */
   readonly rows: Float32Array;
-  /** Where the first row of the first part begins. */
+  /** Position of the first row of the first part. */
   readonly first: number;
-  /** From there to the first one of the next part, and so on. */
+  /** Distance from there to the first row of the next part, and so on. */
   readonly apart: number;
 }
 
 export class RowPool {
   /** In pages. */
   readonly capacity: number;
-  /** Of a row in values. */
+  /** Values in a row. */
   readonly #width: number;
   readonly #parts: number;
   readonly #blockPages: number;
@@ -85,7 +85,7 @@ export class RowPool {
     }
   }
 
-  /** Gives the memory back at once; waiting for the collector would keep a version's worth of it for a while. */
+  /** Frees the memory at once; the garbage collector would keep the memory of a whole version for a while. */
   dispose(): void {
     for (const rows of this.#blocks.values()) free(rows);
     this.#blocks.clear();

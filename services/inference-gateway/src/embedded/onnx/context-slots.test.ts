@@ -26,7 +26,7 @@ class Subject {
   constructor(number: number) {
     this.number = number;
     const pages = Math.ceil(MOST_ROWS / PAGE_ROWS);
-    // Backwards, so that no two pages lie in order.
+    // In descending order, so that no two pages are consecutive.
     this.pages = Int32Array.from({ length: pages }, (_, i) => (number + 1) * pages - i);
   }
 
@@ -85,7 +85,7 @@ function assertBrought(
 }
 
 describe("ContextSlots", () => {
-  test("holds the rows of every sequence of a run, whoever comes, grows and leaves", () => {
+  test("holds the rows of every sequence of a run while sequences come, grow and leave", () => {
     const random = new Random(8);
     const pool = new RowPool(spec, 200);
     const slots = new ContextSlots(spec);
@@ -96,32 +96,32 @@ describe("ContextSlots", () => {
       for (const subject of chosen) subject.append(pool, random.nextInt(4));
       const longest = Math.max(...chosen.map(({ start }) => start));
       const places = assertBrought(slots, pool, chosen, Math.ceil(longest / PAGE_ROWS) * PAGE_ROWS);
-      // The run's own row, where it is the next one and where the slot lacks some before it.
+      // The run's own row, both when it is the slot's next one and when the slot lacks rows before it.
       for (const [index, subject] of chosen.entries()) {
         subject.append(pool, random.nextInt(2), (position, row) =>
           slots.append(places[index]!, position, row, 0, 1),
         );
       }
-      // Somebody ends, and another one starts with the same pages.
+      // A sequence ends, and another one starts with the same pages.
       if (run % 10 === 9) subjects[random.nextInt(12)] = new Subject(random.nextInt(12));
     }
     slots.dispose();
   });
 
-  test("gives a session's next turn the slot of the turn before, and no other's", () => {
+  test("gives a session's next turn the slot of the turn before, and no other slot", () => {
     const pool = new RowPool(spec, 200);
     const slots = new ContextSlots(spec);
     const turns = [new Subject(0), new Subject(1)];
     for (const subject of turns) subject.append(pool, 20);
     assert.deepEqual(assertBrought(slots, pool, turns, 64), [0, 1]);
-    // The same rows and some more, for another sequence; one of the contexts begins otherwise.
+    // The same rows and some more for another sequence; one of the contexts begins with other tokens.
     const [next, stranger] = [new Subject(1), new Subject(5)];
     for (const subject of [next, stranger]) subject.append(pool, 30);
     assert.deepEqual(assertBrought(slots, pool, [next, stranger], 64), [1, 0]);
     slots.dispose();
   });
 
-  test("keeps a sequence where it is while others leave behind it", () => {
+  test("keeps a sequence in its slot when sequences in later slots leave", () => {
     const pool = new RowPool(spec, 200);
     const slots = new ContextSlots(spec);
     const [first, second] = [new Subject(0), new Subject(1)];

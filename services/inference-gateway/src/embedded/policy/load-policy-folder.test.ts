@@ -12,7 +12,7 @@ const FIXTURES = path.join(import.meta.dirname, "../../../../../libs/checkpoint/
 const ADAPTERS = path.join(FIXTURES, "adapters/qwen3-all");
 
 describe("loadPolicyFolder()", () => {
-  test("merges adapters into the base that their folder names, the same bits each time", async () => {
+  test("merges adapters into the base that their folder names, with the same result each time", async () => {
     const digest = await digestOfMerged(ADAPTERS);
     const source = { model: "run", version: 3, folder: ADAPTERS, digest };
     const [first, second] = [await loadPolicyFolder(source), await loadPolicyFolder(source)];
@@ -20,7 +20,7 @@ describe("loadPolicyFolder()", () => {
     assert.deepEqual(first.weights, (await loadMerged(ADAPTERS)).weights);
   });
 
-  test("takes a base from where it was found", async () => {
+  test("takes the base from the folder that it is given", async () => {
     await using scratch = await temporaryFolder("policy");
     const folder = path.join(scratch.path, "adapter");
     await cp(ADAPTERS, folder, { recursive: true });
@@ -33,7 +33,7 @@ describe("loadPolicyFolder()", () => {
     assert.deepEqual(weights, (await loadMerged(ADAPTERS)).weights);
   });
 
-  test("refuses adapters that are not those announced", async () => {
+  test("refuses adapters that are not the announced ones", async () => {
     const source = { model: "run", version: 3, folder: ADAPTERS, digest: "0".repeat(64) };
     await assert.rejects(loadPolicyFolder(source), /SHA-256 of its weights is \S+; it must be 0000/);
   });

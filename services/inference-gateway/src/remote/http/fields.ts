@@ -1,4 +1,4 @@
-/** Reading answers of other people's servers: what is missing or of another type is told by its name, never guessed. */
+/** Reads the answers of inference servers. A field that is missing or of another type is an error that names it. */
 
 import { ServerRefusedError } from "../../domain/errors.ts";
 

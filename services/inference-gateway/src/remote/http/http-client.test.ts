@@ -26,7 +26,7 @@ async function serve(listener: RequestListener) {
 }
 
 describe("HttpClient", () => {
-  test("sends a request again when its kept connection was closed at the same moment, and only then", async () => {
+  test("repeats a request only if its kept connection was closed at the same moment", async () => {
     let connections = 0;
     const answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
     const server = createTcpServer((socket) => {
@@ -35,7 +35,7 @@ describe("HttpClient", () => {
       socket.on("error", () => undefined);
       socket.on("data", () => {
         requests++;
-        // The first connection is gone when it is used again; the third never answers.
+        // The first connection is closed when it is used again; the third never answers.
         if ((connection === 1 && requests === 2) || connection === 3) socket.resetAndDestroy();
         else socket.write(answer);
       });
@@ -56,7 +56,7 @@ describe("HttpClient", () => {
     await once(server, "close");
   });
 
-  test("tells gone servers from refusals, with the server's own words", async () => {
+  test("distinguishes servers that are gone from refusals, and quotes the server's message", async () => {
     await using subject = await serve(({ url }, response) => {
       const status = Number(url!.slice(1));
       response.writeHead(status).end(JSON.stringify({ error: { message: `because of ${status}` } }));
@@ -75,7 +75,7 @@ describe("HttpClient", () => {
     await assert.rejects(away.get("/", within(10_000)), ServerGoneError);
   });
 
-  test("reads events to their end, and says where one broke off", async () => {
+  test("reads events to their end, and fails if the answer breaks off", async () => {
     await using subject = await serve(({ url }, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('data: {"a":1}\n\ndata: {"a":2}\n\n');
@@ -117,7 +117,7 @@ describe("HttpClient", () => {
     assert.deepEqual(keys, ["Bearer plain", "Bearer admin"]);
   });
 
-  test("finds the sentence of an error wherever a server puts it", () => {
+  test("finds the message of an error in every form that servers use", () => {
     assert.equal(messageOf({ error: { message: "a" } }), "a");
     assert.equal(messageOf({ error: "b" }), "b");
     assert.equal(messageOf({ message: "c" }), "c");

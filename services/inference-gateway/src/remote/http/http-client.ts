@@ -1,9 +1,9 @@
 /**
- * HTTP to the inference server beside this gateway.
+ * The HTTP client for the inference server beside this gateway.
  *
- * Of node:http, since fetch gives up after five minutes without bytes and a load of weights may take longer: every call
- * here has its own deadline or signal. Connections are kept open; one that the server closed just when it was used again
- * is made anew.
+ * It uses node:http, as fetch gives up after five minutes without bytes and a load of weights may take longer. Every call
+ * has its own deadline or signal. Connections are kept open; if the server closes one just when it is used again,
+ * a new one is opened.
  */
 
 import { Agent, type IncomingMessage, request as requestHttp } from "node:http";
@@ -14,7 +14,7 @@ import { ServerGoneError, ServerRefusedError } from "../../domain/errors.ts";
 import { readEvents } from "./read-events.ts";
 
 export interface HttpClientOptions {
-  /** For people, in errors. */
+  /** The server's name in errors. */
   readonly name: string;
   /** http:// or https://, without a path. */
   readonly url: string;
@@ -29,23 +29,23 @@ export interface CallOptions {
   /** @default 30_000 */
   readonly deadlineMs?: number;
   readonly isControl?: boolean;
-  /** Statuses that are no refusal. @default 200 */
+  /** Statuses that are not a refusal. @default 200 */
   readonly accepted?: readonly number[];
 }
 
 export interface Answer {
   readonly status: number;
-  /** Parsed JSON, or the text where it is none. */
+  /** Parsed JSON, or the text if it is not JSON. */
   readonly body: unknown;
 }
 
 const DEFAULT_DEADLINE_MS = 30_000;
-/** Of answers that are read whole: the longest are the figures of /metrics and a generation's ids. */
+/** Limit of answers that are read whole; the longest are those of /metrics and the ids of a generation. */
 const MAX_ANSWER_BYTES = 64 * 2 ** 20;
 const MAX_ERROR_CHARACTERS = 500;
-/** Of a connection that the server closed while nothing was on its way. */
+/** Error codes of a connection that the server closed while it was idle. */
 const CLOSED_CODES = new Set(["ECONNRESET", "EPIPE"]);
-/** uvicorn closes after five seconds. */
+/** uvicorn closes idle connections after five seconds. */
 const IDLE_SOCKET_MS = 4_000;
 
 export class HttpClient {
@@ -71,7 +71,7 @@ export class HttpClient {
   }
 
   /**
-   * Whether there is such a POST route, without calling it: a GET is answered by 405 where there is, by 404 where not.
+   * Whether there is such a POST route, without calling it: a GET is answered with 405 if there is one, and else with 404.
    * @throws as {@link get} does.
    */
   async hasPost(path: string, signal: AbortSignal): Promise<boolean> {
@@ -94,7 +94,7 @@ export class HttpClient {
     } catch (error) {
       throw this.#translate(error, signal);
     } finally {
-      // What is left of an answer that is not read to its end would hold up the socket.
+      // The rest of an answer that is not read to its end would block the socket.
       if (!response.complete) response.destroy();
     }
     throw new ServerGoneError(this.#options.name, "its answer broke off");
@@ -165,7 +165,7 @@ export class HttpClient {
   async #refusal(response: IncomingMessage, action: string): Promise<Error> {
     const text = messageOf(parse(await readText({ body: response }, MAX_ANSWER_BYTES)));
     const status = response.statusCode ?? 0;
-    // A server that starts, stops or is overrun says so by these.
+    // A server that starts, stops or is overloaded answers with these.
     if (status === 502 || status === 503 || status === 504) {
       return new ServerGoneError(this.#options.name, `status ${status}, ${text}`);
     }
@@ -187,7 +187,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The sentence in an error's body: `{error: {message}}`, `{error}`, `{message}`, `{detail}`, or the text itself. */
+/** The message in an error's body: `{error: {message}}`, `{error}`, `{message}`, `{detail}`, or the whole text. */
 export function messageOf(body: unknown): string {
   let found: unknown = body;
   for (const key of ["error", "message", "detail"]) {
@@ -199,7 +199,7 @@ export function messageOf(body: unknown): string {
   return text.slice(0, MAX_ERROR_CHARACTERS);
 }
 
-/** `traceparent` of the generation under way, by which a server that traces itself joins its trace; nothing elsewhere. */
+/** `traceparent` of the current generation, with which a server that traces itself joins its trace; empty outside of one. */
 function traceHeaders(): Record<string, string> {
   const found: Record<string, string> = {};
   injectContext({

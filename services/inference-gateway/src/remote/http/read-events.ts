@@ -1,9 +1,9 @@
-/** Server-sent events (HTML standard, 9.2), as far as inference servers use them: the data of each event. */
+/** Reads the data of server-sent events (HTML standard, 9.2), as far as inference servers use them. */
 
-/** A line longer than this is no answer of ours: with cumulative chunks it holds a whole generation. */
+/** Longest line of a valid answer; with cumulative chunks it holds a whole generation. */
 const MAX_LINE_CHARACTERS = 64 * 2 ** 20;
 
-/** @param bytes cut anywhere, also within a character. */
+/** @param bytes may be split anywhere, also within a character. */
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -1,7 +1,7 @@
 /**
- * The answers of SGLang's `/generate` to one call, whole or in chunks.
+ * Reads the answers of SGLang's `/generate` to one call, whole or in chunks.
  *
- * Chunks hold everything so far, or with `--incremental-streaming-output` what is new: `completion_tokens` tells which.
+ * Chunks hold all tokens so far, or with `--incremental-streaming-output` the new ones; `completion_tokens` shows which.
  */
 
 import { ServerGoneError, ServerRefusedError } from "../../domain/errors.ts";
@@ -23,7 +23,7 @@ export class SglangChunks {
     this.#read = new AnswerReader(server, "generate");
   }
 
-  /** @returns the tokens that are new. @throws {ServerGoneError | ServerRefusedError} when it tells of a failure. */
+  /** @returns the new tokens. @throws {ServerGoneError | ServerRefusedError} when the event reports a failure. */
   read(event: unknown): ServerChunk {
     const read = this.#read;
     const fields = read.fields(event, "an answer");
@@ -79,7 +79,7 @@ export class SglangChunks {
     throw this.#read.broken("finish_reason", 'of type "stop", "length" or "abort"', reason);
   }
 
-  /** Newer releases tell spans of output tokens; older ones the last token's only. */
+  /** Newer releases give the label of each span of tokens, older ones only that of the last token. */
   #labelsOf(meta: Fields): LabelSpan[] | undefined {
     const read = this.#read;
     if (Array.isArray(meta.weight_versions)) {

@@ -1,12 +1,12 @@
 /**
  * An SGLang server (0.5.8 and newer) as an {@link EngineServer}: its native `/generate`, by token ids.
  *
- * L1: everything is asked for by name: what is left out comes from the model's generation_config.json.
- * L2: the server is paused while its weights change: what it still runs is ended, and its K/V is forgotten. Releases
+ * L1: every sampling parameter is sent, as the model's generation_config.json would set the others.
+ * L2: the server is paused while its weights change; requests that it still runs are ended, and its K/V is cleared. Releases
  *     without a pause end their requests with the change.
- * L3: a generation nobody follows is asked for whole: chunks hold all tokens so far, which adds up to their square.
+ * L3: a generation without streaming is requested as one answer, as each chunk would repeat all tokens so far.
  *
- * Its logprobs are those before top-p, top-k and min-p. Seeds count with `--enable-deterministic-inference` only.
+ * Its logprobs are those before top-p, top-k and min-p. Seeds have an effect only with `--enable-deterministic-inference`.
  */
 
 import { delay } from "@hone/core";
@@ -30,16 +30,16 @@ import { SglangChunks } from "./sglang-chunks.ts";
 export interface SglangServerOptions {
   readonly url: string;
   readonly apiKey?: string | undefined;
-  /** Key of the routes that control the server, where it has one (`--admin-api-key`). */
+  /** Key of the routes that control the server, if they have their own (`--admin-api-key`). */
   readonly adminKey?: string | undefined;
   /** Longest change of weights. @default 900_000 */
   readonly loadDeadlineMs?: number;
 }
 
 const DEFAULT_LOAD_DEADLINE_MS = 900_000;
-/** Silence of a server that is taken for a dead one; its engine may be in a long step. */
+/** A server that does not answer for this long counts as dead; its engine may be in a long step. */
 const IDENTIFY_DEADLINE_MS = 10_000;
-/** How long an answer to an aborted call is waited for: it has the tokens made so far. */
+/** How long to wait for the answer of an aborted call, which has the tokens so far. */
 const ABORT_GRACE_MS = 400;
 const EITHER = [200, 404];
 
@@ -51,9 +51,9 @@ export class SglangServer implements EngineServer {
   readonly #loadDeadlineMs: number;
   #canPause = false;
   #takesSeed = false;
-  /** Whether answers name the weights as the last change did. */
+  /** Whether answers have the label that the last change gave the weights. */
   #tellsLabel = false;
-  /** New releases say `/model_info`, old ones `/get_model_info`. */
+  /** `/model_info` in new releases, `/get_model_info` in old ones. */
   #infoRoute = "/model_info";
 
   constructor(options: SglangServerOptions) {
@@ -67,7 +67,7 @@ export class SglangServer implements EngineServer {
     const http = this.#http;
     const read = new AnswerReader(this.name, "read what it serves");
     const control = { signal, isControl: true };
-    // A gateway that was killed within a change leaves it paused, and a paused one is not healthy.
+    // A gateway that was killed during a change leaves the server paused, and a paused server is not healthy.
     await http.post("/continue_generation", {}, { ...control, accepted: EITHER });
     await http.get("/health", { signal });
     const { status } = await http.get("/model_info", { signal, accepted: EITHER });
@@ -105,7 +105,7 @@ export class SglangServer implements EngineServer {
     return new AnswerReader(this.name, "read what it serves").fields(body, "the answer");
   }
 
-  /** Its version and flags; empty where they cannot be had. */
+  /** Its version and flags; empty if they cannot be read. */
   async #settings(signal: AbortSignal): Promise<Fields> {
     const route = this.#infoRoute === "/model_info" ? "/server_info" : "/get_server_info";
     const { status, body } = await this.#http.get(route, { signal, isControl: true, accepted: EITHER });
@@ -191,11 +191,11 @@ export class SglangServer implements EngineServer {
         presence_penalty: sampling.presencePenalty ?? 0,
         frequency_penalty: sampling.frequencyPenalty ?? 0,
         stop_token_ids: sampling.stopTokenIds,
-        // It would switch off the stop tokens of the caller as well.
+        // ignore_eos would also switch off the stop tokens of the caller.
         ignore_eos: false,
         skip_special_tokens: false,
         no_stop_trim: true,
-        // 31 bits: it becomes a tensor of int32 in some releases.
+        // 31 bits, as the seed becomes a tensor of int32 in some releases.
         ...(this.#takesSeed && { sampling_seed: seed % 2 ** 31 }),
       },
       return_logprob: true,
@@ -230,14 +230,14 @@ export class SglangServer implements EngineServer {
   }
 
   async #loadAdapter({ folder, label }: ServerWeights, signal: AbortSignal): Promise<void> {
-    // One of this name may be there from a try whose answer was lost.
+    // An adapter of this name may be loaded already, by an attempt whose answer was lost.
     await this.#unload(label, signal);
     await this.#control("/load_lora_adapter", { lora_name: label, lora_path: folder }, signal);
     const version = { new_version: ADAPTER_MARK + label, abort_all_requests: false };
     await this.#http.post("/update_weight_version", version, { signal, isControl: true, accepted: EITHER });
   }
 
-  /** @throws {ServerRefusedError} also where the answer is 200 without success. */
+  /** @throws {ServerRefusedError} also if the status is 200 but the answer says that it failed. */
   async #control(route: string, body: object, signal: AbortSignal): Promise<void> {
     const deadlineMs = this.#loadDeadlineMs;
     const answer = await this.#http.post(route, body, { signal, deadlineMs, isControl: true });

@@ -1,9 +1,9 @@
 /**
- * What the test servers have in common: HTTP as FastAPI answers it, requests that are generated token by token, weights
- * that are those of a folder, and ways to go wrong.
+ * The common part of the test servers: HTTP answers like FastAPI's, generation token by token, weights
+ * from a folder, and faults.
  *
- * Their model has no weights but a hash of the folder's file: other weights give other logits, and every rule of
- * sampling is the real one, so that an engine behind the port can be put through its suite.
+ * Their model is a hash of the folder's file, so other weights give other logits. Sampling follows
+ * all the real rules, so that an engine with such a server can run the suite.
  */
 
 import { createHash } from "node:crypto";
@@ -21,7 +21,7 @@ export interface TestServerOptions {
   readonly folder: string;
   readonly vocabularySize: number;
   readonly maxContextTokens: number;
-  /** Which distribution its logprobs are of. */
+  /** The distribution of its logprobs. */
   readonly scoring: "processed" | "tempered" | "raw";
   readonly takesAdapters?: boolean;
   /** Tokens of a chunk. @default 1 */
@@ -101,7 +101,7 @@ export abstract class TestEngineServer {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Again after {@link kill}: on the same port, as a new process with the weights that it is started with. */
+  /** Starts again after {@link kill} on the same port, like a new process with the weights of its start. */
   async start(): Promise<this> {
     this.#weights = hashOf(this.options.folder);
     this.label = START_LABEL;
@@ -150,7 +150,7 @@ export abstract class TestEngineServer {
     for (const request of this.running) request.end = "abort";
   }
 
-  /** Generates to the end. @param onTokens told of what is new, at most once a chunk. */
+  /** Generates to the end. @param onTokens called with new tokens, at most once a chunk. */
   protected async generate(
     request: TestRequest,
     adapter: string | undefined,
@@ -190,7 +190,7 @@ export abstract class TestEngineServer {
     sampler.sample(logits, sampling, uniform);
     const { id, top } = sampler;
     const { scoring } = this.options;
-    // Both engines tell the model's own where they take the most likely token.
+    // Both engines give the logprobs of the model itself when they choose the most likely token.
     const isOwn = scoring === "raw" || temperature === 0;
     const isProcessed = scoring === "processed" && !isOwn;
     const told = isProcessed ? [] : logSoftmax(logits, isOwn ? 1 : temperature);
@@ -217,7 +217,7 @@ export abstract class TestEngineServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url!, this.url);
-    // A client that went away does not read what is written.
+    // A client that went away does not read the answer.
     response.on("error", () => undefined);
     try {
       const parts: Buffer[] = [];
@@ -248,7 +248,7 @@ export function beginEvents(response: ServerResponse): (data: object | "[DONE]")
   return (data) => void response.write(`data: ${data === "[DONE]" ? data : JSON.stringify(data)}\n\n`);
 }
 
-/** Both engines take every such file of a folder for weights. */
+/** Both engines load every such file of a folder as weights. */
 function hashOf(folder: string): number {
   const names = ["model.safetensors", "adapter_model.safetensors"];
   const stranger = readdirSync(folder).find((name) => name.endsWith(".safetensors") && !names.includes(name));

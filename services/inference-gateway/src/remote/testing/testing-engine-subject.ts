@@ -1,4 +1,4 @@
-/** An engine over a test server, with what tests of it ask for again and again. */
+/** An engine with a test server, and helpers for its tests. */
 
 import type { GenerateRequest } from "../../domain/inference-engine.ts";
 import type { EngineServer } from "../engine-server.ts";

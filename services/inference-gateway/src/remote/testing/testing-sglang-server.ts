@@ -1,4 +1,4 @@
-/** Speaks SGLang's HTTP, of newer and older releases, for tests. */
+/** A test server with the HTTP API of newer and older releases of SGLang. */
 
 import type { ServerResponse } from "node:http";
 import {
@@ -46,7 +46,7 @@ export class TestSglangServer extends TestEngineServer {
     if (takesAdapters) this.#addAdapters();
   }
 
-  /** The next tokens are of other weights, as after a change in place. */
+  /** Makes the next tokens come from other weights, as after a change in place. */
   relabel(label: string): void {
     this.label = label;
   }
@@ -79,7 +79,7 @@ export class TestSglangServer extends TestEngineServer {
     });
   }
 
-  /** Waits for running requests, unless it is paused or told to abort them. */
+  /** Waits for running requests, unless it is paused or must abort them. */
   async #update(body: Record<string, unknown>, response: ServerResponse): Promise<void> {
     if (body.abort_all_requests === true) this.abortAll();
     while (!this.isPaused && this.running.size > 0) await new Promise(setImmediate);

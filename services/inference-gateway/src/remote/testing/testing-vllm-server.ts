@@ -1,4 +1,4 @@
-/** Speaks vLLM's HTTP, of newer and older releases, for tests. */
+/** A test server with the HTTP API of newer and older releases of vLLM. */
 
 import type { ServerResponse } from "node:http";
 import {
@@ -19,7 +19,7 @@ export interface TestVllmOptions extends TestServerOptions {
 const MODEL = "the-model";
 
 export class TestVllmServer extends TestEngineServer {
-  /** Within a step its engine answers nothing; the server itself does. */
+  /** During a step only the server answers, and not its engine. */
   isEngineBusy = false;
   readonly #isNew: boolean;
   readonly #startedAt = Date.now();

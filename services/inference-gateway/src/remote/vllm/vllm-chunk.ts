@@ -1,4 +1,4 @@
-/** One event of vLLM's streamed completions. */
+/** Reads one event of vLLM's streamed completions. */
 
 import { ServerRefusedError } from "../../domain/errors.ts";
 import type { TokenLogprob } from "../../domain/inference-engine.ts";
@@ -6,14 +6,14 @@ import type { ServerChunk } from "../engine-server.ts";
 import { AnswerReader, type Fields } from "../http/fields.ts";
 import { messageOf } from "../http/http-client.ts";
 
-/** What vLLM writes for minus infinity: JSON has none. */
+/** vLLM's number for minus infinity, which JSON does not have. */
 export const IMPOSSIBLE = -9_999;
 const ACTION = "read a completion";
 
 /**
- * Ids are in `token_ids`; releases without it have them as `token_id:5` among the logprobs.
+ * Ids are in `token_ids`; older releases have them as `token_id:5` among the logprobs.
  * @returns undefined for an event without tokens.
- * @throws {ServerRefusedError} when it tells of a failure, or is none of vLLM's.
+ * @throws {ServerRefusedError} when the event reports a failure, or is not an event of vLLM.
  */
 export function readCompletionChunk(server: string, event: unknown): ServerChunk | undefined {
   const read = new AnswerReader(server, ACTION);
@@ -69,7 +69,7 @@ function endOf(read: AnswerReader, { finish_reason: reason }: Fields): ServerChu
   throw read.broken("finish_reason", '"stop", "length" or "abort"', reason);
 }
 
-/** Told with `--enable-prompt-tokens-details`. */
+/** Present with `--enable-prompt-tokens-details`. */
 function cachedOf(usage: unknown): number | undefined {
   const details = (usage as Fields | null | undefined)?.prompt_tokens_details as Fields | null | undefined;
   const cached = details?.cached_tokens;

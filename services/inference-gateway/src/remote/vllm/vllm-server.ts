@@ -1,12 +1,12 @@
 /**
  * A vLLM server (0.18 and newer) as an {@link EngineServer}: its OpenAI-compatible completions by token ids, and the
- * endpoints that it has for reinforcement learning.
+ * endpoints for reinforcement learning.
  *
- * V1: everything is asked for by name: what is left out comes from the model's generation_config.json.
- * V2: the server is paused while its weights change: what it still runs is ended, and its K/V is forgotten.
- * V3: K/V is salted by version too, so that none of another version is found, whatever a release keeps.
+ * V1: every sampling parameter is sent, as the model's generation_config.json would set the others.
+ * V2: the server is paused while its weights change; requests that it still runs are ended, and its K/V is cleared.
+ * V3: the cache salt contains the version, so that no K/V of another version is used, even if a release keeps it.
  *
- * What moved between releases is found out at the start: a route is asked for, a field is looked for.
+ * Differences between releases are detected at the start, by their routes and fields.
  */
 
 import { DeadlineError } from "@hone/core";
@@ -32,14 +32,14 @@ export interface VllmServerOptions {
   readonly apiKey?: string | undefined;
   /** Longest change of weights. @default 900_000 */
   readonly loadDeadlineMs?: number;
-  /** Longest silence when it is asked who it is. @default 10_000 */
+  /** Longest time without an answer to identify(). @default 10_000 */
   readonly identifyDeadlineMs?: number;
 }
 
 const DEFAULT_LOAD_DEADLINE_MS = 900_000;
-/** Silence of a server that is taken for a dead one, and of its engine that is in a long step. */
+/** A server that does not answer for this long counts as dead, and an engine as in a long step. */
 const DEFAULT_IDENTIFY_DEADLINE_MS = 10_000;
-/** Tokens in a chunk for callers that want the whole only; releases without the field send one each. */
+/** Tokens in a chunk for callers that do not stream; releases without this field send a chunk for each token. */
 const CHUNK_TOKENS = 8;
 const PAUSE = "/pause?mode=abort&clear_cache=true";
 const LOAD_ADAPTER = "/v1/load_lora_adapter";
@@ -51,7 +51,7 @@ export class VllmServer implements EngineServer {
   readonly #http: HttpClient;
   readonly #loadDeadlineMs: number;
   readonly #identifyDeadlineMs: number;
-  /** As `/v1/models` names what it was started with. */
+  /** The name in `/v1/models` of the model that the server was started with. */
   #model = "";
   /** Whether the release keeps a label of its weights. */
   #keepsLabel = false;
@@ -81,7 +81,7 @@ export class VllmServer implements EngineServer {
     const labelled = await http.get("/weight_info", { signal, accepted: [200, 404] });
     this.#keepsLabel = labelled.status === 200;
     const label = this.#keepsLabel ? read.fields(labelled.body, "the label").weight_version : undefined;
-    // A gateway that was killed within a change leaves it paused.
+    // A gateway that was killed during a change leaves the server paused.
     await http.post("/resume", {}, { signal });
     const models = read.list(
       read.fields((await http.get("/v1/models", { signal })).body, "the models").data,
@@ -106,7 +106,7 @@ export class VllmServer implements EngineServer {
     const options = { signal, deadlineMs: this.#identifyDeadlineMs };
     await this.#http.get("/health", options);
     if (this.#keepsLabel) {
-      // The engine answers this one, between two steps; the server itself has just answered.
+      // The engine answers this request between two steps; the server itself has just answered.
       const { body } = await this.#http.get("/weight_info", options).catch((error: unknown) => {
         throw error instanceof DeadlineError ? new ServerBusyError(this.name, { cause: error }) : error;
       });
@@ -182,7 +182,7 @@ export class VllmServer implements EngineServer {
 
   async #loadAdapter({ folder, label }: ServerWeights, signal: AbortSignal): Promise<void> {
     const deadlineMs = this.#loadDeadlineMs;
-    // One of this name may be there from a try whose answer was lost.
+    // An adapter of this name may be loaded already, by an attempt whose answer was lost.
     await this.#unload(label, signal);
     await this.#http.post(LOAD_ADAPTER, { lora_name: label, lora_path: folder }, { signal, deadlineMs });
     await this.#label(ADAPTER_MARK + label, signal);
