@@ -1,11 +1,11 @@
 /**
- * What a decode step of the 135M shape costs, in processor time, and which operators it goes to.
+ * Measures the processor time of a decode step of the 135M shape, and the share of each operator.
  *
  *   node services/inference-gateway/bench/decode-step.ts [--sequences 32] [--context 160] [--new 1] [--steps 20]
  *        [--threads 2] [--packed] [--again] [--profile]
  *
- * Each sequence computes --new tokens behind --context known ones, in the next step behind those too, with --again the same
- * once more; prints the median of the steps. With --packed the weights are on the right of their products. With --profile it
+ * Each sequence computes --new tokens after --context known ones, and in the next step after those too, or with --again the same
+ * ones again. Prints the median of the steps. With --packed the weights are on the right of their products. With --profile it
  * also sums onnxruntime's own timing by operator, which makes the steps a little slower.
  */
 

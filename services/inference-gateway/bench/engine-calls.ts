@@ -1,10 +1,10 @@
 /**
- * The engine behind its port as a program that is called: what the bench compares with other engines.
+ * The engine as a program that takes calls, which the bench compares with other engines.
  *
  *   node services/inference-gateway/bench/engine-calls.ts --model FOLDER [--threads 0] [--cacheMib 512]
  *
- * With 0 threads the engine takes as many as suit the model. Prints `ready` once the folder is loaded as version 0. Then each
- * line of its input is a call in JSON, and is answered by one line: a load by the seconds it took, a batch by those from its
+ * With 0 threads the number depends on the model. Prints `ready` once the folder is loaded as version 0. Then each
+ * line of its input is a call in JSON, and is answered by one line: a load by its seconds, a batch by the seconds from its
  * first request to its last answer.
  */
 
@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import { digestOfWeights } from "@hone/checkpoint";
 import { EmbeddedEngine } from "../src/embedded/embedded-engine.ts";
 
-/** A version to serve from now on. */
+/** Loads a version. */
 interface LoadCall {
   readonly kind: "load";
   readonly version: number;
@@ -40,7 +40,7 @@ const { values } = parseArgs({
   options: {
     model: { type: "string" },
     threads: { type: "string", default: "0" },
-    // As the gateway has by default.
+    // The default of the gateway.
     cacheMib: { type: "string", default: "512" },
   },
 });
@@ -71,7 +71,7 @@ async function load({ version: loaded, folder, digest }: LoadCall) {
   return { seconds: secondsSince(begun) };
 }
 
-/** Answers stand in the order of the prompts, the samples of one beside each other. */
+/** Answers are in the order of the prompts, and the samples of a prompt are adjacent. */
 async function generate({ prompts, samples, newTokens, sessions, seed }: GenerateCall) {
   const begun = performance.now();
   const results = await Promise.all(

@@ -1,13 +1,13 @@
 /**
- * How fast the engine turns: conversations in groups that share a prompt, each waiting for its answer before its next
- * turn, on fresh weights. A round is the same conversations again, from the first turn to the last answer.
+ * Measures the turns per second of the engine: conversations in groups that share a prompt, each waiting for its answer before its next
+ * turn, on new weights. A round repeats the same conversations, from the first turn to the last answer.
  *
  *   node services/inference-gateway/bench/engine.ts [--shape example|135m] [--rounds 3] [--sessions 256] [--turns 10]
  *        [--group 8] [--prompt 45] [--new 4] [--observation 20] [--threads 1] [--spinUs 0] [--worker] [--json]
  *        [--contexts pooled|slots] [--weights left|right]
  *
- * Without --worker the core runs on this thread and a step's cost is its own; with it, it runs behind the port as in
- * the service, messages included. The figure to compare on a busy machine is turns per core second. With --json it
+ * Without --worker the core runs on this thread, and only its steps are measured; with it, it runs behind the port as in
+ * the service, with the messages. On a busy machine compare turns per core second. With --json it
  * prints `ready`, then answers each line of its input with a round as one line of JSON.
  */
 
@@ -73,7 +73,7 @@ const weights = initialiseWeights(spec, 1);
 
 interface Subject {
   generate(request: GenerateRequest): Promise<GenerateResult>;
-  /** Runs, time in them and steps since the last call, where they can be seen. */
+  /** Number of runs, their time, and steps since the last call, if they can be measured. */
   figures(): string[];
   stop(): Promise<void>;
 }
@@ -110,7 +110,7 @@ async function runRound(): Promise<Round> {
   };
 }
 
-/** @returns how many tokens were sampled. */
+/** @returns the number of sampled tokens. */
 async function converse(prompt: readonly number[]): Promise<number> {
   let context = [...prompt];
   let sampled = 0;

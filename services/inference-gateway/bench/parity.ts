@@ -1,5 +1,5 @@
 /**
- * Logits and greedy continuations of a checkpoint against those of transformers, for `npm run parity`:
+ * Compares logits and greedy continuations of a checkpoint with those of transformers, for `npm run parity`:
  *
  *   node services/inference-gateway/bench/parity.ts MODEL REFERENCE
  */
@@ -18,7 +18,7 @@ interface Prompt {
 }
 
 const MAX_LOGIT_ERROR = 2e-4;
-/** Where two tokens are all but equally likely, rounding may choose the other one. */
+/** If two tokens are almost equally likely, rounding may choose the other one. */
 const LEAST_EQUAL = 19;
 const CACHE_BYTES = 2 * 2 ** 30;
 

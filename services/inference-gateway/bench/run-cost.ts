@@ -1,6 +1,6 @@
 /**
- * What one run costs by its shape: S sequences, Q new tokens each, contexts of L positions. Processor time, the least
- * of several runs, so that a busy machine disturbs little. Where RUN_COST of the engine comes from.
+ * Measures the cost of a run by its shape: S sequences, Q new tokens each, contexts of L positions. It is the least processor time
+ * of several runs, as that varies little on a busy machine. RUN_COST of the engine comes from here.
  *
  *   node services/inference-gateway/bench/run-cost.ts [--hidden 64] [--layers 4] [--heads 4] [--kvHeads 2] [--scattered]
  */
@@ -44,7 +44,7 @@ for (const queries of [1, 8, 32]) {
   for (const sequences of [1, 16, 64, 256]) {
     for (const context of [64, 256, 512]) {
       const pages = sequences * Math.ceil(context / PAGE_ROWS);
-      // The whole range is there, as in a pool that has been in use for a while.
+      // Pages of the whole range are used, as in a pool after a while.
       runner.copyRows(0, pages + 1, 1);
       let page = 1;
       const nextPage = values.scattered ? () => 1 + random.nextInt(pages) : () => page++;

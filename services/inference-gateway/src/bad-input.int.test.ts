@@ -72,7 +72,7 @@ describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
     highestVersion: 1,
     deadlineMs: 2_000,
   });
-  /** Sends everything at once; each request ends with a last answer, or dead. */
+  /** Sends all requests at once. Each must end with a last answer or as a dead letter. */
   async function askAll(subject: string, bodies: Uint8Array[], isLast: (data: Uint8Array) => boolean) {
     const before = await deadCount();
     let ended = 0;
@@ -90,7 +90,7 @@ describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
     inbox.unsubscribe();
   }
 
-  test("rubbish in RUN_STATE holds up no policy, and every request has an end", async () => {
+  test("invalid entries in RUN_STATE delay no policy, and every request ends", async () => {
     const states = await bus.keyValue.open(BucketName.runState);
     const location = path.join("runs", MODEL, "1-1");
     const saved = await saveCheckpoint(path.join(folder.path, location), {
@@ -118,7 +118,7 @@ describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
         const { kind } = fromBinary(GenerateReplySchema, answer.data);
         return kind.case === "done" ? kind.value : undefined;
       });
-    // States are read one after the other: once the last one is served, the rubbish before it has been put aside.
+    // States are read one after the other, so once the last one is served, the invalid ones before it have been skipped.
     await goodAnswer();
     const isLast = (data: Uint8Array) => {
       const { kind } = fromBinary(GenerateReplySchema, data);
@@ -130,7 +130,7 @@ describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
     assert.equal((await goodAnswer()).tokenIds.length, 4);
   });
 
-  test("every check of a run is answered or dead", async () => {
+  test("every check of a run is answered, or becomes a dead letter", async () => {
     const check = create(ValidateRequestSchema, {
       configJson: JSON.stringify({ name: "x", rollout: { groupSize: 2 } }),
     });

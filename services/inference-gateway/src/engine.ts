@@ -1,4 +1,4 @@
-/** The engine without a bus: what the command line generates with, and checks a run file's model with. */
+/** The engine without a bus, with which the command line generates and checks the model of a run file. */
 
 export { readInferenceGatewayConfig } from "./config.ts";
 export { EngineFailedError, InvalidRequestError } from "./domain/errors.ts";

@@ -200,12 +200,12 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     assert.deepEqual(tokens, answer.tokenIds);
   });
 
-  test("keeps a caller that waits for a version alive by heartbeats, and serves it", async () => {
+  test("sends heartbeats to a caller that waits for a version, and then answers it", async () => {
     let heartbeats = 0;
     let publishing: Promise<void> | undefined;
     const answer = await done(ask({ lowestVersion: 2, highestVersion: 2 }), ({ kind }) => {
       if (kind.case !== "heartbeat") return;
-      // Once the version is there, it may be told of again while it runs.
+      // Once the version is loaded, more heartbeats may come while the call runs.
       if (publishing === undefined) assert.ok(kind.value.queuePosition > 0);
       heartbeats++;
       publishing ??= publish("lake-1", 2);
@@ -232,7 +232,7 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     );
   });
 
-  test("ends a generation that its caller aborts, and that alone", async () => {
+  test("ends a generation that its caller aborts, and no other one", async () => {
     const current = { lowestVersion: 2, highestVersion: 2 };
     let isAborted = false;
     const [aborted, other] = await Promise.all([
@@ -259,7 +259,7 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     assert.deepEqual(await versionsOf("lake-1"), [2]);
   });
 
-  test("validate accepts a run that fits and names what does not", async () => {
+  test("validate accepts a run that the engine supports, and names what it does not support", async () => {
     const runFile = (maxContextTokens: number) => ({
       name: "lake",
       model: {
@@ -305,7 +305,7 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
     assert.deepEqual([second.tokenIds, second.logprobs], [first.tokenIds, first.logprobs]);
   });
 
-  test("a stop cuts off what runs too long and says so as unavailable", async () => {
+  test("a stop cuts off generations that run too long, and answers them as unavailable", async () => {
     const current = { lowestVersion: 2, highestVersion: 2 };
     let stopping: Promise<unknown> | undefined;
     const kind = await generate(ask({ ...current, isStreaming: true }, 1_900), () => {

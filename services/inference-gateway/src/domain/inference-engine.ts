@@ -102,7 +102,7 @@ export interface GenerateResult {
   readonly ids: readonly number[];
   /** Log-probability of each under the sampling distribution, rounded to float32 as in messages. N of them. */
   readonly logprobs: readonly number[];
-  /** The most likely tokens at each place, the likeliest first; those that could not be drawn are left out. N of them, or none when none were asked for. */
+  /** The most likely tokens at each position in descending order, without impossible ones. N lists, or none if the request asks for none. */
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
   readonly finishReason: FinishReason;
   /** In order; the counts sum to N. */

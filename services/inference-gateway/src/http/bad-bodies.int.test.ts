@@ -1,4 +1,4 @@
-/** The OpenAI API and bodies that nobody should send. */
+/** The OpenAI API and invalid bodies. */
 import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -92,7 +92,7 @@ describe("bad bodies", { timeout: 120_000 }, () => {
     ["chat/completions", CHAT],
     ["completions", TEXT],
   ] as const) {
-    test(`POST /v1/${route} answers or says what is wrong, and never fails inside`, async () => {
+    test(`POST /v1/${route} answers or says what is wrong, and never with an internal error`, async () => {
       await withInputs(badJson(valid), 150, async (bodies) => {
         let refused = 0;
         for (const body of bodies) {

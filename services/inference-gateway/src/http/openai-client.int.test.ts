@@ -1,4 +1,4 @@
-/** The official client, as anybody has it, against a gateway that serves a run's policy and a checkpoint. */
+/** The official client with a gateway that serves the policy of a run and a checkpoint. */
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
@@ -136,7 +136,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.equal(new Set(chunks.map(({ id }) => id)).size, 1);
   });
 
-  test("tells usage in the last chunk where it is asked for", async () => {
+  test("returns usage in the last chunk if the request asks for it", async () => {
     const chunks = await chunksOf({ stream_options: { include_usage: true } });
     const last = chunks.at(-1)!;
     assert.deepEqual(last.choices, []);
@@ -144,7 +144,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.ok(chunks.slice(0, -1).every(({ usage }) => usage === null));
   });
 
-  test("gives several choices, each repeatable by the seed", async () => {
+  test("returns several choices, which the seed makes repeatable", async () => {
     const { choices } = await chat({ n: 3 });
     assert.deepEqual(
       choices.map(({ index }) => index),
@@ -160,7 +160,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     );
   });
 
-  test("takes another seed, the temperature and the nucleus into account", async () => {
+  test("uses the seed, the temperature and the nucleus of the request", async () => {
     const content = async (options: Parameters<typeof chat>[0]) =>
       (await chat(options)).choices[0]!.message.content;
     const base = await content({});
@@ -174,7 +174,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.notEqual(await content({ temperature: 0, repetition_penalty: 50 } as never), greedy);
   });
 
-  test("ends before a stop text, also in the stream, and never tells a part of it", async () => {
+  test("ends before a stop text, also in a stream, and never returns a part of it", async () => {
     const text = (await chat()).choices[0]!.message.content!;
     const characters = [...text];
     const stop = characters.slice(8, 11).join("");
@@ -188,7 +188,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.ok(usage.completion_tokens < 40);
   });
 
-  test("ends at ids that the request names, and past the model's own where it asks for that", async () => {
+  test("ends at the stop ids of the request, and ignores the model's own if the request asks for that", async () => {
     const whole = await chat({ ignore_eos: true } as never);
     assert.equal(whole.usage?.completion_tokens, 40);
     const most = Array.from({ length: 128 }, (_, id) => id);
@@ -197,7 +197,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.ok(ended.usage!.completion_tokens < 40);
   });
 
-  test("tells the logprob of each token, in the stream too", async () => {
+  test("returns the logprob of each token, also in a stream", async () => {
     const { choices, usage } = await chat({ logprobs: true, max_tokens: 12 });
     const { content } = choices[0]!.logprobs!;
     const isStopped = choices[0]!.finish_reason === "stop";
@@ -211,7 +211,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.deepEqual(streamed, content);
   });
 
-  test("tells the most likely tokens beside each, of chats and texts", async () => {
+  test("returns the most likely tokens at each position, for chats and texts", async () => {
     const { choices } = await chat({ logprobs: true, top_logprobs: 3, max_tokens: 6 });
     for (const { token, logprob, top_logprobs } of choices[0]!.logprobs!.content!) {
       assert.equal(top_logprobs.length, 3);
@@ -220,7 +220,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
         order,
         [...order].sort((a, b) => b - a),
       );
-      // Parts of characters are spelled alike.
+      // Parts of characters have the same text.
       const isAmong = top_logprobs.some((top) => top.token === token && top.logprob === logprob);
       assert.ok(isAmong || logprob <= order.at(-1)!);
     }
@@ -263,7 +263,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     );
   });
 
-  test("asks a run's newest policy, and finds it no more when the run has ended", async () => {
+  test("uses the newest policy of a run, and does not find it when the run has ended", async () => {
     const first = await chat({ model: RUN });
     assert.equal(first.system_fingerprint, "version-1");
     await publish(2);
@@ -352,7 +352,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     });
   }
 
-  test("takes what changes nothing, and what it does not know", async () => {
+  test("accepts parameters without an effect, and ignores unknown ones", async () => {
     const answer = await chat({
       tools: [],
       presence_penalty: 0,
@@ -372,7 +372,7 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
     assert.equal((await fetch(`${service.http.url}/health`)).status, 200);
   });
 
-  test("is refused bodies that are too large or no JSON", async () => {
+  test("is refused bodies that are too large or not JSON", async () => {
     const post = (body: string) =>
       fetch(`${service.http.url}/v1/chat/completions`, {
         method: "POST",

@@ -70,7 +70,7 @@ describe("claimRun() on a real bus", { timeout: 120_000 }, () => {
       assert.deepEqual([a.serves(), b.serves()].sort(), ["first-1@1", "second-2@7"]);
       await publish("first-1", 2);
       await eventually("the new version", () => [a.serves(), b.serves()].includes("first-1@2"));
-      // A third one takes the run with fewer claims; both have one.
+      // A third replica takes the run with fewer claims; both have one.
       const c = startReplica("c");
       await eventually("the third to serve", () => c.serves() !== "");
       await c.stop();
@@ -98,7 +98,7 @@ describe("claimRun() on a real bus", { timeout: 120_000 }, () => {
     try {
       for (const run of ["x-1", "x-2", "x-3"]) await publish(run, 1);
       await eventually("all to serve", () => started.every((replica) => replica.serves() !== ""));
-      // Those that were free when a run came are on it; none of the later ones is left out for lack of a compare-and-set.
+      // Replicas that were free when a run came serve it; none of the later ones stays free because its compare-and-set failed.
       const counts = await Promise.all(
         ["x-1", "x-2", "x-3"].map(async (run) => (await claimsOf(run)).length),
       );
@@ -119,7 +119,7 @@ describe("claimRun() on a real bus", { timeout: 120_000 }, () => {
     for (const run of ["x-1", "x-2", "x-3"]) await publish(run, 1, RunPhase.CANCELLED);
   });
 
-  test("a replica that was started again goes on with the run that it had", async () => {
+  test("a replica that was restarted continues with the run that it had", async () => {
     for (const run of ["y-1", "y-2"]) await publish(run, 1);
     const state = create(ReplicaStateSchema, { replica: "k", model: "y-2" });
     await replicas.put("y-2.=0", state);
@@ -127,7 +127,7 @@ describe("claimRun() on a real bus", { timeout: 120_000 }, () => {
     try {
       await eventually("its run", () => k.serves() === "y-2@1");
       assert.deepEqual(await claimsOf("y-1"), []);
-      // Its claim is lost, as after an outage of the bus: it is claimed again, and the run served all along.
+      // Its claim is lost, as after an outage of the bus. It claims the run again, and serves it all the time.
       await replicas.delete("y-2.=0");
       await eventually("the claim again", async () => (await claimsOf("y-2")).join() === "k");
       assert.equal(k.serves(), "y-2@1");

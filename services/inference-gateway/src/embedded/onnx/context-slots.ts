@@ -1,16 +1,16 @@
 /**
- * Contexts of the sequences that run, each in one piece: per layer two arrays [S, G, 1, L, D] (S slots, G key/value heads,
- * L context positions, D head size), which onnxruntime reads in place. What they hold is a copy of pool rows.
+ * The contexts of running sequences, each in one piece: per layer two arrays [S, G, 1, L, D] (S slots, G key/value heads,
+ * L context positions, D head size), which onnxruntime reads in place. They hold copies of pool rows.
  *
  * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
- *     change while the sequence lives, so a slot is right however the sequence was paused in between.
- * T2: the sequences of a run have slots 0 to S-1 in any order, so that the arrays' fronts are what the run is fed with.
- *     The arrays have room for all rows of the pool, which is what all sequences need together: what is not written to takes
+ *     change while the sequence runs, so a slot stays right when the sequence pauses.
+ * T2: the sequences of a run have slots 0 to S-1 in any order, so that the first part of each array is the input of the run.
+ *     The arrays have room for all rows of the pool, which all sequences together can need. Parts that are not written to take
  *     no memory, and contexts that grow move within them.
- * T3: all that the arrays hold is finite: masked rows are multiplied by 0.
- * T4: a sequence that goes on where another one ended, as a session's next turn does, takes over its slot. It is known by
- *     the last layer's key of the slot's last row, which is what the tokens up to it made it: with the same bits in the
- *     pool, the rows before are those of the same tokens.
+ * T3: all values of the arrays are finite, as masked rows are multiplied by 0.
+ * T4: a sequence that continues where another one ended, as a session's next turn does, takes over its slot. It is recognized by
+ *     the last layer's key of the slot's last row, which depends on all tokens up to it: if the pool has the same bits
+ *     there, the rows before are those of the same tokens.
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
@@ -59,12 +59,12 @@ export class ContextSlots {
   }
 
   /**
-   * Gives the items of a run their slots, with the rows before their new tokens.
-   * @param length context positions that each needs room for, at most.
+   * Assigns slots to the items of a run, with the rows before their new tokens.
+   * @param length most context positions that an item needs room for.
    * @returns the slot of each item (T2).
    */
   bring(items: readonly RunItem[], length: number, pool: RowPool): number[] {
-    // A few longer rows cost less than moving everything, twice as long ones do not.
+    // Rows that are a little too long cost less than moving everything; rows of twice the length cost more.
     const isFitting = this.#length >= length && this.#length <= 2 * length;
     if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length, pool);
     const places = this.#assign(items, pool);
@@ -84,8 +84,8 @@ export class ContextSlots {
   }
 
   /**
-   * Takes rows of consecutive positions right from the output of their run, if they are the next ones of their slot, as far
-   * as there is room: they are in the processor's cache then, which they are no more when the next run fetches them.
+   * Copies rows of consecutive positions from the output of their run, if they are the next ones of their slot and there is
+   * room. At that time they are in the processor's cache, and before the next run they would not be.
    * @param fresh as {@link RowPool.write} takes it, finite at these tokens.
    */
   append(
@@ -111,7 +111,7 @@ export class ContextSlots {
     return this.#groups * this.#length * this.#headDim;
   }
 
-  /** T2: who has a slot in the front keeps it, who has one behind moves. */
+  /** T2: a sequence with a slot below S keeps it, and the others move. */
   #assign(items: readonly RunItem[], pool: RowPool): number[] {
     this.#takeOver(items, pool);
     const slotOf = new Map(
@@ -163,8 +163,8 @@ export class ContextSlots {
 
   /**
    * Copies rows to the heads of a slot.
-   * @param rowsOf the array with a part's rows, of keys of layer 0, 1, ..., then of values
-   * @param first where those of the first part begin in it, and how far `apart` the next one's do
+   * @param rowsOf the array with the rows of a part; the parts are the keys of layer 0, 1, ..., then the values
+   * @param first position of the first part's rows in it; those of the next part are `apart` further
    */
   #spread(
     place: number,
@@ -198,7 +198,7 @@ export class ContextSlots {
     this.#slots[to] = this.#slots[from];
   }
 
-  /** Rows that still fit move along; the rest is fetched when it is needed. */
+  /** Moves the rows that still fit; the others are copied from the pool when they are needed. */
   #resize(capacity: number, length: number, pool: RowPool): void {
     const kept = length < this.#length ? [] : this.#slots.slice(0, this.#capacity);
     const slots = Math.max(capacity, kept.length);
@@ -218,7 +218,7 @@ export class ContextSlots {
     this.#length = length;
   }
 
-  /** Sets the heads apart for longer contexts, from the last one on: in place none is written over before it has moved. */
+  /** Moves the heads apart for longer contexts, the last one first, so that none is overwritten before it has moved. */
   #moveRows(from: Float32Array, to: Float32Array, kept: readonly (Slot | undefined)[], length: number): void {
     const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
     for (let head = kept.length * this.#groups - 1; head >= 0; head--) {

@@ -1,6 +1,6 @@
 import type { Feed } from "@hone/tensor";
 
-/** What a run is fed with, by name; index memory is kept and viewed in the size of each run. */
+/** The inputs of a run by name. Memory for indices is kept and viewed in the size of each run. */
 export class FeedBuffers {
   readonly feeds: Record<string, Feed> = {};
   readonly #memory = new Map<string, ArrayBuffer>();
@@ -17,7 +17,7 @@ export class FeedBuffers {
     return data;
   }
 
-  /** Feeds an array of the caller. */
+  /** Adds an array of the caller as an input. */
   give(name: string, data: Float32Array, shape: readonly number[]): void {
     this.feeds[name] = { dtype: "float32", data, shape };
   }

@@ -1,5 +1,5 @@
 /**
- * The promise (G1) on real weights: ids and logprobs of a sequence do not depend on its batch, on what was cached, on how
+ * Tests G1 with real weights: ids and logprobs of a sequence do not depend on its batch, on the cache, on how
  * its prompt was cut into chunks or turns, nor on the number of threads. Bitwise where contexts are pooled; with slots
  * the ids are the same and logprobs agree up to rounding.
  */
@@ -16,13 +16,13 @@ import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
 
 interface Shape extends ModelSpecInput {
   readonly contextLayout: ContextLayout;
-  /** Default as the runner has it. */
+  /** Undefined = the default of the runner. */
   readonly isWeightLeft?: boolean;
-  /** Memory that runs out, with room for each sequence alone. */
+  /** Memory that is enough for each sequence alone, but not for all. */
   readonly maxCacheBytes?: number;
 }
 
-/** Of logprobs, where bits may differ. */
+/** Largest difference of logprobs where bits may differ. */
 const MAX_LOGPROB_ERROR = 1e-5;
 
 const keyHeads: Shape = {
@@ -178,7 +178,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
     }
   }
 
-  /** Each request by itself; no two prompts begin alike, so nothing is cached. */
+  /** The results of each request alone; no two prompts have the same beginning, so nothing comes from the cache. */
   async function eachAlone() {
     return withCore({}, async (core) => {
       const samples = [];
@@ -203,16 +203,16 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
   describe(`OnnxRunner, ${name}`, async () => {
     const expected = await eachAlone();
 
-    test("a batch of 32 gives every sequence the bits that it gets alone", async () => {
+    test("a batch of 32 gives every sequence the same bits as alone", async () => {
       assertSame(await allTogether({}), expected);
     });
 
-    test("chunked prefill, few at a time, and memory that runs out give the same bits", async () => {
+    test("chunked prefill, small batches and memory that runs out give the same bits", async () => {
       assertSame(await allTogether({ core: { maxStepTokens: 7, maxSequences: 5 } }), expected);
       assertSame(await allTogether({ core: { maxStepTokens: 33 }, runner: { maxCacheBytes } }), expected);
     });
 
-    test("who asks for the most likely tokens too draws the same", async () => {
+    test("a request for the most likely tokens samples the same tokens", async () => {
       const samples = await withCore({}, async (core) => {
         for (const request of requests) {
           core.submit({ ...request, sampling: { ...request.sampling, topLogprobs: 2 } }, false);
@@ -223,17 +223,17 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
       assertSame(samples, expected);
     });
 
-    test("two threads give the bits of one", async () => {
+    test("two threads give the same bits as one", async () => {
       assertSame(await allTogether({ runner: { intraOpThreads: 2 } }), expected);
     });
 
-    test("one run over all, padded to the longest, gives the same bits", async () => {
+    test("one run of all sequences, padded to the longest, gives the same bits", async () => {
       const everything = Number.MAX_VALUE;
       const runCost = { perRun: everything, perContextRow: 0, perAttention: 0, maxContextRows: everything };
       assertSame(await allTogether({ runner: { runCost } }), expected);
     });
 
-    test("a cached prompt and a second answer to it give the bits of an uncached one", async () => {
+    test("a cached prompt and a second answer to it give the same bits as an uncached prompt", async () => {
       await withCore({}, async (core) => {
         for (let round = 0; round < 2; round++) {
           for (const request of requests) core.submit(request, false);
@@ -248,7 +248,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
       });
     });
 
-    test("members of a group that arrive together give the bits of each alone", async () => {
+    test("members of a group that arrive together give the same bits as alone", async () => {
       const group = Array.from({ length: 4 }, (_, i) => ({
         ...requests[1]!,
         id: `member${i}`,
@@ -270,7 +270,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
       }
     });
 
-    test("a context built over five turns gives the bits of one given at once", async () => {
+    test("a context built over five turns gives the same bits as one given at once", async () => {
       await withCore({}, async (core) => {
         const random = new Random(4);
         let context = [1, 2, 3];
@@ -300,7 +300,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
       });
     });
 
-    test("sessions whose turns go on side by side, one of them with another beginning, give the bits of each alone", async () => {
+    test("sessions whose turns run at the same time, one of them with another beginning, give the same bits as alone", async () => {
       await withCore({}, async (core) => {
         const random = new Random(5);
         const more = (count: number) => Array.from({ length: count }, () => random.nextInt(64));

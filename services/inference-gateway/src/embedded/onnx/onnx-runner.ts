@@ -1,11 +1,11 @@
 /**
  * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
  *
- * Pooled contexts are read from the pool in the graph, which repeats every bit. Large models may read slots instead, copies
+ * With pooled contexts the graph reads the pool, and results are equal bit by bit. Large models may read slots instead, copies
  * of what the running sequences need of theirs, so that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
  * continue a cached context, together at most twice the pool's memory.
  *
- * The arrays that a run is fed with are kept and grow with the largest run.
+ * The input arrays are kept between runs, and grow with the largest run.
  */
 
 import { availableParallelism } from "node:os";
@@ -38,30 +38,30 @@ import { FeedBuffers } from "./feed-buffers.ts";
 import type { RunThreads } from "./weight-side.ts";
 
 export interface OnnxRunnerOptions {
-  /** Memory for K/V, used as far as needed. */
+  /** Most memory for K/V; only as much as needed is used. */
   readonly maxCacheBytes: number;
-  /** Sequences that run at once: more memory than all of them take at their longest is left alone. */
+  /** Sequences that run at once. Memory beyond what all of them need at full length is not used. */
   readonly maxSequences: number;
   /** Threads that share an operator; 0 = one for small models, every core for large ones. */
   readonly intraOpThreads: number;
-  /** How long idle threads busy-wait for the next operator. @default by the size of the model */
+  /** How long idle threads busy-wait for the next operator. @default depends on the size of the model */
   readonly spinUs?: number;
-  /** Where the graph reads contexts from. @default by the size of the model */
+  /** Where the graph reads contexts from. @default depends on the size of the model */
   readonly contextLayout?: ContextLayout;
-  /** Whether weights are the left side of their products. @default with slots; pooled contexts allow the right one only */
+  /** Whether weights are the left side of their products. @default true with slots; with pooled contexts only false is possible */
   readonly isWeightLeft?: boolean;
-  /** Whether the weights are nobody else's: their memory is given back with the runner. @default false */
+  /** Whether the weights belong to the runner, so that it frees their memory at its end. @default false */
   readonly ownsWeights?: boolean;
-  /** What its runs cost. @default by the size of the model, with slots; else what the engine assumes */
+  /** Cost of its runs. @default with slots it depends on the size of the model; else what the engine assumes */
   readonly runCost?: RunCost;
   /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
   readonly profilePrefix?: string;
 }
 
-/** What probability-mass.ts of the model gives. */
+/** The outputs of the model's probability-mass.ts. */
 const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
 
-/** Slots for the sequences that decode, and for those that continue a cached context, with all their rows behind. */
+/** Slots for the sequences that decode, and slots for those that continue a cached context, with the pool of all their rows. */
 interface SlotContexts {
   readonly layout: "slots";
   readonly pool: RowPool;
@@ -80,24 +80,24 @@ interface RunShape {
   readonly wanted: number;
 }
 
-/** One thread's share of rows must not shrink to a single one, which another kernel computes: see D3 of the graph. */
+/** Each thread must compute more than one row, as another kernel computes single rows (D3 of the graph). */
 const MAX_INTRA_OP_THREADS = 8;
 
 /**
- * Between two products of a large model lie operators that one thread computes: the others need not fall asleep for them,
- * which costs as much processor time and, at each of some hundred products a step, the time to wake up.
+ * Between two products of a large model are operators that one thread computes. The other threads should not sleep meanwhile,
+ * as that costs as much processor time, and in addition the time to wake up at some hundred products a step.
  */
 const SPIN_US = 50;
 
-/** New tokens of a run of a large model: what its layers pass on stays in the processor's cache. */
+/** Most new tokens of a run of a large model, so that the values between its layers stay in the processor's cache. */
 const MAX_RUN_TOKENS = 512;
 
 /**
- * What two cores do in a microsecond, roughly, while a large model runs: bytes read from memory, and additions with
- * multiplications of attention. Wrong figures cost time, never samples.
+ * The approximate speed of two cores per microsecond while a large model runs: bytes read from memory, and additions with
+ * multiplications of attention. Wrong values make it slower, but do not change samples.
  */
 const BYTES_PER_US = 15_000;
-/** A pooled row is read, written in its sequence's place, and read there. */
+/** A pooled row is read, written to its sequence's position, and read there. */
 const POOLED_PASSES = 3;
 const FLOP_PER_US = 80_000;
 
@@ -110,11 +110,11 @@ export class OnnxRunner implements PolicyRunner {
   readonly #contexts: Contexts;
   readonly #buffers = new FeedBuffers();
   readonly #hasMasses: boolean;
-  /** The new keys and values: all in one, or by part as a row pool has them. */
+  /** The new keys and values, in one array or in one for each part of a row pool. */
   readonly #rowOutputs: readonly string[];
-  /** Given back at the end. */
+  /** Freed at the end. */
   readonly #ownWeights: Weights;
-  /** Sequences of the last decode run. */
+  /** The sequences of the last decode run. */
   #decoders = 0;
 
   private constructor(
@@ -139,7 +139,7 @@ export class OnnxRunner implements PolicyRunner {
     this.#ownWeights = ownWeights;
   }
 
-  /** @param weights with slots, the runner reads those of the layers as long as it lives, unless they are packed. */
+  /** @param weights with slots, the runner reads the layers' weights until its end, unless they are packed. */
   static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
     const isWeightLeft = layout === "slots" && (options.isWeightLeft ?? true);
@@ -189,7 +189,7 @@ export class OnnxRunner implements PolicyRunner {
     };
   }
 
-  /** Keeps the new keys and values of an item. @returns false when they are not finite: then it is of no use any more. */
+  /** Stores the new keys and values of an item. @returns false when they are not finite, so that its sequence must fail. */
   #keep(
     { pages, start, count }: RunItem,
     fresh: readonly Float32Array[],
@@ -267,7 +267,7 @@ export class OnnxRunner implements PolicyRunner {
   #slotsFor(items: readonly RunItem[], { decoding, continuing }: SlotContexts): ContextSlots {
     const isDecoding = items.every(({ count }) => count === 1);
     if (isDecoding) this.#decoders = items.length;
-    // Turns that go on together, with nothing beside them, find their contexts where they decoded, and decode there again.
+    // If only turns continue in this run, their contexts are still in the slots in which they decoded.
     const isNextTurn = items.length >= this.#decoders && items.every(({ start }) => start > 0);
     return isDecoding || isNextTurn ? decoding : continuing;
   }
@@ -275,7 +275,7 @@ export class OnnxRunner implements PolicyRunner {
   /** @returns the place of each item among the run's sequences. */
   #feedSlots(items: readonly RunItem[], slots: ContextSlots, { pool, decoding }: SlotContexts): number[] {
     const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
-    // Sequences that decode want room for the next row at once: all would have to move for it one step later.
+    // Sequences that decode get room for one more row at once, or all would have to move in the next step.
     const wanted = slots === decoding ? longest + 1 : longest;
     const length = Math.ceil(wanted / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const sequences = items.length;
@@ -324,14 +324,14 @@ export class OnnxRunner implements PolicyRunner {
   }
 }
 
-/** @param pages that it has room for */
+/** @param pages most pages of the pool */
 function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Contexts {
   if (layout === "pooled") return { layout, pool: new KvPool(spec, pages) };
   const pool = new RowPool(spec, pages);
   return { layout, pool, decoding: new ContextSlots(spec), continuing: new ContextSlots(spec) };
 }
 
-/** Whether a model is one of those that share an operator among threads, and whose contexts may have slots. */
+/** Whether a model is so large that threads share its operators and its contexts may have slots. */
 function isLarge(spec: ModelSpec): boolean {
   return contextLayoutFor(spec) === "slots";
 }
@@ -348,7 +348,7 @@ export function runThreads(
   };
 }
 
-/** What runs of a large model cost: reading its weights, its contexts, and attending to them. */
+/** The cost of runs of a large model: reading its weights and contexts, and attention. */
 function largeRunCost(spec: ModelSpec, layout: ContextLayout, maxCacheBytes: number): RunCost {
   const bytesPerRow = contextBytesPerToken(spec);
   const passes = layout === "slots" ? 1 : POOLED_PASSES;

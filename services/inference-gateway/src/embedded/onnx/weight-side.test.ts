@@ -18,13 +18,13 @@ function sidesThat(...times: (SideTimes | Error)[]): WeightSides {
 }
 
 describe("WeightSides", () => {
-  test("packs weights only where that is faster by more than measurements differ", async () => {
+  test("packs weights only if that is faster by more than the measurements differ", async () => {
     assert.equal(await sidesThat({ left: 10, right: 20 }).isLeft(spec, weights, threads), true);
     assert.equal(await sidesThat({ left: 10, right: 9.8 }).isLeft(spec, weights, threads), true);
     assert.equal(await sidesThat({ left: 10, right: 9 }).isLeft(spec, weights, threads), false);
   });
 
-  test("measures a shape once, whatever its number of layers, and another one again", async () => {
+  test("measures each shape once, whatever its number of layers is", async () => {
     const sides = sidesThat({ left: 10, right: 5 }, { left: 5, right: 10 });
     const both = [spec, { ...spec, numLayers: 1 }].map((one) => sides.isLeft(one, weights, threads));
     assert.deepEqual(await Promise.all(both), [false, false]);

@@ -1,6 +1,6 @@
 /**
- * On which side of its products a large model with slots has its weights: W x^T reads them as they lie, x W^T packed in an order of
- * onnxruntime's. Processors differ by up to a half, either way, so a few layers are run both ways before the first
+ * Chooses the side of the weights in the products of a large model with slots: W x^T reads them as they are, x W^T packed in an order of
+ * onnxruntime. Either can be faster by up to a half, depending on the processor, so a few layers are run both ways before the first
  * version of a shape is loaded. The samples are the same up to rounding.
  */
 import {
@@ -16,7 +16,7 @@ import { type Feed, GraphSession, type SessionOptions } from "@hone/tensor";
 /** How a runner's threads work. */
 export type RunThreads = Required<Pick<SessionOptions, "intraOpThreads" | "spinUs">>;
 
-/** Milliseconds that some layers take with weights on either side. */
+/** Milliseconds that some layers take with their weights on each side. */
 export interface SideTimes {
   readonly left: number;
   readonly right: number;
@@ -24,16 +24,16 @@ export interface SideTimes {
 
 export type MeasureSides = (spec: ModelSpec, weights: Weights, threads: RunThreads) => Promise<SideTimes>;
 
-/** Packing takes time and memory at each load, and a measurement is never exact. */
+/** Packing must be faster by this factor, as it takes time and memory at each load and measurements are not exact. */
 const MIN_GAIN = 1.05;
-/** Weights that are run, so that none is still in a core's cache when it is read again. */
+/** Bytes of weights that are run, so many that none is still in a core's cache when it is read again. */
 const MEASURED_BYTES = 64 * 2 ** 20;
-/** New tokens of a run: a few conversations, and many. */
+/** New tokens of the measured runs, as with a few and with many conversations. */
 const MEASURED_TOKENS = [8, 32];
-/** Behind one to warm up. */
+/** Measured runs, after one that is not measured. */
 const ROUNDS = 5;
 
-/** The sides of an engine's models, measured once for each shape. */
+/** Chooses the side for an engine's models, and measures each shape once. */
 export class WeightSides {
   readonly #measure: MeasureSides;
   readonly #known = new Map<string, Promise<SideTimes>>();
@@ -42,7 +42,7 @@ export class WeightSides {
     this.#measure = measure;
   }
 
-  /** Whether this machine is faster with the model's weights on the left, or hardly slower. */
+  /** Whether this machine is faster, or hardly slower, with the model's weights on the left. */
   async isLeft(spec: ModelSpec, weights: Weights, threads: RunThreads): Promise<boolean> {
     const { hiddenSize, intermediateSize, numHeads, headDim } = spec;
     const shape = [hiddenSize, intermediateSize, numHeads, headDim].join();
@@ -83,7 +83,7 @@ export async function measureSides(
   }
 }
 
-/** Milliseconds of each session's best run, all in turn: other work on the machine only makes them slower. */
+/** Milliseconds of each session's fastest run. The sessions take turns, as other work on the machine can only slow runs down. */
 async function bestOf(sessions: readonly GraphSession[], feeds: Record<string, Feed>): Promise<number[]> {
   const best = sessions.map(() => Number.POSITIVE_INFINITY);
   for (let round = 0; round <= ROUNDS; round++) {
