@@ -7,7 +7,7 @@
  */
 
 import { BoundKeys, CodeGate } from "@hone/config";
-import type { Sample } from "@hone/rl";
+import { FinishReason, type Sample } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
@@ -16,7 +16,7 @@ import type { EnvironmentDefinition } from "./definitions/environment.ts";
 import { toolsOfRow } from "./definitions/task-row.ts";
 import { HoneChatModel } from "./model/hone-chat-model.ts";
 import { ModelSession } from "./model/model-session.ts";
-import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policies/policy.ts";
+import type { GenerateCall, Policy, PolicyGeneration } from "./policies/policy.ts";
 import { AttemptClock } from "./rollout/attempt-clock.ts";
 import { Conversation, type RecordedTurn } from "./rollout/conversation.ts";
 import { RolloutEnvironment } from "./rollout/rollout-environment.ts";
@@ -162,7 +162,7 @@ function openEnvironment(
 function writingPolicy(renderer: ChatRenderer, answers: readonly string[], calls: GenerateCall[]): Policy {
   const { tokenizer } = renderer;
   return {
-    async generate(call): Promise<Generation> {
+    async generate(call): Promise<PolicyGeneration> {
       const index = Math.min(calls.push(call), answers.length) - 1;
       const all = [...tokenizer.encode(answers[index] ?? ""), tokenizer.eosTokenId ?? 0];
       const tokenIds = all.slice(0, call.sampling.maxNewTokens);

@@ -40,7 +40,13 @@ export { extractTrace, injectTrace } from "./exchange/trace-headers.ts";
 export { followOrdered } from "./follow/follow-ordered.ts";
 export { readMessages } from "./follow/read-messages.ts";
 export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./follow/read-ordered.ts";
-export { outcomeFromWire, outcomeToWire, slotFromWire, slotToWire } from "./payloads/codecs.ts";
+export {
+  outcomeFromWire,
+  outcomeToWire,
+  samplingFromWire,
+  slotFromWire,
+  slotToWire,
+} from "./payloads/codecs.ts";
 export { MAX_OBJECT_BYTES } from "./payloads/objects.ts";
 export { decodeBytes } from "./payloads/payload.ts";
 export { removeOldPayloads } from "./payloads/payload-janitor.ts";

@@ -38,16 +38,27 @@ export {
   type TaskVisit,
 } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
+export { FinishReason, type Generation } from "./generation.ts";
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
 export { splitMinibatches } from "./minibatches.ts";
 export type { PackedBatch, PackOptions } from "./packing/pack.ts";
 export { packSamples } from "./packing/pack.ts";
-export type { PackableSample } from "./packing/prefix-tree.ts";
 export { rewardOf, turnRewardsOf, weightedSum } from "./rewards.ts";
-export type { Group, Rollout, Sample, Score, ToolUse, TurnReward, TurnSpan, VersionSpan } from "./rollout.ts";
+export type {
+  Group,
+  MaskedTokens,
+  Rollout,
+  Sample,
+  Score,
+  ToolUse,
+  TurnReward,
+  TurnSpan,
+  VersionSpan,
+} from "./rollout.ts";
 export { checkSample, rolloutTokenCount, sampledTokenCount, versionRange } from "./rollout.ts";
+export { type SamplingParameters, samplingSchema } from "./sampling.ts";
 export { lastBoxed } from "./scorers/boxed.ts";
 export { Gsm8kMethod, gsm8kAnswer, scoreGsm8k } from "./scorers/gsm8k.ts";
 export { isSameAnswer, normalizeMath, scoreMath } from "./scorers/math.ts";

@@ -14,11 +14,16 @@ export interface VersionSpan {
   readonly tokenCount: number;
 }
 
-/** One training row: what the engine saw and sampled, verbatim. */
-export interface Sample {
+/** Tokens of which some are learnt. */
+export interface MaskedTokens {
   /** [T] every token in order. */
   readonly tokenIds: ArrayLike<number>;
-  /** [T] 1 = sampled by the model and trained, 0 = prompt, tool or environment. */
+  /** [T] 1 = learnt, as the model or whoever is imitated wrote it; 0 = prompt, tool or environment. The first token is 0. */
+  readonly lossMask: ArrayLike<number>;
+}
+
+/** One training row: what the engine saw and sampled, verbatim. */
+export interface Sample extends MaskedTokens {
   readonly lossMask: Uint8Array;
   /** [N] log-probability under the sampling distribution, one per mask-1 token. */
   readonly logprobs: ArrayLike<number>;
@@ -93,9 +98,9 @@ export interface Group {
 }
 
 /** Number of mask-1 tokens of a sample. */
-export function sampledTokenCount(sample: Pick<Sample, "lossMask">): number {
+export function sampledTokenCount({ lossMask }: MaskedTokens): number {
   let count = 0;
-  for (const bit of sample.lossMask) count += bit;
+  for (let i = 0; i < lossMask.length; i++) count += lossMask[i]!;
   return count;
 }
 

@@ -86,7 +86,7 @@ class Held {
   constructor(renderer: ChatRenderer, messages: readonly ChatMessage[]) {
     this.#renderer = renderer;
     this.#messages = [...messages];
-    ({ ids: this.ids, text: this.text } = renderer.render(messages));
+    ({ tokenIds: this.ids, text: this.text } = renderer.render(messages));
   }
 
   /** The model answers, and more is said. @returns undefined when the template rewrites what was shown. */
@@ -103,7 +103,7 @@ class Held {
   }
 
   rendering(): readonly number[] {
-    return this.#renderer.render(this.#messages).ids;
+    return this.#renderer.render(this.#messages).tokenIds;
   }
 }
 

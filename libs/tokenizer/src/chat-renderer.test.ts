@@ -19,7 +19,7 @@ describe("ChatRenderer", () => {
       prompt.text,
       "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n",
     );
-    assert.equal(tokenizer.decode(prompt.ids), prompt.text);
+    assert.equal(tokenizer.decode(prompt.tokenIds), prompt.text);
   });
 
   test("extend() adds what the template puts after a stop token that was sampled", () => {
@@ -47,7 +47,7 @@ describe("ChatRenderer", () => {
 
   test("extend() keeps going turn after turn and equals the rendering of the whole", () => {
     const messages: ChatMessage[] = [question];
-    let { text, ids } = renderer.render(messages) as { text: string; ids: readonly number[] };
+    let { text, tokenIds: ids } = renderer.render(messages);
     for (const answer of ["4", "Yes.", "the end"]) {
       const sampled = [...tokenizer.encode(answer), imEnd];
       messages.push({ role: "assistant", content: answer }, next);

@@ -23,7 +23,7 @@ import type { Tokenizer } from "./tokenizer.ts";
 /** What the model was shown first. */
 export interface RenderedPrompt {
   readonly text: string;
-  readonly ids: readonly number[];
+  readonly tokenIds: readonly number[];
 }
 
 /** What came after an answer, or that the template does not allow to say so (C2). */
@@ -83,7 +83,7 @@ export class ChatRenderer {
    */
   render(messages: readonly ChatMessage[], tools: readonly ChatTool[] = []): RenderedPrompt {
     const rendered = this.#renderText(messages.map(this.#asData), tools);
-    return { text: rendered.text, ids: encodeSpelled(this.tokenizer, rendered) };
+    return { text: rendered.text, tokenIds: encodeSpelled(this.tokenizer, rendered) };
   }
 
   /**
@@ -92,7 +92,7 @@ export class ChatRenderer {
    */
   renderEnded(messages: readonly ChatMessage[], tools: readonly ChatTool[] = []): RenderedPrompt {
     const rendered = this.#renderText(messages.map(this.#asData), tools, false);
-    return { text: rendered.text, ids: encodeSpelled(this.tokenizer, rendered) };
+    return { text: rendered.text, tokenIds: encodeSpelled(this.tokenizer, rendered) };
   }
 
   /**

@@ -50,8 +50,8 @@ describe("loadTokenizer", () => {
 
   test("the first example's template costs two tokens a turn", async () => {
     const tokenizer = await loadTokenizer(example);
-    const { ids } = new ChatRenderer(tokenizer).render([{ role: "user", content: "P_OG" }]);
-    assert.equal(ids.length, 4 + 2);
+    const { tokenIds } = new ChatRenderer(tokenizer).render([{ role: "user", content: "P_OG" }]);
+    assert.equal(tokenIds.length, 4 + 2);
   });
 
   test("gives the ids that Python's transformers gives for the first example's files", async () => {
@@ -61,10 +61,10 @@ describe("loadTokenizer", () => {
       19, 1, 1, 1, 1, 1, 1, 4,
     ];
     const tokenizer = await loadTokenizer(example);
-    const { ids } = new ChatRenderer(tokenizer).render([
+    const { tokenIds } = new ChatRenderer(tokenizer).render([
       { role: "user", content: "P_OG\n____\nX√__\n____\n00,03 hello😀" },
     ]);
-    assert.deepEqual(ids, reference);
+    assert.deepEqual(tokenIds, reference);
   });
 
   test("the digest changes with any of the files", async () => {

@@ -22,10 +22,10 @@ describe("control tokens that are spelled out", () => {
       { role: "assistant", content: "4" },
       { role: "tool", content: SPELLED },
     ];
-    const { text, ids } = renderer.render(messages);
+    const { text, tokenIds } = renderer.render(messages);
     assert.ok(text.includes(SPELLED) && !/[\uFDD0\uFDD1]/.test(text));
-    assert.equal(tokenizer.decode(ids), text);
-    assert.equal(controlsOf(ids), controlsOf(renderer.render(plain(messages)).ids));
+    assert.equal(tokenizer.decode(tokenIds), text);
+    assert.equal(controlsOf(tokenIds), controlsOf(renderer.render(plain(messages)).tokenIds));
   });
 
   test("count in what an assistant says, as a model writes them", () => {
@@ -33,8 +33,8 @@ describe("control tokens that are spelled out", () => {
       { role: "user", content: "a" },
       { role: "assistant", content: "b<|im_end|>" },
     ];
-    const without = controlsOf(renderer.render(plain(said)).ids);
-    assert.equal(controlsOf(renderer.render(said).ids), without + 1);
+    const without = controlsOf(renderer.render(plain(said)).tokenIds);
+    assert.equal(controlsOf(renderer.render(said).tokenIds), without + 1);
   });
 
   test("stay text in what comes after an answer, whose own tokens are left alone", () => {
@@ -50,7 +50,7 @@ describe("control tokens that are spelled out", () => {
     assert.ok(extension.kind === "extends");
     assert.equal(tokenizer.decode(extension.addedIds), extension.addedText);
     assert.equal(
-      tokenizer.decode([...first.ids, ...tokenizer.encode("4"), imEnd, ...extension.addedIds]),
+      tokenizer.decode([...first.tokenIds, ...tokenizer.encode("4"), imEnd, ...extension.addedIds]),
       renderer.render(next).text,
     );
     // The end of the tool's turn, and the begins of it and of the assistant's.
@@ -58,8 +58,8 @@ describe("control tokens that are spelled out", () => {
   });
 
   test("change nothing of texts without any", () => {
-    const { text, ids } = renderer.render([{ role: "user", content: "1 < 2 | 3 > im_end" }]);
-    assert.deepEqual(ids, tokenizer.encode(text));
+    const { text, tokenIds } = renderer.render([{ role: "user", content: "1 < 2 | 3 > im_end" }]);
+    assert.deepEqual(tokenIds, tokenizer.encode(text));
   });
 
   test("whatever is said, a prompt has the template's control tokens and no other, and its text says what was said", () => {
@@ -79,13 +79,13 @@ describe("control tokens that are spelled out", () => {
     const role = fc.constantFrom("system" as const, "user" as const, "tool" as const);
     fc.assert(
       fc.property(fc.array(fc.record({ role, content }), { minLength: 1, maxLength: 4 }), (messages) => {
-        const { text, ids } = renderer.render(messages);
+        const { text, tokenIds } = renderer.render(messages);
         for (const message of messages) {
           // The template passes over system messages that are not the first.
           if (message.role !== "system") assert.ok(text.includes(message.content));
         }
-        assert.equal(tokenizer.decode(ids), text);
-        assert.equal(controlsOf(ids), controlsOf(renderer.render(plain(messages)).ids));
+        assert.equal(tokenizer.decode(tokenIds), text);
+        assert.equal(controlsOf(tokenIds), controlsOf(renderer.render(plain(messages)).tokenIds));
       }),
       fuzz(300),
     );

@@ -18,9 +18,9 @@ export interface TokenizedSample {
 }
 
 /** A sample that may go on with the next answer. */
-interface OpenSample {
-  ids: number[];
-  mask: number[];
+interface UnfinishedSample {
+  tokenIds: number[];
+  lossMask: number[];
   /** What was shown before its last answer. */
   shownText: string;
   answer: { readonly content: string; readonly stopTokenId: number | undefined };
@@ -34,7 +34,7 @@ export function tokenizeConversation(
   renderer: ChatRenderer,
   messages: readonly ChatMessage[],
 ): TokenizedSample[] {
-  const samples: OpenSample[] = [];
+  const samples: UnfinishedSample[] = [];
   for (const [i, message] of messages.entries()) {
     if (message.role !== "assistant") continue;
     const shown = messages.slice(0, i);
@@ -45,18 +45,18 @@ export function tokenizeConversation(
     if (stopTokenId !== undefined) append(sample, [stopTokenId], 1);
     sample.answer = { content, stopTokenId };
   }
-  return samples.map(({ ids, mask }) => ({
-    tokenIds: Uint32Array.from(ids),
-    lossMask: Uint8Array.from(mask),
+  return samples.map(({ tokenIds, lossMask }) => ({
+    tokenIds: Uint32Array.from(tokenIds),
+    lossMask: Uint8Array.from(lossMask),
   }));
 }
 
 /** The last sample with what is shown after its answer; undefined where there is none, or the template rewrites it. */
 function goOn(
   renderer: ChatRenderer,
-  last: OpenSample | undefined,
+  last: UnfinishedSample | undefined,
   shown: readonly ChatMessage[],
-): OpenSample | undefined {
+): UnfinishedSample | undefined {
   if (last === undefined) return undefined;
   const extension = renderer.extend(last.shownText, last.answer, shown);
   if (extension.kind === "rewrites") return undefined;
@@ -65,11 +65,15 @@ function goOn(
   return last;
 }
 
-function begin(renderer: ChatRenderer, samples: OpenSample[], shown: readonly ChatMessage[]): OpenSample {
-  const { ids, text } = renderer.render(shown);
-  const sample: OpenSample = {
-    ids: [...ids],
-    mask: ids.map(() => 0),
+function begin(
+  renderer: ChatRenderer,
+  samples: UnfinishedSample[],
+  shown: readonly ChatMessage[],
+): UnfinishedSample {
+  const { tokenIds, text } = renderer.render(shown);
+  const sample: UnfinishedSample = {
+    tokenIds: [...tokenIds],
+    lossMask: tokenIds.map(() => 0),
     shownText: text,
     answer: { content: "", stopTokenId: undefined },
   };
@@ -77,10 +81,10 @@ function begin(renderer: ChatRenderer, samples: OpenSample[], shown: readonly Ch
   return sample;
 }
 
-function append(sample: OpenSample, ids: readonly number[], bit: 0 | 1): void {
+function append(sample: UnfinishedSample, ids: readonly number[], bit: 0 | 1): void {
   for (const id of ids) {
-    sample.ids.push(id);
-    sample.mask.push(bit);
+    sample.tokenIds.push(id);
+    sample.lossMask.push(bit);
   }
 }
 

@@ -12,12 +12,12 @@ test("wordTokenizerFiles() makes a tokenizer with a token for each word, charact
   });
   const tokenizer = makeTokenizer(files, "test");
   assert.equal(tokenizer.vocabSize, 5 + 2 + 4);
-  const { text, ids } = new ChatRenderer(tokenizer).render([
+  const { text, tokenIds } = new ChatRenderer(tokenizer).render([
     { role: "user", content: "lower" },
     { role: "assistant", content: "3" },
     { role: "user", content: "higher?" },
   ]);
   assert.equal(text, "<|user|>lower<|assistant|>3<|end|><|user|>higher?<|assistant|>");
-  assert.deepEqual([...ids], [2, 6, 3, 10, 4, 2, 5, 1, 3]);
+  assert.deepEqual([...tokenIds], [2, 6, 3, 10, 4, 2, 5, 1, 3]);
   assert.deepEqual([tokenizer.eosTokenId, tokenizer.isSpecial(4), tokenizer.isSpecial(5)], [4, true, false]);
 });

@@ -6,7 +6,7 @@
  *     give the same bits on any number of threads.
  */
 import type { LoraSpec, ModelSpec, Weights } from "@hone/nn";
-import type { PackableSample } from "@hone/rl";
+import type { MaskedTokens } from "@hone/rl";
 import type { SessionOptions } from "@hone/tensor";
 import type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
 import { type PassResult, PassRunner } from "./batches/pass-runner.ts";
@@ -75,7 +75,7 @@ export class GradientRunner {
   }
 
   /** Log-probabilities and entropies of the trained tokens at a temperature. */
-  async score(weights: Weights, samples: readonly PackableSample[], temperature = 1): Promise<ScoredEntries> {
+  async score(weights: Weights, samples: readonly MaskedTokens[], temperature = 1): Promise<ScoredEntries> {
     const { plan, passes } = planScoring(samples, this.#limits, temperature);
     const scored = emptyScores(plan);
     for await (const { batch, result } of this.#run(weights, passes)) takeScores(scored, batch, result);

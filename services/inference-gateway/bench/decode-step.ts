@@ -58,7 +58,7 @@ console.log(
 
 const numPages = Math.ceil((context + steps * count) / PAGE_ROWS);
 const contexts = Array.from({ length: sequences }, (_, s) => ({
-  tokens: Int32Array.from({ length: numPages * PAGE_ROWS }, (_, i) => (s * 977 + i * 31) % spec.vocabSize),
+  tokenIds: Int32Array.from({ length: numPages * PAGE_ROWS }, (_, i) => (s * 977 + i * 31) % spec.vocabSize),
   pages: Int32Array.from({ length: numPages }, (_, i) => 1 + s * numPages + i),
 }));
 const costs: { ms: number; cpuMs: number }[] = [];

@@ -93,7 +93,7 @@ async function generate({ prompts, samples, newTokens, sessions, seed }: Generat
   );
   return {
     seconds: secondsSince(begun),
-    ids: results.map(({ ids }) => ids),
+    ids: results.map(({ tokenIds }) => tokenIds),
     logprobs: results.map(({ logprobs }) => logprobs),
     prefillTokens: results.reduce((sum, { metrics }) => sum + metrics.prefillTokens, 0),
   };

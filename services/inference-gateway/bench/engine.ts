@@ -19,7 +19,7 @@ import { parseArgs } from "node:util";
 import { saveCheckpoint } from "@hone/checkpoint";
 import { Random } from "@hone/core";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
-import type { GenerateRequest, GenerateResult } from "../src/domain/inference-engine.ts";
+import type { EngineGeneration, GenerateRequest } from "../src/domain/inference-engine.ts";
 import { EmbeddedEngine, RUN_COST } from "../src/embedded/embedded-engine.ts";
 import { EngineCore } from "../src/embedded/engine-core.ts";
 import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
@@ -72,7 +72,7 @@ const spec = resolveModelSpec(SHAPES[values.shape === "135m" ? "135m" : "example
 const weights = initialiseWeights(spec, 1);
 
 interface Subject {
-  generate(request: GenerateRequest): Promise<GenerateResult>;
+  generate(request: GenerateRequest): Promise<EngineGeneration>;
   /** Number of runs, their time, and steps since the last call, if they can be measured. */
   figures(): string[];
   stop(): Promise<void>;
@@ -115,7 +115,7 @@ async function converse(prompt: readonly number[]): Promise<number> {
   let context = [...prompt];
   let sampled = 0;
   for (let turn = 0; turn < Number(values.turns); turn++) {
-    const { ids } = await subject.generate({
+    const { tokenIds } = await subject.generate({
       id: String(calls++),
       model: "m",
       promptIds: context,
@@ -126,8 +126,8 @@ async function converse(prompt: readonly number[]): Promise<number> {
       versionRange: { lowest: 1, highest: 1 },
       deadlineMs: CALL_DEADLINE_MS,
     });
-    sampled += ids.length;
-    context = [...context, ...ids, ...randomTokens(Number(values.observation))];
+    sampled += tokenIds.length;
+    context = [...context, ...tokenIds, ...randomTokens(Number(values.observation))];
   }
   return sampled;
 }
@@ -208,7 +208,7 @@ async function startCore(): Promise<Subject> {
   });
   await core.step();
   await installed;
-  const pending = new Map<string, (result: GenerateResult) => void>();
+  const pending = new Map<string, (result: EngineGeneration) => void>();
   const driving = (async () => {
     while (!isOver || pending.size > 0) {
       await (core.hasWork ? core.step() : pause(0));

@@ -54,11 +54,11 @@ async function largestLogitError(runner: OnnxRunner): Promise<number> {
   const wanted = new Float32Array(spec.vocabSize);
   let largest = 0;
   for (const { ids, positions } of prompts) {
-    const tokens = Int32Array.from(ids);
+    const tokenIds = Int32Array.from(ids);
     const pages = Int32Array.from({ length: Math.ceil(ids.length / PAGE_ROWS) }, (_, i) => i + 1);
     let start = 0;
     for (const position of positions) {
-      const item = { tokens, pages, start, count: position + 1 - start, wantsLogits: true };
+      const item = { tokenIds, pages, start, count: position + 1 - start, wantsLogits: true };
       const { logits } = await runner.run([item]);
       await file.read(new Uint8Array(wanted.buffer));
       for (let i = 0; i < wanted.length; i++) {
@@ -108,7 +108,7 @@ async function equalContinuations(runner: OnnxRunner): Promise<number> {
     await core.step();
     for (const event of core.takeEvents()) {
       if (event.kind !== "done") throw new Error(`A generation failed: ${JSON.stringify(event)}`);
-      if (event.result.ids.join() === prompts[Number(event.id)]!.continuation.join()) numEqual++;
+      if (event.result.tokenIds.join() === prompts[Number(event.id)]!.continuation.join()) numEqual++;
     }
   }
   const unloaded = core.unload("model");

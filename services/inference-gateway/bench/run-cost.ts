@@ -36,8 +36,8 @@ const random = new Random(1);
 
 function item(context: number, count: number, nextPage: () => number) {
   const pages = Int32Array.from({ length: Math.ceil(context / PAGE_ROWS) }, nextPage);
-  const tokens = new Int32Array(context).fill(3);
-  return { tokens, pages, start: context - count, count, wantsLogits: true };
+  const tokenIds = new Int32Array(context).fill(3);
+  return { tokenIds, pages, start: context - count, count, wantsLogits: true };
 }
 
 for (const queries of [1, 8, 32]) {

@@ -2,7 +2,7 @@
 
 export { readInferenceGatewayConfig } from "./config.ts";
 export { EngineFailedError, InvalidRequestError } from "./domain/errors.ts";
-export { FinishReason, type InferenceEngine, type PolicySource } from "./domain/inference-engine.ts";
+export type { InferenceEngine, PolicySource } from "./domain/inference-engine.ts";
 export { checkRun as checkEmbeddedRun } from "./embedded/check-run.ts";
 export { EmbeddedEngine } from "./embedded/embedded-engine.ts";
 export { answerValidate } from "./nats/answer-validate.ts";

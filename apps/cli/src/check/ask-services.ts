@@ -14,7 +14,7 @@ export type AskedPart = CheckedPart & { readonly name: ValidatingService; readon
 /** Asks all services at once. */
 export function askServices(
   bus: Bus,
-  { text }: Pick<LoadedRun, "text">,
+  { configJson }: Pick<LoadedRun, "configJson">,
   signal: AbortSignal,
   services: readonly ValidatingService[] = Object.values(ValidatingService),
 ): Promise<AskedPart[]> {
@@ -26,7 +26,7 @@ export function askServices(
           bus,
           subjects.validate(service),
           ValidateRequestSchema,
-          create(ValidateRequestSchema, { configJson: text }),
+          create(ValidateRequestSchema, { configJson }),
           ValidateReplySchema,
           { timeoutMs: ANSWER_TIMEOUT_MS, signal },
         );

@@ -68,7 +68,7 @@ export async function checkRun(loaded: LoadedRun, options: CheckOptions): Promis
   const logger = createLogger({ service: "hone", level: "warn", sink: process.stderr });
   using sources = openSourceParts(readDatasetConfig(environment), logger);
   const { config } = loaded;
-  const request = create(ValidateRequestSchema, { configJson: loaded.text });
+  const request = create(ValidateRequestSchema, { configJson: loaded.configJson });
   const dataset = linesOf(await validateDataset(request, sources));
   const found = dataset.length === 0 ? await firstRows(config, sources) : [];
   return [
@@ -81,7 +81,7 @@ export async function checkRun(loaded: LoadedRun, options: CheckOptions): Promis
 
 /** The model itself, the memory of its training, and whether the engine can generate with it. */
 export async function checkModel(
-  { config, text }: LoadedRun,
+  { config, configJson }: LoadedRun,
   environment: Environment,
   { signal }: CheckOptions,
 ): Promise<CheckedPart[]> {
@@ -98,7 +98,7 @@ export async function checkModel(
     );
     const { engine, maxCacheBytes } = readInferenceGatewayConfig(environment);
     const request = create(ValidateRequestSchema, {
-      configJson: text,
+      configJson,
       modelConfigJson: JSON.stringify(model.config),
     });
     // What an inference server can do is asked only when the run is submitted.
@@ -197,7 +197,7 @@ function datasetText({ dataset }: RunConfig, found: readonly FoundSplit[]): stri
 }
 
 async function checkAgents(
-  { config, text }: LoadedRun,
+  { config, configJson }: LoadedRun,
   found: readonly FoundSplit[],
   environment: Environment,
 ): Promise<CheckedPart> {
@@ -205,7 +205,7 @@ async function checkAgents(
   const rows = found.flatMap(({ split, rows }) =>
     rows.length === 0 ? [] : [{ key: `dataset.${split}`, rows }],
   );
-  const request = create(ValidateRequestSchema, { configJson: text });
+  const request = create(ValidateRequestSchema, { configJson });
   const reply = await validateAgents(request, { ...parts, rowsOf: async () => rows });
   const { name, modules = [] } = config.agent;
   const from = modules.length === 0 ? "" : ` with ${modules.join(", ")}`;
@@ -217,12 +217,12 @@ async function checkAgents(
 }
 
 async function checkJudges(
-  { config, text }: LoadedRun,
+  { config, configJson }: LoadedRun,
   environment: Environment,
   { project }: CheckOptions,
 ): Promise<CheckedPart> {
   await using parts = openJudgeParts(project.folder, environment);
-  const reply = await validateJudges(create(ValidateRequestSchema, { configJson: text }), parts);
+  const reply = await validateJudges(create(ValidateRequestSchema, { configJson }), parts);
   const names = config.judge.map(({ kind, name }) => name ?? kind);
   return { name: "judges", text: names.join(", "), problems: linesOf(reply) };
 }

@@ -8,7 +8,7 @@ import { ProblemSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone
 import { startNats } from "@hone/testing";
 import { dryRun } from "./dry-run.ts";
 
-const RUN = { text: '{"name":"tiny"}' };
+const RUN = { configJson: '{"name":"tiny"}' };
 const { judge, trainer } = ServiceName;
 const fail = (error: unknown) => {
   throw error;
@@ -44,7 +44,7 @@ describe("dryRun()", () => {
   const validate = (problems: readonly string[]) =>
     respond(bus, subjects.validate(judge), ValidateRequestSchema, ValidateReplySchema, {
       handle: async ({ message, reply }) => {
-        assert.equal(message.configJson, RUN.text);
+        assert.equal(message.configJson, RUN.configJson);
         const found = problems.map((message) =>
           create(ProblemSchema, { key: "judge", valueJson: "null", allowed: "another", message }),
         );

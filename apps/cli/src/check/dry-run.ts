@@ -31,7 +31,7 @@ export interface DryRunOptions {
 /** Asks until every service is ready, one of them refuses the run, or the time is over. @returns the last answers. */
 export async function dryRun(
   bus: Bus,
-  run: Pick<LoadedRun, "text">,
+  run: Pick<LoadedRun, "configJson">,
   { services, waitMs, signal }: DryRunOptions,
 ): Promise<ServiceAnswer[]> {
   const end = performance.now() + waitMs;
@@ -46,7 +46,7 @@ export async function dryRun(
 
 async function ask(
   bus: Bus,
-  run: Pick<LoadedRun, "text">,
+  run: Pick<LoadedRun, "configJson">,
   services: readonly ServiceName[],
   signal: AbortSignal,
 ): Promise<ServiceAnswer[]> {

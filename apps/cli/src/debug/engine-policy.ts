@@ -1,9 +1,10 @@
 /** A policy that generates with the embedded engine in this process, without a gateway. */
 
-import { FinishReason, type Policy, PolicyRefusedError } from "@hone/agents";
+import { type Policy, PolicyRefusedError } from "@hone/agents";
 import { digestOfMerged } from "@hone/checkpoint";
 import { InvalidInputError } from "@hone/core";
-import { EmbeddedEngine, FinishReason as Ended } from "@hone/inference-gateway/engine";
+import { EmbeddedEngine } from "@hone/inference-gateway/engine";
+import { FinishReason } from "@hone/rl";
 import type { StartWeights } from "@hone/trainer/start-model";
 
 export interface EnginePolicyOptions {
@@ -44,16 +45,16 @@ export async function openEnginePolicy(options: EnginePolicyOptions): Promise<Po
         deadlineMs: call.deadlineMs,
       };
       try {
-        const { ids, logprobs, finishReason, versions, metrics } = await engine.generate(request, {
+        const { tokenIds, logprobs, finishReason, versions, metrics } = await engine.generate(request, {
           signal,
-          ...(onTokens !== undefined && { onTokens: (chunk) => onTokens(chunk.ids) }),
+          ...(onTokens !== undefined && { onTokens: (chunk) => onTokens(chunk.tokenIds) }),
         });
         signal.throwIfAborted();
         return {
-          tokenIds: ids,
+          tokenIds,
           logprobs,
           versions,
-          finishReason: REASONS[finishReason],
+          finishReason: finishReason === FinishReason.deadline ? FinishReason.aborted : finishReason,
           cachedTokens: metrics.cachedTokens,
           generationMs: metrics.prefillMs + metrics.decodeMs,
           replica: "this process",
@@ -66,10 +67,3 @@ export async function openEnginePolicy(options: EnginePolicyOptions): Promise<Po
   };
   return Object.assign(policy, { [Symbol.asyncDispose]: () => engine.close() });
 }
-
-const REASONS = {
-  [Ended.stop]: FinishReason.stop,
-  [Ended.length]: FinishReason.length,
-  [Ended.aborted]: FinishReason.aborted,
-  [Ended.deadline]: FinishReason.aborted,
-} as const;

@@ -1,7 +1,8 @@
 /** Policies that need no model: given answers, and random tokens. */
 
-import { FinishReason, type GenerateCall, type Generation, type Policy } from "@hone/agents";
+import type { GenerateCall, Policy, PolicyGeneration } from "@hone/agents";
 import { Random } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import type { Tokenizer } from "@hone/tokenizer";
 
 /**
@@ -44,7 +45,7 @@ function generationOf(
   { sampling, onTokens }: GenerateCall,
   ids: readonly number[],
   { logprobs, isEnded }: { readonly logprobs: readonly number[]; readonly isEnded: boolean },
-): Generation {
+): PolicyGeneration {
   const tokenIds = ids.slice(0, sampling.maxNewTokens);
   for (const id of tokenIds) onTokens?.([id]);
   const isWhole = isEnded && tokenIds.length === ids.length;

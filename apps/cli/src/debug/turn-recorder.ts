@@ -94,7 +94,7 @@ export class TurnRecorder implements RolloutWitness {
     this.#options.listener.onReset(reset);
   }
 
-  onAnswer({ turn, messages, tools, contextIds, generation, isTrained }: WitnessedCall): void {
+  onAnswer({ turn, messages, tools, promptIds, generation, isTrained }: WitnessedCall): void {
     const mask = isTrained && this.#options.isTrainable ? 1 : 0;
     const before = this.#seen.get(turn.sample) ?? { tokens: 0, messages: 0 };
     const added: OpenTurn = {
@@ -105,7 +105,7 @@ export class TurnRecorder implements RolloutWitness {
       tools: tools.map((tool) => tool.function.name),
       begin: before.tokens,
       tokens: [
-        ...contextIds.slice(before.tokens).map((id) => this.#token(id, 0)),
+        ...promptIds.slice(before.tokens).map((id) => this.#token(id, 0)),
         ...generation.tokenIds.map((id, index) => this.#token(id, mask, generation.logprobs[index])),
       ],
       answer: turn.responseText,

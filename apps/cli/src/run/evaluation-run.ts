@@ -58,7 +58,7 @@ export function evaluationRun(run: RunConfig, options: EvaluationOptions): Loade
       },
     },
   });
-  return { name, config, text: JSON.stringify(config) };
+  return { name, config, configJson: JSON.stringify(config) };
 }
 
 /** At temperature 0 all samples would be equal, so they are played greedily. */

@@ -54,7 +54,7 @@ export async function followFile(
   const { origin, printer, terminal, signal } = options;
   const unfinished = await findUnfinished(bus, loaded.name);
   if (unfinished === undefined) {
-    const request = await submitRun(bus, loaded.name, loaded.text, signal);
+    const request = await submitRun(bus, loaded.name, loaded.configJson, signal);
     terminal.line(`\nrun ${terminal.style("bold", request.runId)}${origin}`);
     return followRequest(bus, request, printer.followOptions(signal));
   }

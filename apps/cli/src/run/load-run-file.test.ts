@@ -15,7 +15,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 describe("loadRunFile()", () => {
   test("inlines the files that the first example names", async () => {
     const loaded = await loadRunFile(join(EXAMPLE, "run.yaml"), REPOSITORY);
-    const parsed = JSON.parse(loaded.text) as {
+    const parsed = JSON.parse(loaded.configJson) as {
       agent: object;
       model: { init: { tokenizer: { files: object } } };
     };
@@ -28,7 +28,7 @@ describe("loadRunFile()", () => {
     const folder = join(root, "copy");
     cpSync(EXAMPLE, folder, { recursive: true });
     const loaded = await loadRunFile(join(folder, "run.yaml"), root);
-    assert.ok(loaded.text.includes('"config"'));
+    assert.ok(loaded.configJson.includes('"config"'));
   });
 
   test("reports the key that names a missing file", async () => {

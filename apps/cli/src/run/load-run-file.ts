@@ -10,7 +10,7 @@ export interface LoadedRun {
   readonly name: string;
   readonly config: RunConfig;
   /** JSON with every default filled in and with the contents of the files that it names. */
-  readonly text: string;
+  readonly configJson: string;
 }
 
 /**
@@ -27,7 +27,7 @@ export async function loadRunFile(file: string, projectFolder: string): Promise<
   }
   const parsed = parseRunFile(text);
   const config = await inlineFiles(parsed, baseFolderOf(parsed, dirname(resolve(file)), projectFolder));
-  return { name: config.name, config, text: JSON.stringify(config) };
+  return { name: config.name, config, configJson: JSON.stringify(config) };
 }
 
 /** One line per problem, which names the key, the value and what is allowed. */

@@ -5,7 +5,7 @@
  * the logprobs must stay those of the policy.
  */
 
-import { TurnInfo } from "@hone/rl";
+import { FinishReason, TurnInfo } from "@hone/rl";
 import {
   type ChatMessage,
   type ChatRenderer,
@@ -13,7 +13,6 @@ import {
   StopScanner,
   type Tokenizer,
 } from "@hone/tokenizer";
-import { FinishReason } from "../policies/policy.ts";
 import type { ReadAnswerMessage } from "../rollout/conversation.ts";
 import { formatOfTemplate, type ToolCallFormatName } from "../tool-calls/formats.ts";
 import type { CallOptions, ModelAnswer, ModelSession } from "./model-session.ts";

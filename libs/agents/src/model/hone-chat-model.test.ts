@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { FinishReason } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import { ChatRenderer, type Tokenizer } from "@hone/tokenizer";
 import { byteTokenizer, chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import { AIMessage, type AIMessageChunk, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { z } from "zod";
-import { FinishReason, type GenerateCall, type Generation } from "../policies/policy.ts";
+import type { GenerateCall, PolicyGeneration } from "../policies/policy.ts";
 import { AttemptClock } from "../rollout/attempt-clock.ts";
 import { Conversation } from "../rollout/conversation.ts";
 import { HoneChatModel } from "./hone-chat-model.ts";
@@ -65,7 +66,7 @@ function modelOf(tokenizer: Tokenizer, ...texts: readonly string[]) {
     highestVersion: 1,
     seedOfTurn: (turn) => turn,
     policy: {
-      async generate(call): Promise<Generation> {
+      async generate(call): Promise<PolicyGeneration> {
         const tokenIds = [...tokenizer.encode(texts[calls.push(call) - 1] ?? ""), tokenizer.eosTokenId ?? 0];
         for (const id of tokenIds) call.onTokens?.([id]);
         return {

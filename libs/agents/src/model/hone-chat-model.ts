@@ -7,7 +7,7 @@
  * others are as "auto"), as the logprobs must stay those of the policy.
  */
 
-import type { VersionSpan } from "@hone/rl";
+import type { Generation } from "@hone/rl";
 import type { ChatTool } from "@hone/tokenizer";
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import type { BaseLanguageModelInput } from "@langchain/core/language_models/base";
@@ -22,7 +22,6 @@ import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import type { Runnable } from "@langchain/core/runnables";
 import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
 import { UnsupportedMessageError } from "../errors.ts";
-import type { FinishReason } from "../policies/policy.ts";
 import { streamAnswer } from "../policies/stream-answer.ts";
 import type { ToolCallFormatName } from "../tool-calls/formats.ts";
 import { callModel, formatOf, isPlain } from "./call-model.ts";
@@ -31,13 +30,7 @@ import type { ModelAnswer, ModelSession } from "./model-session.ts";
 import type { ToolAnswerMessage } from "./read-tool-answer.ts";
 
 /** What `response_metadata` of an answer holds. */
-export interface AnswerMetadata {
-  /** [N] the stop token included. */
-  readonly tokenIds: readonly number[];
-  /** [N] under the sampling distribution; empty when a script answered. */
-  readonly logprobs: readonly number[];
-  readonly versions: readonly VersionSpan[];
-  readonly finishReason: FinishReason;
+export interface AnswerMetadata extends Generation {
   /** Index of the turn, and of the sample that holds it. */
   readonly turn: number;
   readonly sample: number;

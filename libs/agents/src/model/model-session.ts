@@ -8,6 +8,7 @@
  */
 
 import { DeadlineError } from "@hone/core";
+import { FinishReason, type SamplingParameters } from "@hone/rl";
 import {
   Attr,
   AttrValue,
@@ -21,7 +22,7 @@ import {
 } from "@hone/telemetry";
 import { type ChatMessage, type ChatRenderer, ChatTemplateError, type ChatTool } from "@hone/tokenizer";
 import { AttemptTimedOutError, LimitReachedError, ModelCallAbandonedError } from "../errors.ts";
-import { FinishReason, type Generation, type Policy, type SamplingParameters } from "../policies/policy.ts";
+import type { Policy, PolicyGeneration } from "../policies/policy.ts";
 import type { AttemptClock } from "../rollout/attempt-clock.ts";
 import type { Conversation, PreparedCall, ReadAnswerMessage, RecordedTurn } from "../rollout/conversation.ts";
 import { cutAt, StopWatch } from "../rollout/stop-watch.ts";
@@ -66,7 +67,7 @@ export interface CallOptions {
   /** They end the answer; with them in it, it is recorded up to the token that completed one. */
   readonly stopTexts?: readonly string[];
   /** @default that of the turn */
-  readonly seedOf?: (contextIds: readonly number[]) => number;
+  readonly seedOf?: (promptIds: readonly number[]) => number;
   /** Ends this call alone: it fails with ModelCallAbandonedError, and is recorded as such. */
   readonly signal?: AbortSignal;
   /** Whether the answer is trained. @default true */
@@ -80,10 +81,10 @@ export interface CallOptions {
 /** The answer to one call. */
 export interface ModelAnswer {
   readonly turn: RecordedTurn;
-  readonly generation: Generation;
+  readonly generation: PolicyGeneration;
   readonly promptTokenCount: number;
   /** The whole context. */
-  readonly contextIds: readonly number[];
+  readonly promptIds: readonly number[];
 }
 
 export class ModelSession {
@@ -144,31 +145,31 @@ export class ModelSession {
     signal.throwIfAborted();
     if (this.#started >= maxTurns) throw new LimitReachedError("turns", maxTurns);
     const prepared = conversation.prepare(given, tools);
-    const room = maxContextTokens - prepared.contextIds.length;
+    const room = maxContextTokens - prepared.promptIds.length;
     if (room < 1) throw new LimitReachedError("context", maxContextTokens);
     const turnIndex = this.#started++;
     const maxNewTokens = Math.min(sampling.maxNewTokens, room, options.maxNewTokens ?? room);
-    options.onPrompt?.(prepared.contextIds.length);
+    options.onPrompt?.(prepared.promptIds.length);
     const generation = await this.#generateOrAbandon(prepared, turnIndex, maxNewTokens, options);
     if (generation.tokenIds.length === 0) throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     const turn = conversation.commit(prepared, generation, {
       read: read === undefined ? undefined : (written, content) => read(written, turnIndex, content),
       learns,
     });
-    const { messages, contextIds } = prepared;
+    const { messages, promptIds } = prepared;
     const isTrained = learns !== false;
     this.#options.witness?.onAnswer({
       turn,
       messages,
       tools: tools ?? [],
-      contextIds,
+      promptIds,
       generation,
       isTrained,
     });
     if (generation.finishReason === FinishReason.aborted) {
       throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
     }
-    return { turn, generation, promptTokenCount: contextIds.length, contextIds };
+    return { turn, generation, promptTokenCount: promptIds.length, promptIds };
   }
 
   async #generateOrAbandon(
@@ -176,7 +177,7 @@ export class ModelSession {
     turnIndex: number,
     maxNewTokens: number,
     options: CallOptions,
-  ): Promise<Generation> {
+  ): Promise<PolicyGeneration> {
     const { signal } = options;
     if (signal === undefined) return this.#generate(prepared, turnIndex, maxNewTokens, options);
     const told: number[] = [];
@@ -203,7 +204,7 @@ export class ModelSession {
     turnIndex: number,
     maxNewTokens: number,
     options: CallOptions,
-  ): Promise<Generation> {
+  ): Promise<PolicyGeneration> {
     const { tools, stopTexts = [], seedOf } = options;
     const { clock, sampling, trace, model, sessionId, groupId } = this.#options;
     const policy = options.policy ?? this.#options.policy;
@@ -230,12 +231,12 @@ export class ModelSession {
       const made = await policy.generate({
         model,
         requestId: `${sessionId}/${turnIndex}`,
-        promptIds: prepared.contextIds,
+        promptIds: prepared.promptIds,
         messages: prepared.messages,
         ...(tools !== undefined && { tools }),
         sampling: { ...sampling, maxNewTokens },
         stopTokenIds: this.#options.stopTokenIds,
-        seed: seedOf?.(prepared.contextIds) ?? this.#options.seedOfTurn(turnIndex),
+        seed: seedOf?.(prepared.promptIds) ?? this.#options.seedOfTurn(turnIndex),
         sessionId: `${sessionId}/${prepared.conversation}`,
         groupId,
         lowestVersion: this.#options.lowestVersion,
@@ -279,7 +280,7 @@ export class ModelSession {
         if (live.isOver) enough.abort();
         if (!wasOver) onTokens?.(tokenIds);
       },
-      cut(made: Generation): Generation {
+      cut(made: PolicyGeneration): PolicyGeneration {
         // What was told may stop short of the answer.
         const whole = open();
         whole.push(made.tokenIds);
@@ -289,10 +290,10 @@ export class ModelSession {
   }
 }
 
-function describe(span: Span, prepared: PreparedCall, generation: Generation): void {
+function describe(span: Span, prepared: PreparedCall, generation: PolicyGeneration): void {
   if (!span.isRecording()) return;
   span.setAttributes({
-    [Attr.genAiInputTokens]: prepared.contextIds.length,
+    [Attr.genAiInputTokens]: prepared.promptIds.length,
     [Attr.genAiOutputTokens]: generation.tokenIds.length,
     [Attr.genAiCachedTokens]: generation.cachedTokens,
     [Attr.genAiResponseFinishReasons]: [generation.finishReason],

@@ -25,8 +25,9 @@ import {
   GenerateError_Reason as Reason,
   FinishReason as WireFinishReason,
 } from "@hone/proto-gen/policy";
+import { FinishReason } from "@hone/rl";
 import { PolicyRefusedError, PolicyStaleError, PolicyUnavailableError } from "../errors.ts";
-import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
+import type { GenerateCall, Policy, PolicyGeneration } from "./policy.ts";
 import { chooseReplica } from "./rendezvous.ts";
 import type { ReplicaDirectory } from "./replica-directory.ts";
 
@@ -57,7 +58,7 @@ const MAX_UINT32 = 0xffff_ffff;
 
 /** What came of asking one replica. */
 type Try =
-  | { readonly kind: "done"; readonly generation: Generation }
+  | { readonly kind: "done"; readonly generation: PolicyGeneration }
   | { readonly kind: "again"; readonly reason: string };
 
 export class BusPolicy implements Policy {
@@ -75,7 +76,7 @@ export class BusPolicy implements Policy {
     this.#onRetry = options.onRetry ?? (() => undefined);
   }
 
-  async generate(call: GenerateCall): Promise<Generation> {
+  async generate(call: GenerateCall): Promise<PolicyGeneration> {
     const { model, lowestVersion, highestVersion, signal } = call;
     const startedAt = performance.now();
     const request = toWire(call);
@@ -256,7 +257,7 @@ function toWire(call: GenerateCall): GenerateRequest {
   });
 }
 
-function fromWire(done: GenerateDone, replica: string): Generation {
+function fromWire(done: GenerateDone, replica: string): PolicyGeneration {
   return {
     tokenIds: done.tokenIds,
     logprobs: done.logprobs,

@@ -9,6 +9,7 @@
  */
 
 import { AnswerTooLongError, deadline, RetryableError, readText, retry, type Semaphore } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { PolicyRefusedError } from "../errors.ts";
 import {
@@ -17,7 +18,7 @@ import {
   toEndpointMessages,
   writeAnswer,
 } from "./endpoint-messages.ts";
-import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
+import type { GenerateCall, Policy, PolicyGeneration } from "./policy.ts";
 
 export interface EndpointOptions {
   /** Up to and with `/v1`. */
@@ -59,7 +60,7 @@ export class EndpointPolicy implements Policy {
     this.#url = `${options.baseUrl.replace(/\/+$/, "")}/chat/completions`;
   }
 
-  async generate(call: GenerateCall): Promise<Generation> {
+  async generate(call: GenerateCall): Promise<PolicyGeneration> {
     const { slots, minDelayMs = DEFAULT_MIN_DELAY_MS } = this.#options;
     const body = this.#bodyOf(call);
     return retry(
@@ -148,7 +149,7 @@ export class EndpointPolicy implements Policy {
     answer: unknown,
     { messages = [], tools = [] }: GenerateCall,
     generationMs: number,
-  ): Generation {
+  ): PolicyGeneration {
     const { renderer } = this.#options;
     const { tokenizer } = renderer;
     const read = this.#answerOf(answer);

@@ -6,10 +6,11 @@
  */
 
 import { InvalidInputError, Random } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import type { Tokenizer } from "@hone/tokenizer";
 import type { Environment } from "../definitions/environment.ts";
 import { Registry } from "../definitions/registry.ts";
-import { FinishReason, type GenerateCall, type Generation, type Policy } from "./policy.ts";
+import type { GenerateCall, Policy, PolicyGeneration } from "./policy.ts";
 
 /** Writes an answer in the present state of an environment. */
 export type Script = (environment: Environment, random: Random) => string;
@@ -48,7 +49,7 @@ export class ScriptedPolicy implements Policy {
     this.#tokenizer = tokenizer;
   }
 
-  async generate(call: GenerateCall): Promise<Generation> {
+  async generate(call: GenerateCall): Promise<PolicyGeneration> {
     const text = this.#script(this.#environment, new Random(call.seed));
     const stopTokenId = this.#tokenizer.eosTokenId;
     const ids = this.#tokenizer.encode(text);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
-import { checkSample, type Sample } from "@hone/rl";
+import { checkSample, FinishReason, type Sample } from "@hone/rl";
 import { type ChatMessage, ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer, FORGETFUL_TEMPLATE } from "@hone/tokenizer/testing";
-import { FinishReason, type Generation } from "../policies/policy.ts";
+import type { PolicyGeneration } from "../policies/policy.ts";
 import { Conversation } from "./conversation.ts";
 
 const tokenizer = chatmlTokenizer();
@@ -12,7 +12,11 @@ const renderer = new ChatRenderer(tokenizer);
 const stopId = tokenizer.eosTokenId!;
 const user = (content: string): ChatMessage => ({ role: "user", content });
 
-function generation(text: string, finishReason: FinishReason = FinishReason.stop, version = 0): Generation {
+function generation(
+  text: string,
+  finishReason: FinishReason = FinishReason.stop,
+  version = 0,
+): PolicyGeneration {
   const ids = tokenizer.encode(text);
   const tokenIds = finishReason === FinishReason.stop ? [...ids, stopId] : [...ids];
   return {
@@ -29,16 +33,16 @@ function generation(text: string, finishReason: FinishReason = FinishReason.stop
 /** What an engine sees and samples, call by call, and what the record makes of it. */
 class Tape {
   readonly conversation: Conversation;
-  readonly calls: { contextIds: readonly number[]; sampled: readonly number[] }[] = [];
+  readonly calls: { promptIds: readonly number[]; sampled: readonly number[] }[] = [];
 
   constructor(chat = renderer) {
     this.conversation = new Conversation(chat);
   }
 
-  say(messages: readonly ChatMessage[], answer: Generation): ChatMessage {
+  say(messages: readonly ChatMessage[], answer: PolicyGeneration): ChatMessage {
     const prepared = this.conversation.prepare(messages);
     const turn = this.conversation.commit(prepared, answer);
-    this.calls.push({ contextIds: prepared.contextIds, sampled: answer.tokenIds });
+    this.calls.push({ promptIds: prepared.promptIds, sampled: answer.tokenIds });
     return { role: "assistant", content: turn.responseText };
   }
 
@@ -48,11 +52,11 @@ class Tape {
     for (const [index, sample] of samples.entries()) checkSample(sample, `sample ${index}`);
     const { turns } = this.conversation;
     assert.equal(turns.length, this.calls.length);
-    for (const [index, { contextIds, sampled }] of this.calls.entries()) {
+    for (const [index, { promptIds, sampled }] of this.calls.entries()) {
       const turn = turns[index]!;
       const { tokenIds, lossMask } = samples[turn.sample]!;
       const ids = Array.from(tokenIds);
-      assert.deepEqual(ids.slice(0, turn.sampledBegin), [...contextIds]);
+      assert.deepEqual(ids.slice(0, turn.sampledBegin), [...promptIds]);
       assert.deepEqual(ids.slice(turn.sampledBegin, turn.sampledEnd), [...sampled]);
       assert.ok(lossMask.subarray(turn.sampledBegin, turn.sampledEnd).every((bit) => bit === 1));
     }

@@ -12,11 +12,11 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Sample, VersionSpan } from "@hone/rl";
+import { FinishReason, type Sample, type VersionSpan } from "@hone/rl";
 import type { ChatMessage, ChatRenderer, ChatTool, RenderedAnswer } from "@hone/tokenizer";
 import type { EnvironmentInfo } from "../definitions/environment.ts";
 import { CallKind, kindOfDrift, sharedMessages } from "../model/call-kind.ts";
-import { FinishReason, type Generation } from "../policies/policy.ts";
+import type { PolicyGeneration } from "../policies/policy.ts";
 
 /** One model call with what followed it. */
 export interface RecordedTurn {
@@ -41,7 +41,7 @@ export interface RecordedTurn {
 /** A call that is ready to be sent. */
 export interface PreparedCall {
   /** Whole context, verbatim. */
-  readonly contextIds: readonly number[];
+  readonly promptIds: readonly number[];
   /** Names the conversation: calls that go on with one sample share it. */
   readonly conversation: number;
   readonly kind: CallKind;
@@ -51,7 +51,7 @@ export interface PreparedCall {
   readonly shownText: string;
   readonly addedText: string;
   /** The sample that the call goes on with as long as it still ends where it did; undefined = a new one (T2, T3). */
-  readonly continues: { readonly sample: OpenSample; readonly tokenCount: number } | undefined;
+  readonly continues: { readonly sample: UnfinishedSample; readonly tokenCount: number } | undefined;
 }
 
 /** A point after an answer, from where a conversation can go on. */
@@ -65,7 +65,7 @@ interface Junction {
 }
 
 /** Thousands of rollouts wait with their samples in memory: arrays are as long as what they hold, and the mask is made last. */
-interface OpenSample {
+interface UnfinishedSample {
   readonly index: number;
   tokenIds: readonly number[];
   /** Half-open ranges of sampled tokens that are trained. */
@@ -106,7 +106,7 @@ export interface CommitOptions {
 export class Conversation {
   readonly turns: RecordedTurn[] = [];
   readonly renderer: ChatRenderer;
-  readonly #samples: OpenSample[] = [];
+  readonly #samples: UnfinishedSample[] = [];
 
   constructor(renderer: ChatRenderer) {
     this.renderer = renderer;
@@ -130,7 +130,7 @@ export class Conversation {
       const isLast = junction.tokenCount === sample.tokenIds.length;
       if (extension.kind === "extends") {
         return {
-          contextIds: [...sample.tokenIds.slice(0, junction.tokenCount), ...extension.addedIds],
+          promptIds: [...sample.tokenIds.slice(0, junction.tokenCount), ...extension.addedIds],
           conversation: isLast ? sample.index : this.#samples.length,
           kind: isLast ? CallKind.extension : this.#kindOf(given),
           tools,
@@ -144,7 +144,7 @@ export class Conversation {
     }
     const prompt = this.renderer.render(given, tools);
     return {
-      contextIds: prompt.ids,
+      promptIds: prompt.tokenIds,
       conversation: this.#samples.length,
       kind: rewritten ?? this.#kindOf(given),
       tools,
@@ -156,13 +156,13 @@ export class Conversation {
   }
 
   /** Appends what was sampled for a prepared call (T4). At least one token. */
-  commit(call: PreparedCall, generation: Generation, options: CommitOptions = {}): RecordedTurn {
+  commit(call: PreparedCall, generation: PolicyGeneration, options: CommitOptions = {}): RecordedTurn {
     const { read, learns = true } = options;
     const { tokenizer } = this.renderer;
     const { tokenIds, finishReason } = generation;
     const sample = this.#sampleFor(call);
-    const sampledBegin = call.contextIds.length;
-    sample.tokenIds = call.contextIds.concat(tokenIds); // T4
+    const sampledBegin = call.promptIds.length;
+    sample.tokenIds = call.promptIds.concat(tokenIds); // T4
     if (learns) {
       sample.sampled.push({ begin: sampledBegin, end: sample.tokenIds.length });
       sample.logprobs = sample.logprobs.concat(generation.logprobs);
@@ -245,8 +245,10 @@ export class Conversation {
   }
 
   /** The furthest point of any sample that the messages go on from. */
-  #junctionOf(messages: readonly ChatMessage[]): { sample: OpenSample; junction: Junction } | undefined {
-    let best: { sample: OpenSample; junction: Junction } | undefined;
+  #junctionOf(
+    messages: readonly ChatMessage[],
+  ): { sample: UnfinishedSample; junction: Junction } | undefined {
+    let best: { sample: UnfinishedSample; junction: Junction } | undefined;
     for (let index = this.#samples.length - 1; index >= 0; index--) {
       const sample = this.#samples[index]!;
       const shared = sharedMessages(sample.messages, messages);
@@ -276,12 +278,12 @@ export class Conversation {
   }
 
   /** The sample that a call's tokens go to; a call made while another went on with its sample branches off (T3). */
-  #sampleFor(call: PreparedCall): OpenSample {
+  #sampleFor(call: PreparedCall): UnfinishedSample {
     const { continues } = call;
     if (continues !== undefined && continues.sample.tokenIds.length === continues.tokenCount) {
       return continues.sample;
     }
-    const started: OpenSample = {
+    const started: UnfinishedSample = {
       index: this.#samples.length,
       tokenIds: [],
       sampled: [],

@@ -1,8 +1,8 @@
 /** Finds the token with which a stop text is complete. */
 
-import type { VersionSpan } from "@hone/rl";
+import { FinishReason, type VersionSpan } from "@hone/rl";
 import { StopScanner, StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
-import { FinishReason, type Generation } from "../policies/policy.ts";
+import type { PolicyGeneration } from "../policies/policy.ts";
 
 export class StopWatch {
   readonly #tokenizer: Tokenizer;
@@ -46,7 +46,7 @@ export class StopWatch {
 }
 
 /** The first tokens of a generation, as if the policy had stopped there: each is sampled from those before it alone. */
-export function cutAt(made: Generation, tokenCount: number): Generation {
+export function cutAt(made: PolicyGeneration, tokenCount: number): PolicyGeneration {
   const versions: VersionSpan[] = [];
   let left = tokenCount;
   for (const { version, tokenCount: count } of made.versions) {

@@ -2,7 +2,7 @@
 
 import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
 import type { EnvironmentReset, EnvironmentStep } from "../definitions/environment.ts";
-import type { Generation } from "../policies/policy.ts";
+import type { PolicyGeneration } from "../policies/policy.ts";
 import type { ToolReply } from "../tools/tool.ts";
 import type { RecordedTurn } from "./conversation.ts";
 
@@ -12,8 +12,8 @@ export interface WitnessedCall {
   /** All that the model was shown, as messages and as tokens. */
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ChatTool[];
-  readonly contextIds: readonly number[];
-  readonly generation: Generation;
+  readonly promptIds: readonly number[];
+  readonly generation: PolicyGeneration;
   /** Whether the answer is trained: not that of a role that does not learn. */
   readonly isTrained: boolean;
 }

@@ -2,7 +2,13 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Outcome, type Slot, Split, TerminalError } from "@hone/core";
-import { SlotSchema, Outcome as WireOutcome, type Slot as WireSlot } from "@hone/proto-gen/rollout";
+import {
+  type Sampling,
+  SlotSchema,
+  Outcome as WireOutcome,
+  type Slot as WireSlot,
+} from "@hone/proto-gen/rollout";
+import type { SamplingParameters } from "@hone/rl";
 
 const OUTCOMES: Readonly<Record<Outcome, WireOutcome>> = {
   completed: WireOutcome.COMPLETED,
@@ -45,4 +51,11 @@ export function slotFromWire(slot: WireSlot | undefined): Slot {
     );
   }
   return { split: slot.split as Split, step: slot.step, task: slot.task, index: slot.index };
+}
+
+/** The other way needs no words: the names are the same. */
+export function samplingFromWire(sampling: Sampling): Required<SamplingParameters> {
+  const { temperature, topP, topK, minP, repetitionPenalty, maxNewTokens } = sampling;
+  // Callers that know of no penalty send nothing.
+  return { temperature, topP, topK, minP, repetitionPenalty: repetitionPenalty || 1, maxNewTokens };
 }

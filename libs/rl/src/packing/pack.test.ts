@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
+import type { MaskedTokens } from "../rollout.ts";
 import { packSamples } from "./pack.ts";
-import type { PackableSample } from "./prefix-tree.ts";
 
 /** `abc|de` : the part after the bar is trained; letters are token ids. */
-function sample(text: string): PackableSample {
+function sample(text: string): MaskedTokens {
   const [prompt, answer] = text.split("|") as [string, string];
   const tokenIds = [...(prompt + answer)].map((letter) => letter.charCodeAt(0) - 96);
   return { tokenIds, lossMask: tokenIds.map((_, i) => (i < prompt.length ? 0 : 1)) };
@@ -58,7 +58,7 @@ describe("packSamples()", () => {
 
   test("what an entry sees is exactly its sample's prefix, for random trees", () => {
     const random = new Random(1);
-    const samples = Array.from({ length: 60 }, (): PackableSample => {
+    const samples = Array.from({ length: 60 }, (): MaskedTokens => {
       const tokenIds = Array.from({ length: 3 + random.nextInt(9) }, () => 1 + random.nextInt(2));
       return { tokenIds, lossMask: tokenIds.map((_, i) => (i === 0 ? 0 : random.nextInt(2))) };
     });

@@ -10,7 +10,8 @@
  *     (sample, token); several may read one position.
  */
 import { BrokenRecordError } from "../errors.ts";
-import { type OrderedSample, orderByPrefix, type PackableSample, sharedPrefix } from "./prefix-tree.ts";
+import type { MaskedTokens } from "../rollout.ts";
+import { type OrderedSample, orderByPrefix, sharedPrefix } from "./prefix-tree.ts";
 
 export interface PackOptions {
   /** Tokens of a row at most. A sample that is longer makes every row as long as itself. */
@@ -51,7 +52,7 @@ interface OpenRow {
 /**
  * @throws {BrokenRecordError} where a sample's mask does not fit its tokens, or nothing is trained.
  */
-export function packSamples(samples: readonly PackableSample[], options: PackOptions): PackedBatch {
+export function packSamples(samples: readonly MaskedTokens[], options: PackOptions): PackedBatch {
   samples.forEach(checkPackable);
   const ordered = orderByPrefix(samples);
   if (ordered.length === 0) {
@@ -88,7 +89,7 @@ export function packSamples(samples: readonly PackableSample[], options: PackOpt
 }
 
 function sharedWith(
-  samples: readonly PackableSample[],
+  samples: readonly MaskedTokens[],
   previous: OrderedSample | undefined,
   current: OrderedSample,
 ): number {
@@ -109,7 +110,7 @@ function closePath(row: OpenRow, depth: number): void {
 }
 
 function layOut(
-  samples: readonly PackableSample[],
+  samples: readonly MaskedTokens[],
   rows: readonly OpenRow[],
   places: ReadonlyMap<number, { row: number; path: number[] }>,
   ordered: readonly OrderedSample[],
@@ -147,7 +148,7 @@ function layOut(
   };
 }
 
-function checkPackable(sample: PackableSample, index: number): void {
+function checkPackable(sample: MaskedTokens, index: number): void {
   if (sample.lossMask.length !== sample.tokenIds.length || sample.lossMask[0] === 1) {
     throw new BrokenRecordError(
       `sample ${index} has ${sample.tokenIds.length} tokens and a mask of ${sample.lossMask.length} entries that begins with ` +

@@ -6,13 +6,7 @@
  * sample goes on from there.
  */
 
-/** What packing reads of a sample. */
-export interface PackableSample {
-  /** [T] every token in order. */
-  readonly tokenIds: ArrayLike<number>;
-  /** [T] 1 = sampled by the model and trained; the first token is 0. */
-  readonly lossMask: ArrayLike<number>;
-}
+import type { MaskedTokens } from "../rollout.ts";
 
 /** A sample's place in the order. */
 export interface OrderedSample {
@@ -32,7 +26,7 @@ interface Node {
  * Orders the samples depth-first through their prefix tree; children stand in order of their first sample. Samples
  * without a trained token are left out.
  */
-export function orderByPrefix(samples: readonly PackableSample[]): OrderedSample[] {
+export function orderByPrefix(samples: readonly MaskedTokens[]): OrderedSample[] {
   const root = emptyNode();
   samples.forEach((sample, index) => {
     const computedLength = computedLengthOf(sample);
@@ -60,14 +54,14 @@ export function orderByPrefix(samples: readonly PackableSample[]): OrderedSample
 }
 
 /** Number of tokens that two samples share from their start, at most `limit`. */
-export function sharedPrefix(a: PackableSample, b: PackableSample, limit: number): number {
+export function sharedPrefix(a: MaskedTokens, b: MaskedTokens, limit: number): number {
   let length = 0;
   while (length < limit && a.tokenIds[length] === b.tokenIds[length]) length++;
   return length;
 }
 
 /** Index of the last trained token: the tokens before it are computed, it is a target only. */
-function computedLengthOf(sample: PackableSample): number {
+function computedLengthOf(sample: MaskedTokens): number {
   for (let i = sample.tokenIds.length - 1; i > 0; i--) if (sample.lossMask[i] === 1) return i;
   return 0;
 }

@@ -3,7 +3,7 @@
  *
  * Letters as in training-graph.ts.
  */
-import { type PackableSample, type PackedBatch, packSamples, type TokenInput } from "@hone/rl";
+import { type MaskedTokens, type PackedBatch, packSamples, type TokenInput } from "@hone/rl";
 import type { Feed } from "@hone/tensor";
 import { TrainingInputError } from "../errors.ts";
 import type { HeadChunks } from "../graph/head-loss.ts";
@@ -11,7 +11,7 @@ import { chunkInput, INPUT } from "../graph/training-names.ts";
 import { packCheapest, type RowCost } from "./row-length.ts";
 
 /** A sample to train on, with the numbers of its N trained tokens in order. */
-export interface TrainingSample extends PackableSample {
+export interface TrainingSample extends MaskedTokens {
   /** [N] each, by name: what the loss reads. */
   readonly inputs?: Readonly<Partial<Record<TokenInput, ArrayLike<number>>>>;
   /** [N] factor of the token's loss; carries the aggregation. */
@@ -66,7 +66,7 @@ export interface MicrobatchPlan {
 }
 
 /** Packs the samples and cuts the rows into microbatches; a function of the samples and the limits only. */
-export function planMicrobatches(samples: readonly PackableSample[], limits: PackingLimits): MicrobatchPlan {
+export function planMicrobatches(samples: readonly MaskedTokens[], limits: PackingLimits): MicrobatchPlan {
   const { maxRowTokens, maxMicrobatchTokens, rowCost, minRowTokens = 1 } = limits;
   const packed =
     rowCost === undefined

@@ -9,7 +9,7 @@ import {
   inputsOf,
   type LossName,
   type LossTerm,
-  type PackableSample,
+  type MaskedTokens,
   type TokenInput,
   termProblem,
 } from "@hone/rl";
@@ -90,7 +90,7 @@ export function packingLimits(
 
 /** The passes that score samples at a temperature. */
 export function planScoring(
-  samples: readonly PackableSample[],
+  samples: readonly MaskedTokens[],
   limits: PackingLimits,
   temperature: number,
 ): PlannedPasses {

@@ -10,7 +10,7 @@
  * hold the whole group cost half of what separate samples do.
  */
 import type { ModelSpec } from "@hone/nn";
-import { type PackableSample, type PackedBatch, packSamples } from "@hone/rl";
+import { type MaskedTokens, type PackedBatch, packSamples } from "@hone/rl";
 import { usualRowPieces } from "../graph/training-memory.ts";
 
 /** In multiply-adds, forwards; the way back costs twice as many of both. */
@@ -42,7 +42,7 @@ export function rowCostOf(spec: ModelSpec): RowCost {
  * @param minRowTokens tokens that rows have at least, padding included; default 1
  */
 export function packCheapest(
-  samples: readonly PackableSample[],
+  samples: readonly MaskedTokens[],
   {
     from,
     to,

@@ -6,14 +6,13 @@ import { before, describe, test } from "node:test";
 import {
   AgentCatalog,
   AgentModules,
-  FinishReason,
   type GenerateCall,
-  type Generation,
   type Policy,
+  type PolicyGeneration,
 } from "@hone/agents";
 import { CodeGate } from "@hone/config";
 import { Outcome, Random } from "@hone/core";
-import { checkSample } from "@hone/rl";
+import { checkSample, FinishReason } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import { fuzz } from "@hone/testing/fuzz";
 import { ChatRenderer, loadTokenizer, type Tokenizer } from "@hone/tokenizer";
@@ -76,7 +75,7 @@ class AnyTokens implements Policy {
     this.#answers = answers;
   }
 
-  async generate(call: GenerateCall): Promise<Generation> {
+  async generate(call: GenerateCall): Promise<PolicyGeneration> {
     const asked = this.#answers[this.sampled.length % this.#answers.length]!;
     const tokenIds = idsOf(asked).slice(0, call.sampling.maxNewTokens);
     const isStop = tokenizer.stopTokenIds.includes(tokenIds.at(-1) ?? -1);

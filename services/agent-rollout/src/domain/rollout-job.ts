@@ -1,8 +1,8 @@
 /** A rollout in the domain: the job that asks for it, and its record. */
 
-import type { RecordedTurn, SamplingParameters, ToolUse } from "@hone/agents";
+import type { RecordedTurn, ToolUse } from "@hone/agents";
 import type { Outcome, Slot } from "@hone/core";
-import type { Sample } from "@hone/rl";
+import type { Sample, SamplingParameters } from "@hone/rl";
 
 /** One rollout to execute. */
 export interface RolloutJob {

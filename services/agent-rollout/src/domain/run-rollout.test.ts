@@ -3,7 +3,6 @@ import { describe, test } from "node:test";
 import {
   type AgentRollout,
   type Environment,
-  FinishReason,
   InfrastructureError,
   type Policy,
   PolicyUnavailableError,
@@ -11,6 +10,7 @@ import {
   registerEnvironment,
 } from "@hone/agents";
 import { delay, Outcome, turnSeed } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import { EncodingLimitError } from "@hone/tokenizer";
 import { HumanMessage } from "@langchain/core/messages";
 import { z } from "zod";

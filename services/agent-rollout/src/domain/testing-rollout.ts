@@ -3,13 +3,13 @@
 import {
   AgentCatalog,
   AgentModules,
-  FinishReason,
   type GenerateCall,
-  type Generation,
   type OutsideAccess,
   type Policy,
+  type PolicyGeneration,
 } from "@hone/agents";
 import { CodeGate } from "@hone/config";
+import { FinishReason } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { Endpoints } from "./endpoints.ts";
@@ -33,7 +33,7 @@ export class WritingPolicy implements Policy {
     return this.calls.map(({ promptIds }) => this.#renderer.tokenizer.decode(promptIds));
   }
 
-  async generate(call: GenerateCall): Promise<Generation> {
+  async generate(call: GenerateCall): Promise<PolicyGeneration> {
     const index = this.calls.push(call) - 1;
     const { tokenizer } = this.#renderer;
     const text = this.#texts[Math.min(index, this.#texts.length - 1)] ?? "";

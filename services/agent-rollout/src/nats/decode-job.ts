@@ -1,7 +1,7 @@
 /** Decodes a rollout job from the wire. */
 
 import { describeError, parseJson, TerminalError } from "@hone/core";
-import { lastKeyOf, slotFromWire, UndecodableMessageError } from "@hone/messaging";
+import { lastKeyOf, samplingFromWire, slotFromWire, UndecodableMessageError } from "@hone/messaging";
 import type { RolloutLimits, Sampling, RolloutJob as WireJob } from "@hone/proto-gen/rollout";
 import type { JobEndpoint, JobTask, RolloutJob } from "../domain/rollout-job.ts";
 
@@ -35,14 +35,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       agentModules: job.agentModules,
       scriptedPolicy: job.scriptedPolicy,
       endpoint: decodeEndpoint(job.endpoint),
-      sampling: {
-        temperature: sampling.temperature,
-        topP: sampling.topP,
-        topK: sampling.topK,
-        minP: sampling.minP,
-        repetitionPenalty: sampling.repetitionPenalty || 1,
-        maxNewTokens: sampling.maxNewTokens,
-      },
+      sampling: samplingFromWire(sampling),
       limits: {
         maxTurns: limits.maxTurns,
         maxContextTokens: limits.maxContextTokens,

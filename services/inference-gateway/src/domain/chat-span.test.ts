@@ -7,7 +7,7 @@ import { ExportTraceServiceRequestSchema, type Span, Span_SpanKind } from "@hone
 import { contextOf, startSpan, startTelemetry, type Telemetry } from "@hone/telemetry";
 import { startChatSpan } from "./chat-span.ts";
 import { EngineBusyError } from "./errors.ts";
-import type { GenerateRequest, GenerateResult } from "./inference-engine.ts";
+import type { EngineGeneration, GenerateRequest } from "./inference-engine.ts";
 
 const request: GenerateRequest = {
   id: "call#1",
@@ -20,8 +20,8 @@ const request: GenerateRequest = {
   versionRange: { lowest: 3, highest: 4 },
   deadlineMs: 1_000,
 };
-const result: GenerateResult = {
-  ids: [5, 6],
+const result: EngineGeneration = {
+  tokenIds: [5, 6],
   logprobs: [-1, -2],
   finishReason: "stop",
   versions: [

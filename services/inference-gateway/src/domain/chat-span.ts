@@ -11,13 +11,13 @@ import {
   SpanName,
   startSpan,
 } from "@hone/telemetry";
-import type { GenerateRequest, GenerateResult } from "./inference-engine.ts";
+import type { EngineGeneration, GenerateRequest } from "./inference-engine.ts";
 
 export interface ChatSpan {
   /** Context for the work of the generation, whose spans become children of this one. */
   readonly below: Context;
   /** Ends the span with the result. */
-  done(result: GenerateResult): void;
+  done(result: EngineGeneration): void;
   failed(error: unknown): void;
 }
 
@@ -65,13 +65,13 @@ function requestAttributes(request: GenerateRequest, replica: string) {
   };
 }
 
-function resultAttributes(request: GenerateRequest, result: GenerateResult) {
+function resultAttributes(request: GenerateRequest, result: EngineGeneration) {
   const { metrics } = result;
   const version = result.versions.at(-1)?.version;
   return {
     [Attr.genAiResponseFinishReasons]: [result.finishReason],
     [Attr.genAiInputTokens]: request.promptIds.length,
-    [Attr.genAiOutputTokens]: result.ids.length,
+    [Attr.genAiOutputTokens]: result.tokenIds.length,
     [Attr.genAiCachedTokens]: metrics.cachedTokens,
     [Attr.queueMs]: metrics.queueMs,
     [Attr.prefillMs]: metrics.prefillMs,
@@ -81,7 +81,7 @@ function resultAttributes(request: GenerateRequest, result: GenerateResult) {
 }
 
 /** The phases follow each other and end now; the time before them was a wait for the version. */
-function recordPhases(span: Span, parent: Context, startedAt: number, result: GenerateResult): void {
+function recordPhases(span: Span, parent: Context, startedAt: number, result: EngineGeneration): void {
   const below = contextOf(span, parent);
   const { queueMs, prefillMs, decodeMs } = result.metrics;
   let at = Math.max(startedAt, Date.now() - queueMs - prefillMs - decodeMs);

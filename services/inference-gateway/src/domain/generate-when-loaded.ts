@@ -2,9 +2,9 @@
 
 import { VersionBehindError } from "./errors.ts";
 import type {
+  EngineGeneration,
   GenerateOptions,
   GenerateRequest,
-  GenerateResult,
   InferenceEngine,
 } from "./inference-engine.ts";
 import type { PolicyKeeper } from "./policy-keeper.ts";
@@ -24,7 +24,7 @@ export async function generateWhenLoaded(
   keeper: PolicyKeeper,
   request: GenerateRequest,
   options: GenerateWhenLoadedOptions,
-): Promise<GenerateResult> {
+): Promise<EngineGeneration> {
   const { versionWaitMs, signal, onTokens } = options;
   const startedAt = performance.now();
   const mayWaitMs = Math.min(versionWaitMs, request.deadlineMs);

@@ -1,7 +1,7 @@
 /** Metrics of this replica's generations and of the steps of its engine. */
 
 import { counterOf, histogramOf, Instrument } from "@hone/telemetry";
-import type { GenerateResult } from "./inference-engine.ts";
+import type { EngineGeneration } from "./inference-engine.ts";
 
 /** One step of an engine. */
 export interface StepFigures {
@@ -18,10 +18,10 @@ const queueSeconds = histogramOf(Instrument.generationQueueSeconds).of({});
 const stepSeconds = histogramOf(Instrument.engineStepSeconds).of({});
 const batchSize = histogramOf(Instrument.engineBatchSize).of({});
 
-export function countGeneration({ ids, metrics }: GenerateResult): void {
+export function countGeneration({ tokenIds, metrics }: EngineGeneration): void {
   prefillTokens.add(metrics.prefillTokens);
   cachedTokens.add(metrics.cachedTokens);
-  sampledTokens.add(ids.length);
+  sampledTokens.add(tokenIds.length);
   queueSeconds.observe(metrics.queueMs / MS_PER_SECOND);
 }
 

@@ -7,13 +7,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { FinishReason } from "@hone/rl";
 import { InvalidRequestError, PolicyLoadError, VersionBehindError, VersionStaleError } from "./errors.ts";
-import {
-  FinishReason,
-  type GenerateRequest,
-  type InferenceEngine,
-  type PolicySource,
-} from "./inference-engine.ts";
+import type { GenerateRequest, InferenceEngine, PolicySource } from "./inference-engine.ts";
 
 export interface EngineUnderTest {
   readonly engine: InferenceEngine;
@@ -76,9 +72,11 @@ export function testInferenceEngine(
       withEngine(async (subject) => {
         await subject.engine.loadPolicy(subject.first);
         const result = await subject.engine.generate(ask(subject));
-        assert.equal(result.ids.length, 8);
+        assert.equal(result.tokenIds.length, 8);
         assert.equal(result.logprobs.length, 8);
-        assert.ok(result.ids.every((id) => Number.isInteger(id) && id >= 0 && id < subject.vocabularySize));
+        assert.ok(
+          result.tokenIds.every((id) => Number.isInteger(id) && id >= 0 && id < subject.vocabularySize),
+        );
         assert.ok(result.logprobs.every((logprob) => logprob <= 0 && Number.isFinite(logprob)));
         assert.equal(result.finishReason, FinishReason.length);
         assert.deepEqual(result.versions, [{ version: subject.first.version, tokenCount: 8 }]);
@@ -92,7 +90,7 @@ export function testInferenceEngine(
         await subject.engine.loadPolicy(subject.first);
         const sampling = { ...ask(subject).sampling, stopTokenIds: many(subject.vocabularySize) };
         const result = await subject.engine.generate(ask(subject, { sampling }));
-        assert.equal(result.ids.length, 1);
+        assert.equal(result.tokenIds.length, 1);
         assert.equal(result.finishReason, FinishReason.stop);
       }));
 
@@ -103,8 +101,8 @@ export function testInferenceEngine(
         const answers = await Promise.all(
           many(3).map((seed) => subject.engine.generate(ask(subject, { sampling, seed }))),
         );
-        assert.deepEqual(answers[1]!.ids, answers[0]!.ids);
-        assert.deepEqual(answers[2]!.ids, answers[0]!.ids);
+        assert.deepEqual(answers[1]!.tokenIds, answers[0]!.tokenIds);
+        assert.deepEqual(answers[2]!.tokenIds, answers[0]!.tokenIds);
         assert.ok(answers[0]!.logprobs.every((logprob) => logprob === 0));
       }));
 
@@ -114,7 +112,7 @@ export function testInferenceEngine(
         const answers = await Promise.all(
           many(8).map((seed) => subject.engine.generate(ask(subject, { seed }))),
         );
-        assert.ok(new Set(answers.map((answer) => answer.ids.join())).size > 1);
+        assert.ok(new Set(answers.map((answer) => answer.tokenIds.join())).size > 1);
       }));
 
     test("samples only from the top-k tokens, with logprobs of their distribution", () =>
@@ -133,7 +131,7 @@ export function testInferenceEngine(
         const greedy = await subject.engine.generate(
           ask(subject, { sampling: { ...sampling, topK: 0, temperature: 0 } }),
         );
-        assert.deepEqual(result.ids, greedy.ids);
+        assert.deepEqual(result.tokenIds, greedy.tokenIds);
         assert.ok(result.logprobs.every((logprob) => Math.abs(logprob) < 1e-6));
       }));
 
@@ -144,11 +142,11 @@ export function testInferenceEngine(
           ask(subject, { seed: i, promptIds: [1 + (i % 8), 2, 3, i % 5] }),
         );
         const together = await Promise.all(requests.map((request) => subject.engine.generate(request)));
-        assert.ok(together.every((result) => result.ids.length === 8));
+        assert.ok(together.every((result) => result.tokenIds.length === 8));
         if (!isExact) return;
         for (const [i, request] of requests.entries()) {
           const again = await subject.engine.generate({ ...request, id: `${request.id}-again` });
-          assert.deepEqual([again.ids, again.logprobs], [together[i]!.ids, together[i]!.logprobs]);
+          assert.deepEqual([again.tokenIds, again.logprobs], [together[i]!.tokenIds, together[i]!.logprobs]);
         }
       }));
 
@@ -157,12 +155,12 @@ export function testInferenceEngine(
         await subject.engine.loadPolicy(subject.first);
         const ids: number[] = [];
         const logprobs: number[] = [];
-        const onTokens = (chunk: { ids: readonly number[]; logprobs: readonly number[] }) => {
-          ids.push(...chunk.ids);
+        const onTokens = (chunk: { tokenIds: readonly number[]; logprobs: readonly number[] }) => {
+          ids.push(...chunk.tokenIds);
           logprobs.push(...chunk.logprobs);
         };
         const result = await subject.engine.generate(ask(subject), { onTokens });
-        assert.deepEqual([ids, logprobs], [result.ids, result.logprobs]);
+        assert.deepEqual([ids, logprobs], [result.tokenIds, result.logprobs]);
       }));
 
     test("ends a generation that is aborted by id or by signal, and returns its tokens so far", () =>
@@ -175,7 +173,7 @@ export function testInferenceEngine(
           const end = () => (how === "id" ? subject.engine.abort(request.id) : controller.abort());
           const result = await subject.engine.generate(request, { onTokens: end, signal: controller.signal });
           assert.equal(result.finishReason, FinishReason.aborted);
-          assert.ok(result.ids.length > 0 && result.ids.length < sampling.maxNewTokens);
+          assert.ok(result.tokenIds.length > 0 && result.tokenIds.length < sampling.maxNewTokens);
         }
       }));
 
@@ -185,7 +183,7 @@ export function testInferenceEngine(
         const sampling = { ...ask(subject).sampling, maxNewTokens: subject.maxContextTokens - 5 };
         const result = await subject.engine.generate(ask(subject, { sampling, deadlineMs: 2 }));
         assert.equal(result.finishReason, FinishReason.deadline);
-        assert.ok(result.ids.length < sampling.maxNewTokens);
+        assert.ok(result.tokenIds.length < sampling.maxNewTokens);
       }));
 
     test("moves a generation to a new version, and labels each token with its version", () =>
@@ -200,7 +198,7 @@ export function testInferenceEngine(
         const moving = await subject.engine.generate(ask(subject, { sampling }), { onTokens });
         await loading;
         const counted = moving.versions.reduce((sum, span) => sum + span.tokenCount, 0);
-        assert.equal(counted, moving.ids.length);
+        assert.equal(counted, moving.tokenIds.length);
         assert.equal(moving.versions[0]!.version, 1);
         const after = await subject.engine.generate(ask(subject));
         assert.deepEqual(after.versions, [{ version: 2, tokenCount: 8 }]);

@@ -8,26 +8,16 @@
  * G4: `generate` settles by the request's deadline.
  */
 
-/** Parameters of the sampling distribution, all explicit. */
-export interface SamplingParameters {
-  /** 0 chooses the most likely token; otherwise logits are divided by it. In [0, 100]. */
-  readonly temperature: number;
-  /** Smallest set of tokens whose probability reaches this; 1 = all. In (0, 1]. */
-  readonly topP: number;
-  /** Most likely tokens considered; 0 = all. */
-  readonly topK: number;
-  /** Least probability of a token, as a share of the most likely one's. In [0, 1]. @default 0, all */
-  readonly minP?: number;
-  /** Logits of tokens in the context are divided by it, or multiplied where negative. Above 0. @default 1 */
-  readonly repetitionPenalty?: number;
+import type { Generation, SamplingParameters } from "@hone/rl";
+
+/** What tokens are drawn by: a run's sampling, and what else a client of the HTTP interface may ask for. */
+export interface EngineSampling extends SamplingParameters {
   /** Subtracted from the logits of tokens that were sampled. In [-2, 2]. @default 0 */
   readonly presencePenalty?: number;
   /** Subtracted from the logit of a token as often as it was sampled. In [-2, 2]. @default 0 */
   readonly frequencyPenalty?: number;
   /** How many of the most likely tokens are returned with each sampled one. 0 to 20. @default 0 */
   readonly topLogprobs?: number;
-  /** Most tokens sampled. At least 1. */
-  readonly maxNewTokens: number;
   /** Sampling one of these ends the generation; it stays the last of the ids, since it was sampled. */
   readonly stopTokenIds: readonly number[];
 }
@@ -37,7 +27,7 @@ export const MAX_TOP_LOGPROBS = 20;
 
 /** A token with its log-probability under the sampling distribution. */
 export interface TokenLogprob {
-  readonly id: number;
+  readonly tokenId: number;
   readonly logprob: number;
 }
 
@@ -54,7 +44,7 @@ export interface GenerateRequest {
   readonly model: string;
   /** The whole context, verbatim. At least one token. */
   readonly promptIds: readonly number[] | Int32Array;
-  readonly sampling: SamplingParameters;
+  readonly sampling: EngineSampling;
   /** A non-negative safe integer. */
   readonly seed: number;
   /** Conversation whose cached K/V its next turn may use. A hint that never changes the answer. */
@@ -64,25 +54,6 @@ export interface GenerateRequest {
   readonly versionRange: VersionRange;
   /** Milliseconds after the call within which it settles. */
   readonly deadlineMs: number;
-}
-
-/** How a generation ended. */
-export const FinishReason = {
-  /** A stop token was sampled; it is the last of the ids. */
-  stop: "stop",
-  /** `maxNewTokens` or the model's context is used up. */
-  length: "length",
-  /** The caller aborted the generation; the ids are those sampled until then. */
-  aborted: "aborted",
-  /** The deadline passed; the ids are those sampled until then. */
-  deadline: "deadline",
-} as const;
-export type FinishReason = (typeof FinishReason)[keyof typeof FinishReason];
-
-/** Consecutive tokens of one policy version. */
-export interface VersionSpan {
-  readonly version: number;
-  readonly tokenCount: number;
 }
 
 /** Counts and times of a generation. */
@@ -97,22 +68,15 @@ export interface GenerateMetrics {
   readonly decodeMs: number;
 }
 
-export interface GenerateResult {
-  /** Every sampled token in order. N of them. */
-  readonly ids: readonly number[];
-  /** Log-probability of each under the sampling distribution, rounded to float32 as in messages. N of them. */
-  readonly logprobs: readonly number[];
+export interface EngineGeneration extends Generation {
   /** The most likely tokens at each position in descending order, without impossible ones. N lists, or none if the request asks for none. */
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
-  readonly finishReason: FinishReason;
-  /** In order; the counts sum to N. */
-  readonly versions: readonly VersionSpan[];
   readonly metrics: GenerateMetrics;
 }
 
 /** Tokens sampled since the last chunk of the same generation. */
 export interface TokenChunk {
-  readonly ids: readonly number[];
+  readonly tokenIds: readonly number[];
   readonly logprobs: readonly number[];
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];
 }
@@ -177,7 +141,7 @@ export interface InferenceEngine {
    * @throws {VersionStaleError} when all versions of the range have been replaced by newer ones.
    * @throws {EngineFailedError} when the engine failed or is closed.
    */
-  generate(request: GenerateRequest, options?: GenerateOptions): Promise<GenerateResult>;
+  generate(request: GenerateRequest, options?: GenerateOptions): Promise<EngineGeneration>;
   /**
    * Loads a version, on which new generations then run; until it is ready, they run on the former one. Running generations
    * move to it if their range allows, and else end on the former one.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PolicyLoadError, VersionBehindError } from "./errors.ts";
 import { generateWhenLoaded } from "./generate-when-loaded.ts";
-import type { GenerateRequest, GenerateResult, InferenceEngine, PolicySource } from "./inference-engine.ts";
+import type { EngineGeneration, GenerateRequest, InferenceEngine, PolicySource } from "./inference-engine.ts";
 import { type PolicyChange, PolicyKeeper } from "./policy-keeper.ts";
 
 /** An engine whose loads end when the test says so. */
@@ -27,13 +27,13 @@ class HandDrivenEngine implements InferenceEngine {
     this.version = 0;
   }
 
-  async generate(request: GenerateRequest): Promise<GenerateResult> {
+  async generate(request: GenerateRequest): Promise<EngineGeneration> {
     if (this.version < request.versionRange.lowest) {
       throw new VersionBehindError(request.model, request.versionRange, this.version);
     }
     this.calls.push(`generate on ${this.version}`);
     const metrics = { prefillTokens: 1, cachedTokens: 0, queueMs: 0, prefillMs: 0, decodeMs: 0 };
-    return { ids: [], logprobs: [], finishReason: "length", versions: [], metrics };
+    return { tokenIds: [], logprobs: [], finishReason: "length", versions: [], metrics };
   }
 
   abort(): void {

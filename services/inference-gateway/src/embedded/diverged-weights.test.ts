@@ -59,7 +59,7 @@ for (const contextLayout of ["pooled", "slots"] as const) {
       while (core.hasWork) await core.step();
       const outcomes = new Array<string>(prompts.length);
       for (const event of core.takeEvents()) {
-        outcomes[Number(event.id)] = event.kind === "done" ? event.result.ids.join() : event.kind;
+        outcomes[Number(event.id)] = event.kind === "done" ? event.result.tokenIds.join() : event.kind;
       }
       await runner.dispose();
       return outcomes;

@@ -13,9 +13,9 @@ import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { countEngineStep } from "../domain/generation-metrics.ts";
 import type {
   EngineCapacity,
+  EngineGeneration,
   GenerateOptions,
   GenerateRequest,
-  GenerateResult,
   InferenceEngine,
   LoadedModel,
   LoadPolicyOptions,
@@ -62,7 +62,7 @@ const SWEEP_EVERY_MS = 1_000;
 const CLOSE_GRACE_MS = 5_000;
 
 interface PendingGeneration {
-  readonly resolve: (result: GenerateResult) => void;
+  readonly resolve: (result: EngineGeneration) => void;
   readonly reject: (error: Error) => void;
   readonly onTokens: GenerateOptions["onTokens"];
   readonly sweptAt: number;
@@ -127,7 +127,7 @@ export class EmbeddedEngine implements InferenceEngine {
     this.#sweeper.unref();
   }
 
-  async generate(request: GenerateRequest, options: GenerateOptions = {}): Promise<GenerateResult> {
+  async generate(request: GenerateRequest, options: GenerateOptions = {}): Promise<EngineGeneration> {
     checkRequest(request);
     this.#checkUsable();
     if (this.#generations.has(request.id)) {
@@ -135,7 +135,7 @@ export class EmbeddedEngine implements InferenceEngine {
     }
     const { signal, onTokens } = options;
     const submittedAt = sharedClock();
-    const { promise, resolve, reject } = Promise.withResolvers<GenerateResult>();
+    const { promise, resolve, reject } = Promise.withResolvers<EngineGeneration>();
     const sweptAt = submittedAt + request.deadlineMs + SWEEP_GRACE_MS;
     this.#generations.set(request.id, { resolve, reject, onTokens, sweptAt, deadlineMs: request.deadlineMs });
     this.#submit({

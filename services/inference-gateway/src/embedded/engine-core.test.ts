@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import {
   EngineBusyError,
   EngineFailedError,
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import { FinishReason, type GenerateRequest, type GenerateResult } from "../domain/inference-engine.ts";
+import type { EngineGeneration, GenerateRequest } from "../domain/inference-engine.ts";
 import { RUN_COST } from "./embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
 import type { RunItem } from "./policy-runner.ts";
@@ -54,19 +55,19 @@ async function finish(core: EngineCore, events: EngineEvent[] = []) {
     events.push(...core.takeEvents());
   }
   events.push(...core.takeEvents());
-  const results = new Map<string, GenerateResult>();
+  const results = new Map<string, EngineGeneration>();
   for (const event of events) if (event.kind === "done") results.set(event.id, event.result);
   return { results, events };
 }
 
-async function alone(work: GenerateRequest): Promise<GenerateResult> {
+async function alone(work: GenerateRequest): Promise<EngineGeneration> {
   const { core } = await coreWith();
   core.submit(work, false);
   return (await finish(core)).results.get(work.id)!;
 }
 
-function sampleOf(result: GenerateResult | undefined) {
-  return { ids: result?.ids, logprobs: result?.logprobs, finishReason: result?.finishReason };
+function sampleOf(result: EngineGeneration | undefined) {
+  return { ids: result?.tokenIds, logprobs: result?.logprobs, finishReason: result?.finishReason };
 }
 
 describe("EngineCore", () => {
@@ -156,7 +157,7 @@ describe("EngineCore", () => {
       const result = (await finish(core)).results.get(work.id)!;
       assert.deepEqual(sampleOf(result), sampleOf(await alone(work)));
       if (turn > 0) assert.ok(result.metrics.prefillTokens <= 4, `prefill ${result.metrics.prefillTokens}`);
-      context = [...context, ...result.ids, 5, 6, 7];
+      context = [...context, ...result.tokenIds, 5, 6, 7];
     }
     assert.ok(runner.runs.every((run) => run.sequences === 1));
   });
@@ -170,11 +171,11 @@ describe("EngineCore", () => {
     const full = request({ sampling: { ...stopping.sampling, maxNewTokens: 100, stopTokenIds: [] } });
     for (const work of [atOnce, limited, full]) core.submit(work, false);
     const { results } = await finish(core);
-    assert.equal(results.get(atOnce.id)!.ids.length, 1);
+    assert.equal(results.get(atOnce.id)!.tokenIds.length, 1);
     assert.equal(results.get(atOnce.id)!.finishReason, FinishReason.stop);
-    assert.equal(results.get(limited.id)!.ids.length, 2);
+    assert.equal(results.get(limited.id)!.tokenIds.length, 2);
     assert.equal(results.get(limited.id)!.finishReason, FinishReason.length);
-    assert.equal(results.get(full.id)!.ids.length, 7);
+    assert.equal(results.get(full.id)!.tokenIds.length, 7);
     assert.equal(results.get(full.id)!.finishReason, FinishReason.length);
   });
 
@@ -200,11 +201,11 @@ describe("EngineCore", () => {
     assert.ok(runner.isDisposed, "the old version is dropped once nothing needs it");
     // The new version alone gives the same last tokens for the same context, so no K/V of the old one was used.
     const tail = request({
-      promptIds: [...moving.promptIds, ...moved.ids.slice(0, 3)],
+      promptIds: [...moving.promptIds, ...moved.tokenIds.slice(0, 3)],
       sampling: { ...sampling, maxNewTokens: 3 },
     });
     core.submit(tail, false);
-    assert.deepEqual((await finish(core)).results.get(tail.id)!.ids, moved.ids.slice(3));
+    assert.deepEqual((await finish(core)).results.get(tail.id)!.tokenIds, moved.tokenIds.slice(3));
   });
 
   test("refuses versions that are not loaded, with an error that shows whether waiting can help", async () => {
@@ -252,7 +253,7 @@ describe("EngineCore", () => {
       now += 5;
       const { results } = await finish(core);
       assert.equal(results.get(aborted.id)!.finishReason, FinishReason.aborted);
-      assert.equal(results.get(aborted.id)!.ids.length, 2);
+      assert.equal(results.get(aborted.id)!.tokenIds.length, 2);
       assert.equal(results.get(late.id)!.finishReason, FinishReason.deadline);
     }
   });
@@ -268,8 +269,8 @@ describe("EngineCore", () => {
     assert.ok(chunks.every((chunk) => chunk.id === streaming.id));
     assert.ok(chunks.length > 1);
     assert.deepEqual(
-      chunks.flatMap((chunk) => chunk.ids),
-      results.get(streaming.id)!.ids,
+      chunks.flatMap((chunk) => chunk.tokenIds),
+      results.get(streaming.id)!.tokenIds,
     );
     assert.deepEqual(
       chunks.flatMap((chunk) => chunk.logprobs),

@@ -10,6 +10,7 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
+import { FinishReason } from "@hone/rl";
 import {
   EngineBusyError,
   EngineFailedError,
@@ -17,12 +18,11 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import {
-  FinishReason,
-  type GenerateRequest,
-  type GenerateResult,
-  type LoadedModel,
-  type TokenChunk,
+import type {
+  EngineGeneration,
+  GenerateRequest,
+  LoadedModel,
+  TokenChunk,
 } from "../domain/inference-engine.ts";
 import { Sampler } from "../domain/sampling/sampler.ts";
 import type { RowMasses } from "../domain/sampling/sampling-row.ts";
@@ -50,7 +50,7 @@ export interface EngineCoreOptions {
 /** What happened to a generation since the last step. */
 export type EngineEvent =
   | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
-  | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
+  | { readonly kind: "done"; readonly id: string; readonly result: EngineGeneration }
   | { readonly kind: "failed"; readonly id: string; readonly error: Error };
 
 const DIVERGED = "The weights have diverged: they give numbers that are not finite";
@@ -323,8 +323,8 @@ export class EngineCore {
       return;
     }
     sequence.append(sampler, policy.version, now);
-    const isStopped = sampling.stopTokenIds.includes(sampler.id);
-    if (isStopped || sequence.length === sequence.tokens.length) {
+    const isStopped = sampling.stopTokenIds.includes(sampler.tokenId);
+    if (isStopped || sequence.length === sequence.tokenIds.length) {
       policy.running = policy.running.filter((other) => other !== sequence);
       sequence.release(policy.cache, policy.pool);
       this.#finish(sequence, isStopped ? FinishReason.stop : FinishReason.length, now);
@@ -368,7 +368,7 @@ export class EngineCore {
 
   #reportTokens(sequence: Sequence): void {
     const chunk = sequence.takeChunk();
-    if (chunk.ids.length > 0) this.#events.push({ kind: "tokens", id: sequence.request.id, ...chunk });
+    if (chunk.tokenIds.length > 0) this.#events.push({ kind: "tokens", id: sequence.request.id, ...chunk });
   }
 
   #finish(sequence: Sequence, reason: FinishReason, now: number): void {

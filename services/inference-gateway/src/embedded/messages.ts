@@ -15,8 +15,8 @@ import {
 } from "../domain/errors.ts";
 import type { StepFigures } from "../domain/generation-metrics.ts";
 import type {
+  EngineGeneration,
   GenerateRequest,
-  GenerateResult,
   LoadedModel,
   LoadProgress,
   PolicySource,
@@ -59,7 +59,7 @@ export type FromWorker =
 
 export type WireEvent =
   | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
-  | { readonly kind: "done"; readonly id: string; readonly result: GenerateResult }
+  | { readonly kind: "done"; readonly id: string; readonly result: EngineGeneration }
   | { readonly kind: "failed"; readonly id: string; readonly error: WireError };
 
 /** An error of the port, as the parameters of its constructor. */

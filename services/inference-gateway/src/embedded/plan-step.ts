@@ -67,7 +67,7 @@ function sharesMost(sequence: Sequence, other: Sequence): boolean {
   const wanted = Math.max(1, Math.ceil((sequence.pending - 1) * SHARED_PREFILL_SHARE));
   const end = start + wanted;
   if (other.length < end) return false;
-  for (let i = start; i < end; i++) if (sequence.tokens[i] !== other.tokens[i]) return false;
+  for (let i = start; i < end; i++) if (sequence.tokenIds[i] !== other.tokenIds[i]) return false;
   return true;
 }
 

@@ -8,7 +8,7 @@ import type { RowMasses } from "../domain/sampling/sampling-row.ts";
 /** Consecutive tokens of one sequence to compute: `tokens[start, start + count)`. */
 export interface RunItem {
   /** The sequence so far. */
-  readonly tokens: Int32Array;
+  readonly tokenIds: Int32Array;
   /** Pool page of every PAGE_ROWS positions. Rows before `start` have their K/V; the run writes that of the next `count`. */
   readonly pages: Int32Array;
   readonly start: number;

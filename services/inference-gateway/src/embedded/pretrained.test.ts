@@ -42,7 +42,7 @@ describe("pretrained checkpoints", () => {
       const items = tokens.map((ids, row) => {
         const numPages = Math.ceil(ids.length / PAGE_ROWS);
         const pages = Int32Array.from({ length: numPages }, (_, i) => 1 + row * numPages + i);
-        return { tokens: Int32Array.from(ids), pages, wantsLogits: true };
+        return { tokenIds: Int32Array.from(ids), pages, wantsLogits: true };
       });
       const whole = await runner.run([{ ...items[1]!, start: 0, count: tokens[1]!.length }]);
       check(1, tokens[1]!.length - 1, whole.logits!);

@@ -8,13 +8,12 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
+import type { FinishReason, VersionSpan } from "@hone/rl";
 import type {
-  FinishReason,
+  EngineGeneration,
   GenerateRequest,
-  GenerateResult,
   TokenChunk,
   TokenLogprob,
-  VersionSpan,
 } from "../domain/inference-engine.ts";
 import { uniformAt } from "../domain/sampling/counter-random.ts";
 import { isFromAll } from "../domain/sampling/sampler.ts";
@@ -23,7 +22,7 @@ import type { Lease, PrefixCache } from "./cache/prefix-cache.ts";
 import type { PolicyRunner, RunItem } from "./policy-runner.ts";
 
 /** A sampled token. */
-export interface Draw extends TokenLogprob {
+export interface DrawnToken extends TokenLogprob {
   /** The most likely tokens, if the request asks for them. */
   readonly top: readonly TokenLogprob[];
 }
@@ -32,7 +31,7 @@ export class Sequence {
   readonly request: GenerateRequest;
   /** Whether the caller wants tokens as they are made. */
   readonly isStreaming: boolean;
-  readonly tokens: Int32Array;
+  readonly tokenIds: Int32Array;
   readonly pages: Int32Array;
   readonly deadlineAt: number;
   readonly logprobs: number[] = [];
@@ -60,8 +59,8 @@ export class Sequence {
     this.isStreaming = isStreaming;
     const prompt = request.promptIds;
     const capacity = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
-    this.tokens = new Int32Array(capacity);
-    this.tokens.set(prompt);
+    this.tokenIds = new Int32Array(capacity);
+    this.tokenIds.set(prompt);
     this.pages = new Int32Array(Math.ceil(capacity / PAGE_ROWS));
     this.length = prompt.length;
     this.#submittedAt = submittedAt;
@@ -87,7 +86,7 @@ export class Sequence {
 
   /** Takes its prefix from the cache. The last token is always computed, as its logits are needed. */
   start(cache: PrefixCache, now: number): void {
-    this.lease = cache.match(this.tokens, this.length - 1, this.pages);
+    this.lease = cache.match(this.tokenIds, this.length - 1, this.pages);
     this.computed = this.lease.length;
     this.#ownFrom = Math.floor(this.lease.length / PAGE_ROWS);
     this.#startedAt ??= now;
@@ -118,7 +117,7 @@ export class Sequence {
   item(): RunItem {
     const { sampling } = this.request;
     return {
-      tokens: this.tokens,
+      tokenIds: this.tokenIds,
       pages: this.pages,
       start: this.computed,
       count: this.#next,
@@ -141,12 +140,12 @@ export class Sequence {
     this.computed += this.#next;
     this.#next = 0;
     if (wasPrefilling && this.lease !== undefined) {
-      this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
+      this.lease = cache.extend(this.lease, this.tokenIds, this.computed, this.pages);
     }
   }
 
-  append({ id, logprob, top }: Draw, version: number, now: number): void {
-    this.tokens[this.length++] = id;
+  append({ tokenId, logprob, top }: DrawnToken, version: number, now: number): void {
+    this.tokenIds[this.length++] = tokenId;
     this.logprobs.push(logprob);
     if (this.#wantsTop) this.topLogprobs.push(top);
     const last = this.#spans.at(-1);
@@ -160,7 +159,7 @@ export class Sequence {
     const from = this.#told;
     this.#told = this.sampled;
     return {
-      ids: Array.from(this.tokens.subarray(this.promptLength + from, this.length)),
+      tokenIds: Array.from(this.tokenIds.subarray(this.promptLength + from, this.length)),
       logprobs: this.logprobs.slice(from),
       ...(this.#wantsTop && { topLogprobs: this.topLogprobs.slice(from) }),
     };
@@ -169,7 +168,7 @@ export class Sequence {
   /** Gives its K/V to the cache, for its session's next turn and its group. */
   release(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
-    this.lease = cache.extend(this.lease, this.tokens, this.computed, this.pages);
+    this.lease = cache.extend(this.lease, this.tokenIds, this.computed, this.pages);
     this.discard(cache, pool);
   }
 
@@ -185,11 +184,11 @@ export class Sequence {
     this.#next = 0;
   }
 
-  result(finishReason: FinishReason, now: number): GenerateResult {
+  result(finishReason: FinishReason, now: number): EngineGeneration {
     const startedAt = this.#startedAt ?? now;
     const firstTokenAt = this.#firstTokenAt ?? now;
     return {
-      ids: Array.from(this.tokens.subarray(this.request.promptIds.length, this.length)),
+      tokenIds: Array.from(this.tokenIds.subarray(this.request.promptIds.length, this.length)),
       logprobs: this.logprobs,
       ...(this.#wantsTop && { topLogprobs: this.topLogprobs }),
       finishReason,

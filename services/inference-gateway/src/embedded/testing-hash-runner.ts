@@ -45,7 +45,7 @@ export class HashRunner implements PolicyRunner {
     // Written after all items are computed, as no item may see the rows of another one of its run.
     const written: [number, number][] = [];
     let at = 0;
-    for (const { tokens, pages, start, count, wantsLogits } of items) {
+    for (const { tokenIds, pages, start, count, wantsLogits } of items) {
       const rowOf = (i: number) => pages[Math.floor(i / PAGE_ROWS)]! * PAGE_ROWS + (i % PAGE_ROWS);
       let state = start === 0 ? (this.#options.salt ?? 0) : this.#rows[rowOf(start - 1)]!;
       for (let i = 0; i < start; i++) {
@@ -53,7 +53,7 @@ export class HashRunner implements PolicyRunner {
         assert.notEqual(this.#rows[rowOf(i)], 0, `row ${i} was never written`);
       }
       for (let i = start; i < start + count; i++) {
-        state = mix(state, tokens[i]! + 1);
+        state = mix(state, tokenIds[i]! + 1);
         written.push([rowOf(i), state]);
       }
       for (let id = 0; wantsLogits && id < this.limits.vocabularySize; id++) {

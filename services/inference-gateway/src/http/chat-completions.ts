@@ -74,7 +74,7 @@ export const CHAT_COMPLETIONS: CompletionApi<ChatRequest> = {
     }
     return planCompletion(model, request, {
       topLogprobs: top,
-      promptIds: renderer.render(messagesOf(request)).ids,
+      promptIds: renderer.render(messagesOf(request)).tokenIds,
       param: "messages",
       maxNewTokens: value === undefined ? undefined : { param, value },
       defaultNewTokens: undefined,

@@ -6,7 +6,7 @@ import { ApiRequestError } from "@hone/service-kit";
 import type { CompletionRequest } from "../domain/serving/complete.ts";
 import type { ServedModel } from "../domain/serving/served-models.ts";
 
-export interface SamplingParameters {
+export interface AskedSampling {
   readonly n: number | undefined;
   readonly temperature: number | undefined;
   readonly top_p: number | undefined;
@@ -38,7 +38,7 @@ const SEED_RANGE = 2 ** 48 - 1;
 /** @throws {ApiRequestError} when the prompt is empty, or the model's context has no room for it. */
 export function planCompletion(
   { language }: ServedModel,
-  sampling: SamplingParameters,
+  sampling: AskedSampling,
   prompt: PromptParameters,
 ): CompletionRequest {
   const { promptIds, param, maxNewTokens, defaultNewTokens } = prompt;

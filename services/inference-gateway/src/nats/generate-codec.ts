@@ -2,6 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, InvalidInputError } from "@hone/core";
+import { samplingFromWire } from "@hone/messaging";
 import {
   type GenerateReply,
   GenerateReplySchema,
@@ -9,23 +10,21 @@ import {
   FinishReason as WireFinishReason,
   type GenerateRequest as WireRequest,
 } from "@hone/proto-gen/policy";
+import { FinishReason } from "@hone/rl";
 import {
   EngineBusyError,
   InvalidRequestError,
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import {
-  FinishReason,
-  type GenerateRequest,
-  type GenerateResult,
-  type TokenChunk,
-} from "../domain/inference-engine.ts";
+import type { EngineGeneration, GenerateRequest, TokenChunk } from "../domain/inference-engine.ts";
 
 const FINISH_REASONS: Readonly<Record<FinishReason, WireFinishReason>> = {
   [FinishReason.stop]: WireFinishReason.STOP,
   [FinishReason.length]: WireFinishReason.LENGTH,
   [FinishReason.aborted]: WireFinishReason.ABORTED,
+  // No engine looks for texts.
+  [FinishReason.stopText]: WireFinishReason.STOP,
   // The caller stopped waiting at the same time: to it, the generation went away.
   [FinishReason.deadline]: WireFinishReason.ABORTED,
 };
@@ -41,16 +40,7 @@ export function requestFromWire(message: WireRequest, id: string): GenerateReque
     id,
     model: message.model,
     promptIds: message.promptIds,
-    sampling: {
-      temperature: sampling.temperature,
-      topP: sampling.topP,
-      topK: sampling.topK,
-      minP: sampling.minP,
-      // Callers that know of none send nothing.
-      repetitionPenalty: sampling.repetitionPenalty || 1,
-      maxNewTokens: sampling.maxNewTokens,
-      stopTokenIds: message.stopTokenIds,
-    },
+    sampling: { ...samplingFromWire(sampling), stopTokenIds: message.stopTokenIds },
     seed: Number(message.seed),
     sessionId: message.sessionId,
     groupId: message.groupId,
@@ -59,13 +49,13 @@ export function requestFromWire(message: WireRequest, id: string): GenerateReque
   };
 }
 
-export function doneReply(result: GenerateResult): GenerateReply {
+export function doneReply(result: EngineGeneration): GenerateReply {
   const { metrics } = result;
   return create(GenerateReplySchema, {
     kind: {
       case: "done",
       value: {
-        tokenIds: [...result.ids],
+        tokenIds: [...result.tokenIds],
         logprobs: [...result.logprobs],
         finishReason: FINISH_REASONS[result.finishReason],
         versions: [...result.versions],
@@ -80,7 +70,7 @@ export function doneReply(result: GenerateResult): GenerateReply {
 
 export function tokensReply(chunk: TokenChunk): GenerateReply {
   return create(GenerateReplySchema, {
-    kind: { case: "tokens", value: { tokenIds: [...chunk.ids], logprobs: [...chunk.logprobs] } },
+    kind: { case: "tokens", value: { tokenIds: [...chunk.tokenIds], logprobs: [...chunk.logprobs] } },
   });
 }
 

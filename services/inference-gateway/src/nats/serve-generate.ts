@@ -21,17 +21,13 @@ import {
   GenerateRequestSchema,
   type GenerateRequest as WireRequest,
 } from "@hone/proto-gen/policy";
+import { FinishReason } from "@hone/rl";
 import { Instrument, type Logger, observeMetric, runBelow } from "@hone/telemetry";
 import { type ChatSpan, startChatSpan } from "../domain/chat-span.ts";
 import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { generateWhenLoaded } from "../domain/generate-when-loaded.ts";
 import { countGeneration } from "../domain/generation-metrics.ts";
-import {
-  FinishReason,
-  type GenerateResult,
-  type InferenceEngine,
-  type TokenChunk,
-} from "../domain/inference-engine.ts";
+import type { EngineGeneration, InferenceEngine, TokenChunk } from "../domain/inference-engine.ts";
 import type { PolicyKeeper } from "../domain/policy-keeper.ts";
 import { doneReply, errorReply, heartbeatReply, requestFromWire, tokensReply } from "./generate-codec.ts";
 
@@ -127,7 +123,7 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
   }
 
   /** R3 */
-  function checkNotCutOff(result: GenerateResult, asked: AbortSignal): void {
+  function checkNotCutOff(result: EngineGeneration, asked: AbortSignal): void {
     if (result.finishReason === FinishReason.aborted && !asked.aborted) {
       throw new EngineFailedError("This replica is stopping and has cut the generation off");
     }

@@ -81,7 +81,7 @@ describe("SglangChunks", () => {
   test("reads chunks with all tokens so far, and chunks with only the new ones", () => {
     for (const second of [triples, triples.slice(1)]) {
       const chunks = new SglangChunks("SGLang", false);
-      assert.deepEqual(chunks.read(event(triples.slice(0, 1), 1)).ids, [5]);
+      assert.deepEqual(chunks.read(event(triples.slice(0, 1), 1)).tokenIds, [5]);
       assert.deepEqual(chunks.read(event(second, 3)), { ids: [6, 7], logprobs: [-1, -2] });
       const end = { finish_reason: { type: "length", length: 3 } };
       assert.deepEqual(chunks.read(event([], 3, end)), { ids: [], logprobs: [], end: "length" });
@@ -128,10 +128,10 @@ describe("probeScoring()", () => {
           const scale = scoring === "raw" ? 1 : temperature;
           const all = scoring === "processed" ? sorted.slice(0, topK) : sorted;
           const total = Math.log(all.reduce((sum, logit) => sum + Math.exp(logit / scale), 0));
-          const told = all.map((logit, id) => ({ id, logprob: logit / scale - total }));
+          const told = all.map((logit, tokenId) => ({ tokenId, logprob: logit / scale - total }));
           // The last of the kept tokens is drawn.
-          const { id, logprob } = told[topK - 1]!;
-          yield { ids: [id], logprobs: [logprob], topLogprobs: [told.slice(0, topLogprobs)] };
+          const { tokenId, logprob } = told[topK - 1]!;
+          yield { tokenIds: [tokenId], logprobs: [logprob], topLogprobs: [told.slice(0, topLogprobs)] };
         },
       },
       { kind: "whole", label: "", folder: "" },

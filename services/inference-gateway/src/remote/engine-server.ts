@@ -4,7 +4,7 @@
  */
 
 import type { ModelSpec } from "@hone/nn";
-import type { SamplingParameters, TokenLogprob } from "../domain/inference-engine.ts";
+import type { EngineSampling, TokenLogprob } from "../domain/inference-engine.ts";
 
 /** The distribution of a server's logprobs, which probe-scoring.ts finds out by requests. */
 export const Scoring = {
@@ -54,7 +54,7 @@ export interface ServerWeights {
 /** Continues token ids. */
 export interface ServerCall {
   readonly promptIds: readonly number[];
-  readonly sampling: SamplingParameters;
+  readonly sampling: EngineSampling;
   /** Most tokens of this call; at least 1. */
   readonly maxNewTokens: number;
   readonly seed: number;
@@ -65,7 +65,7 @@ export interface ServerCall {
 
 /** The tokens of a call since its last chunk. */
 export interface ServerChunk {
-  readonly ids: readonly number[];
+  readonly tokenIds: readonly number[];
   readonly logprobs: readonly number[];
   /** The most likely tokens at each position, if the call asks for them; in any order, perhaps one more, without impossible tokens. */
   readonly topLogprobs?: readonly (readonly TokenLogprob[])[];

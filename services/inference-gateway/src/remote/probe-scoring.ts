@@ -8,7 +8,7 @@
  * If a model is certain of its token at every temperature, its server counts as raw, for which fewer parameters are allowed.
  */
 
-import type { SamplingParameters } from "../domain/inference-engine.ts";
+import type { EngineSampling } from "../domain/inference-engine.ts";
 import { type EngineServer, Scoring, type ServerChunk, type ServerWeights } from "./engine-server.ts";
 
 /** The prompt of the probe, which works with any weights. */
@@ -26,12 +26,12 @@ export async function probeScoring(
   weights: ServerWeights,
   signal: AbortSignal,
 ): Promise<Scoring> {
-  const ask = async (shape: Pick<SamplingParameters, "temperature" | "topK" | "topLogprobs">) => {
+  const ask = async (shape: Pick<EngineSampling, "temperature" | "topK" | "topLogprobs">) => {
     const sampling = { ...shape, topP: 1, maxNewTokens: 1, stopTokenIds: [] };
     const call = { promptIds: PROBE_IDS, sampling, maxNewTokens: 1, seed: 1, weights, isStreaming: false };
     let first: ServerChunk | undefined;
     for await (const chunk of server.generate(call, signal)) {
-      if (chunk.ids.length > 0) first ??= chunk;
+      if (chunk.tokenIds.length > 0) first ??= chunk;
     }
     return first;
   };

@@ -1,9 +1,9 @@
 /** Finds sampling parameters that break rule 5 at a server, or that it does not take. They are refused in runs and in calls. */
 
-import type { SamplingParameters } from "../domain/inference-engine.ts";
+import type { EngineSampling } from "../domain/inference-engine.ts";
 import { type SamplingBounds, Scoring } from "./engine-server.ts";
 
-type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP"> & {
+type Shape = Pick<EngineSampling, "temperature" | "topP" | "topK" | "minP"> & {
   readonly repetitionPenalty?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;

@@ -13,6 +13,7 @@
  */
 
 import { raceAbortable, Semaphore } from "@hone/core";
+import { FinishReason, type VersionSpan } from "@hone/rl";
 import { checkRequest } from "../domain/check-request.ts";
 import {
   EngineBusyError,
@@ -23,16 +24,14 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import {
-  type EngineCapacity,
-  FinishReason,
-  type GenerateOptions,
-  type GenerateRequest,
-  type GenerateResult,
-  type InferenceEngine,
-  type LoadPolicyOptions,
-  type PolicySource,
-  type VersionSpan,
+import type {
+  EngineCapacity,
+  EngineGeneration,
+  GenerateOptions,
+  GenerateRequest,
+  InferenceEngine,
+  LoadPolicyOptions,
+  PolicySource,
 } from "../domain/inference-engine.ts";
 import type { EngineServer, LabelSpan, ServerFacts } from "./engine-server.ts";
 import { HeldWeights, type WeightsChange } from "./held-weights.ts";
@@ -123,7 +122,7 @@ export class ServerEngine implements InferenceEngine {
     return this.#keeper.facts;
   }
 
-  async generate(request: GenerateRequest, options: GenerateOptions = {}): Promise<GenerateResult> {
+  async generate(request: GenerateRequest, options: GenerateOptions = {}): Promise<EngineGeneration> {
     checkRequest(request);
     this.#checkOpen();
     if (this.#generations.has(request.id)) {
@@ -273,7 +272,7 @@ export class ServerEngine implements InferenceEngine {
     generation.attribute(this.#versionsOf(request, policy, made, labels));
     if (generation.ended !== undefined) return generation.ended;
     if (generation.failure !== undefined) throw generation.failure;
-    const isStopped = made > 0 && request.sampling.stopTokenIds.includes(generation.lastId!);
+    const isStopped = made > 0 && request.sampling.stopTokenIds.includes(generation.lastTokenId!);
     if (end === "stop" && isStopped) return FinishReason.stop;
     if (generation.isFull) return FinishReason.length;
     if (end === "length") return FinishReason.length;

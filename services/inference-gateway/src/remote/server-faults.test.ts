@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
+import { FinishReason } from "@hone/rl";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { EngineFailedError, InvalidRequestError, PolicyLoadError } from "../domain/errors.ts";
-import { FinishReason } from "../domain/inference-engine.ts";
 import { SglangServer } from "./sglang/sglang-server.ts";
 import { ask, engineOver } from "./testing/testing-engine-subject.ts";
 import { TEST_SPEC, writePolicy } from "./testing/testing-policies.ts";
@@ -94,7 +94,7 @@ describe("an engine with a server that fails", () => {
     const { engine } = subject;
     assert.equal(engine.state.kind, "away");
     await engine.loadPolicy(first);
-    assert.equal((await engine.generate(ask())).ids.length, 20);
+    assert.equal((await engine.generate(ask())).tokenIds.length, 20);
     const hurried = await engineOver(
       new TestVllmServer({ ...shared, scoring: "processed" }),
       (url) => new VllmServer({ url }),
@@ -148,7 +148,7 @@ describe("an engine with a server that fails", () => {
     await assert.rejects(engine.generate(ask()), EngineFailedError);
     server.beforeToken = () => undefined;
     await eventually("its weights", () => engine.capacity().models.length === 1);
-    assert.equal((await engine.generate(ask())).ids.length, 20);
+    assert.equal((await engine.generate(ask())).tokenIds.length, 20);
   });
 
   test("a generation at a server that hangs ends by its deadline", async () => {
@@ -160,7 +160,7 @@ describe("an engine with a server that fails", () => {
       server.beforeToken = ({ ids }) => (ids.length === 4 ? never.promise : undefined);
       const result = await engine.generate(ask({ deadlineMs: 300 }), { onTokens: () => undefined });
       assert.equal(result.finishReason, FinishReason.deadline);
-      assert.equal(result.ids.length, 4);
+      assert.equal(result.tokenIds.length, 4);
       never.resolve();
     }
   });
@@ -170,7 +170,7 @@ describe("an engine with a server that fails", () => {
     const { engine, test: server } = subject;
     await engine.loadPolicy(first);
     const result = await engine.generate(ask());
-    assert.equal(result.ids.length, 20);
+    assert.equal(result.tokenIds.length, 20);
     assert.equal(result.finishReason, FinishReason.length);
     assert.ok(server.calls.filter(({ path }) => path === "POST /v1/completions").length > 5);
   });
@@ -185,7 +185,7 @@ describe("an engine with a server that fails", () => {
     };
     const result = await engine.generate(request);
     assert.equal(result.finishReason, FinishReason.aborted);
-    assert.ok(result.ids.length >= 9 && result.ids.length < 400);
+    assert.ok(result.tokenIds.length >= 9 && result.tokenIds.length < 400);
     const keyOf = (route: string) => server.calls.find(({ path }) => path === `POST ${route}`)?.authorization;
     assert.equal(keyOf("/generate"), "Bearer plain");
     assert.equal(keyOf("/update_weights_from_disk"), "Bearer admin");

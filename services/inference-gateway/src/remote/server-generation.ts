@@ -1,13 +1,12 @@
 /** One generation on an inference server, with the tokens of all of its calls so far. */
 
 import { deriveSeed } from "@hone/core";
+import type { FinishReason, VersionSpan } from "@hone/rl";
 import type {
-  FinishReason,
+  EngineGeneration,
   GenerateRequest,
-  GenerateResult,
   TokenChunk,
   TokenLogprob,
-  VersionSpan,
 } from "../domain/inference-engine.ts";
 import type { ServerCall, ServerChunk, ServerWeights } from "./engine-server.ts";
 
@@ -19,7 +18,7 @@ export class ServerGeneration {
   readonly #most: number;
   readonly #ending = new AbortController();
   #moving = new AbortController();
-  readonly #ids: number[] = [];
+  readonly #tokenIds: number[] = [];
   readonly #logprobs: number[] = [];
   readonly #tops: (readonly TokenLogprob[])[] = [];
   readonly #versions: { version: number; tokenCount: number }[] = [];
@@ -50,15 +49,15 @@ export class ServerGeneration {
   }
 
   get isFull(): boolean {
-    return this.#ids.length >= this.#most;
+    return this.#tokenIds.length >= this.#most;
   }
 
   get tokenCount(): number {
-    return this.#ids.length;
+    return this.#tokenIds.length;
   }
 
-  get lastId(): number | undefined {
-    return this.#ids.at(-1);
+  get lastTokenId(): number | undefined {
+    return this.#tokenIds.at(-1);
   }
 
   /** Ends the generation; the first reason counts. */
@@ -88,9 +87,9 @@ export class ServerGeneration {
   nextCall(weights: ServerWeights): { readonly call: ServerCall; readonly signal: AbortSignal } {
     this.#moving = new AbortController();
     const { promptIds, sampling, seed } = this.request;
-    const made = this.#ids.length;
+    const made = this.#tokenIds.length;
     const call = {
-      promptIds: [...promptIds, ...this.#ids],
+      promptIds: [...promptIds, ...this.#tokenIds],
       sampling,
       maxNewTokens: this.#most - made,
       // With the same seed it would draw the same numbers for other positions.
@@ -102,20 +101,20 @@ export class ServerGeneration {
   }
 
   /** At temperature 0 the distribution is a point, whatever logprobs the server gives. */
-  take({ ids: given, logprobs: told, topLogprobs: tops = [], cachedTokens }: ServerChunk): void {
+  take({ tokenIds: given, logprobs: told, topLogprobs: tops = [], cachedTokens }: ServerChunk): void {
     if (cachedTokens !== undefined && this.#versions.length === 0) this.#cachedTokens = cachedTokens;
-    const ids = given.slice(0, this.#most - this.#ids.length);
-    if (ids.length === 0) return;
+    const tokenIds = given.slice(0, this.#most - this.#tokenIds.length);
+    if (tokenIds.length === 0) return;
     this.#firstTokenAt ??= performance.now();
     const { temperature, topLogprobs = 0 } = this.request.sampling;
-    const logprobs = ids.map((_, i) => (temperature === 0 ? 0 : Math.min(0, Math.fround(told[i]!))));
-    const likeliest = ids.map((id, i) =>
-      temperature === 0 ? [{ id, logprob: 0 }] : likeliestOf(tops[i] ?? [], topLogprobs),
+    const logprobs = tokenIds.map((_, i) => (temperature === 0 ? 0 : Math.min(0, Math.fround(told[i]!))));
+    const likeliest = tokenIds.map((tokenId, i) =>
+      temperature === 0 ? [{ tokenId, logprob: 0 }] : likeliestOf(tops[i] ?? [], topLogprobs),
     );
-    this.#ids.push(...ids);
+    this.#tokenIds.push(...tokenIds);
     this.#logprobs.push(...logprobs);
     if (topLogprobs > 0) this.#tops.push(...likeliest);
-    this.#onTokens?.({ ids, logprobs, ...(topLogprobs > 0 && { topLogprobs: likeliest }) });
+    this.#onTokens?.({ tokenIds, logprobs, ...(topLogprobs > 0 && { topLogprobs: likeliest }) });
   }
 
   /** Sets the versions of the last call's tokens. */
@@ -128,13 +127,13 @@ export class ServerGeneration {
     }
   }
 
-  result(finishReason: FinishReason): GenerateResult {
+  result(finishReason: FinishReason): EngineGeneration {
     const now = performance.now();
     const beganAt = this.#beganAt ?? now;
     const firstTokenAt = this.#firstTokenAt ?? now;
     const cachedTokens = Math.min(this.#cachedTokens, this.request.promptIds.length);
     return {
-      ids: this.#ids,
+      tokenIds: this.#tokenIds,
       logprobs: this.#logprobs,
       ...((this.request.sampling.topLogprobs ?? 0) > 0 && { topLogprobs: this.#tops }),
       finishReason,
@@ -152,7 +151,7 @@ export class ServerGeneration {
 
 function likeliestOf(tops: readonly TokenLogprob[], count: number): TokenLogprob[] {
   return tops
-    .map(({ id, logprob }) => ({ id, logprob: Math.min(0, Math.fround(logprob)) }))
-    .sort((a, b) => b.logprob - a.logprob || a.id - b.id)
+    .map(({ tokenId, logprob }) => ({ tokenId, logprob: Math.min(0, Math.fround(logprob)) }))
+    .sort((a, b) => b.logprob - a.logprob || a.tokenId - b.tokenId)
     .slice(0, count);
 }

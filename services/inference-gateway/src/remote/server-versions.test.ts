@@ -68,7 +68,7 @@ describe("versions of an engine with a server", () => {
       const prompts = server.calls
         .filter(({ body }) => "prompt" in body || "input_ids" in body)
         .map(({ body }) => (body.prompt ?? body.input_ids) as number[]);
-      assert.deepEqual(prompts.at(-1), [1, 2, 3, 4, ...result.ids.slice(0, 7)]);
+      assert.deepEqual(prompts.at(-1), [1, 2, 3, 4, ...result.tokenIds.slice(0, 7)]);
       server.beforeToken = () => undefined;
       const again = await engine.generate(ask());
       assert.deepEqual(again.versions, [{ version: 2, tokenCount: 20 }]);

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RunRequestSchema } from "@hone/proto-gen/run";
-import { textOf } from "./run-requests.ts";
+import { runFileOf } from "./run-requests.ts";
 
-const text = (value: string) => textOf(new TextEncoder().encode(value));
+const text = (value: string) => runFileOf(new TextEncoder().encode(value));
 
 describe("textOf()", () => {
   test("takes the run file out of a RunRequest", () => {
     const request = create(RunRequestSchema, { runFile: "name: a\nseed: 1\n", requestedBy: "me" });
-    assert.equal(textOf(toBinary(RunRequestSchema, request)), "name: a\nseed: 1\n");
+    assert.equal(runFileOf(toBinary(RunRequestSchema, request)), "name: a\nseed: 1\n");
   });
 
   test("takes a body that is no RunRequest as the run file itself", () => {

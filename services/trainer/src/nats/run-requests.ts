@@ -56,7 +56,7 @@ export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsume
 
 async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): Promise<void> {
   const { registry, events, filesFolder, onRun, logger } = deps;
-  const read = await readRequest(() => textOf(item.message), item.sequence, filesFolder);
+  const read = await readRequest(() => runFileOf(item.message), item.sequence, filesFolder);
   if (read.kind === "refused") {
     logger.info("run request refused", { sequence: item.sequence, problems: read.problems });
     await events.refused(item.sequence, read.problems);
@@ -106,7 +106,7 @@ function nameTaken(name: string, runId: string): Problem {
  * bytes are exactly what one with a run file encodes to.
  * @throws {ConfigError} when it is neither.
  */
-export function textOf(body: Uint8Array): string {
+export function runFileOf(body: Uint8Array): string {
   try {
     const message = fromBinary(RunRequestSchema, body);
     const isExact = Buffer.compare(toBinary(RunRequestSchema, message), body) === 0;

@@ -6,7 +6,7 @@
  */
 
 import { isRunName } from "@hone/core";
-import { algorithmSchema, curriculumSchema } from "@hone/rl";
+import { algorithmSchema, curriculumSchema, samplingSchema } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { judgesSchema } from "./judges.ts";
@@ -75,20 +75,6 @@ const pretrainedModel = z.strictObject({
   dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
   /** Absent = all weights are trained. */
   lora: lora.optional(),
-});
-
-const sampling = z.strictObject({
-  /** 0 = always the most likely token. */
-  temperature: z.number().min(0).max(100).default(1),
-  topP: z.number().gt(0).max(1).default(1),
-  /** 0 = all tokens. */
-  topK: wholeNumber.min(0).default(0),
-  /** Smallest probability of a token, relative to that of the most likely one. */
-  minP: z.number().min(0).max(1).default(0),
-  /** Positive logits of tokens that are in the context are divided by it, negative ones multiplied. */
-  repetitionPenalty: z.number().gt(0).max(100).default(1),
-  /** Largest number of tokens of one turn. */
-  maxNewTokens: wholeNumber.min(1).max(65_536).default(256),
 });
 
 const optimizer = z.strictObject({
@@ -216,7 +202,7 @@ export const runFileKeys = z.strictObject({
     maxAttempts: wholeNumber.min(1).max(100).default(3),
     /** What happens to a step, an evaluation or a warm start whose rollouts all fail for the same reason. */
     onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
-    sampling: sampling.prefault({}),
+    sampling: samplingSchema.prefault({}),
   }),
   judge: judgesSchema,
   algorithm: algorithmSchema.prefault({}),

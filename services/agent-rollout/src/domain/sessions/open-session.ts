@@ -16,16 +16,15 @@ import {
   callModel,
   DRIFT_KINDS,
   type EnvironmentInfo,
-  FinishReason,
   formatOf,
   type ModelAnswer,
   ModelCallAbandonedError,
   type ModelSession,
   type Policy,
-  type SamplingParameters,
   streamAnswer,
 } from "@hone/agents";
 import { deriveSeed, secretCheck } from "@hone/core";
+import { FinishReason, type SamplingParameters } from "@hone/rl";
 import { counterOf, Instrument } from "@hone/telemetry";
 import { type ChatMessage, type ChatTool, StopScanner } from "@hone/tokenizer";
 import {
@@ -181,7 +180,7 @@ export class OpenSession {
         options: {
           maxNewTokens: request.maxNewTokens,
           stopTexts: request.stopTexts,
-          seedOf: (contextIds) => this.#seedOf(contextIds, request.seed),
+          seedOf: (promptIds) => this.#seedOf(promptIds, request.seed),
           signal: AbortSignal.any([signal, this.#over.signal]),
           learns: role.learns,
           mayShorten: true,
@@ -230,7 +229,7 @@ export class OpenSession {
     answer: ModelAnswer,
     message: { readonly content: string; readonly tool_calls?: ChatMessage["tool_calls"] },
   ): Made {
-    const { generation, promptTokenCount, contextIds } = answer;
+    const { generation, promptTokenCount, promptIds } = answer;
     const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: args } }): ReplyCall => {
       return { id, name, argumentsJson: JSON.stringify(args) };
     });
@@ -264,14 +263,14 @@ export class OpenSession {
           cachedTokens: generation.cachedTokens,
           outputTokens: generation.tokenIds.length,
         },
-        tokens: { promptIds: contextIds, tokenIds: generation.tokenIds, logprobs: generation.logprobs },
+        tokens: { promptIds, tokenIds: generation.tokenIds, logprobs: generation.logprobs },
       },
     };
   }
 
   /** N3 */
-  #seedOf(contextIds: readonly number[], given: number | undefined): number {
-    const digest = createHash("sha256").update(Uint32Array.from(contextIds)).digest("hex");
+  #seedOf(promptIds: readonly number[], given: number | undefined): number {
+    const digest = createHash("sha256").update(Uint32Array.from(promptIds)).digest("hex");
     const { seed } = this.#parts;
     if (given !== undefined) return deriveSeed(seed, digest, "given", given);
     const count = this.#asked.get(digest) ?? 0;

@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { CallKind, FinishReason, type GenerateCall, type Generation, type Policy } from "@hone/agents";
+import { CallKind, type GenerateCall, type Policy, type PolicyGeneration } from "@hone/agents";
 import { Random } from "@hone/core";
-import { checkSample } from "@hone/rl";
+import { checkSample, FinishReason } from "@hone/rl";
 import { type ChatMessage, ChatRenderer, type ChatTool } from "@hone/tokenizer";
 import { chatmlTokenizer, FORGETFUL_TEMPLATE, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import { SessionOverError } from "./errors.ts";
@@ -47,7 +47,7 @@ class AnyWords implements Policy {
     this.#random = random;
   }
 
-  async generate(call: GenerateCall): Promise<Generation> {
+  async generate(call: GenerateCall): Promise<PolicyGeneration> {
     const { tokenizer } = this.#renderer;
     const random = this.#random;
     let tokenIds: number[] = [];

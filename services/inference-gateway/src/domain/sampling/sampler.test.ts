@@ -49,9 +49,9 @@ describe("Sampler", () => {
       const draws = 20_000;
       for (let i = 0; i < draws; i++) {
         sampler.sample(logits, shape, uniformAt(3, i));
-        counts[sampler.id]!++;
+        counts[sampler.tokenId]!++;
         assert.equal(sampler.logprob, Math.fround(sampler.logprob));
-        assert.ok(Math.abs(Math.exp(sampler.logprob) - expected[sampler.id]!) < 1e-6);
+        assert.ok(Math.abs(Math.exp(sampler.logprob) - expected[sampler.tokenId]!) < 1e-6);
       }
       for (let id = 0; id < counts.length; id++) {
         // Five standard deviations of a binomial count.
@@ -64,22 +64,22 @@ describe("Sampler", () => {
   test("takes the most likely token, ties to the lower id, with logprob 0 at temperature 0", () => {
     const sampler = new Sampler(logits.length);
     sampler.sample(logits, { ...plain, temperature: 0 }, 0.99);
-    assert.deepEqual([sampler.id, sampler.logprob], [1, 0]);
+    assert.deepEqual([sampler.tokenId, sampler.logprob], [1, 0]);
   });
 
   test("gives top-k ties to the lower id", () => {
     const sampler = new Sampler(logits.length);
     sampler.sample(logits, { ...plain, topK: 1 }, 0.99);
-    assert.equal(sampler.id, 1);
+    assert.equal(sampler.tokenId, 1);
   });
 
   test("never draws a token whose logit is minus infinity, also at the ends of the interval", () => {
     const masked = new Float32Array([Number.NEGATIVE_INFINITY, 1, 1, Number.NEGATIVE_INFINITY]);
     const sampler = new Sampler(masked.length);
     sampler.sample(masked, plain, 0);
-    assert.equal(sampler.id, 1);
+    assert.equal(sampler.tokenId, 1);
     sampler.sample(masked, plain, 1 - 2 ** -53);
-    assert.equal(sampler.id, 2);
+    assert.equal(sampler.tokenId, 2);
   });
 
   test("returns the most likely tokens of the distribution that it sampled from", () => {
@@ -96,19 +96,19 @@ describe("Sampler", () => {
         .slice(0, 3);
       const found = told({ ...shape, topLogprobs: 3 });
       assert.deepEqual(
-        found.map(({ id }) => id),
+        found.map(({ tokenId }) => tokenId),
         expected.map(({ id }) => id),
       );
       for (const [i, { logprob }] of found.entries()) {
         assert.ok(Math.abs(logprob - Math.log(expected[i]!.probability)) < 1e-6);
       }
     }
-    assert.deepEqual(told({ ...plain, temperature: 0, topLogprobs: 3 }), [{ id: 1, logprob: 0 }]);
+    assert.deepEqual(told({ ...plain, temperature: 0, topLogprobs: 3 }), [{ tokenId: 1, logprob: 0 }]);
     assert.deepEqual(told(plain), []);
   });
 
   test("applies penalties to the logits of the text's tokens before everything else", () => {
-    const text = { tokens: Int32Array.of(1, 5, 6, 6, 9), promptLength: 2, length: 4 };
+    const text = { tokenIds: Int32Array.of(1, 5, 6, 6, 9), promptLength: 2, length: 4 };
     const sampler = new Sampler(logits.length);
     const expected = new Sampler(logits.length);
     const penalized = logits.slice();
@@ -119,9 +119,9 @@ describe("Sampler", () => {
       expected.sample(penalized, shape, 0.4);
       const penalties = { repetitionPenalty: 2, presencePenalty: 0.25, frequencyPenalty: 0.5 };
       sampler.sample(logits, { ...shape, ...penalties }, 0.4, { text, masses: massesOf(logits, 1, 4) });
-      assert.deepEqual([sampler.id, sampler.logprob], [expected.id, expected.logprob]);
+      assert.deepEqual([sampler.tokenId, sampler.logprob], [expected.tokenId, expected.logprob]);
     }
-    assert.equal(expected.id, 3, "the second of two alike is the most likely now");
+    assert.equal(expected.tokenId, 3, "the second of two alike is the most likely now");
   });
 
   test("refuses logits that are not finite", () => {
@@ -157,7 +157,7 @@ describe("Sampler with the sums of a row's weights", () => {
       for (let i = 0; i < 20_000; i++) {
         whole.sample(wide, { ...plain, temperature }, uniformAt(5, i));
         blocked.sample(wide, { ...plain, temperature }, uniformAt(5, i), { masses });
-        assert.equal(blocked.id, whole.id);
+        assert.equal(blocked.tokenId, whole.tokenId);
         assert.ok(Math.abs(blocked.logprob - whole.logprob) < 2e-6);
       }
     });
@@ -168,10 +168,10 @@ describe("Sampler with the sums of a row's weights", () => {
     const [whole, alone] = [new Sampler(wide.length), new Sampler(wide.length)];
     for (let i = 0; i < 20_000; i++) {
       whole.sample(wide, plain, uniformAt(6, i));
-      const block = Math.floor(whole.id / 12);
+      const block = Math.floor(whole.tokenId / 12);
       const drawn = { block, logits: wide.subarray(block * 12, (block + 1) * 12) };
       alone.sample(undefined, plain, uniformAt(6, i), { masses: { ...masses, drawn } });
-      assert.equal(alone.id, whole.id);
+      assert.equal(alone.tokenId, whole.tokenId);
       assert.ok(Math.abs(alone.logprob - whole.logprob) < 2e-6);
     }
     const drawn = { block: 0, logits: wide.subarray(0, 12) };
@@ -189,7 +189,7 @@ describe("Sampler with the sums of a row's weights", () => {
       const [without, given] = [new Sampler(wide.length), new Sampler(wide.length)];
       without.sample(wide, shape, 0.77);
       given.sample(wide, shape, 0.77, { masses: massesOf(wide, shape.temperature, 8) });
-      assert.equal(given.id, without.id);
+      assert.equal(given.tokenId, without.tokenId);
       assert.ok(Math.abs(given.logprob - without.logprob) < 2e-6);
     }
   });
@@ -213,8 +213,8 @@ describe("Sampler with the sums of a row's weights", () => {
           given.sample(row, { ...shape, topLogprobs: 20 }, uniform, { masses });
           assert.ok(Math.abs(given.logprob - without.logprob) < 1e-5);
           assert.deepEqual(
-            given.top.map(({ id }) => id),
-            without.top.map(({ id }) => id),
+            given.top.map(({ tokenId }) => tokenId),
+            without.top.map(({ tokenId }) => tokenId),
           );
         }
       }),
@@ -224,7 +224,7 @@ describe("Sampler with the sums of a row's weights", () => {
   test("takes the most likely token, ties to the lower id, with logprob 0 at temperature 0", () => {
     const sampler = new Sampler(logits.length);
     sampler.sample(logits, { ...plain, temperature: 0 }, 0.99, { masses: massesOf(logits, 0, 4) });
-    assert.deepEqual([sampler.id, sampler.logprob], [1, 0]);
+    assert.deepEqual([sampler.tokenId, sampler.logprob], [1, 0]);
   });
 
   test("never draws a token whose logit is minus infinity, also at the ends of the interval", () => {
@@ -232,9 +232,9 @@ describe("Sampler with the sums of a row's weights", () => {
     const masked = new Float32Array([never, never, never, 1, 1, never, never, never]);
     const sampler = new Sampler(masked.length);
     sampler.sample(masked, plain, 0, { masses: massesOf(masked, 1, 4) });
-    assert.equal(sampler.id, 3);
+    assert.equal(sampler.tokenId, 3);
     sampler.sample(masked, plain, 1 - 2 ** -53, { masses: massesOf(masked, 1, 4) });
-    assert.equal(sampler.id, 4);
+    assert.equal(sampler.tokenId, 4);
   });
 
   test("refuses logits that are not finite", () => {

@@ -13,12 +13,12 @@
  */
 
 import { EngineFailedError } from "../errors.ts";
-import type { SamplingParameters, TokenLogprob } from "../inference-engine.ts";
+import type { EngineSampling, TokenLogprob } from "../inference-engine.ts";
 import { LikelyTokens } from "./likely-tokens.ts";
 import { hasPenalties, type Penalties, penalize, type TextSoFar } from "./penalties.ts";
 import { type DrawnBlock, type RowMasses, readRow, type SamplingRow, summedRow } from "./sampling-row.ts";
 
-type Shape = Pick<SamplingParameters, "temperature" | "topP" | "topK" | "minP" | "topLogprobs"> & Penalties;
+type Shape = Pick<EngineSampling, "temperature" | "topP" | "topK" | "minP" | "topLogprobs"> & Penalties;
 
 /** What is known about a row in addition to its logits. */
 export interface RowContext {
@@ -47,7 +47,7 @@ export function isFromAll({
 
 /** Reuses its memory between calls; `id`, `logprob` and `top` are the results of the last one. */
 export class Sampler {
-  id = 0;
+  tokenId = 0;
   logprob = 0;
   /** The most likely tokens of the sampling distribution, as many as the request asks for. */
   top: readonly TokenLogprob[] = [];
@@ -83,10 +83,10 @@ export class Sampler {
     const masses = isPenalized ? undefined : context.masses;
     const logits = isPenalized ? this.#penalize(given, shape, text) : given;
     if (temperature === 0) {
-      this.id = masses === undefined ? argmax(logits) : mostLikely(logits, masses);
-      checkFinite(logits[this.id]!);
+      this.tokenId = masses === undefined ? argmax(logits) : mostLikely(logits, masses);
+      checkFinite(logits[this.tokenId]!);
       this.logprob = 0;
-      if (topLogprobs > 0) this.top = [{ id: this.id, logprob: 0 }];
+      if (topLogprobs > 0) this.top = [{ tokenId: this.tokenId, logprob: 0 }];
       return;
     }
     const isRestricted =
@@ -138,10 +138,10 @@ export class Sampler {
       if (weight === 0) continue;
       cumulative += weight;
       // By rounding the last sum may stay below the target; then the last possible token is drawn.
-      this.id = id;
+      this.tokenId = id;
       if (cumulative > target) break;
     }
-    this.logprob = Math.fround((logits[this.id]! - max) / temperature - Math.log(sum));
+    this.logprob = Math.fround((logits[this.tokenId]! - max) / temperature - Math.log(sum));
   }
 
   /** Draws a block by its mass, and then a token in it. */
@@ -162,10 +162,10 @@ export class Sampler {
       const weight = Math.exp(scoreOf(id));
       if (weight === 0) continue;
       cumulative += weight;
-      this.id = id;
+      this.tokenId = id;
       if (cumulative > targetInBlock) break;
     }
-    this.logprob = Math.fround(scoreOf(this.id) - Math.log(sum));
+    this.logprob = Math.fround(scoreOf(this.tokenId) - Math.log(sum));
   }
 
   /** Draws from the tokens that min-p, top-k and top-p keep. */
@@ -178,17 +178,20 @@ export class Sampler {
     let cumulative = 0;
     for (const id of kept) {
       cumulative += Math.exp(row.scoreOf(id));
-      this.id = id;
+      this.tokenId = id;
       if (cumulative > target) break;
     }
-    this.logprob = Math.fround(row.scoreOf(this.id) - Math.log(sum));
+    this.logprob = Math.fround(row.scoreOf(this.tokenId) - Math.log(sum));
     if (topLogprobs > 0) this.#tellTop(row, kept, sum, topLogprobs);
   }
 
   #tellTop(row: SamplingRow, ids: Int32Array, sum: number, count: number): void {
     const logSum = Math.log(sum);
-    this.top = Array.from(ids, (id) => ({ id, logprob: Math.fround(row.scoreOf(id) - logSum) }))
-      .sort((a, b) => b.logprob - a.logprob || a.id - b.id)
+    this.top = Array.from(ids, (tokenId) => ({
+      tokenId,
+      logprob: Math.fround(row.scoreOf(tokenId) - logSum),
+    }))
+      .sort((a, b) => b.logprob - a.logprob || a.tokenId - b.tokenId)
       .slice(0, count);
   }
 

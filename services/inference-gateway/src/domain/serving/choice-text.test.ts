@@ -11,7 +11,7 @@ const START = tokenizer.tokenId("<|im_start|>")!;
 function deltasOf(ids: readonly number[], stopTexts: readonly string[] = []) {
   const choice = new ChoiceText({ tokenizer, stopTokenIds: [END], stopTexts });
   const deltas: TextDelta[] = [];
-  for (const id of ids) if (!choice.isStopped) deltas.push(choice.push({ ids: [id], logprobs: [-1] }));
+  for (const id of ids) if (!choice.isStopped) deltas.push(choice.push({ tokenIds: [id], logprobs: [-1] }));
   deltas.push(choice.end());
   return { deltas, choice };
 }
@@ -35,7 +35,7 @@ describe("ChoiceText", () => {
     assert.equal(textOf(deltas), "hi");
     assert.equal(choice.tokenCount, 4);
     assert.deepEqual(
-      tokensOf(deltas).map(({ id }) => id),
+      tokensOf(deltas).map(({ tokenId }) => tokenId),
       [...tokenizer.encode("hi"), START],
     );
   });
@@ -57,7 +57,7 @@ describe("ChoiceText", () => {
     const ids = [...tokenizer.encode("the é in STO 🙂 the STOP x"), END];
     const single = deltasOf(ids, ["STOP"]);
     const whole = new ChoiceText({ tokenizer, stopTokenIds: [END], stopTexts: ["STOP"] });
-    const deltas = [whole.push({ ids: ids, logprobs: ids.map(() => -1) }), whole.end()];
+    const deltas = [whole.push({ tokenIds: ids, logprobs: ids.map(() => -1) }), whole.end()];
     assert.equal(textOf(deltas), textOf(single.deltas));
     assert.deepEqual(tokensOf(deltas), tokensOf(single.deltas));
     assert.equal(whole.tokenCount, single.choice.tokenCount);

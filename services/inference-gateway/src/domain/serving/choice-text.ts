@@ -11,7 +11,7 @@ import type { TokenChunk, TokenLogprob } from "../inference-engine.ts";
 
 /** A token that could have been sampled. */
 export interface SpelledToken {
-  readonly id: number;
+  readonly tokenId: number;
   /** The token decoded by itself, with U+FFFD where it has a part of a character. */
   readonly text: string;
   readonly logprob: number;
@@ -65,11 +65,11 @@ export class ChoiceText {
     return this.#tokenCount;
   }
 
-  push({ ids, logprobs, topLogprobs }: TokenChunk): TextDelta {
+  push({ tokenIds, logprobs, topLogprobs }: TokenChunk): TextDelta {
     let text = "";
-    for (const [i, id] of ids.entries()) {
+    for (const [i, tokenId] of tokenIds.entries()) {
       if (this.#isStopped) break;
-      text += this.#pushOne({ id, logprob: logprobs[i]! }, topLogprobs?.[i] ?? []);
+      text += this.#pushOne({ tokenId, logprob: logprobs[i]! }, topLogprobs?.[i] ?? []);
     }
     return this.#deltaOf(text);
   }
@@ -87,13 +87,13 @@ export class ChoiceText {
   }
 
   #pushOne(token: TokenLogprob, top: readonly TokenLogprob[]): string {
-    const { id } = token;
+    const { tokenId } = token;
     this.#tokenCount++;
-    if (this.#stopTokenIds.has(id)) return "";
-    const spell = (one: TokenLogprob) => ({ ...one, text: this.#tokenizer.decode([one.id]) });
+    if (this.#stopTokenIds.has(tokenId)) return "";
+    const spell = (one: TokenLogprob) => ({ ...one, text: this.#tokenizer.decode([one.tokenId]) });
     this.#pending.push({ ...spell(token), top: top.map(spell), offset: this.#decodedLength });
-    if (this.#tokenizer.isSpecial(id)) return "";
-    const piece = this.#decoder.push(id);
+    if (this.#tokenizer.isSpecial(tokenId)) return "";
+    const piece = this.#decoder.push(tokenId);
     this.#decodedLength += piece.length;
     const { text, isStopped } = this.#scanner.push(piece);
     this.#isStopped = isStopped;

@@ -1,16 +1,12 @@
 /** Generates the choices of one completion at the same time, and reports their text while it is generated. */
 
 import { DeadlineError, deriveSeed } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import { startChatSpan } from "../chat-span.ts";
 import { EngineFailedError } from "../errors.ts";
 import { countGeneration } from "../generation-metrics.ts";
-import {
-  FinishReason,
-  type GenerateRequest,
-  type InferenceEngine,
-  type SamplingParameters,
-} from "../inference-engine.ts";
+import type { EngineSampling, GenerateRequest, InferenceEngine } from "../inference-engine.ts";
 import { ChoiceText, type TextDelta, type TextToken } from "./choice-text.ts";
 import type { ServedModel } from "./served-models.ts";
 
@@ -20,7 +16,7 @@ export interface CompletionRequest {
   readonly id: string;
   readonly promptIds: readonly number[];
   readonly numChoices: number;
-  readonly sampling: SamplingParameters;
+  readonly sampling: EngineSampling;
   /** A non-negative safe integer, from which the seed of each choice is derived. */
   readonly seed: number;
   readonly stopTexts: readonly string[];

@@ -53,7 +53,7 @@ function assertBrought(
   length: number,
 ): number[] {
   const items = subjects.map(({ pages, start }) => ({
-    tokens: new Int32Array(0),
+    tokenIds: new Int32Array(0),
     pages,
     start,
     count: 1,
@@ -127,7 +127,7 @@ describe("ContextSlots", () => {
     const [first, second] = [new Subject(0), new Subject(1)];
     for (const subject of [first, second]) subject.append(pool, 20);
     const itemOf = ({ pages, start }: Subject) => ({
-      tokens: new Int32Array(0),
+      tokenIds: new Int32Array(0),
       pages,
       start,
       count: 1,

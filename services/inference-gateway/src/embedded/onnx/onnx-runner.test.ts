@@ -9,7 +9,7 @@ import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { type ContextLayout, initialiseWeights, type ModelSpecInput, resolveModelSpec } from "@hone/nn";
 import { Gather, Graph, GraphSession } from "@hone/tensor";
-import type { GenerateRequest, GenerateResult } from "../../domain/inference-engine.ts";
+import type { EngineGeneration, GenerateRequest } from "../../domain/inference-engine.ts";
 import { RUN_COST } from "../embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions } from "../engine-core.ts";
 import { OnnxRunner, type OnnxRunnerOptions } from "./onnx-runner.ts";
@@ -96,7 +96,7 @@ const runnerOptions: OnnxRunnerOptions = {
   intraOpThreads: 1,
 };
 
-type Sample = Pick<GenerateResult, "ids" | "logprobs">;
+type Sample = Pick<EngineGeneration, "tokenIds" | "logprobs">;
 
 interface Setup {
   readonly core?: Partial<EngineCoreOptions>;
@@ -130,8 +130,8 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
     }
   }
 
-  async function finish(core: EngineCore): Promise<Map<string, GenerateResult>> {
-    const results = new Map<string, GenerateResult>();
+  async function finish(core: EngineCore): Promise<Map<string, EngineGeneration>> {
+    const results = new Map<string, EngineGeneration>();
     while (core.hasWork) {
       await core.step();
       for (const event of core.takeEvents()) {
@@ -161,14 +161,14 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
     deadlineMs: 600_000,
   }));
 
-  function sampleOf(result: GenerateResult | undefined): Sample {
+  function sampleOf(result: EngineGeneration | undefined): Sample {
     assert.ok(result !== undefined);
-    return { ids: result.ids, logprobs: result.logprobs };
+    return { tokenIds: result.tokenIds, logprobs: result.logprobs };
   }
 
   function assertSame(found: readonly Sample[], expected: readonly Sample[]): void {
     if (contextLayout === "pooled") assert.deepEqual(found, expected);
-    const ids = (samples: readonly Sample[]) => samples.map((sample) => sample.ids);
+    const ids = (samples: readonly Sample[]) => samples.map((sample) => sample.tokenIds);
     assert.deepEqual(ids(found), ids(expected));
     for (const [index, { logprobs }] of found.entries()) {
       for (const [at, logprob] of logprobs.entries()) {
@@ -293,7 +293,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
           if (turn > 0) assert.ok(inTurns.metrics.prefillTokens <= 31);
           context = [
             ...context,
-            ...inTurns.ids,
+            ...inTurns.tokenIds,
             ...Array.from({ length: 1 + random.nextInt(30) }, () => random.nextInt(64)),
           ];
         }
@@ -329,7 +329,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
             alone,
           );
           for (const [i, { id }] of turns.entries())
-            contexts[i]!.push(...results.get(id)!.ids, ...more(8 + i));
+            contexts[i]!.push(...results.get(id)!.tokenIds, ...more(8 + i));
         }
       });
     });

@@ -306,7 +306,7 @@ export class OnnxRunner implements PolicyRunner {
     let token = 0;
     let want = 0;
     for (const [index, item] of items.entries()) {
-      const { tokens: ids, start, count, wantsLogits, temperature = 1, uniform = 0 } = item;
+      const { tokenIds: ids, start, count, wantsLogits, temperature = 1, uniform = 0 } = item;
       const firstQuery = places[index]! * queries;
       for (let i = 0; i < count; i++, token++) {
         tokenIds[token] = ids[start + i]!;

@@ -45,7 +45,7 @@ export class SglangChunks {
     const labels = this.#tellsLabel ? this.#labelsOf(meta) : undefined;
     const cached = meta.cached_tokens;
     return {
-      ids: made.map(({ id }) => id),
+      tokenIds: made.map(({ tokenId }) => tokenId),
       logprobs: made.map(({ logprob }) => logprob),
       ...(Array.isArray(tops) && {
         topLogprobs: tops.slice(tops.length - count).map((top) => this.#topOf(top)),
@@ -59,7 +59,7 @@ export class SglangChunks {
   /** `[logprob, id, text or null]` */
   #tokenOf(triple: unknown): TokenLogprob {
     const [logprob, id] = this.#read.list(triple, "a logprob");
-    return { id: this.#read.id(id, "a token id"), logprob: this.#read.number(logprob, "a logprob") };
+    return { tokenId: this.#read.id(id, "a token id"), logprob: this.#read.number(logprob, "a logprob") };
   }
 
   #topOf(top: unknown): TokenLogprob[] {

@@ -188,19 +188,19 @@ export abstract class TestEngineServer {
     const sampler = this.#sampler;
     const { temperature, topLogprobs } = sampling;
     sampler.sample(logits, sampling, uniform);
-    const { id, top } = sampler;
+    const { tokenId, top } = sampler;
     const { scoring } = this.options;
     // Both engines give the logprobs of the model itself when they choose the most likely token.
     const isOwn = scoring === "raw" || temperature === 0;
     const isProcessed = scoring === "processed" && !isOwn;
     const told = isProcessed ? [] : logSoftmax(logits, isOwn ? 1 : temperature);
-    ids.push(id);
-    request.logprobs.push(isProcessed ? sampler.logprob : told[id]!);
+    ids.push(tokenId);
+    request.logprobs.push(isProcessed ? sampler.logprob : told[tokenId]!);
     if (topLogprobs > 0) request.tops.push(isProcessed ? top : likeliest(told, topLogprobs));
     request.labels.push(this.label);
-    if (stopTokenIds.includes(id) || this.options.eosTokenIds?.includes(id)) {
+    if (stopTokenIds.includes(tokenId) || this.options.eosTokenIds?.includes(tokenId)) {
       request.end = "stop";
-      request.matched = id;
+      request.matched = tokenId;
     } else if (ids.length >= maxTokens || promptIds.length + ids.length >= this.options.maxContextTokens) {
       request.end = "length";
     }
@@ -276,7 +276,7 @@ function logSoftmax(logits: Float32Array, temperature: number): number[] {
 
 function likeliest(logprobs: readonly number[], count: number): TokenLogprob[] {
   return logprobs
-    .map((logprob, id) => ({ id, logprob }))
+    .map((logprob, tokenId) => ({ tokenId, logprob }))
     .sort((a, b) => b.logprob - a.logprob)
     .slice(0, count);
 }

@@ -158,7 +158,7 @@ export class TestSglangServer extends TestEngineServer {
           output_token_logprobs: ids.slice(from).map((token, i) => [logprobs[from + i], token, null]),
           output_top_logprobs: tops
             .slice(from)
-            .map((top) => top.map((token) => [token.logprob, token.id, null])),
+            .map((top) => top.map((token) => [token.logprob, token.tokenId, null])),
         }),
       },
     };

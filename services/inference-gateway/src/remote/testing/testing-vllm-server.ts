@@ -171,7 +171,7 @@ export class TestVllmServer extends TestEngineServer {
         token_logprobs: logprobs.slice(from),
         top_logprobs: tops
           .slice(from)
-          .map((top) => Object.fromEntries(top.map((token) => [name(token.id), token.logprob]))),
+          .map((top) => Object.fromEntries(top.map((token) => [name(token.tokenId), token.logprob]))),
         text_offset: ids.slice(from).map(() => 0),
       },
       finish_reason: end ?? null,

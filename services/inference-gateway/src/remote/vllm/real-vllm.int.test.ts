@@ -135,7 +135,7 @@ if (environment === undefined || model === undefined) {
       const [ours, theirs] = await Promise.all(
         [embedded, vllm.engine].map((engine) => all(engine, source, prompts, { sampling: greedy })),
       );
-      const others = prompts.filter((_, i) => ours![i]!.ids.join() !== theirs![i]!.ids.join());
+      const others = prompts.filter((_, i) => ours![i]!.tokenIds.join() !== theirs![i]!.tokenIds.join());
       assert.ok(others.length <= MAX_OTHER_CONTINUATIONS, `${others.length} of ${prompts.length} differ`);
 
       // The likeliest tokens after each prompt, with their logprobs, under two sets of parameters.
@@ -287,9 +287,9 @@ function all(
 
 /** Of the tokens that both tell. */
 function differences(a: readonly TokenLogprob[], b: readonly TokenLogprob[]): number[] {
-  const known = new Map(b.map(({ id, logprob }) => [id, logprob]));
-  return a.flatMap(({ id, logprob }) => {
-    const other = known.get(id);
+  const known = new Map(b.map(({ tokenId, logprob }) => [tokenId, logprob]));
+  return a.flatMap(({ tokenId, logprob }) => {
+    const other = known.get(tokenId);
     return other === undefined ? [] : [Math.abs(other - logprob)];
   });
 }

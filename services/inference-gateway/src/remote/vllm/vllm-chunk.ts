@@ -25,26 +25,27 @@ export function readCompletionChunk(server: string, event: unknown): ServerChunk
   const cachedTokens = cachedOf(fields.usage);
   const [first] = read.list(fields.choices, "choices");
   if (first === undefined)
-    return cachedTokens === undefined ? undefined : { ids: [], logprobs: [], cachedTokens };
+    return cachedTokens === undefined ? undefined : { tokenIds: [], logprobs: [], cachedTokens };
   const choice = read.fields(first, "a choice");
   const told =
     choice.logprobs === null || choice.logprobs === undefined ? {} : read.fields(choice.logprobs, "logprobs");
   const names = read.list(told.tokens ?? [], "logprobs.tokens");
-  const ids = Array.isArray(choice.token_ids)
+  const tokenIds = Array.isArray(choice.token_ids)
     ? choice.token_ids.map((id) => read.id(id, "a token id"))
     : names.map((name) => idOfName(read, name));
   const logprobs = read
     .list(told.token_logprobs ?? [], "logprobs.token_logprobs")
     .map((logprob) => read.number(logprob, "a logprob"));
-  if (logprobs.length !== ids.length) throw read.broken("logprobs", `a list of ${ids.length}`, logprobs);
+  if (logprobs.length !== tokenIds.length)
+    throw read.broken("logprobs", `a list of ${tokenIds.length}`, logprobs);
   const end = endOf(read, choice);
   const tops = Array.isArray(told.top_logprobs)
     ? told.top_logprobs.map((top) => topOf(read, top))
     : undefined;
   return {
-    ids,
+    tokenIds,
     logprobs,
-    ...(tops !== undefined && tops.length === ids.length && { topLogprobs: tops }),
+    ...(tops !== undefined && tops.length === tokenIds.length && { topLogprobs: tops }),
     ...(end !== undefined && { end }),
     ...(cachedTokens !== undefined && { cachedTokens }),
   };
@@ -59,7 +60,7 @@ function idOfName(read: AnswerReader, name: unknown): number {
 function topOf(read: AnswerReader, top: unknown): TokenLogprob[] {
   if (top === null) return [];
   return Object.entries(read.fields(top, "top_logprobs"))
-    .map(([name, logprob]) => ({ id: idOfName(read, name), logprob: read.number(logprob, "a logprob") }))
+    .map(([name, logprob]) => ({ tokenId: idOfName(read, name), logprob: read.number(logprob, "a logprob") }))
     .filter(({ logprob }) => logprob > IMPOSSIBLE);
 }
 

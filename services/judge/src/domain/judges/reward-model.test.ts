@@ -46,7 +46,7 @@ describe("the judge reward_model", () => {
     new ChatRenderer(chatmlTokenizer()).renderEnded([
       { role: "user", content: "2+2?" },
       { role: "assistant", content: answer },
-    ]).ids;
+    ]).tokenIds;
   const sum = (ids: readonly number[]) => ids.reduce((total, id) => total + id, 0);
 
   test("reads the whole conversation by the model's own template", async () => {

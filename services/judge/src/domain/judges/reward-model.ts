@@ -58,7 +58,7 @@ function conversationReader(tokenizer: Tokenizer): (messages: readonly ChatMessa
     return (messages) => tokenizer.encode(messages.map(({ content }) => content).join("\n\n"));
   }
   const renderer = new ChatRenderer(tokenizer);
-  return (messages) => renderer.renderEnded(messages).ids;
+  return (messages) => renderer.renderEnded(messages).tokenIds;
 }
 
 const promptSchema = z.union([

@@ -7,6 +7,7 @@
 
 import type { Endpoint } from "@hone/config";
 import type { Slot } from "@hone/core";
+import type { SamplingParameters } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { RunRecord } from "../run/run-record.ts";
 
@@ -34,23 +35,13 @@ export interface TaskSource {
   batch(request: TaskRequest, signal: AbortSignal): Promise<{ tasks: Task[]; size: number }>;
 }
 
-/** Parameters of the sampling distribution of a job. */
-export interface JobSampling {
-  readonly temperature: number;
-  readonly topP: number;
-  readonly topK: number;
-  readonly minP?: number;
-  readonly repetitionPenalty?: number;
-  readonly maxNewTokens: number;
-}
-
 /** What varies from job to job of one run. */
 export interface Job {
   readonly slot: Slot;
   readonly task: Task;
   /** Position of the task in its split's order. */
   readonly cursor: number;
-  readonly sampling: JobSampling;
+  readonly sampling: SamplingParameters;
   /** Scripted policy that takes the model's place. */
   readonly scriptedPolicy?: string;
   /** A model outside that takes its place. */

@@ -10,7 +10,7 @@
 
 import type { RunConfig } from "@hone/config";
 import { deriveSeed, Random } from "@hone/core";
-import { IMITATION_TERMS } from "@hone/rl";
+import { IMITATION_TERMS, type MaskedTokens, sampledTokenCount } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
 import { OwnershipLostError } from "../errors.ts";
 import { WaitOwner } from "../report/wait.ts";
@@ -18,14 +18,6 @@ import { removeOldStates } from "../state/load-state.ts";
 import { writeState } from "../state/write-state.ts";
 import { warmStartOptimizer } from "../step/optimizer-settings.ts";
 import type { RunContext } from "./run-context.ts";
-
-/** Tokens of which some were said by who is imitated. */
-export interface ImitableSample {
-  /** [T] */
-  readonly tokenIds: ArrayLike<number>;
-  /** [T] 1 = said by who is imitated. */
-  readonly lossMask: Uint8Array;
-}
 
 /** Least time between two progress events. */
 const PROGRESS_INTERVAL_MS = 500;
@@ -38,7 +30,7 @@ export async function imitate(
     epochs,
     learningRate,
   }: Pick<NonNullable<RunConfig["warmStart"]>, "batchSize" | "epochs" | "learningRate">,
-  items: readonly (readonly ImitableSample[])[],
+  items: readonly (readonly MaskedTokens[])[],
 ): Promise<void> {
   const { run, engine, reporter, signal, logger, progress } = context;
   const updatesTotal = Math.ceil(items.length / batchSize) * epochs;
@@ -95,8 +87,8 @@ async function saveProgress(context: RunContext, warmUpdates: number): Promise<v
 }
 
 /** Every token that was said weighs the same: the loss is the mean cross-entropy over them. */
-function trainingSamples(samples: readonly ImitableSample[]): TrainingSample[] {
-  const counts = samples.map(({ lossMask }) => lossMask.reduce((sum, bit) => sum + bit, 0));
+function trainingSamples(samples: readonly MaskedTokens[]): TrainingSample[] {
+  const counts = samples.map(sampledTokenCount);
   const total = counts.reduce((sum, count) => sum + count, 0);
   return samples.map(({ tokenIds, lossMask }, i) => ({
     tokenIds,

@@ -1,0 +1,29 @@
+/** What one model call sampled. */
+
+import type { VersionSpan } from "./rollout.ts";
+
+/** Why a generation ended. */
+export const FinishReason = {
+  /** A stop token was sampled; it is the last of the ids. */
+  stop: "stop",
+  /** The most tokens allowed were sampled, or the model's context is used up. */
+  length: "length",
+  /** A text that the agent asked for stood in the answer; its last token is the one that completed it. No engine says this. */
+  stopText: "stop_text",
+  /** It was given up before either: its caller went away, or its time was over. */
+  aborted: "aborted",
+  /** Its deadline passed. Engines say this; to a rollout such a call was `aborted`. */
+  deadline: "deadline",
+} as const;
+export type FinishReason = (typeof FinishReason)[keyof typeof FinishReason];
+
+/** N tokens that one model call sampled. */
+export interface Generation {
+  /** [N] every sampled token in order, the stop token included. */
+  readonly tokenIds: readonly number[];
+  /** [N] log-probability of each under the sampling distribution, rounded to float32. */
+  readonly logprobs: readonly number[];
+  /** Policy versions of the tokens, in order; counts sum to N. */
+  readonly versions: readonly VersionSpan[];
+  readonly finishReason: FinishReason;
+}
