@@ -14,26 +14,26 @@ import { componentsOf, rewardOf, turnRewardsOf } from "./rewards.ts";
 import { type Group, type Rollout, rolloutTokenCount, type Sample, sampledTokenCount } from "./rollout.ts";
 
 /** A rollout with what its tokens are worth. */
-export interface CreditedRollout extends RolloutAdvantage {
-  readonly rollout: Rollout;
+export interface CreditedRollout<R extends Rollout = Rollout> extends RolloutAdvantage {
+  readonly rollout: R;
   /** What its judges or its outcome's rule made it worth, before the run shaped it. */
   readonly reward: number;
 }
 
 /** A group of which at least one rollout is trained. */
-export interface CreditedGroup {
+export interface CreditedGroup<R extends Rollout = Rollout> {
   readonly task: number;
-  readonly rollouts: readonly CreditedRollout[];
+  readonly rollouts: readonly CreditedRollout<R>[];
 }
 
 /** What of `algorithm` sets the credit. */
 export type CreditRules = Pick<AlgorithmConfig, "outcomes" | "reward" | "advantage">;
 
 /** The credit of a step. */
-export interface Credit {
-  readonly groups: readonly CreditedGroup[];
+export interface Credit<R extends Rollout = Rollout> {
+  readonly groups: readonly CreditedGroup<R>[];
   /** Rollouts that are not trained, in order of their slots. */
-  readonly leftOut: readonly Rollout[];
+  readonly leftOut: readonly R[];
   /** Groups in which every rollout was left out. */
   readonly emptyGroupCount: number;
   /** Figures of how rewards were shaped and of the advantage algorithm's own, by their full names. */
@@ -41,13 +41,13 @@ export interface Credit {
 }
 
 /** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
-export function assignCredit(
-  groups: readonly Group[],
+export function assignCredit<R extends Rollout>(
+  groups: readonly Group<R>[],
   { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
-): Credit {
-  const leftOut: Rollout[] = [];
+): Credit<R> {
+  const leftOut: R[] = [];
   const rewarded = groups.flatMap(({ task, rollouts }) => {
-    const kept: RewardedRollout[] = [];
+    const kept: (RewardedRollout & { readonly rollout: R })[] = [];
     for (const rollout of rollouts) {
       const reward = rewardOf(rollout, rules);
       // One without a sampled token has nothing to train, and its reward would still shift the others' baseline.

@@ -91,10 +91,10 @@ export interface Rollout {
 }
 
 /** The rollouts of one task in one step, in order of their index. */
-export interface Group {
+export interface Group<R extends Rollout = Rollout> {
   /** Index of the task within the batch. */
   readonly task: number;
-  readonly rollouts: readonly Rollout[];
+  readonly rollouts: readonly R[];
 }
 
 /** Number of mask-1 tokens of a sample. */

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { slotKey } from "@hone/core";
 import { migrate, openDatabase, query, sql, UniqueViolationError } from "@hone/storage";
+import { contextOfTraceparent } from "@hone/telemetry";
 import type { RunRecord } from "../domain/run/run-record.ts";
-import type { Commit, LedgerEntry } from "../domain/step/ledger.ts";
+import type { Commit } from "../domain/step/ledger.ts";
 import { CONFIG_JSON, LEASE_MS, noneBroken, TrainerDatabase } from "../testing/trainer-database.ts";
 import { LedgerRows } from "./ledger-rows.ts";
 import { migrations } from "./migrations.ts";
@@ -11,7 +12,7 @@ import type { RunRows } from "./run-rows.ts";
 
 const SHA = "ab".repeat(32);
 
-function entry(step: number, index: number): LedgerEntry {
+function entry(step: number, index: number): Commit["trained"][number] {
   return {
     rollout: {
       slot: { split: "train", step, task: 0, index },
@@ -28,10 +29,13 @@ function entry(step: number, index: number): LedgerEntry {
       ],
       metrics: {},
       turnCount: 1,
+      sequence: 10 + index,
+      bytes: 1,
+      resumption: 0,
+      trace: contextOfTraceparent(undefined),
     },
     reward: index,
     advantage: index - 0.5,
-    sequence: 10 + index,
   };
 }
 
@@ -56,7 +60,7 @@ describe("the ledger", () => {
       stateFiles: { "model.safetensors": SHA, "optimizer/0.distcp": SHA },
       isWhole: true,
       arithmetic: "two workers",
-      entries: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
+      trained: version === 0 ? [] : [entry(version, 0), entry(version, 1)],
       metrics: { loss: 0.5 },
       nextSequence: version * 10 + 1,
       ...changes,
@@ -82,7 +86,7 @@ describe("the ledger", () => {
     assert.deepEqual(await trained(run.runId), ["train.1.0.0", "train.1.0.1"]);
     assert.deepEqual(await ledger.step(run.runId, 1), { metrics: { loss: 0.5 } });
     const worth = (await ledger.trained(run.runId, 1)).map(({ slot, ...rest }) => [slotKey(slot), rest]);
-    const expected = commitOf(run, 1).entries.map(({ rollout: { slot }, reward, advantage }) => [
+    const expected = commitOf(run, 1).trained.map(({ rollout: { slot }, reward, advantage }) => [
       slotKey(slot),
       { reward, advantage },
     ]);
@@ -117,10 +121,10 @@ describe("the ledger", () => {
   test("gives the advantages of turns back bit by bit", async () => {
     const run = await world.claimedRun();
     const turnAdvantages = [0.1 + 0.2, -1 / 3, 1e-300, 0];
-    const [first, second] = commitOf(run, 1).entries;
+    const [first, second] = commitOf(run, 1).trained;
     assert.equal(await ledger.commit(commitOf(run, 0)), true);
-    const entries = [{ ...first!, turnAdvantages }, second!];
-    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    const rollouts = [{ ...first!, turnAdvantages }, second!];
+    assert.equal(await ledger.commit(commitOf(run, 1, { trained: rollouts })), true);
     const worth = await ledger.trained(run.runId, 1);
     assert.deepEqual(worth[0]?.turnAdvantages, turnAdvantages);
     assert.equal(worth[1]?.turnAdvantages, undefined);
@@ -249,7 +253,7 @@ describe("the ledger", () => {
     await ledger.commit(commitOf(run, 0));
     await ledger.commit(commitOf(run, 1));
     await assert.rejects(
-      ledger.commit(commitOf(run, 2, { entries: [entry(2, 0), entry(1, 0)] })),
+      ledger.commit(commitOf(run, 2, { trained: [entry(2, 0), entry(1, 0)] })),
       UniqueViolationError,
     );
     assert.equal((await ledger.load(run.runId))?.version, 1);
@@ -259,8 +263,8 @@ describe("the ledger", () => {
   test("thousands of rollouts fit into one commit", async () => {
     const run = await world.claimedRun();
     await ledger.commit(commitOf(run, 0));
-    const entries = Array.from({ length: 4_500 }, (_, index) => entry(1, index));
-    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    const rollouts = Array.from({ length: 4_500 }, (_, index) => entry(1, index));
+    assert.equal(await ledger.commit(commitOf(run, 1, { trained: rollouts })), true);
     assert.equal((await trained(run.runId)).length, 4_500);
   });
 

@@ -96,7 +96,7 @@ export class LedgerRows implements RunLedger {
         if (changed.length === 0) return false; // L2
         await tx.insert(steps).values({ runId, version, epoch, stateFolder, stateDigest, metrics, troubles });
         // One parameter for all rows: thousands of parameters cost more than the rows themselves.
-        const rows = JSON.stringify(commit.entries.map((entry) => rowOf(commit, entry)));
+        const rows = JSON.stringify(commit.trained.map((credited) => rowOf(commit, credited)));
         await tx.execute(
           sql`insert into ledger select * from json_populate_recordset(null::ledger, ${rows}::json)`,
         );
@@ -273,9 +273,8 @@ export class LedgerRows implements RunLedger {
 /** A row by its column names. */
 function rowOf(
   commit: Commit,
-  entry: Commit["entries"][number],
+  { rollout, reward, advantage, turnAdvantages, tokenAdvantages }: Commit["trained"][number],
 ): Record<LedgerColumn, string | number | null | readonly number[]> {
-  const { rollout, reward, advantage, turnAdvantages, tokenAdvantages, sequence } = entry;
   const versions = versionRange(rollout);
   return {
     run_id: commit.runId,
@@ -289,7 +288,7 @@ function rowOf(
     highest_version: versions?.highest ?? null,
     reward,
     advantage,
-    sequence,
+    sequence: rollout.sequence,
     state_digest: commit.stateDigest,
     turn_advantages: turnAdvantages ?? null,
     token_advantages: tokenAdvantages === undefined ? null : toBytes(tokenAdvantages),

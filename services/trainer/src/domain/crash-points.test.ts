@@ -332,15 +332,15 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     };
     await assert.rejects(tenure(world, root.path), Death);
     world.point = () => undefined;
-    const index = world.stream.findIndex(({ rollout }) => slotKey(rollout.slot) === "train.1.0.1");
+    const index = world.stream.findIndex(({ slot }) => slotKey(slot) === "train.1.0.1");
     const [lost] = world.stream.splice(index, 1);
     await assert.rejects(tenure(world, root.path), LostRolloutsError);
     world.stream.splice(index, 0, lost!);
     for (const [i, scored] of world.stream.entries()) {
-      if (!slotKey(scored.rollout.slot).startsWith("train.1.")) continue;
-      const [sample] = scored.rollout.samples;
+      if (!slotKey(scored.slot).startsWith("train.1.")) continue;
+      const [sample] = scored.samples;
       const samples = [{ ...sample!, tokenIds: Uint32Array.from(sample!.tokenIds).fill(7, 1) }];
-      world.stream[i] = { ...scored, rollout: { ...scored.rollout, samples } };
+      world.stream[i] = { ...scored, samples };
     }
     await assert.rejects(
       tenure(world, root.path),

@@ -72,7 +72,7 @@ export class ScoredReader implements ScoredRollouts {
     for await (const { message, sequence, bytes, trace } of items) {
       const rollout = this.#decode(runId, message, sequence);
       const resumption = message.episode?.resumption ?? 0;
-      if (rollout !== undefined) yield { rollout, sequence, bytes, resumption, trace };
+      if (rollout !== undefined) yield { ...rollout, sequence, bytes, resumption, trace };
     }
   }
 

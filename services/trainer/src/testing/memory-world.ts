@@ -116,13 +116,13 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const { epoch, version, stateFolder, stateDigest, stateFiles, arithmetic, nextSequence } = commit;
     const previous = version === 0 ? undefined : version - 1;
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
-    const worth = commit.entries.map(({ rollout, sequence: _, ...credited }) => ({
+    const worth = commit.trained.map(({ rollout, ...credited }) => ({
       slot: rollout.slot,
       ...credited,
     }));
     this.#worth.set(version, worth);
     this.#digests.set(version, stateDigest);
-    for (const { rollout } of commit.entries) {
+    for (const { rollout } of commit.trained) {
       const key = slotKey(rollout.slot);
       if (this.ledger.has(key)) throw new Error(`${key} is trained twice`);
       this.ledger.set(key, version);
@@ -303,34 +303,32 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const tokens = [1, random.pick(VOCABULARY), random.pick(VOCABULARY)];
     const sequence = (this.stream.at(-1)?.sequence ?? this.run.nextSequence - 1) + 1;
     this.stream.push({
-      rollout: {
-        slot: job.slot,
-        attempt: 1,
-        outcome: "completed",
-        scores: [
-          {
-            judge: "environment",
-            weight: 1,
-            value: tokens[1] === VOCABULARY[0] ? 1 : 0,
-            turnRewards: [{ turn: 1, value: tokens[2]! }],
-          },
-        ],
-        samples: [
-          {
-            tokenIds: Uint32Array.from(tokens),
-            lossMask: Uint8Array.of(0, 1, 1),
-            logprobs: Float32Array.of(-1, -1),
-            versions: [{ version: job.lowestVersion, tokenCount: 2 }],
-          },
-        ],
-        metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
-        turnCount: 2,
-        turns: [
-          { sample: 0, begin: 1, end: 2 },
-          { sample: 0, begin: 2, end: 3 },
-        ],
-        ...this.failureOf(job.slot),
-      },
+      slot: job.slot,
+      attempt: 1,
+      outcome: "completed",
+      scores: [
+        {
+          judge: "environment",
+          weight: 1,
+          value: tokens[1] === VOCABULARY[0] ? 1 : 0,
+          turnRewards: [{ turn: 1, value: tokens[2]! }],
+        },
+      ],
+      samples: [
+        {
+          tokenIds: Uint32Array.from(tokens),
+          lossMask: Uint8Array.of(0, 1, 1),
+          logprobs: Float32Array.of(-1, -1),
+          versions: [{ version: job.lowestVersion, tokenCount: 2 }],
+        },
+      ],
+      metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
+      turnCount: 2,
+      turns: [
+        { sample: 0, begin: 1, end: 2 },
+        { sample: 0, begin: 2, end: 3 },
+      ],
+      ...this.failureOf(job.slot),
       sequence,
       bytes,
       resumption: run.resumptions,

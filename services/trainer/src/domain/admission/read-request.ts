@@ -12,18 +12,18 @@ export type ReadRequest =
 
 /**
  * Reads a run file and what it names by path.
- * @param text gives it, or throws a ConfigError too.
+ * @param runFile gives its text, or throws a ConfigError too.
  * @param sequence of the request in RUNS; with the name it makes the run's id.
  * @param filesFolder paths of the run file resolve below it.
  */
 export async function readRequest(
-  text: () => string,
+  runFile: () => string,
   sequence: number,
   filesFolder: string,
 ): Promise<ReadRequest> {
   let config: RunConfig;
   try {
-    config = await inlineFiles(parseRunFile(text()), filesFolder);
+    config = await inlineFiles(parseRunFile(runFile()), filesFolder);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { kind: "refused", problems: error.problems.map(problemOf) };

@@ -23,7 +23,7 @@ describe("RolloutGatherer", () => {
     await using lossy = gatherFromLossyQueue(0);
     const rollouts = await lossy.gathered;
     assert.deepEqual(
-      rollouts.map(({ rollout }) => slotKey(rollout.slot)),
+      rollouts.map(({ slot }) => slotKey(slot)),
       lossy.jobs.map(({ slot }) => slotKey(slot)),
     );
     assert.deepEqual(lossy.repetitions, [0, 0, 0, 0, 1, 1, 1, 1]);

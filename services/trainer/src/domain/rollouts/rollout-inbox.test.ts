@@ -12,7 +12,7 @@ function slot(index: number, step = 1): Slot {
 }
 
 function scored(at: Slot, sequence: number, attempt = 1, resumption = 0): ScoredRollout {
-  const rollout = {
+  return {
     slot: at,
     attempt,
     outcome: "completed",
@@ -20,8 +20,11 @@ function scored(at: Slot, sequence: number, attempt = 1, resumption = 0): Scored
     samples: [],
     metrics: {},
     turnCount: 1,
-  } as const;
-  return { rollout, sequence, bytes: 1, resumption, trace: contextOfTraceparent(undefined) };
+    sequence,
+    bytes: 1,
+    resumption,
+    trace: contextOfTraceparent(undefined),
+  };
 }
 
 describe("RolloutInbox", () => {
@@ -31,7 +34,7 @@ describe("RolloutInbox", () => {
     const collected = inbox.collect(slots, () => undefined, never);
     for (const [i, at] of [slot(2), slot(0), slot(1)].entries()) inbox.offer(scored(at, i + 1));
     assert.deepEqual(
-      (await collected).map(({ rollout }) => rollout.slot.index),
+      (await collected).map(({ slot }) => slot.index),
       [0, 1, 2],
     );
     assert.equal(inbox.size, 0);
@@ -42,7 +45,7 @@ describe("RolloutInbox", () => {
     assert.equal(inbox.offer(scored(slot(0), 1, 1)), true);
     assert.equal(inbox.offer(scored(slot(0), 2, 2)), false);
     const [first] = await inbox.collect([slot(0)], () => undefined, never);
-    assert.equal(first?.rollout.attempt, 1);
+    assert.equal(first?.attempt, 1);
   });
 
   test("needs the stream from the first rollout that nobody has collected yet", async () => {
@@ -95,7 +98,7 @@ describe("RolloutInbox", () => {
 
   test("counts what was made since a failed run was resumed, and the latest of what it replays", async () => {
     // Step 1 is committed and replayed, step 2 is made anew; the run was resumed twice.
-    const counts = ({ rollout, resumption }: ScoredRollout) => resumption === 2 || rollout.slot.step === 1;
+    const counts = ({ slot, resumption }: ScoredRollout) => resumption === 2 || slot.step === 1;
     const inbox = new RolloutInbox(() => false, 1, counts);
     assert.equal(inbox.offer(scored(slot(0), 1, 1, 0)), true);
     assert.equal(inbox.offer(scored(slot(0, 2), 2, 1, 1)), false);
@@ -105,7 +108,7 @@ describe("RolloutInbox", () => {
     assert.equal(inbox.offer(scored(slot(0, 2), 6, 5, 2)), true);
     const taken = await inbox.collect([slot(0), slot(0, 2)], () => undefined, never);
     assert.deepEqual(
-      taken.map(({ rollout }) => rollout.attempt),
+      taken.map(({ attempt }) => attempt),
       [2, 5],
     );
   });

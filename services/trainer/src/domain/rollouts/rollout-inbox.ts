@@ -63,7 +63,7 @@ export class RolloutInbox {
   /** Takes in what the stream brought, in its order; a stream that began again has lower positions. @returns whether it was kept. */
   offer(scored: ScoredRollout): boolean {
     this.#lastSequence = scored.sequence;
-    const { slot } = scored.rollout;
+    const { slot } = scored;
     const key = slotKey(slot);
     const known = this.#arrived.get(key);
     if (known !== undefined && known.resumption >= scored.resumption) return false; // I1, I5
@@ -79,8 +79,8 @@ export class RolloutInbox {
 
   /** Drops what became obsolete since it arrived (I2). */
   prune(): void {
-    for (const [key, { rollout }] of this.#arrived) {
-      if (this.#isObsolete(rollout.slot)) this.#arrived.delete(key);
+    for (const [key, { slot }] of this.#arrived) {
+      if (this.#isObsolete(slot)) this.#arrived.delete(key);
     }
   }
 

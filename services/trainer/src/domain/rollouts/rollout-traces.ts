@@ -37,7 +37,7 @@ export class RolloutTraces {
   }
 
   /** Ends the root span of a rollout, if this process opened it. */
-  scored({ rollout }: ScoredRollout): void {
+  scored(rollout: ScoredRollout): void {
     const key = slotKey(rollout.slot);
     const span = this.#open.get(key);
     if (span === undefined) return;

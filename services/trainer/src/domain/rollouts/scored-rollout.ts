@@ -3,8 +3,7 @@
 import type { Rollout } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 
-export interface ScoredRollout {
-  readonly rollout: Rollout;
+export interface ScoredRollout extends Rollout {
   /** Position in the stream. */
   readonly sequence: number;
   /** Room that it takes in the stream as a scored episode. */

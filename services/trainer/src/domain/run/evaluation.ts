@@ -65,17 +65,13 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
     async () => {
       const modes = modesOf(run.config);
       const scored = await gatherEvaluation(context, version, modes);
-      tellTroubles(
-        context,
-        evaluationOf(version),
-        scored.map(({ rollout }) => rollout),
-      );
+      tellTroubles(context, evaluationOf(version), scored);
       const records = [...new Set(modes)].map((mode) =>
         recordOf(
           context,
           version,
           mode,
-          scored.map(({ rollout }) => rollout).filter(({ slot }) => modes[slot.index] === mode),
+          scored.filter(({ slot }) => modes[slot.index] === mode),
         ),
       );
       const neededFrom = isReplayFree(run.config, progress.recovery, version)

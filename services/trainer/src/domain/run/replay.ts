@@ -49,7 +49,7 @@ export async function replay(context: RunContext, from: Recovery, version: numbe
         await learnAgain(
           context,
           step,
-          trained.map(({ slot: _, ...worth }, i) => ({ rollout: scored[i]!.rollout, ...worth })),
+          trained.map(({ slot: _, ...worth }, i) => ({ rollout: scored[i]!, ...worth })),
         );
         progress.trained = step;
         inbox.prune();

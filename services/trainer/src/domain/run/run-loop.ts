@@ -90,12 +90,12 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
   }
   await removeOldStates(context, { recovery: recovery?.folder, epoch: run.epoch });
   // At once: the rollouts of a scripted policy need no engine, and an engine makes its calls in their order.
-  const [, entries] = await Promise.all([
+  const [, trained] = await Promise.all([
     recovery === undefined ? engine.initialise() : undefined,
     supervised === undefined ? [] : warmStart(context, supervised),
   ]);
   if (hasReference(run.config)) await keepReference(context);
-  await commitVersion(context, { version: 0, entries, metrics: {} });
+  await commitVersion(context, { version: 0, trained, metrics: {} });
 }
 
 /** Keeps version 0 for all tenures, before it is committed: who goes on from a commit finds it there. */

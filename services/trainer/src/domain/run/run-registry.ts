@@ -3,11 +3,8 @@
 import type { RunRecord, RunStage } from "./run-record.ts";
 
 /** A run as its request names it. */
-export interface NewRun {
-  readonly runId: string;
-  readonly requestSequence: number;
+export interface NewRun extends Pick<RunRecord, "runId" | "requestSequence" | "configJson"> {
   readonly name: string;
-  readonly configJson: string;
 }
 
 /** What became of a new run: where it was not inserted, nothing was changed. */

@@ -152,7 +152,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       (split === "warm" || (split === "train" ? step <= (progress.trained ?? 0) : step < progress.version)),
     run.nextSequence,
     // What was trained before the run was resumed is replayed; everything else is made anew.
-    ({ rollout: { slot }, resumption }) =>
+    ({ slot, resumption }) =>
       resumption === run.resumptions ||
       (slot.split === "train" && slot.step <= (run.version ?? 0) && resumption < run.resumptions),
   );

@@ -13,7 +13,7 @@ import { tellTroubles } from "../report/troubles.ts";
 import type { Job } from "../rollouts/jobs.ts";
 import { batchSlots } from "../rollouts/rollout-gatherer.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
-import type { LedgerEntry } from "../step/ledger.ts";
+import type { Commit } from "../step/ledger.ts";
 import { leaveOutUntrainable } from "../step/trainable.ts";
 import { readConversations } from "./conversations.ts";
 import { imitate } from "./imitate.ts";
@@ -25,7 +25,7 @@ type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
  * Trains the engine's weights, from where an earlier owner's last saved state left it.
  * @returns the rollouts that were trained, for the ledger of version 0.
  */
-export async function warmStart(context: RunContext, config: WarmStartConfig): Promise<LedgerEntry[]> {
+export async function warmStart(context: RunContext, config: WarmStartConfig): Promise<Commit["trained"]> {
   return withSpan(
     SpanName.warmStart,
     { parent: "root", attributes: { [Attr.runId]: context.run.runId } },
@@ -36,19 +36,14 @@ export async function warmStart(context: RunContext, config: WarmStartConfig): P
       }
       const scored = await gatherDemonstrations(context, config);
       const usable = scored.filter(
-        ({ rollout }) => isScorable(rollout.outcome) && rolloutTokenCount(rollout) > 0,
+        (rollout) => isScorable(rollout.outcome) && rolloutTokenCount(rollout) > 0,
       ); // W2
       await imitate(
         context,
         config,
-        usable.map(({ rollout }) => rollout.samples),
+        usable.map(({ samples }) => samples),
       );
-      return usable.map(({ rollout, sequence }) => ({
-        rollout,
-        reward: weightedSum(rollout.scores),
-        advantage: 0,
-        sequence,
-      }));
+      return usable.map((rollout) => ({ rollout, reward: weightedSum(rollout.scores), advantage: 0 }));
     },
   );
 }
@@ -82,10 +77,6 @@ async function gatherDemonstrations(
     }),
   );
   const demonstrations = leaveOutUntrainable(context, scored);
-  tellTroubles(
-    context,
-    "the warm start",
-    demonstrations.map(({ rollout }) => rollout),
-  );
+  tellTroubles(context, "the warm start", demonstrations);
   return demonstrations;
 }

@@ -21,11 +21,11 @@ import { isWholeStateWanted } from "../state/episode-room.ts";
 import { removeOldStates } from "../state/load-state.ts";
 import { isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
 import { writeState } from "../state/write-state.ts";
-import type { Commit, LedgerEntry, TaskVisitRow } from "./ledger.ts";
+import type { Commit, TaskVisitRow } from "./ledger.ts";
 
 export interface VersionToCommit {
   readonly version: number;
-  readonly entries: readonly LedgerEntry[];
+  readonly trained: Commit["trained"];
   readonly metrics: Readonly<Record<string, number>>;
   readonly troubles?: GatheredTroubles | undefined;
   /** Room that the episodes of its step take in the stream. @default 0 */
@@ -37,7 +37,7 @@ export interface VersionToCommit {
 /** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
 export async function commitVersion(
   context: RunContext,
-  { version, entries, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
+  { version, trained, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
@@ -56,7 +56,7 @@ export async function commitVersion(
     stateFiles: files,
     isWhole,
     arithmetic: engine.arithmetic,
-    entries,
+    trained,
     metrics,
     troubles,
     ...(visits !== undefined && { visits }),

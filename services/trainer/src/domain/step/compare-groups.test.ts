@@ -16,15 +16,13 @@ const JUDGES = [
 /** A rollout of the first step whose position in the stream tells which it is. */
 function rollout(task: number, index: number, outcome: Outcome = Outcome.completed): ScoredRollout {
   return {
-    rollout: {
-      slot: { split: "train", step: 1, task, index },
-      attempt: 1,
-      outcome,
-      scores: [{ judge: "environment", weight: 1, value: 0 }],
-      samples: [],
-      metrics: {},
-      turnCount: 1,
-    },
+    slot: { split: "train", step: 1, task, index },
+    attempt: 1,
+    outcome,
+    scores: [{ judge: "environment", weight: 1, value: 0 }],
+    samples: [],
+    metrics: {},
+    turnCount: 1,
     sequence: 100 * task + index,
     bytes: 1,
     resumption: 0,
@@ -46,7 +44,7 @@ async function compare(scored: ScoredRollout[], groupJudges: GroupJudges, judge:
 }
 
 const rankValues = (scored: readonly ScoredRollout[]) =>
-  scored.map(({ rollout: { scores } }) => scores.find(({ judge }) => judge === "rank")?.value);
+  scored.map(({ scores }) => scores.find(({ judge }) => judge === "rank")?.value);
 
 describe("compareGroups()", () => {
   const group = (task: number) => [rollout(task, 0), rollout(task, 1), rollout(task, 2)];
@@ -70,7 +68,7 @@ describe("compareGroups()", () => {
       [100, 101, 102],
     ]);
     assert.deepEqual(rankValues(compared), [0, 1, 2, 100, 101, 102]);
-    assert.equal(compared[0]?.rollout.scores.length, 2);
+    assert.equal(compared[0]?.scores.length, 2);
   });
 
   test("leaves out of the comparison what is left out of the group, and asks nobody about one alone", async () => {
@@ -95,7 +93,7 @@ describe("compareGroups()", () => {
     };
     const compared = await compare([...group(0), ...group(1)], groupJudges);
     assert.deepEqual(
-      compared.map(({ rollout: { outcome } }) => outcome),
+      compared.map(({ outcome }) => outcome),
       [...new Array(3).fill(Outcome.infraFailed), ...new Array(3).fill(Outcome.completed)],
     );
   });

@@ -44,7 +44,7 @@ async function compareGroup(
   judges: readonly GroupJudgeConfig[],
   signal: AbortSignal,
 ): Promise<ScoredRollout[]> {
-  const compared = group.filter(({ rollout }) => isScorable(rollout.outcome)); // C1
+  const compared = group.filter(({ outcome }) => isScorable(outcome)); // C1
   if (compared.length === 0) return [...group];
   let scores: readonly (readonly Score[])[];
   if (compared.length === 1) {
@@ -54,24 +54,22 @@ async function compareGroup(
     const verdict = await groupJudges.compare({ runId: run.runId, sequences, judges }, signal);
     if (verdict.kind === "failed") {
       logger.warn("a group is left out as its judge failed", { reason: verdict.reason });
-      return group.map((entry) => (compared.includes(entry) ? leftOut(entry, verdict.reason) : entry)); // C2
+      return group.map((rollout) =>
+        compared.includes(rollout) ? leftOut(rollout, verdict.reason) : rollout,
+      ); // C2
     }
     scores = verdict.scores;
   }
-  return group.map((entry) => {
-    const index = compared.indexOf(entry);
-    return index < 0 ? entry : withScores(entry, scores[index] ?? []);
+  return group.map((rollout) => {
+    const index = compared.indexOf(rollout);
+    return index < 0 ? rollout : withScores(rollout, scores[index] ?? []);
   });
 }
 
-function withScores(entry: ScoredRollout, added: readonly Score[]): ScoredRollout {
-  const { rollout } = entry;
-  return { ...entry, rollout: { ...rollout, scores: [...rollout.scores, ...added] } };
+function withScores(rollout: ScoredRollout, added: readonly Score[]): ScoredRollout {
+  return { ...rollout, scores: [...rollout.scores, ...added] };
 }
 
-function leftOut(entry: ScoredRollout, reason: string): ScoredRollout {
-  return {
-    ...entry,
-    rollout: { ...entry.rollout, outcome: Outcome.infraFailed, reason: clipReason(reason) },
-  };
+function leftOut(rollout: ScoredRollout, reason: string): ScoredRollout {
+  return { ...rollout, outcome: Outcome.infraFailed, reason: clipReason(reason) };
 }

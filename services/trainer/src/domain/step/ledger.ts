@@ -4,15 +4,11 @@ import type { Slot } from "@hone/core";
 import type { CreditedRollout, TaskVisit } from "@hone/rl";
 import type { EvaluationMode } from "../report/run-event.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { Recovery, RunRecord } from "../run/run-record.ts";
 import type { StateFiles } from "../state/state-files.ts";
 
-/** One row of the ledger: a rollout that was trained. */
-export interface LedgerEntry extends CreditedRollout {
-  readonly sequence: number;
-}
-
-/** What the ledger keeps of a trained rollout; the rollout itself is in the stream. */
+/** What the ledger knows of a rollout that was trained; the rollout itself is in the stream. */
 export interface TrainedRollout extends Omit<CreditedRollout, "rollout"> {
   readonly slot: Slot;
 }
@@ -39,7 +35,8 @@ export interface Commit {
   readonly isWhole: boolean;
   /** {@link TrainingEngine.arithmetic} of the engine that made it. */
   readonly arithmetic: string;
-  readonly entries: readonly LedgerEntry[];
+  /** One row of the ledger each. */
+  readonly trained: readonly CreditedRollout<ScoredRollout>[];
   readonly metrics: Readonly<Record<string, number>>;
   /** Of its rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;

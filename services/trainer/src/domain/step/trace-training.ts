@@ -8,26 +8,20 @@ import type { RunRecord } from "../run/run-record.ts";
 import type { Optimised } from "./optimise.ts";
 
 export interface TrainedStep {
-  readonly credit: Credit;
+  readonly credit: Credit<ScoredRollout>;
   readonly optimised: Optimised;
-  readonly scored: readonly ScoredRollout[];
   /** Span of the step. */
   readonly span: Span;
 }
 
 /** Makes the spans of the rollouts that a committed step trained. */
-export function traceTraining(
-  run: RunRecord,
-  step: number,
-  { credit, optimised, scored, span }: TrainedStep,
-): void {
-  const traces = new Map(scored.map(({ rollout, trace }) => [rollout, trace]));
+export function traceTraining(run: RunRecord, step: number, { credit, optimised, span }: TrainedStep): void {
   for (const group of credit.groups) {
     for (const credited of group.rollouts) {
-      const { slot, outcome } = credited.rollout;
+      const { slot, outcome, trace } = credited.rollout;
       const figures = optimised.figures.get(credited);
       const train = startSpan(SpanName.train, {
-        parent: traces.get(credited.rollout),
+        parent: trace,
         links: [{ context: span.spanContext() }],
         attributes: {
           [Attr.runId]: run.runId,

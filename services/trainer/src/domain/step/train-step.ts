@@ -27,7 +27,7 @@ import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { commitVersion } from "./commit.ts";
 import { compareGroups } from "./compare-groups.ts";
-import type { LedgerEntry, TaskVisitRow } from "./ledger.ts";
+import type { TaskVisitRow } from "./ledger.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { traceTraining } from "./trace-training.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
@@ -55,11 +55,7 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   const jobs = jobsOf(context, step, batch);
   const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
   const gathered = performance.now();
-  const troubles = tellTroubles(
-    context,
-    `step ${step}`,
-    scored.map(({ rollout }) => rollout),
-  );
+  const troubles = tellTroubles(context, `step ${step}`, scored);
 
   reporter.phase(RunPhase.train, step);
   const metrics = new MetricSet();
@@ -72,13 +68,12 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   const trained = performance.now();
   addTimes(metrics, { rollout: gathered - began, train: trained - gathered });
 
-  const entries = ledgerEntries(credit, scored);
   const visits = visitsOf(context, step, batch, scored);
   if (batch.numPassedOver !== undefined) metrics.add("tasks/passed_over", Reduction.sum, batch.numPassedOver);
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
     commitVersion(context, {
       version: step,
-      entries,
+      trained: credit.groups.flatMap(({ rollouts }) => rollouts),
       metrics: metrics.toRecord(),
       troubles,
       stepBytes: episodeBytes(scored),
@@ -87,7 +82,7 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
   );
   if (visits !== undefined) context.tasks.curriculum?.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
-  finishStep(context, step, { metrics, troubles, credit, optimised, scored, span });
+  finishStep(context, step, { metrics, troubles, credit, optimised, span });
 }
 
 /** Says what the step did. Nothing here can undo it. */
@@ -97,9 +92,8 @@ function finishStep(
   done: {
     metrics: MetricSet;
     troubles: GatheredTroubles | undefined;
-    credit: Credit;
+    credit: Credit<ScoredRollout>;
     optimised: Optimised;
-    scored: readonly ScoredRollout[];
     span: Span;
   },
 ): void {
@@ -140,7 +134,7 @@ async function gatherStep(
   const scored = await gatherer.gather(`step ${step}`, jobs, (rolloutsDone, rolloutsTotal) =>
     reporter.progress({ step, rolloutsDone, rolloutsTotal }),
   );
-  const trainable = leaveOutUntrainable(context, scored).map((entry) => markStale(entry, step - 1));
+  const trainable = leaveOutUntrainable(context, scored).map((rollout) => markStale(rollout, step - 1));
   return compareGroups(context, trainable);
 }
 
@@ -165,18 +159,18 @@ function learn(context: RunContext, step: number, credit: Credit, metrics: Metri
 }
 
 /** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
-function markStale(scored: ScoredRollout, version: number): ScoredRollout {
-  const range = versionRange(scored.rollout);
-  if (range === undefined || (range.lowest === version && range.highest === version)) return scored;
+function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
+  const range = versionRange(rollout);
+  if (range === undefined || (range.lowest === version && range.highest === version)) return rollout;
   const reason = `its tokens are of the versions ${range.lowest} to ${range.highest}, and ${version} was asked for`;
-  return { ...scored, rollout: { ...scored.rollout, outcome: Outcome.stale, reason } };
+  return { ...rollout, outcome: Outcome.stale, reason };
 }
 
-function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit {
+function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit<ScoredRollout> {
   const { groupSize } = run.config.rollout;
-  const groups: Group[] = [];
+  const groups: Group<ScoredRollout>[] = [];
   for (let begin = 0; begin < scored.length; begin += groupSize) {
-    const rollouts = scored.slice(begin, begin + groupSize).map(({ rollout }) => rollout);
+    const rollouts = scored.slice(begin, begin + groupSize);
     groups.push({ task: rollouts[0]!.slot.task, rollouts });
   }
   return assignCredit(groups, run.config.algorithm);
@@ -192,9 +186,7 @@ function visitsOf(
   if (nextCursor === undefined) return undefined;
   const { rollout, algorithm, trainer } = run.config;
   return tasks.map(({ id }, task) => {
-    const rollouts = scored
-      .slice(task * rollout.groupSize, (task + 1) * rollout.groupSize)
-      .map((entry) => entry.rollout);
+    const rollouts = scored.slice(task * rollout.groupSize, (task + 1) * rollout.groupSize);
     return {
       step,
       task,
@@ -211,11 +203,7 @@ function addStepMetrics(
   scored: readonly ScoredRollout[],
   { run }: RunContext,
 ): void {
-  addRolloutMetrics(
-    metrics,
-    scored.map(({ rollout }) => rollout),
-    run.config.algorithm.outcomes,
-  );
+  addRolloutMetrics(metrics, scored, run.config.algorithm.outcomes);
   const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
   metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
@@ -239,11 +227,4 @@ function addTimes(metrics: MetricSet, times: Readonly<Record<string, number>>): 
     metrics.add(`time/${name}_ms`, Reduction.sum, ms);
     countStepPhase(name, ms);
   }
-}
-
-function ledgerEntries(credit: Credit, scored: readonly ScoredRollout[]): LedgerEntry[] {
-  const sequences = new Map(scored.map(({ rollout, sequence }) => [rollout, sequence]));
-  return credit.groups.flatMap((group) =>
-    group.rollouts.map((credited) => ({ ...credited, sequence: sequences.get(credited.rollout)! })),
-  );
 }

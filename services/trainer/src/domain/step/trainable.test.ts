@@ -58,15 +58,13 @@ describe("a forged episode with tokens that no model has", () => {
       });
       const world = new MemoryWorld(testRun({ config }));
       world.stream.push({
-        rollout: {
-          slot,
-          attempt: 1,
-          outcome: Outcome.completed,
-          scores: [{ judge: "environment", weight: 1, value: 1 }],
-          samples: [sampleOf(Uint32Array.of(1, 2 ** 31))],
-          metrics: {},
-          turnCount: 1,
-        },
+        slot,
+        attempt: 1,
+        outcome: Outcome.completed,
+        scores: [{ judge: "environment", weight: 1, value: 1 }],
+        samples: [sampleOf(Uint32Array.of(1, 2 ** 31))],
+        metrics: {},
+        turnCount: 1,
         sequence: 1,
         bytes: 1,
         resumption: 0,

@@ -23,15 +23,15 @@ export function leaveOutUntrainable(
     vocabSize: engine.vocabSize,
     maxContextTokens: run.config.rollout.maxContextTokens,
   };
-  return scored.map((entry) => {
+  return scored.map((rollout) => {
     try {
-      for (const sample of entry.rollout.samples) checkBounds(sample, bounds);
-      return entry;
+      for (const sample of rollout.samples) checkBounds(sample, bounds);
+      return rollout;
     } catch (error) {
-      const slot = slotKey(entry.rollout.slot);
+      const slot = slotKey(rollout.slot);
       const reason = describeError(error);
       logger.error("a rollout cannot be trained and is left out", { slot, reason });
-      return { ...entry, rollout: { ...entry.rollout, outcome: Outcome.infraFailed, reason, samples: [] } };
+      return { ...rollout, outcome: Outcome.infraFailed, reason, samples: [] };
     }
   });
 }
