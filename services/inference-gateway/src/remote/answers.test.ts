@@ -39,7 +39,7 @@ describe("readCompletionChunk()", () => {
 
   test("reads ids from token_ids, or from the fields of older releases", () => {
     const wanted = {
-      ids: [5, 6],
+      tokenIds: [5, 6],
       logprobs: [-0.5, -1],
       topLogprobs: [[{ id: 5, logprob: -0.5 }], [{ id: 6, logprob: -1 }]],
     };
@@ -49,7 +49,7 @@ describe("readCompletionChunk()", () => {
 
   test("reads the count of cached tokens if there is one, and returns undefined for an event without choices", () => {
     const usage = { prompt_tokens_details: { cached_tokens: 4 } };
-    assert.deepEqual(read({ choices: [], usage }), { ids: [], logprobs: [], cachedTokens: 4 });
+    assert.deepEqual(read({ choices: [], usage }), { tokenIds: [], logprobs: [], cachedTokens: 4 });
     assert.equal(read({ choices: [] }), undefined);
   });
 
@@ -82,9 +82,9 @@ describe("SglangChunks", () => {
     for (const second of [triples, triples.slice(1)]) {
       const chunks = new SglangChunks("SGLang", false);
       assert.deepEqual(chunks.read(event(triples.slice(0, 1), 1)).tokenIds, [5]);
-      assert.deepEqual(chunks.read(event(second, 3)), { ids: [6, 7], logprobs: [-1, -2] });
+      assert.deepEqual(chunks.read(event(second, 3)), { tokenIds: [6, 7], logprobs: [-1, -2] });
       const end = { finish_reason: { type: "length", length: 3 } };
-      assert.deepEqual(chunks.read(event([], 3, end)), { ids: [], logprobs: [], end: "length" });
+      assert.deepEqual(chunks.read(event([], 3, end)), { tokenIds: [], logprobs: [], end: "length" });
     }
   });
 
@@ -109,7 +109,7 @@ describe("SglangChunks", () => {
     const read = (reason: object) =>
       new SglangChunks("SGLang", true).read({ meta_info: { completion_tokens: 0, finish_reason: reason } });
     assert.deepEqual(read({ type: "abort", message: "Abort before prefill" }), {
-      ids: [],
+      tokenIds: [],
       logprobs: [],
       end: "abort",
     });
