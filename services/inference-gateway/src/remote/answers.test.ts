@@ -41,7 +41,7 @@ describe("readCompletionChunk()", () => {
     const wanted = {
       tokenIds: [5, 6],
       logprobs: [-0.5, -1],
-      topLogprobs: [[{ id: 5, logprob: -0.5 }], [{ id: 6, logprob: -1 }]],
+      topLogprobs: [[{ tokenId: 5, logprob: -0.5 }], [{ tokenId: 6, logprob: -1 }]],
     };
     assert.deepEqual(read({ choices: [{ token_ids: [5, 6], logprobs, finish_reason: null }] }), wanted);
     assert.deepEqual(read({ choices: [{ logprobs, finish_reason: "stop" }] }), { ...wanted, end: "stop" });
