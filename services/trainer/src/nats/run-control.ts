@@ -11,10 +11,10 @@ import {
 } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import { RunPhase } from "../domain/report/run-status.ts";
+import { statusOf } from "../domain/report/status-of.ts";
 import { WaitOwner } from "../domain/report/wait.ts";
 import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
 import type { RunRegistry } from "../domain/run/run-registry.ts";
-import { statusOf } from "../domain/run/run-tenure.ts";
 import { RunFolders } from "../domain/state/run-folders.ts";
 import { encodeStatus, type RunStateBucket } from "./run-state-board.ts";
 

@@ -16,10 +16,10 @@ import { type PreparedModel, prepareModel } from "../model/prepare-model.ts";
 import type { Problem, RunEvents } from "../report/run-event.ts";
 import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, type RunStatus } from "../report/run-status.ts";
+import { publicConfigJson, statusOf } from "../report/status-of.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { RunRegistry } from "../run/run-registry.ts";
-import { publicConfigJson, statusOf } from "../run/run-tenure.ts";
 import { RunFolders } from "../state/run-folders.ts";
 
 /** Asks services whether they can do their part of a run. */

@@ -6,7 +6,6 @@
  * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
  */
 
-import { tokenizerDigest } from "@hone/config";
 import { describeError, messageIdOf, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
@@ -15,6 +14,7 @@ import { observeRun } from "../report/run-metrics.ts";
 import { RunReporter } from "../report/run-reporter.ts";
 import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, RunPhase, type RunStatus } from "../report/run-status.ts";
+import { statusOf } from "../report/status-of.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { Pipeline } from "../rollouts/find-holdup.ts";
 import type { JobQueue, TaskSource } from "../rollouts/jobs.ts";
@@ -246,36 +246,4 @@ async function tellEnd(
   if (!(await retry(() => deps.ledger.end(runId, epoch, phase, reason)))) {
     throw new OwnershipLostError(runId, epoch);
   }
-}
-
-/** State of a run that was just taken over. */
-export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
-  return {
-    runId: run.runId,
-    phase: RunPhase.waiting,
-    version: run.version ?? 0,
-    location: run.stateFolder,
-    digest: run.stateDigest,
-    epoch: run.epoch,
-    totalSteps: run.config.trainer.steps,
-    ...NO_WAIT,
-    configJson: publicConfigJson(run, folders),
-    tokenizerDigest: digestOfTokenizer(run),
-    oldestVersion: run.version ?? 0,
-    resumption: run.resumptions,
-  };
-}
-
-function digestOfTokenizer({ config: { model } }: RunRecord): string {
-  return "init" in model && typeof model.init.tokenizer === "object"
-    ? tokenizerDigest(model.init.tokenizer.files)
-    : "";
-}
-
-/** The resolved run file without the tokenizer's text, which may be large: its place in the run's folder instead. */
-export function publicConfigJson(run: RunRecord, folders: RunFolders): string {
-  const { model } = run.config;
-  const { tokenizer } = folders;
-  const shown = "path" in model ? { ...model, tokenizer } : { init: { ...model.init, tokenizer } };
-  return JSON.stringify({ ...run.config, model: shown });
 }

@@ -1,0 +1,38 @@
+/** The status that a run has before this process did anything for it, and the run file that everyone may read. */
+
+import { tokenizerDigest } from "@hone/config";
+import type { RunRecord } from "../run/run-record.ts";
+import type { RunFolders } from "../state/run-folders.ts";
+import { NO_WAIT, RunPhase, type RunStatus } from "./run-status.ts";
+
+/** State of a run that was just taken over. */
+export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
+  return {
+    runId: run.runId,
+    phase: RunPhase.waiting,
+    version: run.version ?? 0,
+    location: run.stateFolder,
+    digest: run.stateDigest,
+    epoch: run.epoch,
+    totalSteps: run.config.trainer.steps,
+    ...NO_WAIT,
+    configJson: publicConfigJson(run, folders),
+    tokenizerDigest: digestOfTokenizer(run),
+    oldestVersion: run.version ?? 0,
+    resumption: run.resumptions,
+  };
+}
+
+function digestOfTokenizer({ config: { model } }: RunRecord): string {
+  return "init" in model && typeof model.init.tokenizer === "object"
+    ? tokenizerDigest(model.init.tokenizer.files)
+    : "";
+}
+
+/** The resolved run file without the tokenizer's text, which may be large: its place in the run's folder instead. */
+export function publicConfigJson(run: RunRecord, folders: RunFolders): string {
+  const { model } = run.config;
+  const { tokenizer } = folders;
+  const shown = "path" in model ? { ...model, tokenizer } : { init: { ...model.init, tokenizer } };
+  return JSON.stringify({ ...run.config, model: shown });
+}
