@@ -21,9 +21,11 @@ export class UnusableRowError extends TerminalError {
   }
 }
 
+type ConversationContext = Pick<RunContext, "run" | "engine" | "folders" | "tasks" | "reporter" | "signal">;
+
 /** The samples of each row, in the order of the source. @throws {UnusableRowError} naming the first row that is wrong. */
 export async function readConversations(
-  { run, engine, folders, tasks, reporter, signal }: RunContext,
+  { run, engine, folders, tasks, reporter, signal }: ConversationContext,
   source: FileSource,
 ): Promise<TokenizedSample[][]> {
   const renderer = new ChatRenderer(await loadTokenizer(folders.absolute(folders.tokenizer)));

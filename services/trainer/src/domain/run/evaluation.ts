@@ -26,6 +26,12 @@ import { isReplayFree } from "../state/state-cadence.ts";
 import type { EvaluationRecord } from "../step/ledger.ts";
 import type { RunContext } from "./run-context.ts";
 
+/** What an evaluation needs: no engine, and nothing of the state. */
+type EvaluationContext = Pick<
+  RunContext,
+  "run" | "ledger" | "rollouts" | "reporter" | "inbox" | "gatherer" | "tasks" | "logger" | "progress"
+>;
+
 /** Modes by index within the task (E2). */
 function modesOf({ trainer }: RunConfig): EvaluationMode[] {
   const { modes, samples } = trainer.eval;
@@ -43,7 +49,7 @@ export function isEvaluationDue(config: RunConfig, version: number): boolean {
 }
 
 /** Evaluates a version unless that was done (E3), and says what came out. */
-export async function evaluate(context: RunContext, version: number): Promise<void> {
+export async function evaluate(context: EvaluationContext, version: number): Promise<void> {
   const { run, reporter, ledger } = context;
   const known = await reporter.untilAvailable(
     { text: "the database (evaluations)", owner: WaitOwner.database },
@@ -56,7 +62,7 @@ export async function evaluate(context: RunContext, version: number): Promise<vo
   }
 }
 
-async function evaluateNow(context: RunContext, version: number): Promise<EvaluationRecord[]> {
+async function evaluateNow(context: EvaluationContext, version: number): Promise<EvaluationRecord[]> {
   const { run, reporter, ledger, inbox, progress } = context;
   reporter.phase(RunPhase.evaluate, version);
   return withSpan(
@@ -91,7 +97,7 @@ async function evaluateNow(context: RunContext, version: number): Promise<Evalua
 }
 
 async function gatherEvaluation(
-  context: RunContext,
+  context: Pick<EvaluationContext, "run" | "tasks" | "gatherer" | "reporter">,
   version: number,
   modes: readonly EvaluationMode[],
 ): Promise<ScoredRollout[]> {
@@ -115,7 +121,7 @@ async function gatherEvaluation(
 }
 
 function recordOf(
-  { run }: RunContext,
+  { run }: Pick<RunContext, "run">,
   version: number,
   mode: EvaluationMode,
   rollouts: readonly Rollout[],

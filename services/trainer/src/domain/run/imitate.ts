@@ -22,9 +22,14 @@ import type { RunContext } from "./run-context.ts";
 /** Least time between two progress events. */
 const PROGRESS_INTERVAL_MS = 500;
 
+type ImitationContext = Pick<
+  RunContext,
+  "run" | "engine" | "ledger" | "folders" | "reporter" | "logger" | "progress" | "warmStateMs" | "signal"
+>;
+
 /** @param items what is learnt; each is the samples of one rollout or conversation. */
 export async function imitate(
-  context: RunContext,
+  context: ImitationContext,
   {
     batchSize,
     epochs,
@@ -72,7 +77,7 @@ export async function imitate(
 }
 
 /** I3 */
-async function saveProgress(context: RunContext, warmUpdates: number): Promise<void> {
+async function saveProgress(context: ImitationContext, warmUpdates: number): Promise<void> {
   const { run, folders, ledger, reporter, progress } = context;
   const folder = folders.warmState(warmUpdates, run.epoch);
   const state = await writeState(context, folder, { isWhole: true });

@@ -23,11 +23,17 @@ import { learnAgain } from "../step/train-step.ts";
 import type { RunContext } from "./run-context.ts";
 import type { Recovery } from "./run-record.ts";
 
+type ReplayContext = Parameters<typeof learnAgain>[0] &
+  Pick<
+    RunContext,
+    "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "gatherer" | "logger" | "progress"
+  >;
+
 /**
  * @returns the version's state, the optimizer included.
  * @throws {BrokenStateError | LostRolloutsError} when the weights or the stream are not those that the commits recorded.
  */
-export async function replay(context: RunContext, from: Recovery, version: number): Promise<Recovery> {
+export async function replay(context: ReplayContext, from: Recovery, version: number): Promise<Recovery> {
   const { run, engine, folders, gatherer, inbox, ledger, reporter, progress, logger } = context;
   return withSpan(
     SpanName.replay,

@@ -2,7 +2,6 @@
 
 import type { Logger } from "@hone/telemetry";
 import type { RunReporter } from "../report/run-reporter.ts";
-import type { JobQueue } from "../rollouts/jobs.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
 import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
@@ -13,11 +12,11 @@ import type { RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";
 
+/** All of it: for the loop, which hands it on. Everything below takes the members that it uses, by `Pick`. */
 export interface RunContext {
   readonly run: RunRecord;
   readonly engine: TrainingEngine;
   readonly ledger: RunLedger;
-  readonly jobs: JobQueue;
   readonly rollouts: ScoredRollouts;
   readonly folders: RunFolders;
   readonly reporter: RunReporter;

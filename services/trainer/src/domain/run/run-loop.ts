@@ -99,7 +99,12 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
 }
 
 /** Keeps version 0 for all tenures, before it is committed: who goes on from a commit finds it there. */
-async function keepReference({ run, engine, folders, reporter }: RunContext): Promise<void> {
+async function keepReference({
+  run,
+  engine,
+  folders,
+  reporter,
+}: Pick<RunContext, "run" | "engine" | "folders" | "reporter">): Promise<void> {
   const { reference } = folders;
   await reporter.untilAvailable(diskWait(reference), () =>
     folders.writeReference(run.epoch, (folder) => engine.saveWeights(folder)),
@@ -108,7 +113,13 @@ async function keepReference({ run, engine, folders, reporter }: RunContext): Pr
 }
 
 /** Its weights must be those that version 0 was committed with. */
-async function loadReference({ run, engine, folders, reporter, ledger }: RunContext): Promise<void> {
+async function loadReference({
+  run,
+  engine,
+  folders,
+  reporter,
+  ledger,
+}: Pick<RunContext, "run" | "engine" | "folders" | "reporter" | "ledger">): Promise<void> {
   const folder = folders.absolute(folders.reference);
   const digest = await reporter.untilAvailable(
     { text: "the database (version 0)", owner: WaitOwner.database },
@@ -122,7 +133,11 @@ async function loadReference({ run, engine, folders, reporter, ledger }: RunCont
   );
 }
 
-async function pauseIfAsked(context: RunContext, wishes: WishBoard, version: number): Promise<void> {
+async function pauseIfAsked(
+  context: Pick<RunContext, "reporter" | "signal">,
+  wishes: WishBoard,
+  version: number,
+): Promise<void> {
   if (!wishes.isPauseRequested) return;
   context.reporter.phase(RunPhase.paused, version);
   context.reporter.waiting({ text: "someone to resume it", owner: WaitOwner.you });

@@ -183,7 +183,6 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       run,
       engine,
       ledger,
-      jobs,
       rollouts,
       folders,
       reporter,

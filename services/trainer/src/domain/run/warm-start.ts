@@ -19,13 +19,18 @@ import { readConversations } from "./conversations.ts";
 import { imitate } from "./imitate.ts";
 import type { RunContext } from "./run-context.ts";
 
+/** Imitation, and the way of its rollouts. */
+type WarmStartContext = Parameters<typeof imitate>[0] & Pick<RunContext, "gatherer" | "tasks">;
 type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
 
 /**
  * Trains the engine's weights, from where an earlier owner's last saved state left it.
  * @returns the rollouts that were trained, for the ledger of version 0.
  */
-export async function warmStart(context: RunContext, config: WarmStartConfig): Promise<Commit["trained"]> {
+export async function warmStart(
+  context: WarmStartContext,
+  config: WarmStartConfig,
+): Promise<Commit["trained"]> {
   return withSpan(
     SpanName.warmStart,
     { parent: "root", attributes: { [Attr.runId]: context.run.runId } },
@@ -50,7 +55,7 @@ export async function warmStart(context: RunContext, config: WarmStartConfig): P
 
 /** W1 */
 async function gatherDemonstrations(
-  context: RunContext,
+  context: Pick<WarmStartContext, "run" | "engine" | "tasks" | "gatherer" | "reporter" | "logger">,
   { policy, tasks: count }: WarmStartConfig,
 ): Promise<ScoredRollout[]> {
   const { run, tasks, gatherer, reporter } = context;

@@ -15,8 +15,16 @@ export function isCheckpointDue(config: RunConfig, version: number): boolean {
 }
 
 /** Exports the present version unless its folder is there, and removes those beyond the run's `keep`. */
-export async function exportCheckpoint(context: RunContext, version: number): Promise<void> {
-  const { run, engine, folders, reporter, logger } = context;
+export async function exportCheckpoint(
+  {
+    run,
+    engine,
+    folders,
+    reporter,
+    logger,
+  }: Pick<RunContext, "run" | "engine" | "folders" | "reporter" | "logger">,
+  version: number,
+): Promise<void> {
   const folder = folders.checkpoint(version);
   if (await folders.exists(folder)) return;
   await reporter.untilAvailable(diskWait(folder), () =>

@@ -34,9 +34,14 @@ export interface VersionToCommit {
   readonly visits?: readonly TaskVisitRow[];
 }
 
+type CommitContext = Pick<
+  RunContext,
+  "run" | "engine" | "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "logger" | "progress"
+>;
+
 /** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
 export async function commitVersion(
-  context: RunContext,
+  context: CommitContext,
   { version, trained, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
@@ -83,12 +88,19 @@ export async function commitVersion(
 }
 
 /** Room that the evaluation of the version will take, which comes before the next step. @param stepBytes taken for the first one. */
-function evaluationBytes({ run, progress }: RunContext, version: number, stepBytes: number): number {
+function evaluationBytes(
+  { run, progress }: Pick<CommitContext, "run" | "progress">,
+  version: number,
+  stepBytes: number,
+): number {
   return isEvaluationDue(run.config, version) ? (progress.evaluationBytes ?? stepBytes) : 0;
 }
 
 /** Commits, or finds that an earlier try whose answer was lost did (C3). */
-async function commitOnce({ run, ledger }: RunContext, commit: Commit): Promise<void> {
+async function commitOnce(
+  { run, ledger }: Pick<CommitContext, "run" | "ledger">,
+  commit: Commit,
+): Promise<void> {
   if (await ledger.commit(commit)) return;
   const row = await ledger.load(run.runId);
   if (row?.version === commit.version && row.stateFolder === commit.stateFolder) return;

@@ -33,8 +33,17 @@ import { traceTraining } from "./trace-training.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
 import { planTraining } from "./training-plan.ts";
 
+/** What gathering a step's rollouts needs. */
+type GatherContext = Parameters<typeof compareGroups>[0] & Pick<RunContext, "engine" | "gatherer">;
+/** What learning from them needs. */
+type LearnContext = Pick<RunContext, "run" | "engine" | "signal">;
+type StepContext = GatherContext &
+  LearnContext &
+  Parameters<typeof commitVersion>[0] &
+  Pick<RunContext, "tasks">;
+
 /** Makes version `step` from version `step - 1`. */
-export async function trainStep(context: RunContext, step: number): Promise<void> {
+export async function trainStep(context: StepContext, step: number): Promise<void> {
   const { run } = context;
   await withSpan(
     SpanName.step,
@@ -46,7 +55,7 @@ export async function trainStep(context: RunContext, step: number): Promise<void
   );
 }
 
-async function trainStepInside(context: RunContext, step: number, span: Span): Promise<void> {
+async function trainStepInside(context: StepContext, step: number, span: Span): Promise<void> {
   const { reporter } = context;
   const parent = contextOf(span);
   const began = performance.now();
@@ -87,7 +96,7 @@ async function trainStepInside(context: RunContext, step: number, span: Span): P
 
 /** Says what the step did. Nothing here can undo it. */
 function finishStep(
-  context: RunContext,
+  context: StepContext,
   step: number,
   done: {
     metrics: MetricSet;
@@ -113,7 +122,7 @@ function finishStep(
   void dropUnneededEpisodes(context);
 }
 
-function jobsOf({ run }: RunContext, step: number, batch: StepTasks): Job[] {
+function jobsOf({ run }: Pick<RunContext, "run">, step: number, batch: StepTasks): Job[] {
   const { groupSize, sampling } = run.config.rollout;
   return batchSlots(Split.train, step, batch.tasks.length, groupSize).map((slot) => ({
     slot,
@@ -126,7 +135,7 @@ function jobsOf({ run }: RunContext, step: number, batch: StepTasks): Job[] {
 }
 
 async function gatherStep(
-  context: RunContext,
+  context: GatherContext,
   step: number,
   jobs: readonly Job[],
 ): Promise<readonly ScoredRollout[]> {
@@ -143,7 +152,7 @@ async function gatherStep(
  * @param scored in order of their slots, each with what the ledger says of it.
  */
 export async function learnAgain(
-  context: RunContext,
+  context: LearnContext,
   step: number,
   scored: readonly CreditedRollout[],
 ): Promise<void> {
@@ -152,7 +161,7 @@ export async function learnAgain(
   await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0, metrics: {} }, new MetricSet());
 }
 
-function learn(context: RunContext, step: number, credit: Credit, metrics: MetricSet): Promise<Optimised> {
+function learn(context: LearnContext, step: number, credit: Credit, metrics: MetricSet): Promise<Optimised> {
   const { run, engine, signal } = context;
   const plan = planTraining(credit, run.config);
   return optimise(engine, run.config, step, plan, metrics, () => signal.throwIfAborted());
@@ -166,7 +175,7 @@ function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
   return { ...rollout, outcome: Outcome.stale, reason };
 }
 
-function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit<ScoredRollout> {
+function creditOf({ run }: Pick<RunContext, "run">, scored: readonly ScoredRollout[]): Credit<ScoredRollout> {
   const { groupSize } = run.config.rollout;
   const groups: Group<ScoredRollout>[] = [];
   for (let begin = 0; begin < scored.length; begin += groupSize) {
@@ -178,7 +187,7 @@ function creditOf({ run }: RunContext, scored: readonly ScoredRollout[]): Credit
 
 /** How each task of the step went, for the curriculum; undefined where there is none. */
 function visitsOf(
-  { run }: RunContext,
+  { run }: Pick<RunContext, "run">,
   step: number,
   { tasks, nextCursor }: StepTasks,
   scored: readonly ScoredRollout[],
@@ -201,7 +210,7 @@ function addStepMetrics(
   metrics: MetricSet,
   credit: Credit,
   scored: readonly ScoredRollout[],
-  { run }: RunContext,
+  { run }: Pick<RunContext, "run">,
 ): void {
   addRolloutMetrics(metrics, scored, run.config.algorithm.outcomes);
   const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
