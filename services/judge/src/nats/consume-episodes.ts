@@ -45,8 +45,9 @@ import {
   SpanName,
   withSpan,
 } from "@hone/telemetry";
+import { UnknownRunError } from "../errors.ts";
 import { judgeEpisode } from "./judge-episode.ts";
-import { type RunPanels, UnknownRunError } from "./run-panels.ts";
+import type { RunPanels } from "./run-panels.ts";
 
 const judgeSeconds = histogramOf(Instrument.judgeSeconds);
 /** Deliveries, a second apart, during which an unknown run is waited for. A run's state comes within milliseconds of its first episode. */

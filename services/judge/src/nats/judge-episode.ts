@@ -13,8 +13,8 @@ import {
 import type { JudgeContext } from "../domain/judge.ts";
 import type { Panel } from "../domain/panel.ts";
 import { type DetailedScore, outcomeOf, scoreEpisode } from "../domain/score-episode.ts";
+import { UnknownRunError } from "../errors.ts";
 import { decodeEpisode } from "./decode-episode.ts";
-import { UnknownRunError } from "./run-panels.ts";
 
 /**
  * Applies the judges. An episode that cannot be judged becomes `infra_failed` with the reason; the promise is not rejected.

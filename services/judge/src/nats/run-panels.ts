@@ -8,26 +8,16 @@
  * J2: a run's first episode may come a moment before its state; the episode is then delivered again.
  */
 
-import { RetryableError } from "@hone/core";
 import { type Bucket, BucketName, type Bus, openBucket } from "@hone/messaging";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import type { JudgeParts } from "../domain/judge-parts.ts";
 import type { Panel } from "../domain/panel.ts";
+import { UnknownRunError } from "../errors.ts";
 import { judgesIn } from "./decode-judges.ts";
 import { Panels } from "./panels.ts";
 
 /** More than the number of runs that are active at the same time. */
 const MAX_RUNS = 64;
-
-/** The trainer has not published a state of the run (J2). */
-export class UnknownRunError extends RetryableError {
-  constructor(runId: string) {
-    super(
-      "UNKNOWN_RUN",
-      `the episode was not judged, as the trainer has published no state of its run ${runId.slice(0, 80)}`,
-    );
-  }
-}
 
 export class RunPanels extends Panels {
   readonly #bucket: Bucket<RunState>;

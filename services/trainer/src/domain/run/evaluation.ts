@@ -41,13 +41,6 @@ function modesOf({ trainer }: RunConfig): EvaluationMode[] {
   ];
 }
 
-/** Whether a version is evaluated: the first, the last, and every n-th in between. */
-export function isEvaluationDue(config: RunConfig, version: number): boolean {
-  if (config.dataset.eval === undefined) return false;
-  const { steps, eval: evaluation } = config.trainer;
-  return version === 0 || version === steps || (evaluation.every > 0 && version % evaluation.every === 0);
-}
-
 /** Evaluates a version unless that was done (E3), and says what came out. */
 export async function evaluate(context: EvaluationContext, version: number): Promise<void> {
   const { run, reporter, ledger } = context;

@@ -14,8 +14,7 @@ import { IMITATION_TERMS, type MaskedTokens, sampledTokenCount } from "@hone/rl"
 import type { TrainingSample } from "@hone/train";
 import { OwnershipLostError } from "../errors.ts";
 import { WaitOwner } from "../report/wait.ts";
-import { removeOldStates } from "../state/load-state.ts";
-import { writeState } from "../state/write-state.ts";
+import { removeOldStates, writeState } from "../state/write-state.ts";
 import { warmStartOptimizer } from "../step/optimizer-settings.ts";
 import type { RunContext } from "./run-context.ts";
 

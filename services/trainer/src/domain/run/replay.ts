@@ -17,13 +17,13 @@ import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { BrokenStateError } from "../state/check-state.ts";
 import { dropUnneededEpisodes } from "../state/episode-room.ts";
-import { loadState, removeOldStates } from "../state/load-state.ts";
-import { writeState } from "../state/write-state.ts";
-import { learnAgain } from "../step/train-step.ts";
+import { loadState } from "../state/load-state.ts";
+import { removeOldStates, writeState } from "../state/write-state.ts";
+import { type LearnContext, learnAgain } from "../step/learn.ts";
 import type { RunContext } from "./run-context.ts";
 import type { Recovery } from "./run-record.ts";
 
-type ReplayContext = Parameters<typeof learnAgain>[0] &
+type ReplayContext = LearnContext &
   Pick<
     RunContext,
     "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "gatherer" | "logger" | "progress"

@@ -1,9 +1,8 @@
-/** What a tenure does with the states that earlier ones left: takes the one to go on from, and removes what nobody needs. */
+/** Takes the state to go on from, of those that earlier tenures left. */
 
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { type CommittedState, checkState } from "./check-state.ts";
-import type { NeededStates } from "./run-folders.ts";
 
 type StateContext = Pick<RunContext, "engine" | "folders" | "reporter">;
 
@@ -29,12 +28,4 @@ export async function loadState(
       await engine.load(folder);
     }),
   );
-}
-
-/** Removes the states that nobody needs, waiting for a folder that can be written. */
-export async function removeOldStates(
-  { folders, reporter }: Pick<StateContext, "folders" | "reporter">,
-  needed: NeededStates,
-): Promise<void> {
-  await reporter.untilAvailable(diskWait(folders.states), () => folders.removeOldStates(needed));
 }

@@ -4,6 +4,8 @@
  *
  * The weights of each version are written in any case, as the replicas load them. Of a version that is written without
  * the optimizer, a restart makes the state again: from the last one that has it, by the steps since (see recover.ts).
+ *
+ * And which versions are evaluated, whose episodes take room as well.
  */
 
 import { isTraining, type RunConfig } from "@hone/config";
@@ -36,4 +38,11 @@ export function stateInterval(engine: SizedEngine, stateEvery?: number): number 
  */
 export function isReplayFree(config: RunConfig, recovery: Recovery | undefined, version: number): boolean {
   return version >= config.trainer.steps || recovery?.version === version;
+}
+
+/** Whether a version is evaluated: the first, the last, and every n-th in between. */
+export function isEvaluationDue(config: RunConfig, version: number): boolean {
+  if (config.dataset.eval === undefined) return false;
+  const { steps, eval: evaluation } = config.trainer;
+  return version === 0 || version === steps || (evaluation.every > 0 && version % evaluation.every === 0);
 }

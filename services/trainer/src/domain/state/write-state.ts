@@ -1,8 +1,9 @@
-/** Writes the engine's state into a folder of the run, and tells what a commit must know of it. */
+/** Writes the engine's state into a folder of the run, and removes the states that nobody needs any more. */
 
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import type { CommittedState } from "./check-state.ts";
+import type { NeededStates } from "./run-folders.ts";
 import { digestState } from "./state-files.ts";
 
 /**
@@ -20,4 +21,12 @@ export function writeState(
       return { digest, files: await digestState(unfinished, digest) };
     }),
   );
+}
+
+/** Removes the states that nobody needs, waiting for a folder that can be written. */
+export async function removeOldStates(
+  { folders, reporter }: Pick<RunContext, "folders" | "reporter">,
+  needed: NeededStates,
+): Promise<void> {
+  await reporter.untilAvailable(diskWait(folders.states), () => folders.removeOldStates(needed));
 }

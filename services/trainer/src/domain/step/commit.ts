@@ -15,12 +15,10 @@ import { OwnershipLostError } from "../errors.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
-import { isEvaluationDue } from "../run/evaluation.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { isWholeStateWanted } from "../state/episode-room.ts";
-import { removeOldStates } from "../state/load-state.ts";
-import { isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
-import { writeState } from "../state/write-state.ts";
+import { isEvaluationDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
+import { removeOldStates, writeState } from "../state/write-state.ts";
 import type { Commit, TaskVisitRow } from "./ledger.ts";
 
 export interface VersionToCommit {

@@ -5,7 +5,6 @@ import {
   addRolloutMetrics,
   assignCredit,
   type Credit,
-  type CreditedRollout,
   type Group,
   hasAdvantage,
   MetricSet,
@@ -27,16 +26,14 @@ import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { commitVersion } from "./commit.ts";
 import { compareGroups } from "./compare-groups.ts";
+import { type LearnContext, learn } from "./learn.ts";
 import type { TaskVisitRow } from "./ledger.ts";
-import { type Optimised, optimise } from "./optimise.ts";
+import type { Optimised } from "./optimise.ts";
 import { traceTraining } from "./trace-training.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
-import { planTraining } from "./training-plan.ts";
 
 /** What gathering a step's rollouts needs. */
 type GatherContext = Parameters<typeof compareGroups>[0] & Pick<RunContext, "engine" | "gatherer">;
-/** What learning from them needs. */
-type LearnContext = Pick<RunContext, "run" | "engine" | "signal">;
 type StepContext = GatherContext &
   LearnContext &
   Parameters<typeof commitVersion>[0] &
@@ -145,26 +142,6 @@ async function gatherStep(
   );
   const trainable = leaveOutUntrainable(context, scored).map((rollout) => markStale(rollout, step - 1));
   return compareGroups(context, trainable);
-}
-
-/**
- * Trains on the rollouts of a step that was committed before, as it was done then.
- * @param scored in order of their slots, each with what the ledger says of it.
- */
-export async function learnAgain(
-  context: LearnContext,
-  step: number,
-  scored: readonly CreditedRollout[],
-): Promise<void> {
-  const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
-  const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
-  await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0, metrics: {} }, new MetricSet());
-}
-
-function learn(context: LearnContext, step: number, credit: Credit, metrics: MetricSet): Promise<Optimised> {
-  const { run, engine, signal } = context;
-  const plan = planTraining(credit, run.config);
-  return optimise(engine, run.config, step, plan, metrics, () => signal.throwIfAborted());
 }
 
 /** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
