@@ -98,7 +98,7 @@ export interface Group<R extends Rollout = Rollout> {
 }
 
 /** Number of mask-1 tokens of a sample. */
-export function sampledTokenCount({ lossMask }: MaskedTokens): number {
+export function sampledTokenCount({ lossMask }: Pick<MaskedTokens, "lossMask">): number {
   let count = 0;
   for (let i = 0; i < lossMask.length; i++) count += lossMask[i]!;
   return count;

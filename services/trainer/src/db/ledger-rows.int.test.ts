@@ -109,10 +109,10 @@ describe("the ledger", () => {
   test("gives the advantages of tokens back as the float32 that engines are given", async () => {
     const run = await world.claimedRun();
     const tokenAdvantages = Float64Array.of(0.1 + 0.2, -1 / 3, 1e-30, 0, 3e4);
-    const [first, second] = commitOf(run, 1).entries;
+    const [first, second] = commitOf(run, 1).trained;
     assert.equal(await ledger.commit(commitOf(run, 0)), true);
     const entries = [{ ...first!, tokenAdvantages }, second!];
-    assert.equal(await ledger.commit(commitOf(run, 1, { entries })), true);
+    assert.equal(await ledger.commit(commitOf(run, 1, { trained: entries })), true);
     const [found, other] = await ledger.trained(run.runId, 1);
     assert.deepEqual(Float32Array.from(found!.tokenAdvantages!), Float32Array.from(tokenAdvantages));
     assert.equal(other?.tokenAdvantages, undefined);

@@ -46,7 +46,11 @@ describe("the judge module", () => {
   for (const [what, source, reason] of [
     ["throws", "export function computeScore() { throw new Error('no luck'); }", /no luck/],
     ["returns something else", "export const computeScore = () => 'good';", /a number or \{ score/],
-    ["never returns", "export const computeScore = () => new Promise(() => {});", /Waited 50 ms for computeScore/],
+    [
+      "never returns",
+      "export const computeScore = () => new Promise(() => {});",
+      /Waited 50 ms for computeScore/,
+    ],
     ["does not exist", "export const compute = 1;", /export a function computeScore/],
     ["is in a module with an error", "export const computeScore = ;", /module ".*" cannot be loaded/],
   ] as const) {
