@@ -14,7 +14,7 @@ export function findModels(settings: HubSettings, folders: ModelFolders): ModelS
       const allowed =
         "a folder, absolute or below the project folder, or an id of the hub such as owner/name";
       throw new InvalidInputError(
-        `Cannot find a model as model.path must be ${allowed}: current value is ${JSON.stringify(place)}`,
+        `model.path ${JSON.stringify(place)} does not exist; give ${allowed}`,
         { path: "model.path", allowed },
       );
     },

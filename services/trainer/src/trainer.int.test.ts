@@ -258,7 +258,7 @@ describe("trainer", { timeout: 240_000 }, () => {
       assert.ok(!(await readdir(`${folder.path}/runs`)).includes(runId));
       const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
       assert.equal(await bucket.get(runId), undefined);
-      assert.match((await control(RunControl.status, runId)).error, /must be known/);
+      assert.match((await control(RunControl.status, runId)).error, /there is no run "/);
     } finally {
       peers.problems.clear();
     }

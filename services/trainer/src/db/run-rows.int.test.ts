@@ -166,7 +166,7 @@ describe("runs and who owns them", () => {
       [sql`config_json = replace(config_json, '"test"', '"other"')`, /run_id must be other-/],
       [
         sql`version = 1, state_folder = '../../etc'`,
-        /state_folder must be runs\/.*: current value is "\.\.\/\.\.\/etc"/,
+        /state_folder must be runs\/.*, but it is "\.\.\/\.\.\/etc"/,
       ],
       [sql`version = 1, state_folder = ''`, /state_folder must be runs/],
       [sql`state_folder = 'runs/other/state/1-1'`, /state_folder must be empty before version 0/],

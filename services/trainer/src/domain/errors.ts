@@ -3,44 +3,41 @@
 import { RetryableError, TerminalError } from "@hone/core";
 import type { OutcomeTrouble } from "@hone/rl";
 
-/** Another process owns the run now; this one must not touch it any more. */
+/** Another process owns the run now, and this one must not touch it any more. */
 export class OwnershipLostError extends TerminalError {
   readonly runId: string;
 
   constructor(runId: string, epoch: number) {
     super(
       "OWNERSHIP_LOST",
-      `Cannot go on with ${runId} as another process owns it: current value is epoch ${epoch}, which is over`,
+      `another process owns run ${runId} now: the epoch ${epoch} of this one is over`,
     );
     this.runId = runId;
   }
 }
 
-/** Someone asked for the run to end. Reason of the signal that stops its loop. */
+/** Somebody asked for the run to be cancelled. It is the reason of the signal that stops the run's loop. */
 export class RunCancelledError extends TerminalError {
   constructor(runId: string) {
-    super(
-      "RUN_CANCELLED",
-      `Cannot go on with ${runId} as its cancellation was asked for: current value is cancelled`,
-    );
+    super("RUN_CANCELLED", `run ${runId} is being cancelled`);
   }
 }
 
-/** The process stops; the run goes on in the next one. Reason of the signal that stops its loop. */
+/** The process stops, and the run goes on in the next one. It is the reason of the signal that stops the run's loop. */
 export class TrainerStoppingError extends TerminalError {
   constructor() {
-    super("TRAINER_STOPPING", "Cannot go on as the trainer is stopping: current value is stopping");
+    super("TRAINER_STOPPING", "the trainer is stopping");
   }
 }
 
-/** What the database holds of a run is no run. */
+/** The database's row of a run is not one that the trainer could have written. */
 export class BrokenRowError extends TerminalError {
   constructor(runId: string, rule: string, value: string, options?: ErrorOptions) {
-    super("BROKEN_ROW", `Cannot go on with ${runId} as ${rule}: current value is ${value}`, options);
+    super("BROKEN_ROW", `the database's row of run ${runId} is broken: ${rule}, but it is ${value}`, options);
   }
 }
 
-/** All rollouts of a step, an evaluation or a warm start failed for one reason: another try would make the same of them. */
+/** All rollouts of a step, an evaluation or a warm start failed for one reason: another try would fail in the same way. */
 export class UniformFailureError extends TerminalError {
   constructor(madeFor: string, { outcome, count, reason }: OutcomeTrouble) {
     const said = reason === "" ? "none of them says why" : `for one reason: ${reason}`;
@@ -56,7 +53,7 @@ export class LostRolloutsError extends TerminalError {
   constructor(what: string, missing: number, total: number) {
     super(
       "LOST_ROLLOUTS",
-      `Cannot replay ${what} as its ${total} rollouts must be stored: current value is ${missing} missing`,
+      `${what} cannot be replayed: ${missing} of its ${total} rollouts are no longer stored`,
     );
   }
 }
@@ -71,10 +68,10 @@ export class EpisodesFullError extends RetryableError {
   }
 }
 
-/** A service answered that it cannot do its part of this run, ever. */
+/** A service answered that it can never do its part of this run. */
 export class RefusedByServiceError extends TerminalError {
   constructor(service: string, reason: string) {
-    super("REFUSED_BY_SERVICE", `Cannot go on as ${service} refuses: current value is ${reason}`);
+    super("REFUSED_BY_SERVICE", `${service} refuses its part of the run: ${reason}`);
   }
 }
 
@@ -89,7 +86,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ENFILE: "let this machine open more files",
 };
 
-/** The operating system refuses a folder of a run: no room, no right, a disk that fails. It works again when somebody sees to it. */
+/** The operating system refuses a folder of a run: there is no room or no right, or the disk fails. It works again once somebody has mended that. */
 export class FolderRefusedError extends RetryableError {
   readonly folder: string;
 

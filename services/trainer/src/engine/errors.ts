@@ -9,7 +9,7 @@ export class EngineLostError extends RetryableError {
   constructor(reason: string, options?: ErrorOptions) {
     super(
       "ENGINE_LOST",
-      `Cannot call the training engine as its thread has ended: current value is ${reason}`,
+      `the thread of the training engine has ended: ${reason}`,
       options,
     );
   }

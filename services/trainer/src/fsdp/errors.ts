@@ -2,18 +2,18 @@
 import { TerminalError } from "@hone/core";
 
 /**
- * The group of workers ended, did not start, or was too slow to answer. A new group goes on from the last commit; not a
- * passing failure all the same, as a group that cannot hold its model would be started for ever.
+ * The group of workers ended, did not start, or was too slow to answer. A new group goes on from the last commit. The error
+ * does not count as a passing failure, because a group that cannot hold its model would then be started for ever.
  */
 export class GroupLostError extends TerminalError {
-  /** What the workers said last. */
+  /** The last lines that the workers printed. */
   readonly output: string;
 
   constructor(action: string, reason: string, output: string, options?: ErrorOptions) {
     const said = output === "" ? "" : `; its last words: ${output}`;
     super(
       "ENGINE_LOST",
-      `Cannot ${action} as the training workers must answer: current value is ${reason}${said}`,
+      `the training workers cannot ${action}: ${reason}${said}`,
       options,
     );
     this.output = output;

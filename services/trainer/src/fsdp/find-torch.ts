@@ -85,7 +85,7 @@ export class TorchFinder {
       const reason = found.kind === "missing" ? found.reason : "no settings";
       throw new TerminalError(
         "NO_TORCH",
-        `Cannot train with fsdp2 as this trainer must have PyTorch: current value is ${reason}`,
+        `this trainer cannot train with fsdp2, since PyTorch was not found: ${reason}`,
       );
     }
     const { device, gpus, version } = found.facts;

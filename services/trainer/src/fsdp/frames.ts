@@ -1,14 +1,14 @@
 /** Messages on a stream, each preceded by its length in bytes (uint32, little-endian), as proto/hone/training/v1 says. */
 
 const LENGTH_BYTES = 4;
-/** More than any answer; a larger length is not one of ours. */
+/** More than any answer has; a larger length was not written by a worker. */
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
 
 /** A message with its length before it. @throws {RangeError} where it is too long. */
 export function encodeFrame(message: Uint8Array): [length: Uint8Array, message: Uint8Array] {
   if (message.length > MAX_FRAME_BYTES) {
     throw new RangeError(
-      `Cannot send a message to the training workers as it has at most ${MAX_FRAME_BYTES} bytes: current value is ${message.length}`,
+      `a message of ${message.length} bytes is too large for the training workers; ${MAX_FRAME_BYTES} are allowed`,
     );
   }
   const length = Buffer.alloc(LENGTH_BYTES);
@@ -22,7 +22,7 @@ export class FrameReader {
   #bytes = 0;
   #wanted: number | undefined;
 
-  /** @returns the messages that are whole now. @throws {RangeError} where the stream is none of messages. */
+  /** @returns the messages that are whole now. @throws {RangeError} where the stream does not hold messages. */
   push(chunk: Buffer): Buffer[] {
     this.#parts.push(chunk);
     this.#bytes += chunk.length;
@@ -33,7 +33,7 @@ export class FrameReader {
         this.#wanted = this.#take(LENGTH_BYTES).readUInt32LE();
         if (this.#wanted > MAX_FRAME_BYTES) {
           throw new RangeError(
-            `Cannot read a message of the training workers as it has at most ${MAX_FRAME_BYTES} bytes: current value is ${this.#wanted}`,
+            `the training workers announce a message of ${this.#wanted} bytes; ${MAX_FRAME_BYTES} are allowed`,
           );
         }
       }

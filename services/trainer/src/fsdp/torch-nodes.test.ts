@@ -73,7 +73,7 @@ describe("TorchNodes", () => {
       const node = await FakeNode.join(nodes.port, { index: 2 });
       assert.match(
         await eventually("a refusal", () => node.refused),
-        /has the nodes 1 to 1 beside its own: current value is 2/,
+        /has the nodes 1 to 1 beside its own, so node 2 cannot/,
       );
       await eventually("its end", () => node.isClosed);
       assert.deepEqual(nodes.missing, [1]);

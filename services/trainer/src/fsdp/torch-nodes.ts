@@ -160,7 +160,7 @@ export class TorchNodes {
   /** @returns the node where it may take part. */
   #greet({ index, torchVersion, gpus }: NodeFacts, socket: Socket): TorchNode | undefined {
     if (index < 1 || index >= this.count) {
-      const reason = `Cannot take part as this trainer has the nodes 1 to ${this.count - 1} beside its own: current value is ${index}`;
+      const reason = `this trainer has the nodes 1 to ${this.count - 1} beside its own, so node ${index} cannot take part`;
       this.#logger.warn("refused a node", { reason });
       sendOrder(socket, { case: "refused", value: { reason } }); // N3
       socket.end();

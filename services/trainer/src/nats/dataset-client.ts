@@ -14,7 +14,7 @@ const TASKS_PER_REQUEST = 2_000;
 /** Dataset cannot answer at the moment. */
 class DatasetNotReadyError extends RetryableError {
   constructor(reason: string) {
-    super("DATASET_NOT_READY", `Cannot get tasks as dataset is not ready: current value is ${reason}`);
+    super("DATASET_NOT_READY", `dataset is not ready to give tasks: ${reason}`);
   }
 }
 

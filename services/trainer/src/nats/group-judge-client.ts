@@ -12,7 +12,7 @@ const SLACK_MS = 30_000;
 /** The judge cannot compare at the moment. */
 class JudgeNotReadyError extends RetryableError {
   constructor(reason: string) {
-    super("JUDGE_NOT_READY", `Cannot compare a group as the judge is not ready: current value is ${reason}`);
+    super("JUDGE_NOT_READY", `the judge is not ready to compare a group: ${reason}`);
   }
 }
 

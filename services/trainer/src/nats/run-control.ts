@@ -52,7 +52,7 @@ async function answer(verb: RunControl, runId: string, deps: RunControlDeps): Pr
     const run = await deps.registry.load(runId);
     if (run === undefined) {
       return create(ControlReplySchema, {
-        error: `Cannot ${verb} a run as it must be known: current value is "${runId}"`,
+        error: `there is no run "${runId}" to ${verb}; hone status lists the runs`,
       });
     }
     switch (verb) {

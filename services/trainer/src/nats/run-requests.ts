@@ -44,7 +44,7 @@ export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsume
     concurrency: CONCURRENCY,
     handle: (item) => takeRequest(item, deps),
     putAside: async ({ sequence }, deaths) => {
-      const message = `Cannot take a run request as its trainer must outlive it: current value is ${deaths} trainers that died with it alone`;
+      const message = `the run request is given up: ${deaths} trainers died while each handled nothing else`;
       deps.logger.error("a run request is given up", { sequence, deaths });
       await deps.events.refused(sequence, [
         { key: "", valueJson: "", allowed: "a readable run file", message },
@@ -68,7 +68,7 @@ async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): P
     return;
   }
   if (inserted.kind === "known" && item.deliveries === 1) {
-    const message = `Cannot take a run request as its sequence must be new: current value is ${item.sequence}, which the database has already (was the bus reset and the database kept?)`;
+    const message = `the database already has a request with the sequence ${item.sequence}; was the bus reset and the database kept?`;
     await events.refused(item.sequence, [{ key: "", valueJson: "", allowed: "a new sequence", message }]);
     return;
   }
@@ -97,7 +97,7 @@ function nameTaken(name: string, runId: string): Problem {
     key: "name",
     valueJson: JSON.stringify(name),
     allowed,
-    message: `Cannot start a second run of a name as \`name\` must be ${allowed}: current value is "${name}"`,
+    message: `a run named "${name}" is under way, ${runId}; give ${allowed}`,
   };
 }
 

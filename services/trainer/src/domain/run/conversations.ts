@@ -1,7 +1,7 @@
 /**
  * The conversations of a supervised dataset, tokenized: what the assistant says is learnt, all else is context.
  *
- * All of them are read before the first update: a row that cannot be learnt is told of then, not after hours.
+ * All of them are read before the first update, so that a row that cannot be learnt is reported at once and not after hours.
  */
 
 import { type FileSource, readConversationRow } from "@hone/config";
@@ -11,13 +11,13 @@ import type { Task } from "../rollouts/jobs.ts";
 import { checkBounds, type SampleBounds } from "../step/trainable.ts";
 import type { RunContext } from "./run-context.ts";
 
-/** Of all rows together; their ids and marks are held in memory, five bytes a token. */
+/** The most tokens of all rows together. Their ids and marks are held in memory, five bytes a token. */
 const MAX_TOKENS = 100_000_000;
 
 /** A row of the dataset cannot be learnt; the run cannot go on without it, as its file asks for all of them. */
 export class UnusableRowError extends TerminalError {
   constructor(row: string, problem: string, options?: ErrorOptions) {
-    super("UNUSABLE_ROW", `Cannot learn from the row ${row} as it ${problem}`, options);
+    super("UNUSABLE_ROW", `the row ${row} cannot be learnt: it ${problem}`, options);
   }
 }
 
@@ -38,7 +38,7 @@ export async function readConversations(
       const samples = samplesOf(row, renderer, bounds);
       for (const { tokenIds } of samples) tokenCount += tokenIds.length;
       if (tokenCount > MAX_TOKENS) {
-        const problem = `must lie within the first ${MAX_TOKENS} tokens of the dataset: current value is ${tokenCount}`;
+        const problem = `lies beyond the first ${MAX_TOKENS} tokens of the dataset, at ${tokenCount}; shorten the dataset`;
         throw new UnusableRowError(row.id, problem);
       }
       conversations.push(samples);

@@ -79,7 +79,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
         losses++;
         throw new RetryableError(
           "ENGINE_LOST",
-          "Cannot call the engine as its thread has ended: current value is 1",
+          "the engine's thread has ended with code 1",
         );
       }
     };
@@ -97,7 +97,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     const world = new MemoryWorld(testRun());
     world.point = (name) => {
       if (name === "train")
-        throw new TerminalError("NON_FINITE", "Cannot train as the loss is finite: current value is NaN");
+        throw new TerminalError("NON_FINITE", "the loss is not finite: NaN");
     };
     const supervisor = supervise(world, root.path);
     supervisor.start();
@@ -107,7 +107,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     // The first tenure made version 0, which is progress; five more made none.
     assert.equal(world.run.epoch, 1 + 6);
     const ended = world.events.map(({ event }) => event).find((event) => event.kind === "ended");
-    assert.match(ended?.reason ?? "", /loss is finite: current value is NaN/);
+    assert.match(ended?.reason ?? "", /loss is not finite: NaN/);
     assert.equal(world.status?.phase, "failed");
   });
 
@@ -121,7 +121,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     assert.equal(world.ending, "failed");
     assert.equal(world.executions.size, 0);
     const ended = world.events.map(({ event }) => event).find((event) => event.kind === "ended");
-    assert.match(ended?.reason ?? "", /10 trainers in a row that died with it/);
+    assert.match(ended?.reason ?? "", /10 trainers in a row died with it/);
   });
 
   test("never gives a run up for a failure that passes by itself", async () => {
@@ -132,7 +132,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
       if (name === "train" && failures++ < 6) {
         throw new RetryableError(
           "ENGINE_LOST",
-          "Cannot call the engine as its thread has ended: current value is 1",
+          "the engine's thread has ended with code 1",
         );
       }
     };
@@ -151,7 +151,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
       if (name === "before commit" && away++ % 3 !== 2) {
         throw new RetryableError(
           "DATABASE_UNAVAILABLE",
-          "Cannot commit as it must be reachable: current value is away",
+          "the database is away",
         );
       }
     };
@@ -169,7 +169,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     const held = Promise.withResolvers<void>();
     world.batch = async () => {
       held.resolve();
-      throw new RetryableError("AWAY", "Cannot get tasks as dataset must answer: current value is silence");
+      throw new RetryableError("AWAY", "dataset does not answer");
     };
     const supervisor = supervise(world, root.path);
     supervisor.start();

@@ -182,7 +182,7 @@ export class RunSupervisor {
       log.info("owns the run", { stage: run.stage, version: run.version });
       this.#heed(run.runId, control, run);
       if (run.tenures > MAX_TENURES) {
-        const reason = `Cannot go on with ${run.runId} as its trainer must outlive it: current value is ${run.tenures - 1} trainers in a row that died with it before the next version was committed`;
+        const reason = `run ${run.runId} is given up: ${run.tenures - 1} trainers in a row died with it before the next version was committed`;
         log.error("the run is given up", { reason });
         await failRun(run, tenure, reason);
         return;

@@ -28,15 +28,15 @@ describe("checkBounds()", () => {
   test("refuses ids beyond the vocabulary, and more tokens than the context has", () => {
     assert.throws(
       () => checkBounds(sampleOf(Uint32Array.of(1, 8)), bounds),
-      /must be below 8: current value is 8 at 1/,
+      /token id 8 at position 1, but ids must be below 8/,
     );
     assert.throws(
       () => checkBounds(sampleOf(Uint32Array.of(1, 2 ** 32 - 1)), bounds),
-      /must be below 8: current value is 4294967295/,
+      /token id 4294967295 at .*must be below 8/,
     );
     assert.throws(
       () => checkBounds(sampleOf(new Uint32Array(5)), bounds),
-      /has 4 tokens: current value is 5/,
+      /sample of 5 tokens is longer than the run's context of 4/,
     );
   });
 });

@@ -43,13 +43,13 @@ export function checkBounds(
 ): void {
   if (tokenIds.length > maxContextTokens) {
     throw new BrokenRecordError(
-      `Cannot train on a sample as the run's context has ${maxContextTokens} tokens: current value is ${tokenIds.length}`,
+      `a sample of ${tokenIds.length} tokens is longer than the run's context of ${maxContextTokens}`,
     );
   }
   for (let at = 0; at < tokenIds.length; at++) {
     if (tokenIds[at]! < vocabSize) continue;
     throw new BrokenRecordError(
-      `Cannot train on a sample as token ids must be below ${vocabSize}: current value is ${tokenIds[at]} at ${at}`,
+      `a sample has the token id ${tokenIds[at]} at position ${at}, but ids must be below ${vocabSize}`,
     );
   }
 }
