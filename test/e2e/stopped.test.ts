@@ -213,7 +213,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
     await inTheMiddleOfAStep();
     const stoppedMs = Date.now();
     using stopped = stopProcess(stack, "nats-server");
-    await bothName("bus", stoppedMs, silent("bus"), /^runs are not known: they wait for the bus/m);
+    await bothName("bus", stoppedMs, silent("bus"), /^the runs cannot be shown: the bus does not answer/m);
     stopped.continue();
     await goesOn();
   });

@@ -36,7 +36,7 @@ of a quarter of EPISODES each, 512 MiB at least (libs/messaging/src/payloads/pay
 {{- if ge $streams $store -}}
 {{- fail (printf "streams of %d MB (nats.episodesMaxSize %s, half as much for large episodes, and 4160 MB for the rest) do not fit into nats.maxFileStore %s: increase nats.maxFileStore, or decrease nats.episodesMaxSize" (div $streams 1048576) $values.nats.episodesMaxSize $values.nats.maxFileStore) -}}
 {{- end -}}
-{{- $volume := include "hone.bytes" $values.nats.volume.size -}}
+{{- $volume := include "hone.bytes" ($values.nats.volume.size | default "") -}}
 {{- if and $volume (ge $store (int64 $volume)) -}}
 {{- fail (printf "%s of streams do not fit on a volume of %s: set nats.volume.size above nats.maxFileStore" $values.nats.maxFileStore $values.nats.volume.size) -}}
 {{- end -}}
