@@ -16,6 +16,8 @@ export interface Import {
   /** The file that is imported, by path within the tree, or the name of a module of Node. */
   readonly target: string;
   readonly isNodes: boolean;
+  /** Whether it imports types alone, which nothing is left of when the program runs. */
+  readonly isTypeOnly: boolean;
 }
 
 export interface ImportGraph {
@@ -72,10 +74,11 @@ function importsOf({ modules }: ICruiseResult): Map<string, Import[]> {
   return new Map(
     files.map(({ source, dependencies }) => [
       source,
-      dependencies.map(({ module, resolved, coreModule }) => ({
+      dependencies.map(({ module, resolved, coreModule, dependencyTypes }) => ({
         specifier: module,
         target: resolved,
         isNodes: coreModule,
+        isTypeOnly: dependencyTypes.includes("type-only"),
       })),
     ]),
   );

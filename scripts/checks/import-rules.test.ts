@@ -290,7 +290,7 @@ describe("chains", () => {
     Object.fromEntries(
       Array.from({ length: numFiles }, (_, i) => [
         `services/novel/src/f${i}.ts`,
-        i === numFiles - 1 ? "" : (i % 2 === 0 ? importing : importingType)(`./f${i + 1}.ts`),
+        i === numFiles - 1 ? "" : importing(`./f${i + 1}.ts`),
       ]),
     );
 
@@ -302,5 +302,10 @@ describe("chains", () => {
       /services\/novel: its longest chain of imports has 10 files.*src\/f0\.ts -> src\/f1\.ts/,
     );
     assert.deepEqual(more, []);
+  });
+
+  test("are not made longer by an import of types alone", async () => {
+    const files = { ...chainOf(9), "services/novel/src/f.ts": importingType("./f0.ts") };
+    assert.deepEqual(checkChains(await graphOf(files)), []);
   });
 });

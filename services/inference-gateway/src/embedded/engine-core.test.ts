@@ -10,7 +10,8 @@ import {
 } from "../domain/errors.ts";
 import type { EngineGeneration, GenerateRequest } from "../domain/inference-engine.ts";
 import { RUN_COST } from "./embedded-engine.ts";
-import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
+import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
+import type { EngineEvent } from "./messages.ts";
 import type { RunItem } from "./policy-runner.ts";
 import { HashRunner, type HashRunnerOptions } from "./testing-hash-runner.ts";
 

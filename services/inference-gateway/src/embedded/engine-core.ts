@@ -18,16 +18,12 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import type {
-  EngineGeneration,
-  GenerateRequest,
-  LoadedModel,
-  TokenChunk,
-} from "../domain/inference-engine.ts";
+import type { GenerateRequest, LoadedModel } from "../domain/inference-engine.ts";
 import { Sampler } from "../domain/sampling/sampler.ts";
 import type { RowMasses } from "../domain/sampling/sampling-row.ts";
 import { PagePool } from "./cache/page-pool.ts";
 import { PrefixCache } from "./cache/prefix-cache.ts";
+import type { EngineEvent } from "./messages.ts";
 import { groupRuns, type PlannedWork, planStep } from "./plan-step.ts";
 import type { PolicyRunner, RunCost } from "./policy-runner.ts";
 import { PrefillPace } from "./prefill-pace.ts";
@@ -46,12 +42,6 @@ export interface EngineCoreOptions {
   /** Milliseconds, monotonic. */
   readonly now: () => number;
 }
-
-/** What happened to a generation since the last step. */
-export type EngineEvent =
-  | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
-  | { readonly kind: "done"; readonly id: string; readonly result: EngineGeneration }
-  | { readonly kind: "failed"; readonly id: string; readonly error: Error };
 
 const DIVERGED = "The weights have diverged: they give numbers that are not finite";
 

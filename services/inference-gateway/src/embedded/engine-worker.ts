@@ -9,8 +9,15 @@ import { parentPort, workerData } from "node:worker_threads";
 import { contextLayoutFor } from "@hone/nn";
 import type { StepFigures } from "../domain/generation-metrics.ts";
 import type { LoadProgress, PolicySource } from "../domain/inference-engine.ts";
-import { EngineCore, type EngineCoreOptions, type EngineEvent } from "./engine-core.ts";
-import { encodeError, type FromWorker, sharedClock, type ToWorker, type WireEvent } from "./messages.ts";
+import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
+import {
+  type EngineEvent,
+  encodeError,
+  type FromWorker,
+  sharedClock,
+  type ToWorker,
+  type WireEvent,
+} from "./messages.ts";
 import { OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx/onnx-runner.ts";
 import { WeightSides } from "./onnx/weight-side.ts";
 import { readPolicy } from "./policy/read-policy.ts";

@@ -24,6 +24,12 @@ import type {
   VersionRange,
 } from "../domain/inference-engine.ts";
 
+/** What happened to a generation since the last step of the engine. */
+export type EngineEvent =
+  | ({ readonly kind: "tokens"; readonly id: string } & TokenChunk)
+  | { readonly kind: "done"; readonly id: string; readonly result: EngineGeneration }
+  | { readonly kind: "failed"; readonly id: string; readonly error: Error };
+
 /** A request with what only the calling thread knows. */
 export interface SubmittedRequest {
   readonly request: GenerateRequest;

@@ -6,7 +6,6 @@
  */
 
 import { z } from "zod";
-import { FROZEN_LAKE_VARIABLES } from "../../environments/frozen-lake/frozen-lake.ts";
 import { MOVES } from "../../environments/frozen-lake/lake.ts";
 
 /** What may stand in braces in a template. */
@@ -21,7 +20,13 @@ export const PLACEHOLDERS = [
   "actions",
   /** Most tokens of one answer. */
   "maxNewTokens",
-  ...FROZEN_LAKE_VARIABLES,
+  // The environment's `info` on the state:
+  "player_row",
+  "player_column",
+  "goal_row",
+  "goal_column",
+  /** The cells to the left, below, to the right and above, as on the map. */
+  "neighbors",
 ] as const;
 
 const ROLL_SYSTEM_PROMPT =

@@ -32,16 +32,7 @@ export const frozenLakeConfigSchema = z.strictObject({
 });
 export type FrozenLakeConfig = z.output<typeof frozenLakeConfigSchema>;
 
-/** The keys of `info` that describe the state; others describe the step that led to it. */
-export const FROZEN_LAKE_VARIABLES = [
-  "player_row",
-  "player_column",
-  "goal_row",
-  "goal_column",
-  /** The cells to the left, below, to the right and above, as on the map; {@link BEYOND_THE_BORDER} where there is none. */
-  "neighbors",
-] as const;
-
+/** In the place of a neighbour where there is none. */
 const BEYOND_THE_BORDER = "-";
 
 interface Episode {
