@@ -62,15 +62,16 @@ export class ChatRenderer {
   constructor(tokenizer: Tokenizer) {
     this.tokenizer = tokenizer;
     if (tokenizer.chatTemplate === undefined) {
-      throw new ChatTemplateError("the tokenizer must have a chat template", "absent");
+      throw new ChatTemplateError("the tokenizer must have a chat template, and has none");
     }
     try {
       this.#template = new BoundedTemplate(tokenizer.chatTemplate);
     } catch (error) {
       const begin = JSON.stringify(tokenizer.chatTemplate.slice(0, MAX_SHOWN_CHARACTERS));
-      throw new ChatTemplateError(`its chat template must be Jinja (${describeError(error)})`, begin, {
-        cause: error,
-      });
+      throw new ChatTemplateError(
+        `the chat template must be Jinja; it begins with ${begin}: ${describeError(error)}`,
+        { cause: error },
+      );
     }
     this.showsTools = /\btools\b/.test(tokenizer.chatTemplate);
     this.#showsCalls = /\btool_calls\b/.test(tokenizer.chatTemplate);
@@ -202,9 +203,9 @@ export class ChatRenderer {
       return unmarkSpelled(rendered, marked.spelled); // C5
     } catch (error) {
       const roles = messages.map((message) => message.role).join(", ");
+      const shown = roles === "" ? "without messages" : `of the roles ${roles}`;
       throw new ChatTemplateError(
-        `its chat template refuses the messages (${describeError(error)})`,
-        roles === "" ? "no messages" : roles,
+        `the chat template cannot render a conversation ${shown}: ${describeError(error)}`,
         { cause: error },
       );
     }

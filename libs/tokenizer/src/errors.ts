@@ -25,14 +25,16 @@ export class EncodingLimitError extends TerminalError {
 
 /** A chat template exceeds a limit of rendering. */
 export class TemplateLimitError extends TerminalError {
+  /** @param limit what a template may have, such as "100 steps". @param value what this one has. */
   constructor(limit: string, value: string) {
-    super("TEMPLATE_LIMIT", `Cannot render a chat template: its limit is ${limit}, but found ${value}`);
+    super("TEMPLATE_LIMIT", `a chat template may take ${limit}, and this one takes ${value}`);
   }
 }
 
 /** A chat template refuses the messages it was given, or there is no template. */
 export class ChatTemplateError extends TerminalError {
-  constructor(rule: string, value: string, options?: ErrorOptions) {
-    super("CHAT_TEMPLATE", `Cannot render a conversation: ${rule} (found: ${value})`, options);
+  /** @param problem a sentence. */
+  constructor(problem: string, options?: ErrorOptions) {
+    super("CHAT_TEMPLATE", problem, options);
   }
 }

@@ -95,7 +95,7 @@ describe("checkRun()", () => {
       "a judge's module that lacks the function computeScore",
       "judges",
       { judge: [{ kind: "module", path: "no-score.ts" }] },
-      /judge\[0\].*computeScore.*no-score\.ts/,
+      /judge\[0\].*no-score\.ts.*computeScore/,
     ],
     ["a folder that holds no model", "model", { model: { path: "empty" } }, /model\.path.*empty/],
     [
